@@ -130,6 +130,12 @@ def short_names_of(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> dict
     return {name: text if shared[text] == 1 else name for name, text in short.items()}
 
 
+def uncut_names_of(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> dict[str, str]:
+    """Return names without what many share, each as long as it then is."""
+    texts, _ = shortened(groups, shared_ending(groups))
+    return texts
+
+
 def cut(name: str, longest: int) -> str:
     """Cut a name in the middle, where names differ least: UKI-NORTHGRID-MAN…DATADISK."""
     if len(name) <= longest:

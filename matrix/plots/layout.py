@@ -77,8 +77,8 @@ def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
         "cmin": scale.low,
         "cmax": scale.high,
         "colorbar": {
-            # A tick at the very end needs a line of its own.
-            "title": {"text": f"{title}<br> " if has_top else title, "side": "top"},
+            # A tick at the very end needs a line of its own, and one of plain blanks has no height.
+            "title": {"text": f"{title}<br>\u00a0" if has_top else title, "side": "top"},
             "tickmode": "array",
             "tickvals": list(scale.ticks),
             "ticktext": list(scale.ticks.values()),

@@ -1,9 +1,9 @@
-"""A site at one end of its links over time: their rates against their usual, and failed tests."""
+"""A site at one end of its links over time: rates, against their usual if known, and failures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ from matrix.plots import bands
 from matrix.plots.bands import TimeSpan
 from matrix.plots.looks import OTHER, SECOND_AXIS, THERE, Look
 from matrix.plots.time_axes import time_axes
-from matrix.statistics.arrays import Flags, Integers
-from sonar.units import format_count, format_factor
+from matrix.query.catalogue import RATE
+from matrix.statistics.arrays import Flags, Floats, Integers
+from sonar.units import format_count, format_factor, three_digits
 from sonar.windows import Window
 
 Json = dict[str, Any]
@@ -23,8 +24,8 @@ Json = dict[str, Any]
 # The axis shows at least this far from usual, either way, and no further than this.
 LEAST, MOST = 2.5, 64.0
 TICKS = [2.0**power for power in range(-6, 7)]
-# No tick is nearer to an end of the axis than this factor: the words of others are there.
-FROM_EDGE = 1.25
+# No tick is nearer to an end of the axis than this part of it: the words of other axes are there.
+FROM_EDGE = 0.1
 # Parts of the height: rates above, failed tests at the foot.
 RATES, FAILED = [0.24, 1.0], [0.0, 0.17]
 SLOWER, OTHERS = "var(--slower)", "var(--there)"
@@ -58,21 +59,46 @@ class OtherSeries:
 class Axes:
     """The same for both ends: they are compared.
 
-    ``bound`` is how far from usual the axis of rates goes, either way, ``failed`` the most tests
-    that failed in a bucket.
+    ``rates`` is the axis of rates, ``failed`` the most tests that failed in a bucket, ``lines``
+    are what is drawn across. ``written`` says a value of the axis with its unit.
     """
 
-    bound: float
+    rates: Json
     failed: int
+    lines: tuple[Json, ...]
+    written: Callable[[float], str]
 
 
-def axes_of(ends: Sequence[RatioSeries]) -> Axes:
-    """Leave room for the lines and their middle halves."""
-    spread = [values[series.links > 0] for series in ends for values in (series.low, series.high)]
-    ratios = np.concatenate([*spread, [1.0]])
+def axes_of_ratios(ends: Sequence[RatioSeries]) -> Axes:
+    """Put usual in the middle, and leave room for the lines and their middle halves."""
+    ratios = np.concatenate([spread_of(ends), [1.0]])
     furthest = float(np.exp(np.abs(np.log(ratios[ratios > 0])).max())) * 1.15
-    failed = max(int(series.failed.max(initial=0)) for series in ends)
-    return Axes(min(max(furthest, LEAST), MOST), failed)
+    bound = min(max(furthest, LEAST), MOST)
+    return Axes(ratio_axis(bound), most_failed(ends), (usual_line(),), of_usual)
+
+
+def axes_of_rates(ends: Sequence[RatioSeries]) -> Axes:
+    """Begin at 0, as rates do that nothing is known to compare with."""
+    top = float(spread_of(ends).max(initial=0)) * 1.15
+    return Axes(rate_axis(top), most_failed(ends), (), in_mb_s)
+
+
+def spread_of(ends: Sequence[RatioSeries]) -> Floats:
+    """Return the bounds of all middle halves."""
+    spread = [values[series.links > 0] for series in ends for values in (series.low, series.high)]
+    return np.concatenate(spread)
+
+
+def most_failed(ends: Sequence[RatioSeries]) -> int:
+    return max(int(series.failed.max(initial=0)) for series in ends)
+
+
+def of_usual(ratio: float) -> str:
+    return f"{format_factor(ratio)} the usual rate"
+
+
+def in_mb_s(rate: float) -> str:
+    return f"{three_digits(rate)} {RATE.name}"
 
 
 def figure(
@@ -88,21 +114,20 @@ def figure(
 
     ``other`` is what the links are compared with; of another window, it has its own axis of time.
 
-    The axis of rates is logarithmic, with usual at 1; that of failed tests begins at 0.
+    The axis of ratios is logarithmic, with usual at 1; that of failed tests begins at 0.
     """
     colour = SLOWER if is_slower else OTHERS
-    data = [middle_half(series, colour), median(series, THERE, colour), failures(series)]
+    line = median(series, THERE, colour, axes.written)
+    data = [middle_half(series, colour), line, failures(series)]
     if other:
-        data.insert(1, median(other.series, other.look, OTHER.colour))
+        data.insert(1, median(other.series, other.look, OTHER.colour, axes.written))
     shown = other.window if other and other.look.axis == SECOND_AXIS else None
     layout = frame(window, shown) | {
-        "yaxis": ratio_axis(axes.bound),
+        "yaxis": {"domain": RATES, "gridcolor": "var(--line)", "zeroline": False} | axes.rates,
         "yaxis2": failure_axis(axes.failed),
-        "shapes": [*bands.shapes(spans, window), usual_line()],
+        "shapes": [*bands.shapes(spans, window), *axes.lines],
         "annotations": bands.words(spans, window),
     }
-    if not series.links.any():
-        layout["annotations"].append(no_ratio(series))
     return {"data": data, "layout": layout}
 
 
@@ -113,7 +138,7 @@ def frame(window: Window, other: Window | None) -> Json:
         "hoverlabel": {"align": "left"},
         "dragmode": "zoom",
         "bargap": 0.1,
-        "margin": {"l": 44, "r": 8, "t": 24 if other else 8, "b": 24},
+        "margin": {"l": 48, "r": 8, "t": 24 if other else 8, "b": 24},
         "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
         "paper_bgcolor": "var(--surface)",
         "plot_bgcolor": "var(--surface)",
@@ -121,18 +146,18 @@ def frame(window: Window, other: Window | None) -> Json:
 
 
 def ratio_axis(bound: float) -> Json:
-    """Put usual in the middle."""
-    least = 1 / (bound / FROM_EDGE)
-    ticks = [tick for tick in TICKS if least <= tick <= 1 / least]
+    furthest = bound ** (1 - 2 * FROM_EDGE)
+    ticks = [tick for tick in TICKS if 1 / furthest <= tick <= furthest]
     return {
-        "domain": RATES,
         "type": "log",
         "range": [-math.log10(bound), math.log10(bound)],
         "tickvals": ticks,
-        "ticktext": ["usual" if tick == 1 else f"{tick:g}×" for tick in ticks],
-        "gridcolor": "var(--line)",
-        "zeroline": False,
+        "ticktext": ["usual " if tick == 1 else f"{tick:g}× " for tick in ticks],
     }
+
+
+def rate_axis(top: float) -> Json:
+    return {"range": [0, top], "nticks": 5, "ticksuffix": f" {RATE.name}", "automargin": True}
 
 
 def failure_axis(most: int) -> Json:
@@ -156,21 +181,7 @@ def usual_line() -> Json:
     return {"type": "line", "name": "usual", "layer": "below", "line": line} | ends
 
 
-def no_ratio(series: RatioSeries) -> Json:
-    tests = bool(series.ok.any() or series.failed.any())
-    text = "no usual rate to compare with yet" if series.ok.any() else "no test succeeded"
-    return {
-        "text": text if tests else "no test in this window",
-        "showarrow": False,
-        "xref": "paper",
-        "x": 0.5,
-        "yref": "paper",
-        "y": 0.7,
-        "bgcolor": "var(--surface)",
-    }
-
-
-def median(series: RatioSeries, look: Look, colour: str) -> Json:
+def median(series: RatioSeries, look: Look, colour: str, written: Callable[[float], str]) -> Json:
     """Draw the median as steps as wide as their buckets, with gaps where no link was measured."""
     x: list[int | None] = []
     y: list[float | None] = []
@@ -179,7 +190,7 @@ def median(series: RatioSeries, look: Look, colour: str) -> Json:
         x += [*edges(series, stretch), None]
         buckets = np.repeat(stretch, 2).tolist()
         y += [*(digits(float(series.median[bucket])) for bucket in buckets), None]
-        texts += [*(words(series, bucket) for bucket in buckets), ""]
+        texts += [*(words(series, bucket, written) for bucket in buckets), ""]
     return {
         "type": "scatter",
         "mode": "lines",
@@ -194,13 +205,13 @@ def median(series: RatioSeries, look: Look, colour: str) -> Json:
     }
 
 
-def words(series: RatioSeries, bucket: int) -> str:
+def words(series: RatioSeries, bucket: int, written: Callable[[float], str]) -> str:
     low, middle, high = (
-        format_factor(float(values[bucket])) for values in (series.low, series.median, series.high)
+        written(float(values[bucket])) for values in (series.low, series.median, series.high)
     )
     links = int(series.links[bucket])
     number = f"{format_count(links)} link{'s' * (links != 1)}"
-    return f"{middle} the usual rate, median of {number}<br>middle half {low} to {high}"
+    return f"{middle}, median of {number}<br>middle half {low} to {high}"
 
 
 def middle_half(series: RatioSeries, colour: str) -> Json:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matrix.answers.events.event import Event
 from matrix.answers.site.comparison import EndComparison
+from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import SiteNow
 from matrix.plots import bands
 from matrix.plots.bands import Declared, Noted
 from matrix.plots.event_marks import marks_of
 from matrix.plots.looks import other_look
-from matrix.plots.site import OtherSeries, axes_of, figure
+from matrix.plots.site import Axes, OtherSeries, axes_of_rates, axes_of_ratios, figure
 from sonar.windows import Window
 
 Json = dict[str, Any]
@@ -30,20 +31,45 @@ def end_figures(
     window = report.window
     during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
     spans = bands.spans_of(during, notes, window)
-    histories, comparisons = site_is.histories, site_is.comparisons
-    here = [history.series for history in histories.values()]
-    axes = axes_of([*here, *(comparison.series for comparison in comparisons.values())])
+    axes = axes_drawn(site_is)
     return {
         end: figure(
             history.series,
-            window,
+            history.window,
             [*spans, *marks_of(events, report.query.size, end)],
             axes,
             is_slower=any(link.level == "slower" for link in site_is.links[end]),
-            other=other_series(comparisons[end], window) if end in comparisons else None,
+            other=other_drawn(site_is, end, window),
         )
-        for end, history in histories.items()
+        for end, history in histories_drawn(site_is).items()
     }
+
+
+def is_of_rates(site_is: SiteNow) -> bool:
+    """Say whether nothing is usual yet: rates are drawn then."""
+    return not any(line.links.any() for line in ratios_of(site_is))
+
+
+def ratios_of(site_is: SiteNow) -> list[RatioSeries]:
+    parts = [*site_is.histories.values(), *site_is.comparisons.values()]
+    return [part.series for part in parts]
+
+
+def histories_drawn(site_is: SiteNow) -> Mapping[str, EndHistory]:
+    """Return the line of each end: of ratios to usual, or of rates."""
+    return rates_over_time(site_is.histories) if is_of_rates(site_is) else site_is.histories
+
+
+def axes_drawn(site_is: SiteNow) -> Axes:
+    if is_of_rates(site_is):
+        return axes_of_rates([history.series for history in histories_drawn(site_is).values()])
+    return axes_of_ratios(ratios_of(site_is))
+
+
+def other_drawn(site_is: SiteNow, end: str, window: Window) -> OtherSeries | None:
+    """Return the line of what an end is compared with; rates are drawn alone."""
+    comparison = site_is.comparisons.get(end)
+    return other_series(comparison, window) if comparison and not is_of_rates(site_is) else None
 
 
 def other_series(comparison: EndComparison, window: Window) -> OtherSeries:

@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString, mark_safe
 
 from matrix.answers.causes.attribution import EndEffect
 from matrix.answers.link.errors import WHERE
-from matrix.plots.labels import cut
 from sonar.units import (
     DASH,
     format_age,
@@ -159,9 +158,3 @@ def or_dash(text: str, reason: str) -> str:
 def short_of(name: str, short: dict[str, str]) -> str:
     """Write a name as lists of this page have it."""
     return short.get(name, name)
-
-
-@register.filter
-def shortened(name: str, longest: int) -> str:
-    """Cut a name in the middle."""
-    return cut(name, longest)

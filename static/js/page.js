@@ -109,7 +109,7 @@ document.addEventListener("htmx:after:swap", (event) => {
   if (isSearch(request) || request.response?.status >= 400) return;
   if (!isRefresh(request)) {
     settleForms();
-    if (!isOfMenu(request)) closeMenus();
+    if (!isOfMenu(request) && closeMenus()) showAnswer();
   }
   trouble.hidden = true;
   lateSince = null;
@@ -125,12 +125,19 @@ function settleForms() {
 }
 
 // What was chosen in a menu is answered by the page, which it would cover; but not while one ticks
-// boxes. The focus goes back to where the menu was opened.
+// boxes. The focus goes back to where the menu was opened. Returns whether one was closed.
 function closeMenus() {
   const { activeElement: active } = document;
-  for (const menu of document.querySelectorAll(".sheet:popover-open")) {
-    if (!menu.contains(active) || !active.matches("[type=checkbox]")) menu.hidePopover();
-  }
+  const open = [...document.querySelectorAll(".sheet:popover-open")];
+  const done = open.filter((menu) => !menu.contains(active) || !active.matches("[type=checkbox]"));
+  for (const menu of done) menu.hidePopover();
+  return done.length > 0;
+}
+
+// The answer stands above the menus, on a narrow screen often out of sight.
+function showAnswer() {
+  const answer = document.querySelector("#comparison:not([hidden])") ?? document.getElementById("answer");
+  answer?.scrollIntoView({ block: "nearest" });
 }
 
 function say(request, what) {

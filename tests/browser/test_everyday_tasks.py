@@ -207,7 +207,7 @@ def test_a_downtime_is_declared_by_the_admin_of_a_site(visit: Visit, changed: Ch
     log_in(visit.open("/login/"), account(Role.SITE_ADMIN, changed.glasgow.site))
     on = hand(visit, 4)
     on.link("My site")
-    on.click(on.page.locator("summary", has_text="Declare a downtime"))
+    on.click(on.page.locator("summary", has_text="Declare downtime"))
     on.click(on.page.locator("#downtime-reason"))
     on.page.keyboard.type("new switch")
     on.click(on.page.get_by_role("button", name="Declare"))

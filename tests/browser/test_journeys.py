@@ -175,7 +175,7 @@ def test_at_a_site_without_javascript_by_the_search_page(visit: Visit, scene: Sc
 
 def make_it_mine(page: Page) -> None:
     page.get_by_role("button", name="Make this my site").click()
-    expect(page.get_by_text("This is your site.")).to_be_visible()
+    expect(page.get_by_text("my site", exact=True)).to_be_visible()
     page.goto(page.url.split("/sites/")[0] + "/")
     page.get_by_role("navigation").get_by_role("link", name="My site").click()
     page.wait_for_url("**/sites/Glasgow/*")
@@ -192,7 +192,7 @@ def look_at_my_site(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("1.78 ± 0.785")
     page.go_back()
     page.wait_for_url("**/sites/Glasgow/*")
-    main.get_by_role("link", name="Matrix of this site only").click()
+    main.get_by_role("link", name="Matrix of Glasgow").click()
     page.wait_for_url("**/?site=Glasgow*")
     expect(page.locator(".question")).to_contain_text("Glasgow")
 

@@ -99,8 +99,8 @@ def measured(
 def drawn(page: Page) -> Page:
     until(
         page,
-        "(plots => plots.length === 2 && plots.every(plot => plot.querySelector('.xtick')))"
-        "([...document.querySelectorAll('.picture .plot')])",
+        "(boxes => boxes.length && boxes.every(box => box.querySelector('.xtick')))"
+        "([...document.querySelectorAll('.site-side .picture')])",
     )
     return page
 
@@ -115,7 +115,7 @@ def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
     page.wait_for_url(f"**/sites/{GLASGOW}/")
     look(drawn(page), f"site-{reader}")
     page.get_by_role("button", name="Make this my site").click()
-    expect(page.get_by_text("This is your site.")).to_be_visible()
+    expect(page.get_by_text("my site", exact=True)).to_be_visible()
     visit.open("/sites/")
     page.get_by_role("link", name="My site").click()
     page.wait_for_url(f"**/sites/{GLASGOW}/")
@@ -134,8 +134,9 @@ def test_the_same_way_without_a_script(visit: Visit, grid_in_a_box: None, reader
     # The only site with this in its name.
     page.wait_for_url(f"**/sites/{GLASGOW}/")
     expect(page.locator("section noscript p").first).to_be_visible()
-    page.get_by_text("Row and column as a table").click()
-    expect(page.locator("#partners tbody tr")).to_have_count(18)
+    partners = page.locator("#partners .numbers tbody tr")
+    expect(partners).to_have_count(18)
+    expect(partners.first).to_be_visible()
     look(page, "site-without-script")
     page.get_by_role("button", name="Make this my site").click()
     page.get_by_role("link", name="My site").click()
@@ -150,7 +151,23 @@ def test_every_partner_has_a_row_and_a_cell_in_both_strips(
     for end in ("source", "destination"):
         rows = page.locator(f"section[aria-labelledby=as-{end}] tbody tr")
         expect(rows).to_have_count(18)
-    expect(page.locator(".strips li:not(.strip-words) > a")).to_have_count(36)
+    expect(page.locator(".strips td > a")).to_have_count(36)
+    tab_to_strips(page)
+    # Names are whole and stand on one line, and each strip says its direction.
+    heads = page.locator(".strips thead th:not(:first-child)")
+    boxes = heads.evaluate_all(
+        "all => all.map(one => [one.textContent, one.scrollWidth - one.clientWidth, "
+        "one.getBoundingClientRect().bottom])"
+    )
+    assert {text for text, _, _ in boxes} >= {"LANCS", "CAM", "MAN"}
+    assert not [text for text, over, _ in boxes if "…" in text or over > 0]
+    assert len({bottom for *_, bottom in boxes}) == 1
+    directions = page.locator(".strips tbody th").all_inner_texts()
+    assert directions == ["sent to", "received from"]
+
+
+def tab_to_strips(page: Page) -> None:
+    page.locator(".tabs").get_by_role("link", name="Row and column").click()
 
 
 def shows_window(page: Page, name: str) -> None:
@@ -189,12 +206,14 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
 
 def test_a_refresh_brings_new_results_and_keeps_what_is_open(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open("/sites/Glasgow/"))
-    page.get_by_text("Row and column as a table").click()
+    page.locator(".tabs").get_by_role("link", name="Peers").click()
+    page.get_by_text("All 6 links").click()
     assert mean_of(page, "source") == "1.78"
     world.transfer(scene.world.glasgow, scene.world.ral, 9.0)
     refresh(page)
     expect(page.locator("section[aria-labelledby=standing-source] table")).to_contain_text("4.19")
-    expect(page.locator("#partners tbody tr").first).to_be_visible()
+    expect(page.locator(".partner-rows .rest").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Among the Tier 2 sites")).to_be_visible()
     expect(page.locator("section[aria-labelledby=as-source] .figures")).to_contain_text(
         "of 3 tests succeeded"
     )
@@ -281,5 +300,5 @@ def test_axe_finds_nothing_serious(visit: Visit, scene: Scene, reader: Reader, p
     page = visit.open(path)
     if "DESY/" in path:
         drawn(page)
-        page.get_by_text("Row and column as a table").click()
+        page.locator(".tabs").get_by_role("link", name="Row and column").click()
     assert violations(page) == []

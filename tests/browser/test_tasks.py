@@ -12,7 +12,9 @@ import pytest
 from playwright.sync_api import expect
 
 from sonar import results
-from sonar.models import Endpoint, Mesh, Site
+from sonar.models import Downtime, Endpoint, Mesh, Site
+from sonar.roles import Role
+from tests.accounts import account
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
@@ -155,3 +157,28 @@ def test_c_is_a_site_slow_as_source_or_as_destination(
     look(on.page, f"task-c-{reader}")
     assert fits(on.page)
     assert on.clicks == 1
+
+
+@seen_by(LAPTOP, NARROW)
+def test_n_a_downtime_tomorrow(visit: Visit, shift: Shift, reader: Reader) -> None:
+    """Task n: times may be words, and are typed in UTC."""
+    man = shift.ends["MAN"].site
+    visit.log_in(account(Role.SITE_ADMIN, man))
+    on = hand(visit)
+    on.type(on.page.locator("#jump"), "man", enter=True)
+    on.page.wait_for_url("**/sites/MAN/")
+    on.click(on.page.locator("summary", has_text="Declare downtime…"))
+    on.clicks += 1  # what is typed, from field to field
+    for text in ("tomorrow 08:00", "tomorrow 12:00", "switch firmware"):
+        on.page.keyboard.press("Tab")
+        on.page.keyboard.type(text)
+    look(on.page, f"task-n-{reader}")
+    on.page.keyboard.press("Enter")
+    expect(on.page.locator("#site-work [role=status]")).to_contain_text("Declared a downtime")
+    row = Downtime.objects.get()
+    morning = NOW.replace(hour=8, minute=0, second=0) + DAY
+    assert (row.starts_at, row.ends_at) == (morning, morning + 4 * HOUR)
+    assert (row.site, row.reason) == (man, "switch firmware")
+    expect(on.page.locator("#page .notice", has_text="Declared downtime soon")).to_be_visible()
+    assert on.clicks == 3
+    assert fits(on.page)

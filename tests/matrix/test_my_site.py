@@ -28,7 +28,7 @@ def test_the_site_is_kept_for_a_year_and_linked_from_every_page(
     assert not cookie["secure"]
     html = written(client.get("/sites/"))
     assert '<a href="/sites/RAL/" title="RAL">My site</a>' in html
-    assert "This is your site." in written(client.get("/sites/RAL/"))
+    assert ">my site</span>" in written(client.get("/sites/RAL/"))
     assert "Make this my site" in written(client.get("/sites/DESY/"))
 
 

@@ -10,6 +10,7 @@ import pytest
 from matrix.answers.site.verdict import (
     EndFacts,
     FailingLink,
+    LinksTested,
     Shift,
     ShiftedLink,
     SiteAnswer,
@@ -28,6 +29,10 @@ USUAL = {"links": 10, "sites": 10, "tested": 10, "usual": 10, "against_usual": A
 AS_USUAL = (
     "As usual: sends at 0.98× (0.91–1.05, 10 links) and receives at 0.98× (0.91–1.05, 10 links) of "
     "the usual rate."
+)
+UNKNOWN = (
+    "The usual rates of links {} RAL are not known yet: each takes 5 successful tests before this "
+    "window."
 )
 
 
@@ -163,7 +168,7 @@ def test_a_site_at_which_all_fails_does_neither() -> None:
 @pytest.mark.parametrize(
     ("facts", "kind", "sentence"),
     [
-        ({"usual": 0}, "unknown", "The usual rates of links to or from RAL are not known yet."),
+        ({"usual": 0}, "unknown", UNKNOWN.format("to or from")),
         (
             {"tested": 0},
             "untested",
@@ -184,7 +189,7 @@ def test_a_site_of_which_nothing_is_known_says_what_is_missing(
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
-        ({"usual": 0}, "The usual rates of links from RAL are not known yet."),
+        ({"usual": 0}, UNKNOWN.format("from")),
         ({"tested": 0}, "The links from RAL have no results with large files in this window."),
         ({"down": 10}, "All links from RAL are in a declared downtime."),
         ({"links": 0}, "No link from RAL is tested with large files."),
@@ -196,6 +201,21 @@ def test_an_end_of_which_nothing_is_known_is_said_behind_the_other(
     found = said(receiving(), sending(**facts))
     assert found.news == "As usual: receives at 0.98× (0.91–1.05, 10 links) of the usual rate."
     assert found.rest == sentence
+
+
+def test_before_anything_is_usual_it_says_what_was_tested() -> None:
+    ends, tested = (receiving(usual=0), sending(usual=0)), LinksTested(8, 36, 11, 12)
+    found = Speaker("RAL", "large", NOW).verdict(ends, [], 0, tested)
+    assert found.kind == "unknown"
+    assert found.news == "11 of 12 tests succeeded, on 8 of 36 links."
+    assert found.rest == UNKNOWN.format("to or from")
+
+
+def test_how_many_links_are_as_usual_is_said_behind_the_factor() -> None:
+    found = Speaker("RAL", "large", NOW).verdict(
+        (receiving(), sending(failing=1)), [to()], 35, LinksTested(36, 36, 90, 100)
+    )
+    assert found.rest == f"{AS_USUAL} 35 of 36 links are as usual."
 
 
 def test_a_failing_link_counts_before_untested_ones() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -25,11 +25,15 @@ from sonar.windows import Window
 # A bucket of fewer links on average has no middle half.
 FEWEST_LINKS = 3
 FEWEST_BUCKETS, MOST_BUCKETS = 4, 200
+# What has only just begun to be tested is drawn over this long.
+SHORTEST = timedelta(minutes=20)
 
 
 @dataclass(frozen=True)
 class RatioSeries:
     """The links of one end by bucket: what a link's rate is to its usual, and tests.
+
+    Of `rates_over_time` it is the rate itself, in MB/s.
 
     ``starts`` are when the buckets begin, in Unix s; ``low``, ``median`` and ``high`` are the
     middle of the ``links`` that have a ratio in a bucket, NaN for none. A link has one value in a
@@ -183,3 +187,28 @@ def history_of(
         series = series_of(part, usual, window, cut)
         histories[end] = EndHistory(part, usual, series, window)
     return histories
+
+
+def rates_over_time(histories: Mapping[str, EndHistory]) -> dict[str, EndHistory]:
+    """Return the same with rates in MB/s in place of ratios, from the first result on.
+
+    So links have a line before any rate of theirs is usual.
+    """
+    inside = [history.inside for history in histories.values()]
+    window = since_first(next(iter(histories.values())).window, inside)
+    cut = cut_of(window, inside)
+    return {
+        end: replace(
+            history,
+            series=series_of(history.results, np.ones_like(history.usual), window, cut),
+            window=window,
+        )
+        for end, history in histories.items()
+    }
+
+
+def since_first(window: Window, ends: Sequence[LinkResults]) -> Window:
+    """Return the part of a window since its first result, though no less than SHORTEST of it."""
+    firsts = [int(end.started.min()) for end in ends if end.started.size]
+    first = moment(min(firsts)) if firsts else window.end
+    return Window(max(window.start, min(first, window.end - SHORTEST)), window.end)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from matrix.answers.site.verdict import (
     MOST_NAMED,
     EndFacts,
     FailingLink,
+    LinksTested,
     Shift,
     ShiftedLink,
     SiteAnswer,
@@ -62,6 +64,11 @@ class SiteLink:
         return self.now / self.usual if self.usual else math.nan
 
     @property
+    def rate(self) -> float:
+        """Return its rate now, or of too few tests for that their mean in the window."""
+        return self.mean if math.isnan(self.now) else self.now
+
+    @property
     def tests(self) -> int:
         return self.ok + self.failed
 
@@ -75,11 +82,16 @@ class SiteLink:
         return self.state not in STATE_RANKS and not math.isnan(self.ratio)
 
     @property
-    def rank(self) -> tuple[int, bool, float]:
-        """Return what puts the worst first: failing, then the slowest against its usual."""
+    def rank(self) -> tuple[int, bool, float, float]:
+        """Return what puts the worst first: failing, then the slowest against its usual.
+
+        Behind these are links without a usual rate, by failed tests and then by rate.
+        """
         rank = STATE_RANKS.get(self.state, 3 if self.state in LAST_STATES else 2)
         ratio = self.ratio
-        return rank, math.isnan(ratio), -self.failed if math.isnan(ratio) else ratio
+        if not math.isnan(ratio):
+            return rank, False, ratio, 0.0
+        return rank, True, -self.failed, math.inf if math.isnan(self.rate) else self.rate
 
 
 def links_of(report: Report, end: str) -> list[SiteLink]:
@@ -111,13 +123,17 @@ def links_of(report: Report, end: str) -> list[SiteLink]:
 
 @dataclass(frozen=True)
 class EndFigures:
-    """The five figures of one end, of which rates are medians of its links, in MB/s."""
+    """The figures of one end, of which rates are medians of its links, in MB/s.
+
+    ``rate`` is of what each link has, however few its tests are.
+    """
 
     links: int
     sites: int
     now: float
     usual: float
     ratio: float
+    rate: float
     failing: int
     slower: int
     faster: int
@@ -149,6 +165,7 @@ def figures_of(links: Sequence[SiteLink]) -> EndFigures:
         now=median([link.now for link in links]),
         usual=median([link.usual for link in links]),
         ratio=median([link.ratio for link in judged]),
+        rate=median([link.rate for link in links]),
         failing=sum(link.is_failing for link in links),
         slower=sum(link.level == "slower" for link in links),
         faster=sum(link.level == "faster" for link in links),
@@ -206,13 +223,38 @@ def shift_of(links: Sequence[SiteLink], level: str) -> Shift | None:
     )
 
 
-def verdict_of(report: Report, ends: dict[str, list[SiteLink]], *, is_past: bool) -> SiteAnswer:
-    """Say how the site does; a link within the site, which is in both lists, fails once."""
-    facts = [facts_of(end, ends[end]) for end in ("destination", "source")]
-    speaker = Speaker(report.name, report.query.size, report.moment, is_past)
-    every = (link for links in ends.values() for link in links)
-    usual = {(link.source, link.destination) for link in every if link.level == "usual"}
-    return speaker.verdict(facts, failing_of(ends), len(usual))
+def verdict_of(
+    report: Report,
+    ends: dict[str, list[SiteLink]],
+    *,
+    is_past: bool,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> SiteAnswer:
+    """Say how the site does; a link within the site, which is in both lists, counts once.
+
+    ``names`` are what sites are called, where that is not their name.
+    """
+    called = {end: renamed(links, names) for end, links in ends.items()}
+    facts = [facts_of(end, called[end]) for end in ("destination", "source")]
+    speaker = Speaker(
+        names.get(report.name, report.name), report.query.size, report.moment, is_past
+    )
+    every = {(link.source, link.destination): link for links in ends.values() for link in links}
+    usual = sum(link.level == "usual" for link in every.values())
+    return speaker.verdict(facts, failing_of(called), usual, tested_links(every.values()))
+
+
+def renamed(links: Sequence[SiteLink], names: Mapping[str, str]) -> list[SiteLink]:
+    return [replace(link, partner=names.get(link.partner, link.partner)) for link in links]
+
+
+def tested_links(links: Collection[SiteLink]) -> LinksTested:
+    return LinksTested(
+        tested=sum(link.tests > 0 for link in links),
+        links=len(links),
+        ok=sum(link.ok for link in links),
+        tests=sum(link.tests for link in links),
+    )
 
 
 def failing_of(ends: dict[str, list[SiteLink]]) -> list[FailingLink]:

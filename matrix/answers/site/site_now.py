@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 import numpy as np
 
@@ -59,8 +60,15 @@ class SiteNow:
     drift: ComparedEnds | None
 
 
-def site_now(report: Report, notes: Sequence[Annotation], now: datetime) -> SiteNow:
+def site_now(
+    report: Report,
+    notes: Sequence[Annotation],
+    now: datetime,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> SiteNow:
     """Judge a site by its report; ``notes`` are those that a reader may see.
+
+    ``names`` are what the verdict calls sites, where that is not their name.
 
     One SQL statement; two more to compare, and one where there are notes or a drift.
     """
@@ -78,7 +86,7 @@ def site_now(report: Report, notes: Sequence[Annotation], now: datetime) -> Site
     effects = [
         NoteEffect(of.sides, of.ends, note) for (note, _), of in zip(around, compared, strict=False)
     ]
-    verdict = verdict_of(report, links, is_past=report.window.end <= now)
+    verdict = verdict_of(report, links, is_past=report.window.end <= now, names=names)
     return SiteNow(
         links,
         histories,

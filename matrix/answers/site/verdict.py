@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.link.class_words import join
 from matrix.answers.time_words import time_words
+from matrix.statistics.standing import FEWEST
 from sonar.units import format_count, format_factor
 
 # The worst comes first; the page is coloured by it.
@@ -114,6 +115,23 @@ class EndFacts:
 
 
 @dataclass(frozen=True)
+class LinksTested:
+    """How many of the links of a site were tested in the window, and how many tests succeeded."""
+
+    tested: int
+    links: int
+    ok: int
+    tests: int
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"{of_number(self.ok, self.tests)} test{'s' * (self.tests != 1)} succeeded, on "
+            f"{of_number(self.tested, self.links)} link{'s' * (self.links != 1)}."
+        )
+
+
+@dataclass(frozen=True)
 class FailingLink:
     """A link of a site that fails: at which ends it is the site's, within the site at both.
 
@@ -176,11 +194,16 @@ class Speaker:
     is_past: bool = False
 
     def verdict(
-        self, ends: Sequence[EndFacts], failing: Sequence[FailingLink], usual: int = 0
+        self,
+        ends: Sequence[EndFacts],
+        failing: Sequence[FailingLink],
+        usual: int = 0,
+        tested: LinksTested | None = None,
     ) -> SiteAnswer:
         """Say how the site does, the worst first; ``failing`` has each link that fails once.
 
-        ``usual`` counts the links that are as usual, each once.
+        ``usual`` counts the links that are as usual, each once. ``tested`` are said where
+        there is nothing yet to compare with.
         """
         kinds = {facts.kind for facts in ends}
         # Where all links of an end fail, that is said there.
@@ -191,7 +214,8 @@ class Speaker:
             *self.shifted(ends, "slower"),
             *self.failures(left, ends),
             *self.shifted(ends, "faster"),
-            *self.as_usual(ends, usual),
+            *self.as_usual(ends, usual, tested),
+            *self.so_far(ends, tested),
             *self.nothing_known(ends),
         ]
         kind = "failing" if failing else min(kinds, key=KINDS.index)
@@ -265,7 +289,9 @@ class Speaker:
         since = self.since(earliest(link.since for link in failing), len(failing), "")
         yield f"{join([first, *others])} are failing{since}."
 
-    def as_usual(self, ends: Sequence[EndFacts], usual: int) -> Iterator[str]:
+    def as_usual(
+        self, ends: Sequence[EndFacts], usual: int, tested: LinksTested | None
+    ) -> Iterator[str]:
         """Say what is as usual: of a site without shifts at which factor, else how many links."""
         if any(facts.slower or facts.faster for facts in ends):
             links = "link is" if usual == 1 else "links are"
@@ -276,6 +302,8 @@ class Speaker:
         parts = [f"{self.does(facts.end)} at {self.factor(facts)}" for facts in reversed(there)]
         if parts:
             yield f"as usual: {join(parts)} of the usual rate."
+            if tested and tested.links > 1:
+                yield f"{of_number(usual, tested.links)} links are as usual."
 
     def factor(self, facts: EndFacts) -> str:
         """Write the median of the links of an end, with its interval and how many they are."""
@@ -285,6 +313,12 @@ class Speaker:
             return f"{format_factor(links.ratio)} ({count})"
         factor = format_factor(links.ratio, links.low, links.high)
         return f"{factor.removesuffix(')')}, {count})"
+
+    def so_far(self, ends: Sequence[EndFacts], tested: LinksTested | None) -> Iterator[str]:
+        """Say what is known before any rate is usual."""
+        kinds = {facts.kind for facts in ends}
+        if tested and "unknown" in kinds and kinds <= {"unknown", "untested"}:
+            yield tested.sentence
 
     def nothing_known(self, ends: Sequence[EndFacts]) -> Iterator[str]:
         """Say what is missing at an end, or at both."""
@@ -299,7 +333,8 @@ class Speaker:
     @property
     def missing(self) -> dict[str, str]:
         return {
-            "unknown": "the usual rates of links {} {} are not known yet.",
+            "unknown": f"the usual rates of links {{}} {{}} are not known yet: each takes {FEWEST} "
+            "successful tests before this window.",
             "untested": f"the links {{}} {{}} have no results with {self.size} files in this "
             "window.",
             "down": "all links {} {} are in a declared downtime.",
@@ -320,7 +355,11 @@ class Speaker:
 
 
 def of_all(count: int, facts: EndFacts) -> str:
-    return f"{format_count(count)} of {format_count(facts.links)}"
+    return of_number(count, facts.links)
+
+
+def of_number(count: int, number: int) -> str:
+    return f"{format_count(count)} of {format_count(number)}"
 
 
 def earliest(moments: Iterable[float]) -> float:

@@ -145,9 +145,7 @@ class LinkPage(QueryPage):
             "diagnosis": diagnosis,
             "findings": diagnosis.beside_failing if fails else diagnosis.diagnoses,
             "comparison": comparison_part(self, answer),
-            "by_size": size_rows(
-                answer, lambda size: self.asking(resized(self.query, size)).url()
-            ),
+            "by_size": size_rows(answer, lambda size: self.asking(resized(self.query, size)).url()),
             "short": self.short,
             "reverse_url": self.reverse_url(),
             "elsewhere": self.elsewhere(),

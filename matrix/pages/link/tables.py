@@ -72,19 +72,13 @@ def profile_columns(summaries: Sequence[ProfileSummary]) -> Iterable[Column]:
     yield Column(
         "mesh",
         "a set of links that are tested on one schedule; else why the test was made",
-        [
-            key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "")
-            for key in keys
-        ],
+        [key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "") for key in keys],
         "no mesh",
     )
     yield Column(
         "concurrent tests",
         "other Sonar tests at the source or the destination at the same time",
-        [
-            "" if line.profile.beside == "unknown" else beside_words(line)
-            for line in summaries
-        ],
+        ["" if line.profile.beside == "unknown" else beside_words(line) for line in summaries],
         "not recorded",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,8 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, facts_of
 from matrix.answers.site.site_now import SiteNow
 from matrix.answers.site.verdict import KINDS, earliest
-from matrix.pages.site.partner_rows import name_of
+from matrix.pages.site.names import ShortNames
+from matrix.pages.site.partner_rows import MOST_FIRST
 from matrix.query.addresses import link_url
 from matrix.query.matrix_query import MatrixQuery
 
@@ -24,7 +25,10 @@ ENDS = ("destination", "source")
 
 @dataclass(frozen=True)
 class ComparedLink:
-    """A link in the table of an end; ``kind`` colours the row if it differs beyond chance."""
+    """A link in the table of an end; ``kind`` colours the row if it differs beyond chance.
+
+    ``first`` are shown before all are asked for.
+    """
 
     name: str
     source: str
@@ -32,6 +36,7 @@ class ComparedLink:
     url: str
     kind: str
     pair: PairRatio
+    first: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,10 @@ class ComparedEnd:
 
 
 def compared_end(
-    report: Report, links: Sequence[SiteLink], comparison: EndComparison | None
+    report: Report,
+    links: Sequence[SiteLink],
+    comparison: EndComparison | None,
+    names: ShortNames,
 ) -> ComparedEnd | None:
     """Return the links that differ beyond chance first, and of alike ones the slowest."""
     if comparison is None or report.query.compare is None:
@@ -56,7 +64,7 @@ def compared_end(
     partners = [link.partner for link in links]
     rows = [
         ComparedLink(
-            name_of(link, alone=partners.count(link.partner) == 1),
+            names.link(link, alone=partners.count(link.partner) == 1),
             link.source,
             link.destination,
             link_url(link.source, link.destination, report.query),
@@ -68,11 +76,16 @@ def compared_end(
         )
     ]
     rows.sort(key=lambda row: (not row.kind, not row.pair.kind, row.pair.ratio))
+    rows = [replace(row, first=at < MOST_FIRST) for at, row in enumerate(rows)]
     return ComparedEnd(comparison, report.query.compare.of, rows)
 
 
 def comparison_part(
-    query: MatrixQuery, site: str, comparisons: Mapping[str, EndComparison], now: datetime
+    query: MatrixQuery,
+    site: str,
+    comparisons: Mapping[str, EndComparison],
+    now: datetime,
+    names: ShortNames,
 ) -> dict[str, Any] | None:
     """Return what the page says of both ends together, None if it compares with nothing."""
     if not comparisons:
@@ -83,7 +96,9 @@ def comparison_part(
         "kind": min((end.kind for end in ends), key=KINDS.index),
         "words": ends[0].words,
         "sentences": [
-            " ".join(filter(None, (end.sentence(site), beyond_words(changes, site, end))))
+            " ".join(
+                filter(None, (end.sentence(names.site(site)), beyond_words(changes, site, end)))
+            )
             for end in ends
         ],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
@@ -31,12 +31,13 @@ from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.share import ChatCard, Share
 from matrix.pages.site.comparison import changed_since, compared_end, comparison_part
 from matrix.pages.site.inside import insides_of
+from matrix.pages.site.names import ShortNames
 from matrix.pages.site.partner_rows import strips
-from matrix.pages.site.sides import side_of
+from matrix.pages.site.sides import SiteSide, side_of
 from matrix.pages.site.together import drift_of, effect_lines
 from matrix.pages.site_work.part import site_work
 from matrix.pages.time_strip import strip_for
-from matrix.plots.site_ends import end_figures
+from matrix.plots.site_ends import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
@@ -152,17 +153,12 @@ def results_of(
     declared: Sequence[Downtime],
     now: datetime,
 ) -> dict[str, Any]:
-    window, site_is = report.window, site_now(report, notes_on_site, now)
+    names = ShortNames.of(report.all_endpoints)
+    window, site_is = report.window, site_now(report, notes_on_site, now, names.sites)
     events = EventsPart.of_site(report, now)
     figures = end_figures(report, site_is, declared, notes_on_site, events.events)
-    sides = []
-    for end in ("destination", "source"):
-        links, history = site_is.links[end], site_is.histories[end]
-        compared = compared_end(report, links, site_is.comparisons.get(end))
-        side = side_of(report, page.site, end, links=links, history=history, figure=figures[end])
-        drift = None if compared else drift_of(page, site_is.drift, end)
-        sides.append(replace(side, compared=compared, drift=drift))
-    lines = [
+    sides = sides_of(page, report, site_is, names, figures)
+    classes = [
         line for side in sides for line in side.lines if line.standing.ok + line.standing.failed
     ]
     cause = of_site(report.sites[report.query.size], page.site.name)
@@ -180,15 +176,47 @@ def results_of(
             (classes.words, page.links_to(classes.sizes)) for classes in site_is.verdict.others
         ],
         "sides": sides,
-        "strips": strips(*(side.rows for side in sides)),
+        "short_name": names.site(page.site.name),
+        "short_sites": names.sites,
+        "short_ends": names.endpoints,
+        "links": sum(side.figures.links for side in sides),
+        "left_out": sum(side.left_out for side in sides),
+        "strips": strips(*(side.rows for side in sides), names),
         "effects": effect_lines(page, site_is.effects, now),
         "events": events,
-        "comparison": comparison_part(page.query, page.site.name, site_is.comparisons, now),
-        "results": bool(lines),
-        "results_of_class": any(line.chosen for line in lines),
+        "comparison": comparison_part(page.query, page.site.name, site_is.comparisons, now, names),
+        "results": bool(classes),
+        "results_of_class": any(line.chosen for line in classes),
         "findings": findings(report),
         "partners": partners_of(report),
     }
+
+
+def sides_of(
+    page: SitePage,
+    report: Report,
+    site_is: SiteNow,
+    names: ShortNames,
+    figures: Mapping[str, dict[str, Any]],
+) -> list[SiteSide]:
+    """Return the site as source and as destination; before anything is usual, with its rates."""
+    sides, histories = [], histories_drawn(site_is)
+    for end in ENDS:
+        links = site_is.links[end]
+        compared = compared_end(report, links, site_is.comparisons.get(end), names)
+        side = side_of(
+            report,
+            page.site,
+            end,
+            links=links,
+            history=histories[end],
+            figure=figures[end],
+            names=names,
+            is_of_rates=is_of_rates(site_is),
+        )
+        drift = None if compared else drift_of(page, site_is.drift, end)
+        sides.append(replace(side, compared=compared, drift=drift))
+    return sides
 
 
 def since_link(page: SitePage, site_is: SiteNow, now: datetime) -> tuple[str, str] | None:

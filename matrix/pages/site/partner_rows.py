@@ -12,8 +12,11 @@ from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.time_words import time_words
+from matrix.pages.site.names import ShortNames
 from matrix.query.addresses import link_url
 
+# Of an end the page shows so many links before it is asked for all.
+MOST_FIRST = 10
 STATE_NAMES = {"not_applicable": "not applicable"}
 
 
@@ -31,7 +34,7 @@ class PartnerRow:
 
     ``name`` is the partner, or the whole link where that does not tell it from others; ``kind`` is
     what colours the row, ``status`` says how the link is, and since when in UTC. ``why_no_rate`` is
-    empty where its rate now counts.
+    empty where its rate now counts. ``first`` are those that are worth a look, and on paper.
     """
 
     link: SiteLink
@@ -43,7 +46,7 @@ class PartnerRow:
     gauge: Gauge
     size_mean: float
     size_std: float
-    printed: bool
+    first: bool
 
 
 def partner_rows(
@@ -51,34 +54,31 @@ def partner_rows(
     end: str,
     links: Sequence[SiteLink],
     sizes: Sequence[tuple[float, float]],
-    printed: int,
+    names: ShortNames,
 ) -> list[PartnerRow]:
-    """Return the worst first, as the links are; ``printed`` of them are on paper, too."""
+    """Return the worst first, as the links are."""
     reasons = [why_no_rate(link.state, link.since, report.moment) for link in links]
     rates = [
-        (math.nan if reason else link.now, link.usual)
+        (math.nan if reason else link.rate, link.usual)
         for link, reason in zip(links, reasons, strict=True)
     ]
     longest = max((rate for pair in rates for rate in pair if rate > 0), default=1)
     links_with = Counter(link.partner for link in links)
+    any_tested = any(link.tests for link in links)
     return [
         PartnerRow(
             link,
-            name_of(link, alone=links_with[link.partner] == 1),
+            names.link(link, alone=links_with[link.partner] == 1),
             link_url(link.source, link.destination, report.query),
             kind_of(link),
             status_of(link, report.moment),
             reasons[at],
             Gauge(*(share_of(rate, longest) for rate in rates[at])),
             *sizes[at],
-            printed=at < printed,
+            first=at < MOST_FIRST and (link.tests > 0 or not any_tested),
         )
         for at, link in enumerate(links)
     ]
-
-
-def name_of(link: SiteLink, *, alone: bool) -> str:
-    return link.partner if alone else f"{link.source} → {link.destination}"
 
 
 def kind_of(link: SiteLink) -> str:
@@ -117,23 +117,23 @@ class StripCell:
 
 
 @dataclass(frozen=True)
-class StripColumn:
-    """A partner in the two strips of a site: its column of the matrix above, its row below."""
+class Strips:
+    """Row and column of a site over the same partners, by name: a full and a short name of each.
 
-    partner: str
-    received: StripCell | None
-    sent: StripCell | None
+    ``rows`` are what each strip is called and its cells, None where nothing is tested.
+    """
 
-    @property
-    def cells(self) -> tuple[StripCell | None, StripCell | None]:
-        return self.received, self.sent
+    partners: list[tuple[str, str]]
+    rows: list[tuple[str, list[StripCell | None]]]
 
 
-def strips(received: Iterable[PartnerRow], sent: Iterable[PartnerRow]) -> list[StripColumn]:
-    """Return row and column of a site as two strips over the same partners, by name."""
-    above, below = cells_by_partner(received), cells_by_partner(sent)
-    names = sorted(above.keys() | below.keys(), key=str.casefold)
-    return [StripColumn(name, above.get(name), below.get(name)) for name in names]
+def strips(sent: Iterable[PartnerRow], received: Iterable[PartnerRow], names: ShortNames) -> Strips:
+    cells = {"sent to": cells_by_partner(sent), "received from": cells_by_partner(received)}
+    partners = sorted(set().union(*cells.values()), key=str.casefold)
+    return Strips(
+        [(name, names.site(name)) for name in partners],
+        [(words, [there.get(name) for name in partners]) for words, there in cells.items()],
+    )
 
 
 def cells_by_partner(rows: Iterable[PartnerRow]) -> dict[str, StripCell]:
@@ -141,6 +141,6 @@ def cells_by_partner(rows: Iterable[PartnerRow]) -> dict[str, StripCell]:
     for row in rows:
         link = row.link
         words = f"from {link.source} to {link.destination}: {row.status}"
-        cell = StripCell(link.now, row.why_no_rate, row.kind, words, row.url)
+        cell = StripCell(link.rate, row.why_no_rate, row.kind, words, row.url)
         cells.setdefault(link.partner, cell)
     return cells

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matrix.answers.site.history import EndHistory
+from matrix.answers.site.history import EndHistory, RatioSeries
 from matrix.answers.site.ranking import Standing
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.pages.site.comparison import ComparedEnd
+from matrix.pages.site.names import ShortNames
 from matrix.pages.site.partner_rows import PartnerRow, partner_rows
 from matrix.pages.site.together import Drift
+from matrix.statistics.standing import FEWEST
 from sonar.models import Site
 from sonar.units import format_factor
 
-# So many partners are on a printed page; the CSV has all.
-MOST_PRINTED = 12
 BUCKET_WORDS = {"5m": "5 minutes", "1h": "hour", "6h": "6 hours", "1d": "day"}
 
 
@@ -53,9 +53,10 @@ class SiteSide:
     """All of a site as source, or as destination.
 
     ``figure_label`` says what the picture shows to those who do not see it, and ``data_id`` is the
-    id of its JSON in the page.
-    ``not_printed`` is how many rows are left out on paper; ``compared`` is there if the question
-    compares with something, ``drift`` if the window is long.
+    id of its JSON in the page. Where there is nothing to draw, ``why_empty`` says why.
+    ``left_out`` is how many rows are not shown at first; ``compared`` is there if the question
+    compares with something, ``drift`` if the window is long. ``is_of_rates`` says that nothing is
+    usual yet.
     """
 
     end: str
@@ -63,8 +64,10 @@ class SiteSide:
     figures: EndFigures
     lines: list[ClassLine]
     rows: list[PartnerRow]
-    not_printed: int
+    left_out: int
     bucket_words: str
+    is_of_rates: bool
+    why_empty: str
     figure: dict[str, Any]
     figure_label: str
     data_id: str
@@ -80,28 +83,42 @@ def side_of(
     links: Sequence[SiteLink],
     history: EndHistory,
     figure: dict[str, Any],
+    names: ShortNames,
+    is_of_rates: bool,
 ) -> SiteSide:
     figures, words = figures_of(links), WORDS[end]
     lines = [
         ClassLine(size, size == report.query.size, standing, standing.of_capacity(site.wan_gbit_s))
         for size, standing in report.standings(end).items()
     ]
+    rows = partner_rows(report, end, links, history.sizes(), names)
     return SiteSide(
         end,
         words,
         figures,
         lines,
-        rows=partner_rows(report, end, links, history.sizes(), MOST_PRINTED),
-        not_printed=max(len(links) - MOST_PRINTED, 0),
+        rows=rows,
+        left_out=sum(not row.first for row in rows),
         bucket_words=BUCKET_WORDS[history.series.bucket],
+        is_of_rates=is_of_rates,
+        why_empty=why_empty(history.series),
         figure=figure,
         figure_label=(
-            f"Rates of the links {words.preposition} {site.name} relative to their "
-            f"usual rate over time, and failed tests, with {report.query.size} files. "
-            f"{said(figures)}"
+            f"Rates of the links {words.preposition} {site.name}"
+            f"{'' if is_of_rates else ' relative to their usual rate'} over time, and failed "
+            f"tests, with {report.query.size} files. {said(figures)}"
         ),
         data_id=f"over-time-{end}-data",
     )
+
+
+def why_empty(series: RatioSeries) -> str:
+    """Say why there is no line to draw; nothing where there is."""
+    if series.links.any():
+        return ""
+    if series.ok.any():
+        return f"No link has a usual rate yet: that takes {FEWEST} successful tests before."
+    return "No test succeeded in this window." if series.failed.any() else "No test in this window."
 
 
 def said(figures: EndFigures) -> str:

@@ -1,0 +1,145 @@
+"""The parts of a site's page as tabs: chosen by clicks, keys and the address, and kept."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from sonar.roles import Role
+from tests.accounts import account
+from tests.browser.axe import violations
+from tests.browser.conftest import Visit
+from tests.browser.modules import refresh
+from tests.browser.pages import fits, look
+from tests.browser.readers import (
+    DARK,
+    LAPTOP,
+    NARROW,
+    NARROW_DARK,
+    SCRIPTLESS,
+    SCRIPTLESS_NARROW,
+    Reader,
+    seen_by,
+)
+from tests.browser.waiting import until_settled
+from tests.matrix import changed_site
+from tests.matrix.changed_site import ChangedSite
+
+SITE = "/sites/UKI-SCOTGRID-GLASGOW/"
+# A laptop's screen of 1440 by 900 shows a page of this height in less than three.
+HIGHEST = 2500
+# The sum of what moved by itself, as browsers measure it.
+SHIFT = """new Promise((resolve) => {
+    let sum = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
+        sum += entry.hadRecentInput ? 0 : entry.value;
+    })).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => resolve(sum));
+})"""
+
+
+@pytest.fixture
+def changed(real_commits: None, at_noon: None) -> ChangedSite:
+    return changed_site.make()
+
+
+def tab(page: Page, name: str) -> Locator:
+    return page.locator(".tabs").get_by_role("link", name=name)
+
+
+def seen(page: Page) -> list[str]:
+    """Return the ids of the parts that can be seen."""
+    panels = page.locator(".tabbed > .panel")
+    return [panel.get_attribute("id") or "" for panel in panels.all() if panel.is_visible()]
+
+
+def test_one_part_is_seen_and_clicks_keys_and_addresses_choose_it(
+    visit: Visit, changed: ChangedSite
+) -> None:
+    page = visit.open(SITE)
+    until_settled(page)
+    assert seen(page) == ["causes"]
+    expect(tab(page, "Diagnosis")).to_have_attribute("aria-current", "true")
+    before = page.evaluate("scrollY")
+    tab(page, "Peers").click()
+    assert seen(page) == ["peers"]
+    assert page.url.endswith(f"{SITE}#peers")
+    assert page.evaluate("scrollY") == before or tab(page, "Peers").is_visible()
+    expect(page.locator(".tabs [aria-current]")).to_have_text("Peers")
+    tab(page, "Events").focus()
+    page.keyboard.press("Enter")
+    assert seen(page) == ["history"]
+    # A refresh keeps what was chosen, and so does another view of the page.
+    refresh(page)
+    assert seen(page) == ["history"]
+    page.get_by_role("link", name="30d", exact=True).click()
+    page.wait_for_url("**?window=30d")
+    expect(page.get_by_role("link", name="30d", exact=True)).to_have_attribute(
+        "aria-current", "true"
+    )
+    assert seen(page) == ["history"]
+    expect(page.locator(".tabs [aria-current]")).to_have_text("Events and notes")
+
+
+@pytest.mark.parametrize(
+    ("anchor", "part"), [("peers", "peers"), ("endpoints", "tests"), ("errors", "causes")]
+)
+def test_an_address_opens_the_part_that_has_what_it_names(
+    visit: Visit, changed: ChangedSite, anchor: str, part: str
+) -> None:
+    page = visit.open(f"{SITE}#{anchor}")
+    until_settled(page)
+    assert seen(page) == [part]
+    expect(page.locator(f"#{anchor}")).to_be_in_viewport()
+
+
+@seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
+def test_without_a_script_all_parts_stand_below_a_table_of_contents(
+    visit: Visit, changed: ChangedSite, reader: Reader
+) -> None:
+    page = visit.open(SITE)
+    assert seen(page) == [
+        link.removeprefix("#")
+        for link in page.locator(".tabs a").evaluate_all("links => links.map(link => link.hash)")
+    ]
+    assert len(seen(page)) == 5
+    tab(page, "Tests and endpoints").click()
+    expect(page.get_by_role("heading", name="Its endpoints")).to_be_in_viewport()
+    assert fits(page)
+
+
+def settle_as_admin(visit: Visit, path: str = SITE) -> Page:
+    visit.log_in(account(Role.ADMINISTRATOR))
+    page = visit.open(path)
+    until_settled(page)
+    return page
+
+
+@pytest.mark.parametrize("query", ["", "?compare=week", "?window=30d"])
+def test_no_part_makes_the_page_high(visit: Visit, changed: ChangedSite, query: str) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    settle_as_admin(visit, SITE + query)
+    for link in page.locator(".tabs a").all():
+        link.click()
+        height = page.evaluate("document.documentElement.scrollHeight")
+        assert height <= HIGHEST, (link.inner_text(), height)
+
+
+@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+def test_each_part_fits_and_breaks_no_rule(
+    visit: Visit, changed: ChangedSite, reader: Reader
+) -> None:
+    page = settle_as_admin(visit)
+    for link in page.locator(".tabs a").all():
+        link.click()
+        assert fits(page)
+        assert violations(page) == []
+        look(page, f"tab-{link.get_attribute('href')[1:]}-{reader}")  # type: ignore[index]
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_hardly_anything_moves_by_itself(visit: Visit, changed: ChangedSite, width: int) -> None:
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    page = settle_as_admin(visit)
+    assert page.evaluate(SHIFT) < 0.02
