@@ -51,8 +51,8 @@ def is_of_rates(site_is: SiteNow) -> bool:
 
 
 def ratios_of(site_is: SiteNow) -> list[RatioSeries]:
-    parts = [*site_is.histories.values(), *site_is.comparisons.values()]
-    return [part.series for part in parts]
+    own = [history.series for history in site_is.histories.values()]
+    return [*own, *(comparison.series for comparison in site_is.comparisons.values())]
 
 
 def histories_drawn(site_is: SiteNow) -> Mapping[str, EndHistory]:

@@ -158,6 +158,7 @@ def results_of(
     events = EventsPart.of_site(report, now)
     figures = end_figures(report, site_is, declared, notes_on_site, events.events)
     sides = sides_of(page, report, site_is, names, figures)
+    sent, received = sides
     classes = [
         line for side in sides for line in side.lines if line.standing.ok + line.standing.failed
     ]
@@ -181,7 +182,7 @@ def results_of(
         "short_ends": names.endpoints,
         "links": sum(side.figures.links for side in sides),
         "left_out": sum(side.left_out for side in sides),
-        "strips": strips(*(side.rows for side in sides), names),
+        "strips": strips(sent.rows, received.rows, names),
         "effects": effect_lines(page, site_is.effects, now),
         "events": events,
         "comparison": comparison_part(page.query, page.site.name, site_is.comparisons, now, names),
