@@ -17,11 +17,13 @@ from matrix.answers.comparison.changes import KINDS
 from matrix.answers.grid import CHANGES
 from matrix.answers.link_columns import COLUMNS, SURE, ClassColumns, LinkColumns
 from matrix.answers.link_reduction import reduce_links
+from matrix.answers.link_trouble import trouble_of
 from matrix.query.attributes import BY_KEY, ENDS, search_text
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo, LinkIndex
+from matrix.statistics.states import FAILED, FAILING
 from matrix.store import data_version
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
@@ -30,6 +32,10 @@ from sonar.windows import Window
 ATTRIBUTES = tuple(BY_KEY)
 # The field of what changed beyond chance, while comparing.
 CHANGE = "change"
+# An order of its own: how much trouble links are in, in the size class that is asked for.
+TROUBLE = "trouble"
+# What a link that fails does not have now: ordered by it, such a link is worse than any other.
+NOT_WHILE_FAILING = ("now_mb_s", "ratio")
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,13 @@ class LinkTable:
     ``rows`` says which links they are, None for all of them. A column is only copied when it is
     asked for: of a million links all are 342 MB. While comparing, ``changed`` says of all links
     which differ from the other side by more than chance explains, among those of the question.
+    ``size`` is the size class that is asked for.
     """
 
     links: LinkColumns
     rows: Integers | None = None
     changed: Flags | None = None
+    size: str = MatrixQuery.size
 
     def __len__(self) -> int:
         return len(self.links) if self.rows is None else len(self.rows)
@@ -133,8 +141,10 @@ class LinkTable:
 
     def _ranks(self, name: str) -> NDArray[Any]:
         """Return numbers that order as a column does; links of one source by destination."""
+        if name == TROUBLE:
+            return self._trouble()
         if name.partition(".")[0] not in ENDS:
-            return self.column(name)
+            return self._shown(name)
         columns = {"source": ("source", "destination"), "destination": ("destination", "source")}
         ranks: NDArray[Any] = np.zeros(len(self), dtype=np.int64)
         for column in columns.get(name, (name,)):
@@ -145,12 +155,28 @@ class LinkTable:
             ranks = ranks * len(self.places) + of_places[at]
         return ranks
 
+    def _trouble(self) -> Floats:
+        slower, faster = (self.of_change(self.size, look) for look in ("slower", "faster"))
+        return trouble_of(self.classes[self.size], slower, faster)
+
+    def _shown(self, name: str) -> NDArray[Any]:
+        """Return a column with what pages show: a rate of 0 for links that fail now."""
+        values = self.column(name)
+        size, _, field = name.rpartition(".")
+        if field not in NOT_WHILE_FAILING:
+            return values
+        fails = np.isin(self.column(f"{size}.state"), (FAILING, FAILED))
+        return np.where(fails, 0.0, values)
+
     def order(self, name: str, *, descending: bool = False, among: Flags | None = None) -> Integers:
         """Return rows sorted by a column: no value comes last, equal ones stay as they were.
 
-        All rows, or those ``among`` which are to be sorted.
+        By TROUBLE, the most comes last unless ``descending``. All rows, or those ``among`` which
+        are to be sorted.
         """
         rows = np.arange(len(self)) if among is None else np.flatnonzero(among)
+        if name == TROUBLE:  # those in no trouble stand by name, whichever way
+            rows = rows[np.argsort(self._ranks(ENDS[0])[rows], kind="stable")]
         ranks = self._ranks(name)[rows]
         if ranks.dtype == np.uint8:  # a state, whose negative would be another one
             ranks = ranks.astype(np.int16)
@@ -163,7 +189,7 @@ class LinkTable:
     def taken(self, rows: Integers | Flags | slice) -> LinkTable:
         """Return some of the rows, in this order: a page, or what a search has found."""
         present = np.arange(len(self)) if self.rows is None else self.rows
-        return LinkTable(self.links, present[rows], self.changed)
+        return LinkTable(self.links, present[rows], self.changed, self.size)
 
     def _changes(self, size: str) -> NDArray[np.uint8]:
         """Return of each link the number of its change in KINDS."""
@@ -248,4 +274,5 @@ def build(
     if filters:
         matching = LinkIndex(links.places).matching(filters)
         shown = np.flatnonzero(matching[links.source * len(links.places) + links.destination])
-    return LinkTable(links, shown, links.classes[query.size].compared.get(SURE))
+    changed = links.classes[query.size].compared.get(SURE)
+    return LinkTable(links, shown, changed, query.size)

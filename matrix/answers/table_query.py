@@ -1,9 +1,10 @@
 """How a link table is searched, narrowed, ordered and turned page by page.
 
 The parameters are `search` (every word must be in some attribute of one of the ends), `ordering`
-(a column, with `-` in front for the greatest first), `quantiles` (columns that are there for who
-asks: `median,p95`), `overhead` (`1` for those of overhead and bandwidth), `page`, `per_page`, and
-those of matrix/answers/column_filters.py.
+(a column, or `trouble`, with `-` in front for the greatest first), `quantiles` (columns that are
+there for who asks: `median,p95`), `overhead` (`1` for those of overhead and bandwidth), `constant`
+(`1` for columns with one value in all rows, too), `page`, `per_page`, and those of
+matrix/answers/column_filters.py.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from django.http import QueryDict
 from matrix.answers import column_filters
 from matrix.answers.column_filters import Condition
 from matrix.answers.link_columns import COLUMNS, COMPARED, LINE_COLUMNS
-from matrix.answers.link_table import LinkTable
+from matrix.answers.link_table import TROUBLE, LinkTable
 from matrix.answers.listing_fields import FIELDS, Bound, Ordering, PageNumber, Quantiles, Text
 from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
@@ -42,12 +43,14 @@ Params = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class TableQuery:
-    """Which rows of a table are shown, and in what order."""
+    """Which rows of a table are shown, and in what order; ``usual`` is the one that is not said."""
 
     ordering: str = "source"
+    usual: str = "source"
     search: str = ""
     quantiles: tuple[str, ...] = ()
     overhead: bool = False
+    constant: bool = False
     conditions: tuple[Condition, ...] = ()
     page: int = 1
     per_page: int = 50
@@ -56,12 +59,13 @@ class TableQuery:
         """Return the URL parameters, defaults left out."""
         turning = {"page": self.page, "per_page": self.per_page}
         changed = {name: at for name, at in turning.items() if at != getattr(TableQuery, name)}
+        changed |= {"constant": 1} if self.constant else {}
         return self.choosing() | {name: [str(value)] for name, value in changed.items()}
 
     def choosing(self) -> Params:
         """Return the parameters that say which links are shown, and in what order."""
-        named = {"search": self.search, "ordering": self.ordering}
-        changed = {name: text for name, text in named.items() if text != getattr(TableQuery, name)}
+        changed = {"search": self.search} if self.search else {}
+        changed |= {"ordering": self.ordering} if self.ordering != self.usual else {}
         changed |= {"quantiles": ",".join(self.quantiles)} if self.quantiles else {}
         changed |= {"overhead": "1"} if self.overhead else {}
         changed |= {condition.name: condition.text for condition in self.conditions}
@@ -98,7 +102,7 @@ class TableQuery:
     def without_lines(self) -> Self:
         """Return the listing without overhead and bandwidth, neither ordered nor filtered by it."""
         return self.replace(
-            ordering=TableQuery.ordering if self.column in LINE_COLUMNS else self.ordering,
+            ordering=self.usual if self.column in LINE_COLUMNS else self.ordering,
             overhead=False,
             conditions=tuple(
                 condition for condition in self.conditions if condition.column not in LINE_COLUMNS
@@ -121,7 +125,7 @@ class TableQuery:
             return column.rpartition(".")[2] in fields
 
         conditions = tuple(own for own in self.conditions if not is_dropped(own.column))
-        ordering = TableQuery.ordering if is_dropped(self.column) else self.ordering
+        ordering = self.usual if is_dropped(self.column) else self.ordering
         return self.replace(ordering=ordering, conditions=conditions)
 
     def text(self, parameter: str) -> str:
@@ -147,12 +151,16 @@ class TableQuery:
 
 
 def read(
-    params: QueryDict, sizes: Sequence[str], also: Iterable[str] = ()
+    params: QueryDict,
+    sizes: Sequence[str],
+    also: Iterable[str] = (),
+    usual: str = TableQuery.ordering,
 ) -> tuple[MatrixQuery, TableQuery]:
     """Read what a URL asks for: which results, and which links of the table.
 
     ``sizes`` are the names of all size classes; parameters named in ``also`` belong to the
-    caller. Raises BadQueryError with sentences by parameter.
+    caller; ``usual`` is the order where the URL says none. Raises BadQueryError with sentences by
+    parameter.
     """
     query = MatrixQuery.from_params(params, also=(*parameters(sizes, *sizes), *also))
     compared = [query.size] if query.compare else []
@@ -176,10 +184,12 @@ def read(
         raise BadQueryError(errors)
     values = form.cleaned_data
     return query, TableQuery(
-        ordering=values["ordering"] or TableQuery.ordering,
+        ordering=values["ordering"] or usual,
+        usual=usual,
         search=values["search"],
         quantiles=values["quantiles"],
         overhead=bool(values["overhead"]),
+        constant=bool(values["constant"]),
         conditions=tuple(value for value in values.values() if isinstance(value, Condition)),
         page=values["page"],
         per_page=int(values["per_page"] or TableQuery.per_page),
@@ -188,7 +198,7 @@ def read(
 
 def parameters(sizes: Sequence[str], *compared: str) -> tuple[str, ...]:
     """Name all parameters of a listing, in which these size classes are ``compared``."""
-    turning = ("search", "ordering", "quantiles", "overhead", "page", "per_page")
+    turning = ("search", "ordering", "quantiles", "overhead", "constant", "page", "per_page")
     return (*turning, *SHORT, *column_filters.names(sizes, *compared))
 
 
@@ -198,7 +208,7 @@ def orderings(sizes: Iterable[str], *compared: str) -> list[str]:
     fields = (*COLUMNS, *(quantile.field for quantile in TABLE_QUANTILES.values()))
     named = ((sizes, fields), (compared, COMPARED))
     of_sizes = [f"{size}.{name}" for of, names in named for size in of for name in names]
-    return [*ENDS, *places, "priority", *LINE_COLUMNS, *of_sizes]
+    return [*ENDS, *places, "priority", TROUBLE, *LINE_COLUMNS, *of_sizes]
 
 
 class ListingForm(forms.Form):
@@ -214,6 +224,7 @@ class ListingForm(forms.Form):
             "ordering": Ordering("ordering", orderings(sizes, *compared)),
             "quantiles": Quantiles("quantiles"),
             "overhead": OneOf("overhead", ("1",)),
+            "constant": OneOf("constant", ("1",)),
             "page": PageNumber("page"),
             "per_page": OneOf("per_page", [str(number) for number in PER_PAGE]),
             **{

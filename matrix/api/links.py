@@ -66,6 +66,7 @@ class LinksRequest:
 NOT_HERE = {
     "page": "page is only for the page: in JSON, follow `next`.",
     "per_page": "per_page is only for the page: use page_size.",
+    "constant": "constant is only for the page: the API always has all columns.",
 }
 
 

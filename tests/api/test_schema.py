@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 Json = dict[str, Any]
 BASE = "/api/v1/"
 # Of the table's page, which links/ knows to say what there is instead.
-NOT_FOR_SCRIPTS = {"page", "per_page"}
+NOT_FOR_SCRIPTS = {"page", "per_page", "constant"}
 # A page for people.
 NO_CALLS = {"/api/v1/docs/"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 import re
 from dataclasses import dataclass
@@ -182,3 +183,23 @@ def test_n_a_downtime_tomorrow(visit: Visit, shift: Shift, reader: Reader) -> No
     expect(on.page.locator("#page .notice", has_text="Declared downtime soon")).to_be_visible()
     assert on.clicks == 3
     assert fits(on.page)
+
+
+def test_d_my_rows_the_worst_first_as_a_file(visit: Visit, shift: Shift) -> None:
+    """Task d: the site alone, though its name is a part of another; what fails is no good rate."""
+    Site.objects.filter(name="PIC").update(name="CAMPIC")
+    on = hand(visit)
+    on.link("Table")
+    on.type(on.page.get_by_label("Search all columns"), "cam")
+    expect(on.page.locator(".count")).to_contain_text("Showing 1 to 16 of 16 links")
+    first = on.page.locator(".links tbody tr").first
+    expect(first).to_contain_text("LANCS")
+    expect(first).to_contain_text("failing")
+    with on.page.expect_download() as download:
+        on.link("CSV")
+    text = download.value.path().read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows) == 16
+    assert all("CAM" in (row["source.site"], row["destination.site"]) for row in rows)
+    assert (rows[0]["source"], rows[0]["large.state"]) == ("LANCS_DATADISK", "failing")
+    assert on.clicks == 3

@@ -6,22 +6,25 @@ import re
 from datetime import timedelta
 from html import unescape
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import grid, link_table
+from matrix.answers import column_filters, grid, link_table
+from matrix.answers.link_trouble import trouble_of
 from matrix.pages.table import notices
 from matrix.pages.table.page import LOOK_WORDS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import LOOKS
+from matrix.statistics.states import LOOKS, STATES
 from sonar import sealing
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
 from tests.matrix import many_links, responses, world
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+SIZES = ("small", "medium", "large")
 THIN = "\u202f"
 MARKUP = "</script><script>alert(1)</script>"
 
@@ -45,7 +48,9 @@ def rows(html: str) -> list[list[str]]:
 
 def links_of(html: str) -> list[tuple[str, str]]:
     """Return the source and the destination of each row."""
-    return [(row[1].split()[0], row[4].split()[1]) for row in rows(html)]
+    destinations = [next(text for text in row if text.startswith("→ ")) for row in rows(html)]
+    sources = [row[0].split()[0] for row in rows(html)]
+    return [(source, to.split()[1]) for source, to in zip(sources, destinations, strict=True)]
 
 
 def test_a_row_has_the_link_and_its_numbers_by_size_class(
@@ -54,10 +59,10 @@ def test_a_row_has_the_link_and_its_numbers_by_size_class(
     for rate in (4.0, 5.0, 6.0, None):
         transfer(small_world.ral, small_world.glasgow, rate)
     transfer(small_world.ral, small_world.glasgow, 1.5, size="small")
-    html = page(client, "?source.has=RAL&destination.has=Glasgow")
+    html = page(client, "?source.has=RAL&destination.has=Glasgow&constant=1")
     assert rows(html) == [
         [
-            *("5", "RAL_DATADISK to Glasgow_DATADISK", "UK", "1", "→ Glasgow_DATADISK", "UK", "2"),
+            *("RAL_DATADISK to Glasgow_DATADISK", "UK", "1", "→ Glasgow_DATADISK", "UK", "2", "5"),
             *("measured", "5.00 ± 1.00", "5.00", "–", "–", "2.00 GB", "3 + 1 failed"),
             *("1.50", "20.0 MB", "1"),
             *("–", "–", "–"),
@@ -66,8 +71,9 @@ def test_a_row_has_the_link_and_its_numbers_by_size_class(
 
 
 def test_the_heads_say_direction_size_class_and_unit(client: Client, small_world: World) -> None:
-    head = words(page(client).split("<thead")[1].split('<tr class="entries">')[0])
-    groups = re.findall(r'<th scope="colgroup" colspan="(\d)">(.*?)</th>', page(client))
+    html = page(client, "?constant=1")
+    head = words(html.split("<thead")[1].split("</thead>")[0])
+    groups = re.findall(r'<th scope="colgroup" colspan="(\d)">(.*?)</th>', html)
     assert groups == [
         ("3", "from (source)"),
         ("3", "to (destination)"),
@@ -86,7 +92,7 @@ def test_the_page_shows_what_the_link_table_has(client: Client, small_world: Wor
     ):
         transfer(source, destination, 3.0 + number, size=("small", "large")[number // 2])
     table = link_table.build(MatrixQuery(), NOW).ordered_by("large.mean_mb_s", descending=True)
-    html = page(client, "?ordering=-large.mean_mb_s")
+    html = page(client, "?ordering=-large.mean_mb_s&constant=1")
     ends = table.column("source").tolist(), table.column("destination").tolist()
     assert links_of(html) == list(zip(*ends, strict=True))
     shown = [row[8].partition(" ")[0] for row in rows(html)]
@@ -109,13 +115,14 @@ def test_what_is_older_than_its_mesh_promises_is_called_stale(
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=1.9 * HOUR)
     transfer(small_world.ral, small_world.desy, 7.0, ago=2.1 * HOUR)
-    shown = {row[4]: row[7:9] for row in rows(page(client, "?large.ok.min=1"))}
+    shown = {row[3]: row[7:9] for row in rows(page(client, "?large.ok.min=1&constant=1"))}
     assert shown == {
         "→ Glasgow_DATADISK": ["measured", "5.00"],
         "→ DESY_DATADISK": ["stale", "7.00"],
     }
-    beside = {row[4]: row[-3] for row in rows(page(client, "?size=small&large.ok.min=1"))}
-    assert beside == {"→ Glasgow_DATADISK": "5.00", "→ DESY_DATADISK": "7.00 stale"}
+    html = page(client, "?size=small&large.ok.min=1&constant=1")
+    beside = {row[3]: row[-3] for row in rows(html)}
+    assert beside == {"→ Glasgow_DATADISK": "5.00", "→ DESY_DATADISK": "stale 7.00"}
 
 
 def test_what_failed_since_it_last_succeeded_says_when_it_did(
@@ -138,17 +145,17 @@ def test_a_link_in_a_declared_downtime_is_called_down_as_in_the_matrix(
     world.Endpoint.objects.get(id=small_world.ral.id).downtime_set.create(
         starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
     )
-    (row,) = rows(page(client, "?large.ok.min=1"))
+    (row,) = rows(page(client, "?large.ok.min=1&constant=1"))
     assert row[7:9] == ["down", "5.00"]
     assert "no result in this window; down: one end is in a declared downtime" in page(client)
 
 
 def test_a_failed_link_is_called_so_in_words(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
-    (row,) = rows(page(client, "?large.failed.min=1"))
+    (row,) = rows(page(client, "?large.failed.min=1&constant=1"))
     assert row[7:14] == ["failed", "–", "–", "–", "–", "–", "0 + 1 failed"]
-    (row,) = rows(page(client, "?size=small&large.failed.min=1"))
-    assert row[-3:] == ["– failed", "–", "0 + 1 failed"]
+    (row,) = rows(page(client, "?size=small&large.failed.min=1&constant=1"))
+    assert row[-3:] == ["failed –", "–", "0 + 1 failed"]
 
 
 def test_both_ends_lead_to_the_page_of_the_link_with_window_and_profile(
@@ -189,7 +196,8 @@ def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
 def test_the_pages_of_the_table_have_each_link_once(client: Client, many: None) -> None:
     seen = []
     for number in range(1, 8):
-        shown = links_of(page(client, f"?{f'page={number}&' if number > 1 else ''}per_page=250"))
+        turned = f"page={number}&" if number > 1 else ""
+        shown = links_of(page(client, f"?ordering=source&{turned}per_page=250"))
         assert len(shown) == (250 if number < 7 else 60)
         seen += shown
     assert len(set(seen)) == 1560
@@ -198,7 +206,7 @@ def test_the_pages_of_the_table_have_each_link_once(client: Client, many: None) 
 
 
 def test_what_all_names_end_with_is_said_once(client: Client, many: None) -> None:
-    html = page(client, "?per_page=25")
+    html = page(client, "?ordering=source&per_page=25")
     assert "from (source, all …_DATADISK)" in html
     assert "to (destination, all …_DATADISK)" in html
     assert {end for link in links_of(html) for end in link} <= {f"SITE-{n}" for n in range(1, 41)}
@@ -226,9 +234,12 @@ def test_heads_sort_and_say_how_it_is_sorted(client: Client, small_world: World)
     assert sorted_by == [("descending", "/table/?search=ral&amp;ordering=large.mean_mb_s")]
     assert len(re.findall(r'class="sorted"', html)) == 1
     # Names from A on, numbers from the greatest on.
-    assert 'href="/table/?search=ral"' in html
+    assert 'href="/table/?search=ral&amp;ordering=source"' in html
     assert 'href="/table/?search=ral&amp;ordering=-small.failed"' in html
-    assert 'aria-sort="ascending"><a href="/table/?ordering=-source"' in page(client)
+    assert '<a href="/table/?search=ral" ' in html
+    assert "aria-sort" not in page(client)
+    by_name = page(client, "?ordering=source")
+    assert 'aria-sort="ascending"><a href="/table/?ordering=-source"' in by_name
 
 
 def test_the_form_carries_everything_that_has_no_field_in_it(
@@ -242,9 +253,9 @@ def test_the_form_carries_everything_that_has_no_field_in_it(
         ("cloud", "UK"),
         ("ordering", "-priority"),
         ("source.country.has", "GB"),
+        ("large.ok.min", "1"),
         ("large.age.max", "6h"),
     ]
-    assert 'name="large.ok.min" value="1"' in form
     assert "<option selected>100</option>" in form
 
 
@@ -256,7 +267,7 @@ def test_what_is_set_can_be_dropped_one_by_one(client: Client, small_world: Worl
     ]
     assert chips == [
         ("/table/?search=ral&source.tier.is=1&large.ok.max=3", "only from or to cloud UK"),
-        ("/table/?cloud=UK&source.tier.is=1&large.ok.max=3", "search “ral”"),
+        ("/table/?cloud=UK&source.tier.is=1&large.ok.max=3", "search “ral”: site RAL"),
         ("/table/?cloud=UK&search=ral&large.ok.max=3", "from tier 1"),
         ("/table/?cloud=UK&search=ral&source.tier.is=1", "large ok at most 3"),
     ]
@@ -272,7 +283,7 @@ def test_another_window_keeps_the_listing_but_not_its_page(
 @pytest.mark.parametrize(
     ("asked", "shorter"),
     [
-        ("/table/?search=&source.has=&ordering=source&per_page=50", "/table/"),
+        ("/table/?search=&source.has=&ordering=-trouble&per_page=50", "/table/"),
         ("/table/?page=1&window=7d&large.ok.min=2", "/table/?large.ok.min=2"),
         ("/table/?min_mb_s=5", "/table/?large.mean_mb_s.min=5"),
         (
@@ -346,10 +357,10 @@ def test_simulated_and_retired_endpoints_are_marked(client: Client, small_world:
     Endpoint.objects.filter(name="DESY_DATADISK").update(retired_at=NOW)
     html = page(client)
     assert "Simulated" in html
-    shown = {row[1] for row in rows(html)}
+    shown = {row[0] for row in rows(html)}
     assert "RAL_DATADISK to Glasgow_DATADISK simulated" in shown
     assert "DESY_DATADISK to Glasgow_DATADISK retired" in shown
-    assert "→ RAL_DATADISK simulated" in {row[4] for row in rows(html)}
+    assert "→ RAL_DATADISK simulated" in {row[3] for row in rows(html)}
 
 
 def test_one_by_one_nothing_is_marked_simulated_where_everything_is(
@@ -372,11 +383,12 @@ def test_free_text_shows_as_text(client: Client, small_world: World) -> None:
 
 
 def test_data_of_the_same_view_is_linked(client: Client, small_world: World) -> None:
-    html = page(client, "?window=24h&cloud=UK&stat=max&search=ral&ordering=-large.ok&per_page=25")
-    asked = "/api/v1/links/?window=24h&amp;cloud=UK&amp;search=ral&amp;ordering=-large.ok"
+    html = page(client, "?window=24h&cloud=UK&stat=max&search=ra&ordering=-large.ok&per_page=25")
+    asked = "/api/v1/links/?window=24h&amp;cloud=UK&amp;search=ra&amp;ordering=-large.ok"
     assert f'href="{asked}"' in html
     assert f'href="{asked}&amp;format=csv"' in html
-    assert 'href="/api/v1/links/?format=csv"' in page(client)
+    assert 'href="/api/v1/links/?ordering=-trouble&amp;format=csv"' in page(client)
+    assert 'href="/api/v1/links/?format=csv"' in page(client, "?ordering=source")
 
 
 def test_an_unchanged_page_is_a_304(client: Client, small_world: World) -> None:
@@ -511,8 +523,8 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(
     client: Client, small_world: World
 ) -> None:
     in_trouble(small_world)
-    html = page(client, "?source.has=RAL&large.ok.min=1")
-    shown = {row[4].removeprefix("→ "): row[7:14] for row in rows(html)}
+    html = page(client, "?source.has=RAL&large.ok.min=1&constant=1")
+    shown = {row[3].removeprefix("→ "): row[7:14] for row in rows(html)}
     assert shown == {
         "Glasgow_DATADISK": [
             "failing 2 h",
@@ -643,5 +655,144 @@ def test_a_size_has_its_deviation_beside_it(client: Client, small_world: World) 
     for number in (1, 3):
         one = transfer(small_world.ral, small_world.glasgow, 5.0, ago=number * HOUR)
         type(one).objects.filter(id=one.id).update(bytes=10**9 * number)
-    (row,) = rows(page(client, "?large.ok.min=1"))
+    (row,) = rows(page(client, "?large.ok.min=1&constant=1"))
     assert row[12] == "2.00 GB ± 1.41 GB"
+
+
+# What is wrong comes first.
+
+
+def test_trouble_comes_first_and_names_do_where_they_are_asked_for(
+    client: Client, small_world: World
+) -> None:
+    in_trouble(small_world)
+    ral, glasgow, desy, scratch = small_world.endpoints
+    for day in range(8, 28):
+        transfer(glasgow, ral, 8.0, ago=24 * day * HOUR)
+        transfer(glasgow, desy, 8.0, ago=24 * day * HOUR)
+        transfer(glasgow, scratch, 8.0, ago=24 * day * HOUR)
+    for number in range(3):
+        ago = (4 - number) * HOUR / 4
+        transfer(scratch, desy, None, ago=4 * HOUR + ago)  # fails for longer
+        transfer(glasgow, desy, 1.0, ago=ago)  # slower by more
+        transfer(glasgow, scratch, 80.0, ago=ago)
+        transfer(glasgow, ral, 8.0, ago=ago)
+    transfer(desy, glasgow, None, ago=HOUR)
+    transfer(desy, glasgow, 8.0)
+    html = page(client)
+    assert [(pair[0].split("_")[0], *pair[1].split("_")[:1]) for pair in links_of(html)][:8] == [
+        ("DESY", "DESY"),
+        ("RAL", "Glasgow"),
+        ("Glasgow", "DESY"),
+        ("RAL", "DESY"),
+        ("DESY", "Glasgow"),
+        ("Glasgow", "DESY"),
+        ("DESY", "RAL"),
+        ("Glasgow", "RAL"),
+    ]
+    written = responses.csv_rows(client, "/api/v1/links/?ordering=-trouble&format=csv")
+    assert [(row["source"], row["destination"]) for row in written] == links_of(html)
+    assert links_of(page(client, "?ordering=source")) == sorted(
+        links_of(html), key=lambda pair: tuple(end.casefold() for end in pair)
+    )
+
+
+def test_a_failing_link_has_the_worst_ratio_and_is_never_next_to_the_best(
+    client: Client, small_world: World
+) -> None:
+    in_trouble(small_world)
+    made = small_world
+    for day in range(8, 28):
+        transfer(made.glasgow, made.ral, 8.0, ago=24 * day * HOUR)
+    for number in range(3):
+        transfer(made.glasgow, made.ral, 7.0, ago=(4 - number) * HOUR / 4)
+    failing, slower = ("RAL_DATADISK", "Glasgow_DATADISK"), ("RAL_DATADISK", "DESY_DATADISK")
+    best = ("Glasgow_DATADISK", "RAL_DATADISK")
+    # The API has the ratio of its last successes, which is 1.
+    call = client.get("/api/v1/links/?large.state.is=failing").json()
+    assert [row["large"]["ratio"] for row in call["links"]] == [1.0]
+    for ordering, links in (
+        ("large.ratio", [failing, slower, best]),
+        ("-large.ratio", [best, slower, failing]),
+        ("large.now_mb_s", [failing, slower]),
+    ):
+        assert links_of(page(client, f"?ordering={ordering}"))[: len(links)] == links
+        rows_of_api = client.get(f"/api/v1/links/?ordering={ordering}").json()["links"]
+        ends = [(row["source"]["name"], row["destination"]["name"]) for row in rows_of_api]
+        assert ends[: len(links)] == links
+    assert len(links_of(page(client, "?ordering=-large.ratio"))) == 12
+
+
+def test_while_comparing_what_is_certain_is_trouble() -> None:
+    table = many_links.table(12)
+    columns = table.links.classes["large"]
+    shifted = np.zeros(len(table), dtype=bool)
+    shifted[5] = True
+    degrees = trouble_of(columns, shifted, np.zeros(len(table), dtype=bool))
+    as_usual = trouble_of(columns)
+    state = STATES[int(columns.state[5])]
+    assert (degrees[5] > as_usual[5]) == (state == "measured")
+
+
+def test_columns_with_one_value_are_left_out_until_asked_for(
+    client: Client, small_world: World
+) -> None:
+    transfer(small_world.ral, small_world.glasgow, 5.0)
+    html = page(client)
+    head = words(html.split("<thead")[1].split("</thead>")[0])
+    for title in ("priority", "usual", "ratio", "size"):
+        assert title not in head.split()
+    assert client.get("/table/").context["same"] == [
+        *("priority 5", "no usual rate yet with large files", "large files of 2.00 GB"),
+        *("no small file", "no medium file"),
+    ]
+    every = page(client, "?constant=1")
+    assert "The same for all links" not in every
+    head = words(every.split("<thead")[1].split("</thead>")[0])
+    assert {"priority", "usual", "ratio", "size"} <= set(head.split())
+    # Nor while the table is ordered by it.
+    assert "priority" in words(page(client, "?ordering=priority").split("<thead")[1]).split()
+
+
+def test_the_points_of_numbers_stand_in_one_line(client: Client, small_world: World) -> None:
+    for place, rate in ((small_world.glasgow, 5.0), (small_world.desy, 0.25)):
+        transfer(small_world.ral, place, rate)
+    transfer(small_world.desy, small_world.ral, 125.0)
+    html = page(client)
+    padded = set(re.findall(r'data-pad="(.*?)">(.*?)<', html))
+    assert padded >= {("0", "5.00"), (".000", "125")}
+    assert ">0.250" in html
+
+
+def test_a_search_for_the_name_of_a_site_has_its_links_alone(
+    client: Client, small_world: World
+) -> None:
+    Site.objects.filter(name="DESY").update(name="RALPP")
+    html = page(client, "?search=ral")
+    assert "Showing 1 to 6 of 6 links (filtered from 12)" in words(html)
+    assert "search “ral”: site RAL" in " ".join(words(html).split())
+    assert all("RAL_DATADISK" in pair for pair in links_of(html))
+    assert 'href="/api/v1/links/?site=RAL&amp;ordering=-trouble&amp;format=csv"' in html
+    assert "of 12 links" in words(page(client, "?search=r"))
+
+
+def test_the_sheet_adds_a_filter_to_the_address(client: Client, small_world: World) -> None:
+    fields = "filter_column=large.mean_mb_s&filter_how=min&filter_value=5"
+    response = client.get(f"/table/?search=ral&{fields}")
+    assert response["Location"] == "/table/?search=ral&large.mean_mb_s.min=5"
+    response = client.get("/table/?filter_column=source.cloud.has&filter_value=UK")
+    assert response["Location"] == "/table/?source.cloud.has=UK"
+    assert client.get(f"/table/?{fields.replace('=5', '=')}")["Location"] == "/table/"
+    for wrong, sentence in (
+        ("filter_column=stat&filter_value=5", "“stat” is no filter: choose one of the list."),
+        (fields.replace("=5", "=many"), "large.mean_mb_s.min “many” is not a number"),
+    ):
+        refused = client.get(f"/table/?{wrong}")
+        assert refused.status_code == 400
+        assert sentence in unescape(refused.content.decode())
+    offered = set(re.findall(r'<option value="(.*?)"', page(client)))
+    names = {*column_filters.names(SIZES)} | {
+        name.rpartition(".")[0] for name in column_filters.names(SIZES)
+    }
+    assert {"source.has", "large.state.is", "large.ratio", "medium.ok", "priority"} <= offered
+    assert {value for value in offered if "." in value} <= names

@@ -266,7 +266,8 @@ LINKS = described(
         text(
             "ordering",
             "The column to sort by, as in CSV; - for descending order. What is compared is there "
-            "only with compare.",
+            "only with compare. By now_mb_s and ratio a link that fails is the least. -trouble: "
+            "failing links first, by how long, then slower ones, in the size class asked for.",
             f"-{SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import django_tables2 as tables
+import numpy as np
 
 from matrix.answers.column_filters import how_of
+from matrix.answers.link_table import LinkTable
 from matrix.pages.table.rows import TableRow, Values
 from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
@@ -29,7 +32,7 @@ class Context:
 
     ``now`` is what ages are counted from, ``end`` the moment as of which links are; ``marks`` says
     whether simulated endpoints are marked one by one, as where others stand beside them; ``ending``
-    is what all names end with, which their column says once.
+    is what all names end with, which their column says once; ``names`` are shorter ones.
     """
 
     query: MatrixQuery
@@ -37,16 +40,21 @@ class Context:
     end: datetime
     marks: bool
     ending: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 class TableCell(NamedTuple):
-    """Text, what it says on hover, its look, where it leads to, and small words behind it."""
+    """Text, what it says on hover, its look, where it leads to, and small words around it.
+
+    ``marks`` stand behind it; ``lead`` before it, so that numbers stay below each other.
+    """
 
     text: str
     title: str = ""
     look: str = ""
     url: str = ""
     marks: tuple[str, ...] = ()
+    lead: str = ""
 
 
 class Sort(NamedTuple):
@@ -58,18 +66,19 @@ class Sort(NamedTuple):
 
 
 class ColumnFilter(NamedTuple):
-    """A field below the head of a column: a parameter of the listing."""
+    """How a column is filtered: by a parameter of the listing or, a number, by its two bounds."""
 
     name: str
     label: str
-    hint: str = ""
+    is_number: bool = False
 
 
 class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
     """A column of cells, which ``render`` writes of a row, as the library calls it.
 
-    ``group`` stands above it, ``filters`` are parameters below it.
-    ``place`` says whether it opens a group, or stays in sight when the table is scrolled.
+    ``group`` stands above it; it can be filtered by its ``filters``.
+    ``place`` says whether it opens a group, stays in sight when the table is scrolled, or is on the
+    card that a link has on a narrow screen.
     """
 
     empty_values = ()
@@ -84,15 +93,28 @@ class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
         self.sorts = [Sort(title, words, ordering)]
         self.filters: tuple[ColumnFilter, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """Return what stands before a cell on a card; an empty text where the cell says it."""
+        return "" if self.look == "words" else self.sorts[0].title
+
+    def constant(self, table: LinkTable) -> str:
+        """Say what all rows have here, if it is the same; a rate of each link never is."""
+        return ""
+
 
 class Priority(LinkColumn):
-    look = "number"
+    look, place = "number", "opens"
     greatest_first = True
 
     def __init__(self, context: Context) -> None:
         words = "highest priority of the meshes (test schedules) of the link: the higher goes first"
         super().__init__(context, "priority", words, "priority")
-        self.filters = bounds("priority", "priority")
+        self.filters = (ColumnFilter("priority", "priority", is_number=True),)
+
+    def constant(self, table: LinkTable) -> str:
+        value = single(table.priority)
+        return "" if value is None else f"priority {DASH if math.isnan(value) else f'{value:.0f}'}"
 
     def render(self, record: TableRow) -> TableCell:
         if math.isnan(record.priority):
@@ -108,10 +130,19 @@ class EndColumn(LinkColumn):
         all_end = f", all …{context.ending}" if context.ending else ""
         self.group = f"{'from' if end == 'source' else 'to'} ({end}{all_end})"
         if attribute == "endpoint":
-            self.place = "frozen" if end == "source" else "opens"
+            self.place = "frozen carded" if end == "source" else "opens carded"
         how = how_of(OF_ENDPOINTS[attribute])
-        words = "" if how == "is" else " contains"
-        self.filters = (ColumnFilter(f"{name}.{how}", f"{attribute} of the {end}{words}"),)
+        words = "is" if how == "is" else "contains"
+        self.filters = (ColumnFilter(f"{name}.{how}", f"{end} {attribute} {words}"),)
+
+    def constant(self, table: LinkTable) -> str:
+        if self.attribute == "endpoint":
+            return ""
+        at = table.source if self.end == "source" else table.destination
+        key = OF_ENDPOINTS[self.attribute].key
+        values = {str(table.places[place].cell(key)) for place in np.unique(at).tolist()}
+        text = values.pop() or DASH
+        return "" if values else f"{self.attribute} of the {self.end} {text}"
 
     def render(self, record: TableRow) -> TableCell:
         place: EndpointInfo = getattr(record, self.end)
@@ -124,7 +155,7 @@ class EndColumn(LinkColumn):
             )
         title = f"{record.source.name} → {record.destination.name}, site {place.site}"
         url = link_url(record.source.name, record.destination.name, self.context.query)
-        name = place.name.removesuffix(self.context.ending)
+        name = self.context.names.get(place.name, place.name)
         return TableCell(name, title, "endpoint", url, tuple(self.marks(place)))
 
     def marks(self, place: EndpointInfo) -> Iterator[str]:
@@ -148,7 +179,8 @@ class OfSize(LinkColumn):
         super().__init__(context, self.title, words, f"{size}.{self.field}")
         self.size = size
         self.group = f"{size} files"
-        self.filters = bounds(f"{size}.{self.field}", f"{size} {self.title}")
+        label = f"{size} {self.title}"
+        self.filters = (ColumnFilter(f"{size}.{self.field}", label, is_number=True),)
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
@@ -194,17 +226,17 @@ class RateColumn(OfSize):
 
     def of(self, values: Values) -> TableCell:
         state = STATES[values.state]
-        marks = (state,) if self.tells and values.state != MEASURED else ()
-        look = " ".join((self.look, *marks))
+        lead = state if self.tells and values.state != MEASURED else ""
+        look = f"{self.look} {lead}".strip()
         if values.ok == 0:
-            return TableCell(DASH, self.why_not_ok(values), look, marks=marks)
+            return TableCell(DASH, self.why_not_ok(values), look, lead=lead)
         mean = three_digits(values.mean_mb_s)
         spread = (f"± {three_digits(values.std_mb_s)}",) if values.ok > 1 else ()
         count = f"(n = {format_count(values.ok)})"
         title = f"{' '.join((mean, *spread))} MB/s {count}; {self.last(values)}"
-        if marks:
+        if lead:
             title += f"; {STATE_WORDS[state]}"
-        return TableCell(mean, title, look, marks=(*spread, *marks))
+        return TableCell(mean, title, look, marks=spread, lead=lead)
 
 
 class QuantileColumn(OfSize):
@@ -214,7 +246,10 @@ class QuantileColumn(OfSize):
         self.field, self.title = statistic.field, statistic.name
         self.explained = f"{statistic.label} of the rates of single transfers ({RATE.name})"
         super().__init__(context, size)
-        self.filters = bounds(f"{size}.{self.field}", f"{size} {statistic.label}")
+        label = f"{size} {statistic.label} ({RATE.name})"
+        self.filters = (ColumnFilter(f"{size}.{self.field}", label, is_number=True),)
+        if size == context.query.size:
+            self.place = "carded"
 
     def of(self, values: Values) -> TableCell:
         if values.ok == 0:
@@ -227,6 +262,18 @@ class QuantileColumn(OfSize):
 class Size(OfSize):
     field, title = "size_mean_bytes", "size"
     explained = "mean size of the files that arrived ± standard deviation"
+
+    def __init__(self, context: Context, size: str) -> None:
+        super().__init__(context, size)
+        self.filters = tuple(own._replace(label=f"{size} size, like 200MB") for own in self.filters)
+
+    def constant(self, table: LinkTable) -> str:
+        sizes = table.column(f"{self.size}.size_mean_bytes")
+        if np.isnan(sizes).all():
+            return f"no {self.size} file"
+        ends = {format_bytes(bound) for bound in (np.nanmin(sizes), np.nanmax(sizes))}
+        vary = np.any(table.column(f"{self.size}.size_std_bytes") > 0)
+        return "" if vary or len(ends) > 1 else f"{self.size} files of {ends.pop()}"
 
     def of(self, values: Values) -> TableCell:
         if values.ok == 0:
@@ -243,8 +290,7 @@ class Count(OfSize):
         super().__init__(context, size)
         failed = f"{size}.failed"
         self.sorts.append(Sort("+ failed", f"{size} files: number of failed results", failed))
-        ok, _ = self.filters
-        self.filters = (ok, ColumnFilter(f"{failed}.min", f"{size} failed at least", "failed ≥"))
+        self.filters += (ColumnFilter(failed, f"{size} failed", is_number=True),)
 
     def of(self, values: Values) -> TableCell:
         failed = (f"+ {format_count(values.failed)} failed",) if values.failed else ()
@@ -252,6 +298,8 @@ class Count(OfSize):
         return TableCell(format_count(values.ok), self.last(values), look, marks=failed)
 
 
-def bounds(column: str, words: str) -> tuple[ColumnFilter, ...]:
-    least = ColumnFilter(f"{column}.min", f"{words} at least", "≥")
-    return least, ColumnFilter(f"{column}.max", f"{words} at most", "≤")
+def single(values: Floats) -> float | None:
+    """Return the value that all have, NaN too; None if they differ."""
+    if np.isnan(values).all() or np.all(values == values[0]):
+        return float(values[0])
+    return None

@@ -16,6 +16,8 @@ TOO_FEW = f"fewer than {FEWEST} successful tests on one side"
 class ComparedColumn(OfSize):
     """A number of a comparison."""
 
+    place = "carded"
+
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
         query = context.query

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from matrix.answers.table_query import TableQuery
 from matrix.pages.controls import Choice
-from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, TableCell, bounds
+from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, TableCell
 from matrix.pages.table.rows import TableRow
 from matrix.statistics.class_times import FEWEST
 from matrix.statistics.overhead import FITS, LEAST_RATIO, LINE
@@ -23,13 +23,13 @@ class LineColumn(LinkColumn):
     """A value with its 95 % interval on hover; a dash says why there is none."""
 
     group = "all size classes"
-    look = "number"
+    look, place = "number", "carded"
     greatest_first = True
     field = unit = title = explained = ""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, self.title, self.explained, self.field)
-        self.filters: tuple[ColumnFilter, ...] = bounds(self.field, self.title)
+        self.filters = (ColumnFilter(self.field, self.title, is_number=True),)
 
     def render(self, record: TableRow) -> TableCell:
         fit = int(record.lines["line"])
@@ -50,7 +50,7 @@ class LineColumn(LinkColumn):
 
 
 class OverheadColumn(LineColumn):
-    field, unit, title, place = "overhead_s", "s", "overhead (s)", "opens"
+    field, unit, title, place = "overhead_s", "s", "overhead (s)", "opens carded"
     explained = "seconds that pass in each transfer whatever its size"
 
 

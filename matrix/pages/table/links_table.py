@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import django_tables2 as tables
 
+from matrix.answers.link_table import LinkTable
+from matrix.answers.table_query import TableQuery
 from matrix.pages.table.columns import (
     Context,
     Count,
@@ -37,7 +40,7 @@ def columns(
 
     The size class that is asked for comes first, and with how its links are now.
     """
-    named_columns: list[tuple[str, LinkColumn]] = [("priority", Priority(context))]
+    named_columns: list[tuple[str, LinkColumn]] = []
     for end in ("source", "destination"):
         named_columns += [(end, EndColumn(context, end, "endpoint"))]
         named_columns += [
@@ -45,6 +48,7 @@ def columns(
             for name, attribute in OF_ENDPOINTS.items()
             if attribute.listed
         ]
+    named_columns.append(("priority", Priority(context)))
     if lines:
         named_columns += [(column.field, column) for column in line_columns(context)]
     for size in sorted(sizes, key=lambda size: size != context.query.size):
@@ -72,19 +76,36 @@ def of_standing(context: Context) -> list[type[OfSize]]:
     return [NowColumn, UsualColumn, RatioColumn]
 
 
-class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
-    """The rows of one page, with the columns of these size classes and these quantiles."""
+@dataclass(frozen=True)
+class ShownColumns:
+    """The columns of a table by their names: ``shown``, and all that it can be filtered by.
 
-    def __init__(
-        self,
-        data: LinkData,
-        context: Context,
-        sizes: Sequence[str],
-        quantiles: Sequence[Statistic] = (),
-        *,
-        lines: bool = False,
-    ) -> None:
-        super().__init__(data, extra_columns=columns(context, sizes, quantiles, lines=lines))
+    ``constant`` says what those that are not shown have in all rows.
+    """
+
+    every: list[tuple[str, LinkColumn]]
+    shown: list[tuple[str, LinkColumn]]
+    constant: list[str]
+
+    @classmethod
+    def of(
+        cls, every: list[tuple[str, LinkColumn]], table: LinkTable, listing: TableQuery
+    ) -> ShownColumns:
+        """Leave out what all links have alike, unless it is asked for or ordered by."""
+        words = {name: column.constant(table) for name, column in every if len(table) > 1}
+        same = {name for name, text in words.items() if text and name != listing.column}
+        if listing.constant:
+            return cls(every, every, [])
+        shown = [column for column in every if column[0] not in same]
+        constant = dict.fromkeys(text for name, text in words.items() if name in same)
+        return cls(every, shown, list(constant))
+
+
+class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
+    """The rows of one page, with these columns."""
+
+    def __init__(self, data: LinkData, columns: list[tuple[str, LinkColumn]]) -> None:
+        super().__init__(data, extra_columns=columns)
 
     def groups(self) -> list[tuple[str, int]]:
         """Return what stands above the columns, and above how many."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Self
@@ -13,9 +13,9 @@ from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from matrix.answers import link_table, mixed_ways, table_query
+from matrix.answers import column_filters, link_table, mixed_ways, table_query
 from matrix.answers.column_filters import Condition, of_look
-from matrix.answers.link_table import LinkTable
+from matrix.answers.link_table import TROUBLE, LinkTable
 from matrix.answers.mixed_ways import MixedWays
 from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
@@ -31,29 +31,23 @@ from matrix.pages.controls import (
 from matrix.pages.notices import Notice, mixed
 from matrix.pages.share import Share
 from matrix.pages.table import notices
+from matrix.pages.table.body import body
 from matrix.pages.table.columns import Context, LinkColumn
+from matrix.pages.table.filter_sheet import FilterSheet, added
 from matrix.pages.table.line_columns import line_choice
-from matrix.pages.table.links_table import LinksTable
+from matrix.pages.table.links_table import LinksTable, ShownColumns, columns
 from matrix.pages.table.rows import LinkData
-from matrix.plots.labels import shared_ending
+from matrix.plots.labels import shared_ending, shortened
 from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
+from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.axes import EndpointInfo
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.roles import Anyone
 from sonar.units import format_count
-
-
-class ColumnField(NamedTuple):
-    """A field of the form, below the head of a column; ``numeric`` is for telephones."""
-
-    name: str
-    label: str
-    hint: str
-    text: str
-    numeric: bool
 
 
 class Title(NamedTuple):
@@ -73,7 +67,6 @@ class ColumnHead:
     look: str
     place: str
     titles: list[Title]
-    entries: list[ColumnField]
     sorted: str
 
 
@@ -99,6 +92,8 @@ LOOK_WORDS = {
     "down": "down",
 }
 
+# What the page has first where its address says no order; calls of the API say it.
+TROUBLE_FIRST = f"-{TROUBLE}"
 COMPARED_WORDS = {"slower": "certainly slower", "faster": "certainly faster"}
 
 
@@ -112,7 +107,8 @@ class TablePage(QueryPage):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         sizes = list(SizeClass.objects.values_list("name", flat=True))
-        return cls(*table_query.read(params, sizes))
+        whole = added(params, column_filters.names(sizes, *sizes))
+        return cls(*table_query.read(whole, sizes, usual=TROUBLE_FIRST))
 
     def own_params(self) -> Params:
         return self.listing.params()
@@ -131,44 +127,74 @@ class TablePage(QueryPage):
         return dataclasses.replace(self, listing=changed).url()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        quantiles = self.listing.columns
-        names = [quantile.name for quantile in quantiles]
-        lines = self.listing.lines
-        table = link_table.build(self.query, now, version, names, lines=lines)
-        data = LinkData(table, self.listing.rows(table, now))
-        ends = table.ends()
-        is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
-        context = Context(
-            self.query, now, min(now, table.window.end), is_mixed, shared_ending(ends)
-        )
-        shown = LinksTable(data, context, table.sizes, quantiles, lines=lines)
+        whole = self.table(now, version)
+        names, left_out = shortened(ends := whole.ends(), shared_ending(ends))
+        meant = self.meant(ends, names)
+        table = whole if meant is self else meant.table(now, version)
+        rows = meant.listing.rows(table, now)
+        columns = self.columns(whole, now, names)
+        shown = LinksTable(LinkData(table, rows), columns.shown)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
-        heads = [self.head(column.column) for column in shown.columns]
         profile_choices = profiles.read()
-        mixture = mixed_ways.of_table(table, self.query, version, profile_choices)
+        mixture = mixed_ways.of_table(table, meant.query, version, profile_choices)
         return {
             "heading": self.heading(),
             "sizes": list(self.sizes(table)),
             "windows": window_choices(self),
             "compare": compare_control(self, table.window, profile_choices, table.sizes),
-            "looks": list(self.look_choices(table, now)),
+            "looks": list(self.look_choices(meant, table, now)),
             "bounds": bounds_of(self, table.window),
-            "quantiles": list(self.quantile_choices()),
-            "chips": list(self.chips()),
-            "notices": list(self.notices(table, len(data), mixture, now)),
+            "more_columns": list(self.column_choices()),
+            "same": columns.constant,
+            "all_columns": self.listed(self.listing.replace(constant=True)),
+            "filters": FilterSheet.of(column for _, column in columns.every),
+            "filters_kept": kept(self, {"page"}),
+            "chips": list(self.chips(meant)),
+            "notices": list(self.notices(whole, len(rows), mixture, now)),
             "simulated": any(endpoint.simulated for endpoint in ends),
-            "total": len(table),
-            "count": count_words(at, len(table)),
+            "total": len(whole),
+            "count": count_words(at, len(whole)),
+            "trouble_first": ""
+            if self.listing.ordering == TROUBLE_FIRST
+            else self.listed(self.listing.replace(ordering=TROUBLE_FIRST)),
             "groups": shown.groups(),
-            "heads": heads,
-            "hidden": self.hidden(heads),
+            "heads": [self.head(column) for _, column in columns.shown],
+            "hidden": kept(self, {"search", "page", "per_page"}),
             "rows": at,
+            "lines": body(at, self.listing.column),
+            "left_out": left_out,
             "pages": list(self.pages(at)),
             "previous": self.numbered(at.number - 1) if at.has_previous() else "",
             "next": self.numbered(at.number + 1) if at.has_next() else "",
             "per_page": PER_PAGE,
-            "share": Share.of_links(self.api_url()),
+            "share": Share.of_links(meant.api_url()),
         }
+
+    def table(self, now: datetime, version: DataVersion | None) -> LinkTable:
+        names = [quantile.name for quantile in self.listing.columns]
+        return link_table.build(self.query, now, version, names, lines=self.listing.lines)
+
+    def columns(self, table: LinkTable, now: datetime, names: Mapping[str, str]) -> ShownColumns:
+        ends = table.ends()
+        is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
+        moment = min(now, table.window.end)
+        context = Context(self.query, now, moment, is_mixed, shared_ending(ends), names)
+        every = columns(context, table.sizes, self.listing.columns, lines=self.listing.lines)
+        return ShownColumns.of(every, table, self.listing)
+
+    def meant(self, ends: Iterable[EndpointInfo], names: Mapping[str, str]) -> Self:
+        """Return the page of a site's links, if the search is for the name of a site alone.
+
+        RAL is not RALPP: other links have that text somewhere, too, but nobody means them.
+        """
+        text = self.listing.search.casefold()
+        sites = {place.site for place in ends if text in names_of(place, names)}
+        # Of two sites both would be shown.
+        is_chosen = any(own.attribute == "site" for own in self.query.filters)
+        if len(sites) != 1 or is_chosen:
+            return self
+        query = self.query.replace(filters=(*self.query.filters, Filter("site", sites.pop())))
+        return dataclasses.replace(self, query=query, listing=self.listing.replace(search=""))
 
     def heading(self) -> str:
         filters = [condition.words() for condition in self.query.filters]
@@ -177,10 +203,12 @@ class TablePage(QueryPage):
             parts.append(f"{self.query.size} files compared with {self.query.other_words()}")
         return ", ".join(parts)
 
-    def chips(self) -> Iterator[Choice]:
+    def chips(self, meant: Self) -> Iterator[Choice]:
         yield from filter_chips(self)
         if self.listing.search:
             words = f"search “{self.listing.search}”"
+            if meant is not self:
+                words += f": site {meant.query.filters[-1].value}"
             yield Choice(words, self.listed(self.listing.replace(search="")), True)
         for condition in self.listing.conditions:
             yield Choice(condition.words(), self.listed(self.listing.without(condition)), True)
@@ -190,7 +218,7 @@ class TablePage(QueryPage):
             url = self.asking(resized(self.query, size)).url()
             yield Choice(size, url, size == self.query.size)
 
-    def look_choices(self, table: LinkTable, now: datetime) -> Iterator[LookChoice]:
+    def look_choices(self, meant: Self, table: LinkTable, now: datetime) -> Iterator[LookChoice]:
         """Yield what shows only links that are so now, with how many of those listed are."""
         parameter = f"{self.query.size}.state"
         chosen = next(
@@ -198,7 +226,8 @@ class TablePage(QueryPage):
             None,
         )
         others = self.listing.without(chosen) if chosen else self.listing
-        listed = table.taken(others.rows(table, now))
+        searched = others.replace(search=meant.listing.search)
+        listed = table.taken(searched.rows(table, now))
         compared = COMPARED_WORDS if self.query.compare else {}
         for look, words in (LOOK_WORDS | compared).items():
             count = int(of_look(listed, self.query.size, look).sum())
@@ -209,7 +238,7 @@ class TablePage(QueryPage):
                 url = self.listed(others if is_chosen else changed)
                 yield LookChoice(look, words, count, url, is_chosen)
 
-    def quantile_choices(self) -> Iterator[Choice]:
+    def column_choices(self) -> Iterator[Choice]:
         """Yield what puts a column of a quantile into the table, or takes it out again."""
         shown = self.listing.columns
         for quantile in TABLE_QUANTILES.values():
@@ -223,6 +252,10 @@ class TablePage(QueryPage):
             title = f"A column with the {quantile.label} of the rates of each size class"
             yield Choice(quantile.label, self.listed(changed), quantile in shown, title)
         yield line_choice(self.listing, self.listed)
+        every = self.listing.replace(constant=not self.listing.constant)
+        title = "Columns that have the same in all rows, too"
+        is_chosen = self.listing.constant
+        yield Choice("those that are the same for all", self.listed(every), is_chosen, title)
 
     def notices(
         self, table: LinkTable, shown: int, mixture: MixedWays, now: datetime
@@ -252,26 +285,15 @@ class TablePage(QueryPage):
 
     def head(self, column: LinkColumn) -> ColumnHead:
         direction = "descending" if self.listing.descending else "ascending"
-        titles, entries = [], []
+        titles = []
         for sort in column.sorts:
             is_sorted = self.listing.column == sort.ordering
             is_turned = not self.listing.descending if is_sorted else column.greatest_first
             ordering = f"{'-' * is_turned}{sort.ordering}"
             url = self.listed(self.listing.replace(ordering=ordering))
             titles.append(Title(sort.title, sort.words, url, direction if is_sorted else ""))
-        for field in column.filters:
-            is_size = field.name.rpartition(".")[0].endswith("_bytes")
-            label = f"{field.label}, like 200MB or 1GB" if is_size else field.label
-            is_number = not is_size and not field.name.endswith(".has")
-            text = self.listing.text(field.name)
-            entries.append(ColumnField(field.name, label, field.hint, text, is_number))
         sorted_by = next((title.sorted for title in titles if title.sorted), "")
-        return ColumnHead(column.group, column.look, column.place, titles, entries, sorted_by)
-
-    def hidden(self, heads: list[ColumnHead]) -> list[tuple[str, str]]:
-        """Return the parameters that the form passes on: those it has no field for."""
-        fields = {entry.name for head in heads for entry in head.entries}
-        return kept(self, {"search", "page", "per_page", *fields})
+        return ColumnHead(column.group, column.look, column.place, titles, sorted_by)
 
     def pages(self, at: PageOfRows[Any]) -> Iterator[Choice]:
         for number in at.paginator.get_elided_page_range(at.number, on_each_side=2, on_ends=1):
@@ -287,8 +309,14 @@ class TablePage(QueryPage):
     def api_url(self) -> str:
         """Return the call of the API that answers with the rows of all pages."""
         query = self.query.replace(stat="mean", rows="endpoint", columns="endpoint")
-        text = urlencode(query.to_params() | self.listing.choosing(), True, ":!")
+        listing = dataclasses.replace(self.listing, usual=TableQuery.usual)
+        text = urlencode(query.to_params() | listing.choosing(), True, ":!")
         return f"{address('api-links')}?{text}".removesuffix("?")
+
+
+def names_of(place: EndpointInfo, names: Mapping[str, str]) -> set[str]:
+    """Return what the site of an endpoint is called, whole and as it is shortened, for a search."""
+    return {place.site.casefold(), names[place.name].casefold()}
 
 
 def count_words(at: PageOfRows[Any], total: int) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+import numpy as np
+
 from matrix.answers.link.rate_now import why_no_rate
+from matrix.answers.link_table import LinkTable
 from matrix.answers.ratio_words import with_interval
 from matrix.pages.table.columns import ColumnFilter, Context, OfSize, Sort, TableCell
 from matrix.pages.table.rows import TableRow, Values
 from matrix.query.catalogue import RATE
 from matrix.statistics.standing import LEVEL_WORDS, LEVELS
-from matrix.statistics.states import LOOKS, MEASURED, STATE_WORDS, STATES
+from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
 from sonar.units import DASH, format_count, format_factor, format_span, three_digits
 from sonar.windows import format_moment
 
@@ -19,7 +22,7 @@ from sonar.windows import format_moment
 class StateColumn(OfSize):
     """How a link is, in words; where it fails or is not as usual, for how long."""
 
-    field, title, place, look = "state", "state", "opens", "words"
+    field, title, place, look = "state", "state", "opens carded", "words"
     explained = "its state, and how its newest tests compare with usual"
     greatest_first = False
 
@@ -27,9 +30,7 @@ class StateColumn(OfSize):
         super().__init__(context, size)
         since = f"{size} files: how long it has been failing, or slower or faster than usual"
         self.sorts.append(Sort("(since)", since, f"{size}.since"))
-        allowed = f"{', '.join(LOOKS[:-1])} or {LOOKS[-1]}"
-        words = f"{size} state: {allowed}; several with commas"
-        self.filters = (ColumnFilter(f"{size}.state.is", words, "failing"),)
+        self.filters = (ColumnFilter(f"{size}.state.is", f"{size} state is, like failing,slower"),)
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
@@ -52,6 +53,7 @@ class StateColumn(OfSize):
 class StandingColumn(OfSize):
     """A number of how a link is now; ``why_none`` says why there is none."""
 
+    place = "carded"
     why_none = ""
 
     def render(self, record: TableRow) -> TableCell:
@@ -90,6 +92,9 @@ class UsualColumn(StandingColumn):
     explained = f"median of the 28 days before the window ({RATE.name})"
     why_none = "fewer than 5 successful tests in the 28 days before the window"
 
+    def constant(self, table: LinkTable) -> str:
+        return no_usual(table, self.size)
+
     def why_left_out(self, values: Values) -> str:
         return ""
 
@@ -99,6 +104,9 @@ class RatioColumn(StandingColumn):
     explained = "rate now divided by the usual rate"
     why_none = "needs a rate now and a usual rate"
     greatest_first = False
+
+    def constant(self, table: LinkTable) -> str:
+        return no_usual(table, self.size)
 
     def words(self, value: float) -> str:
         return format_factor(value)
@@ -111,6 +119,12 @@ class RatioColumn(StandingColumn):
     def standing(self, values: Values) -> str:
         level = LEVELS[values.level]
         return level if level in LEVEL_WORDS else ""
+
+
+def no_usual(table: LinkTable, size: str) -> str:
+    """Say so if no link has a usual rate, as in the first days."""
+    is_missing = np.isnan(table.column(f"{size}.usual_mb_s")).all()
+    return f"no usual rate yet with {size} files" if is_missing else ""
 
 
 def count_of(tests: int) -> str:
