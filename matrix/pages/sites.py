@@ -17,6 +17,7 @@ from matrix.answers.site.sites_query import read
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, kept, size_choices, window_choices
 from matrix.pages.share import Share
+from matrix.pages.site_cells import ON_CARDS, TEXTS, SiteCell, aligned, columns_of
 from matrix.query.addresses import address, matrix_url, site_url
 from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.store.data_version import DataVersion
@@ -68,7 +69,16 @@ class SitesHead:
     title: str
     url: str
     sort: str
-    number: bool
+    look: str
+
+
+@dataclass(frozen=True)
+class SiteRow:
+    """A site with the cells of the columns that are shown, in their order."""
+
+    site: SiteOverview
+    url: str
+    cells: list[SiteCell]
 
 
 @dataclass(frozen=True)
@@ -93,10 +103,21 @@ class SitesPage(QueryPage):
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
+    def is_shown(self, name: str, cells: Sequence[SiteCell]) -> bool:
+        """Leave out a column with nothing in it, unless it is what they are sorted by.
+
+        So that one finds back to what is wrong, its column stays while they are sorted otherwise.
+        """
+        own = () if self.ordering == WORST_FIRST else (self.ordering, WORST_FIRST)
+        is_kept = name in [ordering.removeprefix("-") for ordering in own]
+        return is_kept or any(cell.says_something for cell in cells)
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         report, sites = overview.build(self.query, now)
         lines = overview.ordered(overview.searched(sites, self.search), self.ordering)
-        lists = lists_of(lines)
+        columns = columns_of(lines, now)
+        shown = [name for name in columns if self.is_shown(name, columns[name])]
+        cells = zip(*(aligned(columns[name]) for name in shown), strict=True)
         own_texts = {name: texts[0] for name, texts in self.own_params().items()}
         return {
             "query": self.query,
@@ -106,10 +127,12 @@ class SitesPage(QueryPage):
             "bounds": bounds_of(self, report.window),
             "chips": filter_chips(self),
             "kept": kept(self, ("search",)),
-            "heads": [head(self, name) for name in HEADS if name in KEYS or name in lists],
-            "lines": [
-                (line, site_url(line.site.name, self.query), line.lists(lists)) for line in lines
+            "heads": [head(self, name) for name in ("name", *shown)],
+            "rows": [
+                SiteRow(line, site_url(line.site.name, self.query), list(own))
+                for line, own in zip(lines, cells, strict=True)
             ],
+            "marks": len({line.simulated for line in lines}) > 1,
             "listed": len(sites),
             "simulated": any(line.simulated for line in lines),
             "unsearched": dataclasses.replace(self, search="").url(),
@@ -123,15 +146,6 @@ class SitesPage(QueryPage):
         }
 
 
-def lists_of(lines: Sequence[SiteOverview]) -> list[str]:
-    """Return which lists to show: those that are not empty for all of these sites."""
-    return [
-        key
-        for key, attribute in SITE_LISTS.items()
-        if any(attribute.of_site(line.site) for line in lines)
-    ]
-
-
 def head(page: SitesPage, name: str) -> SitesHead:
     """Sort by a column, if it can be, and the other way where that is done already."""
     label, title = HEADS[name]
@@ -140,4 +154,7 @@ def head(page: SitesPage, name: str) -> SitesHead:
     ordering = other if page.ordering == usual else usual
     url = dataclasses.replace(page, ordering=ordering).url() if name in KEYS else ""
     sort = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
-    return SitesHead(label, title, url, sort, name not in ("name", *SITE_FACTS, *SITE_LISTS))
+    look = "" if name in ("name", *TEXTS) else "number"
+    if name in ("name", *ON_CARDS):
+        look = f"{look} carded".strip()
+    return SitesHead(label, title, url, sort, look)
