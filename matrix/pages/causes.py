@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -26,6 +26,7 @@ from matrix.pages.controls import (
 )
 from matrix.pages.matrix.filter_menus import filter_menu, known_values
 from matrix.pages.share import Share
+from matrix.plots.labels import short_names
 from matrix.query import filter_form
 from matrix.query.addresses import address, link_url, matrix_url, site_url
 from matrix.query.attributes import GROUPINGS
@@ -55,7 +56,10 @@ class Whisker:
 
 @dataclass(frozen=True)
 class EffectLine:
+    """What an end does, under a ``name`` without what all share."""
+
     effect: EndEffect
+    name: str
     url: str
     whisker: Whisker | None
 
@@ -73,6 +77,8 @@ class EndList:
 @dataclass(frozen=True)
 class LinkLine:
     link: LinkRest
+    source: str
+    destination: str
     url: str
     sentence: str
     tests: int
@@ -102,6 +108,9 @@ class CausesPage(QueryPage):
         known_profiles, sizes = profiles.read(), size_choices(self)
         # Of a comparison, the causes of the change are named one after the other instead.
         said = [] if self.query.compare else words.conclusions(causes)
+        names = short_names(causes.grid)
+        links = list(self.link_lines(causes, names))
+        kinds = {*(each.kind for each in change_causes.named), *(each.kind for each in said)}
         return {
             "causes": causes,
             "query": self.query,
@@ -119,8 +128,10 @@ class CausesPage(QueryPage):
             "findings": [(each, self.of_group(each.site)) for each in said],
             "more_findings": max(len(said) - MOST_FINDINGS, 0),
             "most_findings": MOST_FINDINGS,
-            "sides": [self.end_list(causes, end) for end in ENDS],
-            "links": list(self.link_lines(causes)),
+            "look": "slower" if "slow" in kinds else "usual",
+            "sides": [self.end_list(causes, end, names) for end in ENDS],
+            "links": links,
+            "any_sure": any(line.link.beyond_chance for line in links),
             "off_model": words.off_model(causes),
             "simulated": causes.grid.simulated,
             "sizes": sizes,
@@ -135,6 +146,9 @@ class CausesPage(QueryPage):
             "bounds": bounds_of(self, causes.grid.window),
             "chips": filter_chips(self),
             "selects": self.selects(),
+            "by_words": self.query.rows
+            if self.query.rows == self.query.columns
+            else f"{self.query.rows} and {self.query.columns}",
             "kept": kept(self, ("stat", "fit", "rows", "columns")),
             "menus": [filter_menu(self, end) for end in ("source", "destination", "either")],
             "values": known_values(causes.grid, known_profiles),
@@ -165,12 +179,13 @@ class CausesPage(QueryPage):
         """Return the page of a group's site; nothing where it has none, or several."""
         return site_url(site, self.query) if site else ""
 
-    def end_list(self, causes: Attribution, end: str) -> EndList:
+    def end_list(self, causes: Attribution, end: str, names: Mapping[str, str]) -> EndList:
         effects = causes.ranked(end)
         scale = FactorScale.of(effect for each in ENDS for effect in causes.effects[each])
         lines = [
             EffectLine(
                 effect,
+                names[effect.group.name],
                 self.of_group(effect.group.site or ""),
                 scale.whisker(effect),
             )
@@ -179,7 +194,7 @@ class CausesPage(QueryPage):
         unit = f"{'the ratio of ' * bool(self.query.compare)}{words.ELSEWHERE}"
         return EndList(end, f"As {end}", unit, lines)
 
-    def link_lines(self, causes: Attribution) -> Iterable[LinkLine]:
+    def link_lines(self, causes: Attribution, short: Mapping[str, str]) -> Iterable[LinkLine]:
         matrix, of_links = causes.grid, self.query.rows == self.query.columns == "endpoint"
         rows = {group.name: row for row, group in enumerate(matrix.sources)}
         columns = {group.name: column for column, group in enumerate(matrix.destinations)}
@@ -189,7 +204,7 @@ class CausesPage(QueryPage):
             url = link_url(*names, self.query) if of_links else ""
             is_ratio = self.query.compare is not None
             sentence = words.link_sentence(link, tests, ratios=is_ratio)
-            yield LinkLine(link, url, sentence, tests)
+            yield LinkLine(link, short[names[0]], short[names[1]], url, sentence, tests)
 
 
 @dataclass(frozen=True)

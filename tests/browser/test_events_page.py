@@ -58,7 +58,7 @@ def test_the_list_is_read_and_narrowed_down(visit: Visit, events: Scene) -> None
     page.get_by_role("link", name="slower ").first.click()
     expect(page.locator("table.events tr.faster")).to_have_count(0)
     certain = rows.count()
-    page.locator("[popovertarget=more-filters]").click()
+    page.locator("[popovertarget=lasting-menu]").click()
     page.get_by_role("link", name="certain or not").click()
     expect(rows).to_have_count(certain + 1)
     assert page.url.endswith("/events/?kind=slower&certain=any")

@@ -119,10 +119,10 @@ def test_the_page_says_what_the_published_matrix_says(client: Client) -> None:
     assert "UKI-LT2-QMUL_DATADISK sends at 286 % of what its partners reach elsewhere (2" in text
     left = text.split("Links that deviate from their endpoints")[1]
     rows = [
-        "UKI-LT2-QMUL_DATADISK FZK-LCG2_DATADISK 3.31 11.5 0.29× 1 < 0.001 yes",
-        "UKI-SCOTGRID-GLASGOW_DATADISK NDGF-T1_DATADISK 10.4 3.16 3.3× 1 < 0.001 yes",
-        "UKI-SOUTHGRID-RALPP_DATADISK NDGF-T1_DATADISK 1.61 4.00 0.40× 1 0.006 no",
-        "UKI-NORTHGRID-MAN-HEP_DATADISK NDGF-T1_DATADISK 0.590 1.45 0.41× 1 0.007 no",
+        "LT2-QMUL to FZK FZK 3.31 11.5 0.29× 1 < 0.001 yes",
+        "SCOTGRID-GLASGOW to NDGF-T1 NDGF-T1 10.4 3.16 3.3× 1 < 0.001 yes",
+        "RALPP to NDGF-T1 NDGF-T1 1.61 4.00 0.40× 1 0.006 no",
+        "MAN to NDGF-T1 NDGF-T1 0.590 1.45 0.41× 1 0.007 no",
     ]
     for row in rows:
         assert row in left
@@ -136,7 +136,7 @@ def test_the_lists_begin_with_the_slowest(client: Client) -> None:
         ("destination", "TAIWAN-LCG2", "IN2P3-CC"),
     ):
         table = text.split(f'id="as-{end}"')[1].split("</table>")[0]
-        names = re.findall(r'<th scope="row">\s*<a href="([^"]+)">', table)
+        names = re.findall(r'<th scope="row"[^>]*>\s*<a href="([^"]+)">', table)
         assert names[0] == f"/sites/{slowest}/"
         assert names[-1] == f"/sites/{fastest}/"
 
@@ -425,3 +425,15 @@ def test_a_comparison_without_results_says_what_is_missing(
     assert "No link has 3 successful transfers on both sides to compare." in text
     assert "at least 3 successful transfers each on both sides: choose a longer window" in text
     assert "What explains the change" not in text
+
+
+@pytest.mark.usefixtures("published")
+def test_a_link_to_a_site_is_called_after_it(client: Client) -> None:
+    html = responses.html(client, "/causes/")
+    findings = html.split('aria-labelledby="findings"')[1].split("</section>")[0]
+    links = re.findall(r'<a href="/sites/([^/]+)/"[^>]*>([^<]+)</a>', findings)
+    assert len(links) >= 2
+    assert all(site == name for site, name in links)
+    assert "Site page<" not in html
+    # Whole names are a hover away.
+    assert '<th scope="row" title="UKI-NORTHGRID-MAN-HEP_DATADISK">' in html

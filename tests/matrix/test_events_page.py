@@ -361,3 +361,21 @@ def test_an_address_and_its_question_say_the_same(
     for name, texts in question.to_params().items():
         again.setlist(name, texts)
     assert EventsQuestion.read(dict(again.lists())).describe() == question.describe()
+
+
+def test_a_dash_where_nothing_was_written_is_not_on_a_phone(client: Client, past: World) -> None:
+    html = responses.html(client, "/events/")
+    near = re.findall(r'<td class="wide( nothing)?">(.*?)</td>', html, re.DOTALL)
+    assert near
+    assert all(bool(nothing) == ("–" in words(text)) for nothing, text in near)
+
+
+def test_an_empty_list_says_what_was_searched_and_from_when(
+    client: Client, small_world: World
+) -> None:
+    html = " ".join(words(responses.html(client, "/events/")).split())
+    assert "Results are searched every 15 min; the first search is still to come." in html
+    assert "manage.py" not in html
+    changed.searched()
+    html = " ".join(words(responses.html(client, "/events/?window=1h")).split())
+    assert re.search(r"Searched 20 min ago: results of .*, from \d+ \w+ 2026 on\.", html)

@@ -52,6 +52,7 @@ from sonar.windows import Window
 PER_PAGE = 50
 OWN = ("before", *filter_form.PARAMETERS)
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}
+LASTING = {"": "now and ended", "yes": "only now", "no": "only ended"}
 # A question that leaves nothing out but what is not certain.
 ANY = {"size": "", "kind": "", "level": "", "now": "", "unsure": False}
 # A search that is later than this many of its intervals is not coming.
@@ -115,6 +116,8 @@ class EventsPage(QueryPage):
             "unsure": sum(not event.is_certain for event in of_kinds if window.start <= event.at),
             "unsure_url": self.questioning(unsure=True).url(),
             "searched": searched_words(searches, places, now),
+            "searched_since": searched_since(searches),
+            "search_every": long_words(timedelta(seconds=settings.SONAR_CHANGES_SECONDS)),
             "is_late": is_late(searches, now),
             "soonest": soonest(present.shortest_promise),
             "has_any": bool(searches) or bool(events),
@@ -163,16 +166,14 @@ class EventsPage(QueryPage):
             ],
             "lasting": [
                 self.choice(words, value == question.now, now=value)
-                for value, words in (
-                    ("", "now and ended"),
-                    ("yes", "only now"),
-                    ("no", "only ended"),
-                )
+                for value, words in LASTING.items()
             ],
             "certainties": [
                 self.choice("certain", not question.unsure, unsure=False),
                 self.choice("certain or not", question.unsure, unsure=True),
             ],
+            "of_words": ", ".join(filter(None, (question.level or "anything", question.size))),
+            "lasting_words": LASTING[question.now] + ", uncertain too" * question.unsure,
             "windows": [] if question.since else window_choices(self),
             "bounds": bounds_of(self, window),
             "chips": filter_chips(self),
@@ -215,6 +216,11 @@ def searched_words(
         f"Searched {format_age(now - oldest)}: results of {format_count(endpoints)} endpoints at "
         f"{format_count(sites)} sites, with {len(searches)} file sizes"
     )
+
+
+def searched_since(searches: Sequence[ChangeSearch]) -> str:
+    """Say from which day on results were searched; nothing if never."""
+    return f"{min(search.start for search in searches):%-d %b %Y}" if searches else ""
 
 
 def is_late(searches: Sequence[ChangeSearch], now: datetime) -> bool:
