@@ -143,9 +143,10 @@ def test_three_large_files_with_four_streams_against_one(
     visit.log_in(account(Role.OPERATOR))
     on = hand(visit, 4)
     on.highlight(SLOW)
+    on.click(on.page.get_by_role("button", name="Test now…"))
     form = on.page.locator("#test-now form").first
     on.type(form.locator("[name=streams]"), "4")
-    on.click(form.locator("[name=compare]"))
+    expect(form.locator("[name=compare]")).to_be_checked()
     on.click(form.locator("button"))
     expect(on.page.locator("#test-now [role=status]")).to_have_text("6 tests were ordered.")
     orders = Probe.objects.values_list("size_class__name", "streams")

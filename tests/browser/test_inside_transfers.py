@@ -21,7 +21,7 @@ def test_time_over_size_and_rates_within_transfers_are_drawn(visit: Visit, scene
     samples = [[5.0 * at, 4e8 * at] for at in range(1, 12)]
     ago = timedelta(minutes=20)
     send(ral, glasgow, world.NOW - ago, seconds=60.0, moved_bytes=int(48e8), samples=samples)
-    page = drawn(drawn(visit.open(LINK), "overhead"), "inside-rates")
+    page = drawn(drawn(visit.open(f"{LINK}#inside-transfers"), "overhead"), "inside-rates")
     expect(page.locator("#overhead .scatterlayer .point")).to_have_count(3)
     expect(page.locator("#inside-rates .barlayer .point")).to_have_count(1)
     expect(page.get_by_text("1 runs at a ceiling:")).to_be_visible()

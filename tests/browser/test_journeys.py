@@ -102,7 +102,7 @@ def test_on_shift_with_a_telephone_a_tap_shows_the_card_and_its_link(
 def read_the_errors(page: Page, scene: Scene) -> None:
     """Read on the link's page that five transfers have one error, and open the sixth."""
     expect(heading(page)).to_contain_text("RAL_DATADISK")
-    groups = page.locator("#failures")
+    groups = page.locator("#overview .causes-of-failure")
     expect(groups).to_contain_text("503 Service Unavailable")
     expect(groups.get_by_role("row", name="503 Service Unavailable")).to_contain_text("5")
     groups.get_by_role("row", name="checksum differs").get_by_role("link").first.click()
@@ -124,7 +124,7 @@ def test_on_shift_with_the_keyboard_alone(visit: Visit, scene: Scene) -> None:
     expect(page.locator("#said")).to_contain_text("failed")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{LINK}*")
-    tab_to(page, page.locator("#failures").get_by_role("link").first)
+    tab_to(page, page.locator(".causes-of-failure").get_by_role("link").first)
     page.keyboard.press("Enter")
     page.wait_for_url("**/transfers/*/")
     page.go_back()  # Alt+Left belongs to the browser's own window, which is not there

@@ -16,11 +16,14 @@ from sonar import results
 from sonar.models import Downtime, Endpoint, Mesh, Site
 from sonar.roles import Role
 from tests.accounts import account
+from tests.browser.axe import violations
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
+from tests.browser.readers import COPYING, DARK, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
 from tests.browser.tasks import Hand
+from tests.browser.test_first_look import SHIFTS
+from tests.browser.waiting import until_settled
 from tests.matrix import world
 from tests.matrix.sent import result
 from tests.matrix.world import HOUR, NOW
@@ -34,6 +37,7 @@ PATH = (
     "davs://lancs.example.org:1094/dpm/DATADISK/sonar/source/682914db-df7f-47d0-9034-a73be7bb3a02"
 )
 REFUSED = f"the active end says: failure: COPY {PATH} refused: HTTP 403 too many transfers"
+SMALL_LAPTOP = Reader("small laptop", 1024, 768)
 BEGUN = NOW - timedelta(hours=49)
 
 
@@ -203,3 +207,69 @@ def test_d_my_rows_the_worst_first_as_a_file(visit: Visit, shift: Shift) -> None
     assert all("CAM" in (row["source.site"], row["destination.site"]) for row in rows)
     assert (rows[0]["source"], rows[0]["large.state"]) == ("LANCS_DATADISK", "failing")
     assert on.clicks == 3
+
+
+# What scrolls to the side though it is no picture and no row of tabs.
+TOO_WIDE = """() => [...document.querySelectorAll(".link-page :is(.scroll, table, .verdict)")]
+    .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+    .map((box) => `${box.getAttribute("aria-label") ?? box.className}: ${box.scrollWidth}`)"""
+LANCS_TO_CAM = "/links/LANCS_DATADISK/CAM_DATADISK/"
+
+
+@seen_by(LAPTOP, SMALL_LAPTOP)
+def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(
+    visit: Visit, shift: Shift, reader: Reader
+) -> None:
+    """Ux: the picture began at y = 1026 on a page of 5,600 pixels, and tables were cut."""
+    visit.log_in(account(Role.OPERATOR))
+    page = visit.open(LANCS_TO_CAM)
+    until_settled(page)
+    top = page.locator("#rates").bounding_box()
+    assert top is not None
+    assert top["y"] < 520
+    for tab in page.locator(".tabs a").all():
+        tab.click()
+        part = page.locator(f"{tab.get_attribute('href')}.part")
+        expect(part).to_be_visible()
+        assert page.evaluate(TOO_WIDE) == [], tab.inner_text()
+        assert violations(page) == [], tab.inner_text()
+        if reader is LAPTOP:
+            height = page.evaluate("document.documentElement.scrollHeight")
+            assert height <= 2500, tab.inner_text()
+    shifts = page.evaluate(SHIFTS)
+    assert sum(value for value, _ in shifts) < 0.02, shifts
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_i_the_exact_link_and_the_picture_of_a_link(
+    visit: Visit, shift: Shift, reader: Reader
+) -> None:
+    """Task i on the page of a link: two clicks there."""
+    on = hand(visit)
+    on.click(on.page.locator(f"#rail a[href='{LANCS_TO_CAM}']").first)
+    on.link("link to exactly these numbers")
+    expect(on.page.get_by_role("link", name="Copied")).to_be_visible()
+    copied = on.page.evaluate("navigator.clipboard.readText()")
+    assert re.search(rf"{LANCS_TO_CAM}\?from=[^&]+Z&to=[^&]+Z$", copied)
+    with on.page.expect_download() as download:
+        on.click(on.page.get_by_role("button", name="PNG", exact=True))
+    assert download.value.suggested_filename.startswith("sonar-links-LANCS_DATADISK-CAM_DATADISK")
+    assert on.clicks == 1 + 2
+
+
+@pytest.mark.parametrize("reader", [COPYING], ids=str)
+def test_m_the_call_for_a_notebook_or_a_dashboard(
+    visit: Visit, shift: Shift, reader: Reader
+) -> None:
+    """Task m: the call of what is seen is two clicks away, on every page."""
+    on = hand(visit)
+    on.click(on.page.locator("#export summary"))
+    on.click(on.page.get_by_role("button", name="Copy API call"))
+    expect(on.page.get_by_role("button", name="Copied")).to_be_visible()
+    call = on.page.evaluate("navigator.clipboard.readText()")
+    assert call.startswith(f"curl '{visit.base}/api/v1/matrix/")
+    assert on.clicks == 2
+    # The rates of a link over time, as a notebook reads them, stand on its page.
+    page = visit.open(LANCS_TO_CAM)
+    series = page.locator(".take").get_by_role("link", name="large", exact=True)
+    expect(series).to_have_attribute("href", re.compile(r"/api/v1/series/.*format=csv$"))

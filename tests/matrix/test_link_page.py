@@ -88,7 +88,9 @@ def test_each_direction_has_its_numbers_and_a_comparison(
     )
     assert "From RAL_DATADISK to Glasgow_DATADISK" in words(there)
     large = words(there.split('<th scope="row">large</th>')[1].split("</tr>")[0])
-    assert "as usual 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 14.0 2 of 3 67 % 30 min ago 36.0 (5)" in large
+    assert (
+        "as usual 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 14.0 2 of 3 67 % 30 min ago 36.0 (5)" in large
+    )
     assert "0.33× 10×" in large
     assert "From Glasgow_DATADISK to RAL_DATADISK" in words(back)
     large = words(back.split('<th scope="row">large</th>')[1].split("</tr>")[0])
@@ -143,6 +145,32 @@ def test_a_point_is_where_and_what_its_transfer_was(client: Client, small_world:
     back = data["reverse: each test"]
     assert (back["y"], back["customdata"]) == ([3.0], [slow.id.hex])
     assert back["marker"]["symbol"] != there["marker"]["symbol"]
+
+
+def test_few_results_do_not_all_stand_at_the_edge_of_a_long_window(
+    client: Client, small_world: World
+) -> None:
+    ends = small_world.ral, small_world.glasgow
+    for minutes in (40, 20, 0):
+        transfer(*ends, 7.0, ago=minutes * MINUTE)
+    html = page(client)
+    begin, end = figure(html)["layout"]["xaxis"]["range"]
+    assert (begin, end) == (
+        (NOW - 45 * MINUTE).timestamp() * 1000,
+        (NOW + MINUTE / 2).timestamp() * 1000,
+    )
+    assert "begins with the first of its few results, 2026-11-20 11:15:30 UTC." in words(html)
+    # What else is seen in the window stays in sight, and so do results that fill some of it.
+    Annotation.objects.create(
+        site=small_world.ral.site, text="moved", starts_at=NOW - 5 * DAY, public=True
+    )
+    begin, _ = figure(page(client))["layout"]["xaxis"]["range"]
+    assert begin < (NOW - 5 * DAY).timestamp() * 1000
+    Annotation.objects.all().delete()
+    transfer(*ends, 7.0, ago=DAY)
+    html = page(client)
+    assert end - figure(html)["layout"]["xaxis"]["range"][0] == 7 * DAY.total_seconds() * 1000
+    assert "first of its few results" not in words(html)
 
 
 def trace(html: str, name: str) -> dict:

@@ -258,7 +258,7 @@ def test_a_declared_downtime_is_told_before_what_it_explains(
 
 def by_size(html: str) -> dict[str, str]:
     """Return what the rail says of each size class, and of the reverse direction."""
-    table = html.split('id="by-size"')[1].split("</table>")[0]
+    table = html.split('id="by-size"')[1].split("</table>", maxsplit=1)[0]
     rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)(?=<th scope="row">|</tbody>)', table, re.S)
     # Behind its name stands the size of its files.
     heads = {re.sub(r" [\d.]+ \w?B$", "", words(head).strip()): rest for head, rest in rows}

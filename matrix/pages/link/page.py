@@ -151,7 +151,7 @@ class LinkPage(QueryPage):
             "elsewhere": self.elsewhere(),
             # A dash stands for it, with its reason.
             "missing": None,
-            "directions": directions_of(answer),
+            "directions": directions_of(answer) if has_numbers(answer) else [],
             "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
             "strip": strip_for(self, answer.window, now, of_link(*names), single=True),
             "share": Share.of(self.results_url()).drawing(
@@ -321,6 +321,12 @@ def lists(page: LinkPage, answer: LinkReport, choices: ProfileChoices) -> dict[s
         ],
         "inside": inside(answer),
     }
+
+
+def has_numbers(answer: LinkReport) -> bool:
+    """Say whether either direction has a test, or a usual rate."""
+    both = [direction for part in answer.classes for direction in (part.there, part.back)]
+    return any(direction.tests or direction.usual_count for direction in both)
 
 
 def shared(texts: Iterable[str]) -> str:
