@@ -29,6 +29,14 @@ class QuickCompressor(Compressor):  # type: ignore[misc]  # has no types
         return compressed
 
 
+def as_sent(name: str, content: bytes) -> bytes:
+    """Leave out of our own files what no browser needs: a fifth of what is sent of them."""
+    path = PurePosixPath(name)
+    if path.parts[0] in ("js", "css") and path.suffix in UNSENT:
+        return UNSENT[path.suffix].sub(b"", content)
+    return content
+
+
 class HashedNames(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # has no types
     """Write the names into the imports of JavaScript modules, too."""
 
@@ -42,9 +50,6 @@ class HashedNames(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  
         return QuickCompressor(**options)
 
     def _save(self, name: str, content: File[bytes]) -> str:
-        """Leave out of our own files what no browser needs: a fifth of what is sent of them."""
-        path = PurePosixPath(name)
-        if path.parts[0] in ("js", "css") and path.suffix in UNSENT:
-            content = ContentFile(UNSENT[path.suffix].sub(b"", b"".join(content.chunks())))
+        content = ContentFile(as_sent(name, b"".join(content.chunks())))
         saved: str = super()._save(name, content)
         return saved

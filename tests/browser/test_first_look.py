@@ -3,9 +3,13 @@ that moves under the reader's eyes."""
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Page, Route, expect
+import gzip
+from urllib.parse import urlsplit
 
+import pytest
+from playwright.sync_api import Page, Response, Route, expect
+
+from sonar.static_names import QuickCompressor, as_sent
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import NOT_LOADED, Visit
 from tests.browser.pages import holding
@@ -13,12 +17,17 @@ from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
 from tests.browser.scene import Scene
 from tests.browser.test_accessibility import PAGES
 from tests.browser.waiting import until, until_settled, until_so
+from tests.matrix import world
 
 PAINTED = "performance.getEntriesByName('cells-painted').length > 0"
 # A picture that is where it was for so many looks, a tenth of a second apart, stays there.
 STILL_LOOKS = 6
 # Core Web Vitals call 0.1 good.
 MOST_SHIFT = 0.05
+# What a first visit may fetch, as it is sent; the head of an answer has some 400 bytes.
+MOST_BYTES = 450_000
+HEAD_BYTES = 400
+STATIC = "/static/"
 # What has moved since the page began: the browser keeps that for who asks later.
 SHIFTS = """() => new Promise((done) => {
     const shifts = [];
@@ -133,3 +142,30 @@ def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene, n
         until_settled(page)
         shifts = page.evaluate(SHIFTS)
         assert sum(value for value, _ in shifts) < MOST_SHIFT, (time, shifts)
+
+
+def bytes_sent(response: Response) -> int:
+    """Return how large an answer is as the web server of Sonar sends it."""
+    path, body = urlsplit(response.url).path, response.body()
+    if path.startswith(STATIC):
+        body = QuickCompressor.compress_brotli(as_sent(path.removeprefix(STATIC), body))
+    else:
+        body = gzip.compress(body, 6)
+    return HEAD_BYTES + len(body)
+
+
+def test_a_first_visit_is_not_heavy(visit: Visit, real_commits: None, at_noon: None) -> None:
+    world.make_published()
+    answers: list[Response] = []
+
+    def answered(response: Response) -> None:
+        if urlsplit(response.url).scheme == "http":
+            answers.append(response)
+
+    visit.page.on("response", answered)
+    visit.go()
+    until_settled(visit.page)
+    visit.page.remove_listener("response", answered)
+    sizes = {urlsplit(answer.url).path: bytes_sent(answer) for answer in answers}
+    assert any("plotly" in path for path in sizes)
+    assert sum(sizes.values()) <= MOST_BYTES, sorted(sizes.items(), key=lambda item: -item[1])
