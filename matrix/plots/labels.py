@@ -16,10 +16,10 @@ from matrix.statistics.axes import AxisGroup, EndpointInfo
 LONGEST_ROW, LONGEST_COLUMN, LONGEST_LISTED = 26, 24, 16
 # How each axis is called, by its end; of strips each own line says its direction.
 TITLES = {
-    "source": "from (source {}",
-    "destination": "to (destination {}",
-    "own": "direction ({}",
-    "partner": "partner ({}",
+    "source": "from (source {})",
+    "destination": "to (destination {})",
+    "own": "direction ({})",
+    "partner": "partner ({})",
 }
 # What stands between hyphens in so many names says nothing of any of them: UKI, LCG2.
 FEWEST_SHARING = 3
@@ -27,12 +27,16 @@ FEWEST_SHARING = 3
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of all lines, gaps included, and the titles that say the direction."""
+    """The labels of all lines, gaps included, and the titles that say the direction.
+
+    ``left_out`` are the parts that names are written without.
+    """
 
     rows: list[str]
     columns: list[str]
     rows_title: str
     columns_title: str
+    left_out: tuple[str, ...]
 
 
 def labels_for(arrangement: Arrangement) -> Labels:
@@ -40,17 +44,15 @@ def labels_for(arrangement: Arrangement) -> Labels:
     groups = [*grid.sources, *grid.destinations]
     ending = shared_ending(groups)
     texts, left_out = shortened(groups, ending)
-    all_end = f", all …{escape(ending)}" if ending else ""
     rows_title, columns_title = (
-        f"{TITLES[side.end].format(side.grouping)}{all_end}"
-        for side in (arrangement.rows, arrangement.columns)
+        TITLES[side.end].format(side.grouping) for side in (arrangement.rows, arrangement.columns)
     )
-    without = f", names without {escape(', '.join(left_out))})" if left_out else ")"
     return Labels(
         rows=labels_of(arrangement.rows, texts, LONGEST_ROW),
         columns=labels_of(arrangement.columns, texts, LONGEST_COLUMN),
-        rows_title=f"{rows_title})",
-        columns_title=columns_title + without,
+        rows_title=rows_title,
+        columns_title=columns_title,
+        left_out=tuple(filter(None, [ending, *left_out])),
     )
 
 

@@ -13,9 +13,8 @@ Json = dict[str, Any]
 
 ACROSS = {"side": "top", "anchor": "y", "tickangle": -40}
 DOWN = {"side": "left", "anchor": "x", "tickangle": 0}
-# What the means below the columns are of, by what these are.
-MEASURED = "mean of measured cells"
-MEANS = {"source": MEASURED, "destination": MEASURED, "own": MEASURED, "partner": "mean of both"}
+# What the means below the columns are called, by what these are.
+MEANS = {"source": "mean", "destination": "mean", "own": "mean", "partner": "mean of both"}
 
 
 def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:

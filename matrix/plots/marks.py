@@ -9,6 +9,8 @@ import numpy as np
 from matrix.answers.grid import CHANGES
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.numbers import room_for_numbers
+from matrix.query.catalogue import VS_USUAL
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.standing import FASTER, SLOWER
 from matrix.statistics.states import (
@@ -43,8 +45,10 @@ OUTLINES = {
     "failing": (None, "var(--failing)"),
     "slower": ("var(--slower-mark)", "#14181d"),
     "faster": ("var(--faster-mark)", "#14181d"),
-    "partly": ("var(--failing)", "var(--surface)"),
+    "partly": ("var(--failing)", "#ffffff"),
 }
+# Where colours are factors, a frame says that the change is certain: colour says the rest.
+FRAME = (None, "var(--ink)")
 
 
 def marks(arrangement: Arrangement) -> list[Json]:
@@ -81,13 +85,14 @@ def standing(arrangement: Arrangement) -> dict[str, Flags]:
 
 def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
     """Name the cells; the page draws the outline in each."""
-    fill, line = OUTLINES[name]
+    is_framed = name in CHANGES and tells_changes(arrangement.grid.query)
+    fill, line = FRAME if is_framed else OUTLINES[name]
     rows, columns = np.nonzero(where)
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "meta": {"outline": name},
+        "meta": {"outline": "frame" if fill is None else name},
         "x": arrangement.columns.at[columns].tolist(),
         "y": arrangement.rows.at[rows].tolist(),
         "line": {"color": line, "width": 1 if fill else 2},
@@ -95,6 +100,11 @@ def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
         "hoverinfo": "skip",
         "showlegend": False,
     }
+
+
+def tells_changes(query: MatrixQuery) -> bool:
+    """Say whether colours are factors of the changes that are marked: from usual, or compared."""
+    return query.compare is not None or query.stat == VS_USUAL.name
 
 
 def marks_of(

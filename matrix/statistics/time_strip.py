@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.statistics import outages
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.newest import KEPT as NEWEST
+from matrix.statistics.outages import LinkTests
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.quantiles import of_sorted
 from matrix.statistics.run import FAILED_BIT, Run, by_day
@@ -34,14 +36,16 @@ class TimeBuckets:
 class StripCounts:
     """Counts by bucket: arrays of shape (buckets).
 
-    ``links`` were tested, ``failed_links`` have a failed test and ``all_failed_links`` no other;
-    of ``slower_links`` the median is no higher than limits() says. ``ok`` and ``failed`` count
-    tests.
+    ``links`` were tested, ``failed_links`` have a failed test and ``all_failed_links`` no other.
+    Of ``failing_links`` as many tests failed in a row as make a link failing, from the first to the
+    last of these; of ``slower_links`` the median is no higher than limits() says. ``ok`` and
+    ``failed`` count tests.
     """
 
     links: Integers
     failed_links: Integers
     all_failed_links: Integers
+    failing_links: Integers
     slower_links: Integers
     ok: Integers
     failed: Integers
@@ -49,6 +53,10 @@ class StripCounts:
     @property
     def nbytes(self) -> int:
         return sum(values.nbytes for values in vars(self).values())
+
+
+# What the results of a day say by themselves.
+COUNTED_BY_DAY = ("links", "failed_links", "all_failed_links", "slower_links", "ok", "failed")
 
 
 def limits(usual: UsualRates) -> Floats:
@@ -87,8 +95,26 @@ def count(
         return _counts(keys, bucket, numbering, highest, buckets.count)
 
     parts = each(of_day, [day for _, day in by_day(runs)])
-    blank = np.zeros((len(StripCounts.__dataclass_fields__), buckets.count), dtype=np.int64)
-    return StripCounts(*sum(parts, blank))
+    blank = np.zeros((len(COUNTED_BY_DAY), buckets.count), dtype=np.int64)
+    counts = dict(zip(COUNTED_BY_DAY, sum(parts, blank), strict=True))
+    return StripCounts(**counts, failing_links=_failing(runs, numbering, is_shown, buckets))
+
+
+def _failing(
+    runs: Sequence[Run], numbering: Numbering, is_shown: Flags, buckets: TimeBuckets
+) -> Integers:
+    """Count by bucket the links that were failing: a row of failures may reach over a day."""
+    links = np.unique(np.concatenate([np.empty(0, np.uint32), *(run.links for run in runs)]))
+    links = outages.out_of(runs, links[is_shown.take(numbering.numbers(links))])
+    rows = outages.of_links(LinkTests.of(runs, links))
+    first, last = (
+        (moments - buckets.first) // buckets.width for moments in (rows.began, rows.newest)
+    )
+    length = last - first + 1
+    step = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
+    # Of a link that failed twice in a bucket there is one.
+    each_once = np.unique(np.repeat(rows.owner * buckets.count + first, length) + step)
+    return np.bincount(each_once % buckets.count, minlength=buckets.count).astype(np.int64)
 
 
 def _samples(
@@ -116,13 +142,13 @@ def _counts(
     highest: Floats,
     count: int,
 ) -> Integers:
-    """Return the fields of StripCounts as rows; a group is what a link has in a bucket."""
+    """Return the fields of COUNTED_BY_DAY as rows; a group is what a link has in a bucket."""
     links = (keys >> np.uint64(32)).astype(np.uint32)
     is_first = np.ones(len(keys), dtype=bool)
     is_first[1:] = (links[1:] != links[:-1]) | (bucket[1:] != bucket[:-1])
     starts = np.flatnonzero(is_first)
     if not starts.size:
-        return np.zeros((len(StripCounts.__dataclass_fields__), count), dtype=np.int64)
+        return np.zeros((len(COUNTED_BY_DAY), count), dtype=np.int64)
     of_group, links = bucket[starts], links[starts]
     failed = np.add.reduceat((keys & FAILED_BIT) > 0, starts, dtype=np.int64)
     ok = np.diff(starts, append=len(keys)) - failed

@@ -48,17 +48,21 @@ export function between(value, least, most) {
   return Math.max(least, Math.min(value, most));
 }
 
-// From below: links that failed altogether, those that failed in part, those that were slower.
-function bars({ links, failed_links: failed, all_failed_links: all, slower_links: slower }, step) {
-  const full = Math.max(1, LEAST_SHARE * Math.max(...links), ...failed.map((number, at) => number + slower[at]));
-  const partly = failed.map((number, at) => number - all[at]);
+// How many links fill the height.
+export function fullOf({ links, failing_links: failing, slower_links: slower }) {
+  return Math.ceil(Math.max(1, LEAST_SHARE * Math.max(...links), ...failing.map((number, at) => number + slower[at])));
+}
+
+// From below: links that were failing, and those that were slower.
+function bars(counts, step) {
+  const { links, failing_links: failing, slower_links: slower } = counts;
+  const scale = BARS / fullOf(counts);
   const zeros = links.map(() => 0);
   const tested = links.map((number, at) => (number ? `M${at * step} ${BARS + 0.5}h${step}` : ""));
   return [
     element("path", { class: "tested", d: tested.join("") }),
-    element("path", { class: "failing", d: stack(zeros, all, BARS / full, step) }),
-    element("path", { class: "partly", d: stack(all, partly, BARS / full, step) }),
-    element("path", { class: "slower", d: stack(failed, slower, BARS / full, step) }),
+    element("path", { class: "failing", d: stack(zeros, failing, scale, step) }),
+    element("path", { class: "slower", d: stack(failing, slower, scale, step) }),
   ];
 }
 

@@ -2,7 +2,7 @@
 // window of the page, which is chosen on it. Times are Unix ms.
 
 import { show } from "./page.js";
-import { between, picture } from "./strip-picture.js";
+import { between, fullOf, picture } from "./strip-picture.js";
 import { bucketName, momentName, windowName } from "./time.js";
 
 const strip = {
@@ -20,6 +20,8 @@ const strip = {
   before: null,
 };
 
+const LEAST_HOURS = 24;
+const LEAST_TESTED = 3;
 const observer = new ResizeObserver(draw);
 update();
 document.addEventListener("htmx:after:swap", update);
@@ -64,13 +66,29 @@ async function load() {
     if (!response.ok) throw new Error(`status ${response.status}`);
     const { buckets, bucket_seconds: seconds } = await response.json();
     if (url !== strip.url) return;
-    strip.counts = { ...buckets, first: Date.parse(buckets.start[0]), width: seconds * 1000 };
-    strip.trouble = buckets.links.some(Boolean) ? "" : "No tests in this period.";
+    strip.counts = begun({ ...buckets, first: Date.parse(buckets.start[0]), width: seconds * 1000 });
+    strip.trouble = troubleOf(buckets.links.filter(Boolean).length);
     performance.mark("strip-loaded");
   } catch (error) {
     if (url === strip.url) strip.trouble = `The failures over time did not load: ${error.message}.`;
   }
   draw();
+}
+
+// A strip by the hour begins with the first tests: before them there is nothing to see.
+function begun(counts) {
+  if (strip.span !== "7d") return counts;
+  const from = between(counts.links.findIndex(Boolean), 0, counts.links.length - LEAST_HOURS);
+  const parts = Object.entries(counts).map(([key, part]) => [key, Array.isArray(part) ? part.slice(from) : part]);
+  return { ...Object.fromEntries(parts), first: counts.first + from * counts.width };
+}
+
+// A bar at the end of an empty strip says nothing that the page does not.
+function troubleOf(tested) {
+  const { single } = strip.part.dataset;
+  if (!tested) return "No tests in this period.";
+  if (single || tested >= LEAST_TESTED) return "";
+  return "After a few hours of tests, this shows how many links were failing or slower than usual, by the hour.";
 }
 
 // What is drawn and said.
@@ -81,6 +99,9 @@ function draw() {
   const isReady = counts && !trouble;
   hours.replaceChildren(isReady ? picture(counts, chosen(), hours.clientWidth) : trouble);
   hours.setAttribute("aria-disabled", String(!isReady));
+  // Of one link there is nothing to count.
+  const full = isReady && !part.dataset.single ? fullOf(counts) : null;
+  part.querySelector(".scale").replaceChildren(...(full ? [linksOf(full), "0"].map(line) : []));
   for (const button of part.querySelectorAll("[data-strip]"))
     button.setAttribute("aria-pressed", String(button.dataset.strip === span));
   const back = part.querySelector(".aside .back");
@@ -92,6 +113,14 @@ function draw() {
   around.href = aroundUrl();
   around.title = `Compare before and after ${momentName(chosen()[0])} UTC`;
   if (isReady) say(hours);
+}
+
+function linksOf(number) {
+  return `${number} ${number === 1 ? "link" : "links"}`;
+}
+
+function line(text) {
+  return Object.assign(document.createElement("span"), { textContent: text });
 }
 
 // The page that compares the time since the beginning of the window with as much before it.
@@ -134,16 +163,20 @@ function last() {
 function words(at) {
   const { counts, part } = strip;
   const name = bucketName(timeOf(at), counts.width);
-  const [links, slower, ok, failed] = ["links", "slower_links", "ok", "failed"].map((key) => counts[key][at]);
+  const { links, failing, slower, ok, failed } = countsAt(at);
   if (!links) return `${name}: no test`;
   if (part.dataset.single) {
     const tests = `${ok + failed} ${ok + failed === 1 ? "test" : "tests"}, ${failed} failed`;
     return `${name}: ${tests}${slower ? ", slower than usual" : ""}`;
   }
-  const all = counts.all_failed_links[at];
-  const partly = counts.failed_links[at] - all;
-  const some = partly ? `, ${partly} more failed in part` : "";
-  return `${name}: ${all} of ${links} ${links === 1 ? "link" : "links"} failed${some}, ${slower} slower than usual`;
+  const more = counts.failed_links[at] - failing;
+  const others = more > 0 ? `, ${more} more with a failed test` : "";
+  return `${name}: ${failing} of ${linksOf(links)} failing${others}, ${slower} slower than usual`;
+}
+
+function countsAt(at) {
+  const { links, failing_links: failing, slower_links: slower, ok, failed } = strip.counts;
+  return { links: links[at], failing: failing[at], slower: slower[at], ok: ok[at], failed: failed[at] };
 }
 
 function tell(at, x = 0) {

@@ -19,7 +19,7 @@ PAGES = ["/", "/table/"]
 
 def menu(client: Client, address: str) -> str:
     html = responses.html(client, address)
-    return html.split('<details class="menu" id="compare-menu"')[1].split("</details>")[0]
+    return html.split('<div popover class="sheet" id="compare-menu"')[1].split("</form>\n</div>")[0]
 
 
 def choices(client: Client, address: str) -> dict[str, str]:
@@ -151,9 +151,10 @@ def test_no_direction_is_opposite_where_rows_and_columns_differ(
 
 def test_the_ratio_is_of_medians_or_of_means(client: Client, measured: World) -> None:
     html = responses.html(client, "/?stat=p95&compare=previous")
-    form = html.split('id="selects"')[1].split("</form>")[0]
-    assert re.findall(r'<select[^>]*name="([^"]*)"', form) == ["compare.of", "rows", "columns"]
+    shows = html.split('id="show-menu"')[1].split("</ul>")[0]
+    of_medians, means = (unescape(url) for url in re.findall(r'href="([^"]*)"', shows))
+    assert of_medians == "/?stat=p95&compare=previous"
     # What was shown before is shown again once nothing is compared.
-    assert '<input type="hidden" name="stat" value="p95">' in form
-    of_means = responses.html(client, "/?compare=previous&compare.of=mean")
+    assert means == "/?stat=p95&compare=previous&compare.of=mean"
+    of_means = responses.html(client, means)
     assert "Ratio of mean rates of large-file transfers" in words(of_means)

@@ -83,13 +83,16 @@ def test_every_control_leads_to_the_same_view_with_one_thing_changed(
         f"/?window=24h&amp;{kept}&amp;only=failed",
         f"/?{kept}&amp;transpose=1&amp;only=failed",
         f"/?{kept}&amp;only=failed&amp;wall=1",
-        f"/?{kept}&amp;only=failed&amp;only=stale",
+        f"/?{kept}&amp;only=failed&amp;only=untested",
+        f"/?window=1h&amp;{kept}&amp;only=failed",
+        "/?stat=max&amp;site=RAL&amp;site=!DESY&amp;order=tier&amp;only=failed",
+        f"/?{kept}&amp;only=failed".replace("stat=p95", "stat=p95&amp;rows=site&amp;columns=site"),
         f"/?{kept}",
         "/?stat=p95&amp;site=!DESY&amp;order=tier&amp;only=failed",
         "/?stat=p95&amp;order=tier",
     ):
         assert f'href="{url}"' in html
-    assert '<option value="p95" selected>' in html
+    assert re.search(r'aria-current="true">95th percentile\s+<small>a fast test</small>', html)
     assert '<option value="tier" selected>' in html
     assert '<input type="hidden" name="site" value="!DESY">' in html
 
@@ -102,7 +105,7 @@ def test_each_form_keeps_all_but_its_own_fields(client: Client, small_world: Wor
     asked = "?stat=p95&site=RAL&order=tier&only=failed&above=2&palette=magma&high=9"
     controls = client.get(f"/{asked}").context["controls"]
     assert hidden(controls.kept) == (
-        "site=RAL&order=tier&only=failed&above=2&palette=magma&high=9&unit=MB/s"
+        "stat=p95&site=RAL&order=tier&only=failed&above=2&palette=magma&high=9&unit=MB/s"
     )
     assert hidden(controls.focus.kept) == (
         "stat=p95&site=RAL&order=tier&palette=magma&high=9&unit=MB/s"
@@ -510,16 +513,21 @@ def test_a_page_names_no_other_host(client: Client, small_world: World, stat: st
 def test_the_legend_leads_to_the_cells_of_a_state_and_back(
     client: Client, small_world: World
 ) -> None:
+    transfer(small_world.ral, small_world.glasgow, None)
     legend = {one.state: one for one in client.get("/?order=tier").context["legend"]}
+    # What does not occur is left out.
+    assert list(legend) == ["failed", "untested", "not_applicable"]
     assert legend["failed"].url == "/?order=tier&only=failed"
     assert not legend["failed"].chosen
     assert legend["not_applicable"].url == ""
-    assert legend["failing"].words.endswith("all failed; its cell says for how long")
-    transfer(small_world.ral, small_world.glasgow, None)
+    for _ in range(2):
+        transfer(small_world.ral, small_world.glasgow, None)
     legend = {one.state: one for one in client.get("/?only=failed").context["legend"]}
-    assert legend["failed"].chosen
+    assert legend["failing"].words.endswith("all failed; its cell says for how long")
+    # What was chosen stays, so that it can be taken back.
+    assert (legend["failed"].count, legend["failed"].chosen) == (0, True)
     assert legend["failed"].url == "/"
-    assert legend["stale"].url == "/?only=failed&only=stale"
+    assert legend["untested"].url == "/?only=failed&only=untested"
 
 
 def test_the_table_is_drawn_as_the_picture_is(client: Client, small_world: World) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.moderation import Prior
 from matrix.store.cache import ANSWERS
 from sonar import sealing
-from sonar.models import SizeClass
+from sonar.models import SizeClass, Transfer
 from tests.matrix import moderated, responses, world
 from tests.matrix.test_runs import undone
 from tests.matrix.world import HOUR, NOW, World
@@ -154,6 +157,33 @@ def by_bucket(question: StripQuestion) -> dict[float, tuple[int, ...]]:
     return {start: row for start, row in zip(strip.starts.tolist(), rows, strict=True) if any(row)}
 
 
+def failing_by_hand(question: StripQuestion, sources: Sequence[int]) -> dict[float, int]:
+    """Count the links in a row of three failures or more, in each bucket from first to last."""
+    rows = Transfer.objects.filter(
+        size_class__name=question.query.size,
+        source_id__in=sources,
+        started_at__gte=question.window.start,
+        started_at__lt=question.window.end,
+        state__in=["done", "failed"],
+    ).order_by("source_id", "destination_id", "started_at")
+    failing = set()
+    for link, tests in groupby(rows, key=lambda test: (test.source_id, test.destination_id)):
+        # A success that started with a failure is what counts.
+        moments = [list(same) for _, same in groupby(tests, key=lambda test: test.started_at)]
+        is_ok = [any(test.state == "done" for test in same) for same in moments]
+        for ok, row in groupby(zip(is_ok, moments, strict=True), key=itemgetter(0)):
+            failed = [test.started_at for _, same in row for test in same]
+            if not ok and len(failed) >= 3:
+                failing |= {(link, bucket) for bucket in buckets_of(question, failed)}
+    return Counter(bucket for _, bucket in failing)
+
+
+def buckets_of(question: StripQuestion, moments: Sequence[datetime]) -> Iterator[float]:
+    width = question.width / 1000
+    low, high = (int(moment.timestamp() // width) for moment in (moments[0], moments[-1]))
+    return (number * width for number in range(low, high + 1))
+
+
 @given(
     early=RESULTS,
     sealed_at=st.integers(-40, 80),
@@ -186,6 +216,10 @@ def test_any_window_is_equal_to_sql_whatever_is_sealed(
         expected = by_sql(question, [endpoint.id for endpoint in sources])
         assert by_bucket(question) == expected
         assert by_bucket(question) == expected  # what is kept
+        strip = time_strip.build(question)
+        counted = zip(strip.starts.tolist(), strip.counts.failing_links.tolist(), strict=True)
+        failing = {start: number for start, number in counted if number}
+        assert failing == failing_by_hand(question, [endpoint.id for endpoint in sources])
 
 
 def night(small_world: World) -> None:
@@ -212,6 +246,7 @@ def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(
         "links": [3, 2, 0],
         "failed_links": [2, 0, 0],
         "all_failed_links": [1, 0, 0],
+        "failing_links": [0, 0, 0],
         "slower_links": [0, 1, 0],
         "ok": [2, 2, 0],
         "failed": [2, 0, 0],
@@ -220,6 +255,21 @@ def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(
     assert [(line["start"], line["failed_links"], line["ok"]) for line in lines] == [
         ("2026-11-19T00:00:00Z", "2", "4"), ("2026-11-20T00:00:00Z", "0", "0"),
     ]  # fmt: skip
+
+
+def test_a_link_that_fails_three_times_in_a_row_is_failing_over_hours_and_midnight(
+    client: Client, small_world: World
+):
+    first, second, third = LINKS
+    rows = [(hour, first, None, "") for hour in (0, 1, 3)]  # nothing was tested in the hour between
+    twice_each = [(hour, second, None, "") for hour in (0, 1, 3, 4)] + [(2, second, 9.0, "")]
+    fill(small_world, [*rows, *twice_each, (4, first, 9.0, ""), (0, third, None, "")])
+    span = "from=2026-11-19T22:00:00Z&to=2026-11-20T03:00:00Z"
+    buckets = responses.answer(client, f"/api/v1/strip/?{span}")["buckets"]
+    assert buckets["failing_links"] == [1, 1, 1, 1, 0]
+    assert buckets["all_failed_links"] == [3, 2, 0, 2, 1]
+    days = responses.answer(client, f"/api/v1/strip/?{span}&bucket=1d")["buckets"]
+    assert days["failing_links"] == [1, 1]
 
 
 def test_a_single_test_must_be_lower_than_three_to_be_no_chance(client: Client, small_world: World):

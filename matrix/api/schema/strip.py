@@ -17,7 +17,8 @@ Counts = list[int]
 class StripBuckets(Answer):
     """A value for each bucket, including empty ones; `links` counts the links tested in it.
 
-    Of `failed_links` a test failed, of `all_failed_links` all did. The successful tests of
+    Of `failed_links` a test failed, of `all_failed_links` all did. `failing_links` are in a row of
+    at least three failed tests, from its first to its last. The successful tests of
     `slower_links` have a median of at most two thirds of the usual rate, that of the 28 days before
     the day in which the window begins, and so low that by chance a link would be in 3 of 100
     buckets at most, of all links of the class. `ok` and `failed` count tests.
@@ -27,6 +28,7 @@ class StripBuckets(Answer):
     links: Counts
     failed_links: Counts
     all_failed_links: Counts
+    failing_links: Counts
     slower_links: Counts
     ok: Counts
     failed: Counts
@@ -53,14 +55,15 @@ EXAMPLE = {
         "links": [332, 330],
         "failed_links": [3, 1],
         "all_failed_links": [2, 1],
+        "failing_links": [1, 1],
         "slower_links": [5, 0],
         "ok": [330, 331],
         "failed": [4, 1],
     },
 }
-CSV = """start,links,failed_links,all_failed_links,slower_links,ok,failed
-2026-11-20T10:00:00Z,332,3,2,5,330,4
-2026-11-20T11:00:00Z,330,1,1,0,331,1
+CSV = """start,links,failed_links,all_failed_links,failing_links,slower_links,ok,failed
+2026-11-20T10:00:00Z,332,3,2,1,5,330,4
+2026-11-20T11:00:00Z,330,1,1,1,0,331,1
 """
 
 FORMATS = (*TABLE, *FIGURE)

@@ -36,6 +36,7 @@ from sonar.windows import Window
 
 # For so long a browser shows it again without asking.
 SECONDS_FRESH = 60
+FEWEST_DRAWN = 5
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,11 @@ class CardPage(QueryPage):
         }
 
 
-def week_of(answered: LinkCard) -> Sparkline:
-    """Draw the week before the end of the window."""
+def week_of(answered: LinkCard) -> Sparkline | None:
+    """Draw the week before the end of the window; of few tests there is nothing to draw."""
     points = answered.week.points
+    if points.started.size < FEWEST_DRAWN:
+        return None
     started = (1000 * points.started).astype(np.int64)
     median = running_median(started[points.ok], points.rate[points.ok])
     return sparkline(median, started[~points.ok], answered.chosen.usual, answered.week_window)

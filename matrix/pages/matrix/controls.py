@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from matrix.answers.grid import Grid
-from matrix.pages.compare import OF_LABELS, CompareControl, compare_control
+from matrix.pages.compare import CompareControl, compare_control
 from matrix.pages.controls import (
     Bounds,
     Choice,
@@ -27,15 +27,14 @@ from matrix.pages.matrix.filter_menus import (
     presets,
 )
 from matrix.pages.matrix.legend import NAMES, marked
+from matrix.pages.matrix.show_menu import grouping_words, groupings, shows
 from matrix.plots.display import BOUNDS, ORDERS, SCALES, Display, number_text
 from matrix.query.attributes import GROUPINGS
-from matrix.query.catalogue import STATISTICS
-from matrix.query.comparison import OF, OF_OF
-from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import LOOKS
 from matrix.store.profiles import ProfileChoices
 
-STATISTIC_LABELS = {name: statistic.label for name, statistic in STATISTICS.items()}
+# These windows stand in the menu of dates.
+SHORT_WINDOWS = ("1h", "6h")
 ORDER_LABELS = {"average": "highest mean first", "-average": "lowest mean first"}
 SCALE_LABELS = {"middle": "middle 90 %", "whole": "all values"}
 
@@ -82,13 +81,19 @@ class Drawing:
 class Controls:
     """``selects`` are one form, with ``kept`` as its hidden fields; ``clear`` may be empty.
 
+    ``shows`` are what cells may show, ``groupings`` what rows and columns may both be, and
+    ``grouping`` says what they are. ``short_windows`` are those that are not among ``windows``.
     ``values`` are those that can be filtered by: name, title and values in use of each attribute.
     """
 
     sizes: list[Choice]
     windows: list[Choice]
+    short_windows: list[Choice]
     bounds: Bounds
     chips: list[Choice]
+    shows: list[Choice]
+    groupings: list[Choice]
+    grouping: str
     selects: list[Select]
     kept: list[tuple[str, str]]
     focus: Focus
@@ -109,20 +114,23 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> C
     """Build the controls of a page that shows this grid. Two SQL queries."""
     query, display = page.query, page.display
     transposed = display.replace(transpose=not display.transpose)
-    sizes = size_choices(page)
+    sizes, windows = size_choices(page), window_choices(page)
     whole = query.replace(filters=(), max_age="", compare=None)
     clear = page.asking(whole).displaying(display.unfocused()).url()
     return Controls(
         sizes=sizes,
-        windows=window_choices(page),
+        windows=[choice for choice in windows if choice.label not in SHORT_WINDOWS],
+        short_windows=[choice for choice in windows if choice.label in SHORT_WINDOWS],
         bounds=bounds_of(page, grid.window),
         chips=chips(page, grid),
+        shows=list(shows(page)),
+        groupings=list(groupings(page)),
+        grouping=grouping_words(query),
         selects=[
-            shown(query),
             select("rows", "rows", GROUPINGS, query.rows),
             select("columns", "columns", GROUPINGS, query.columns),
         ],
-        kept=kept_with_unit(page, grid, (shown(query).name, "rows", "columns")),
+        kept=kept_with_unit(page, grid, ("rows", "columns")),
         focus=focus(page, grid),
         drawing=drawing(page, grid),
         source=filter_menu(page, "source"),
@@ -142,13 +150,6 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> C
         ),
         clear=clear if whole != query or display.focuses else "",
     )
-
-
-def shown(query: MatrixQuery) -> Select:
-    """Return the choice of what cells show: a statistic or, while comparing, a ratio of which."""
-    if query.compare:
-        return select(OF_OF, "ratio of", OF, query.compare.of, OF_LABELS)
-    return select("stat", "show", STATISTICS, query.stat, STATISTIC_LABELS)
 
 
 def wall(page: MatrixAddress) -> Choice:

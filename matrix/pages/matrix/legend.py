@@ -66,7 +66,7 @@ class PaletteChoice:
 
 
 def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
-    """Say what each state and mark looks like, and where only its cells are shown."""
+    """Say what each state and mark that occurs looks like, and where only its cells are shown."""
     counts = grid.states() | marked(grid)
     legend_words = compared_words(grid) if grid.comparison else LEGEND_WORDS
     names = NAMES
@@ -83,6 +83,7 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
             chosen=name in page.display.only,
         )
         for name, words in legend_words.items()
+        if counts[name] or name in page.display.only
     ]
 
 

@@ -23,7 +23,7 @@ from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import strip_for
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from matrix.plots.labels import short_names
+from matrix.plots.labels import labels_for, short_names
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import address, table_url
 from matrix.query.matrix_query import MatrixQuery
@@ -79,6 +79,7 @@ class MatrixPage(MatrixAddress):
             "palettes": palettes(self),
             "ramp": ", ".join(palette_for(self.display.palette_name, self.query.statistic)),
             "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
+            "left_out": labels_for(arranged).left_out,
             "unit": self.query.statistic.unit.behind,
             "short": short_names(answered),
             "standouts": highlights,

@@ -40,23 +40,25 @@ function keepPlace(layout, plot) {
   }
 }
 
-// Numbers grow with their cells: five digits fit. Rows too low for any are left without; on a wall
-// are all that would be smaller than the labels.
+// Numbers grow with their cells: five digits fit. Where they would be too small to read, cells are
+// left without; on a wall are all that would be smaller than the labels.
 function fitText({ data, layout }, room) {
   const factor = layout.font.size / 12;
   const [across, down] = ["xaxis", "yaxis"].map((name) => spanOf(layout, name, room).length / span(layout[name]));
-  const [floor, least] = isWall() ? [0, layout.font.size] : [10 * factor, LEAST_TEXT];
-  const free = Math.min(15 * factor, Math.max(floor, across / 4.3), 0.8 * down);
-  const size = isNarrow.matches ? 10 : free;
+  const least = isWall() ? layout.font.size : isNarrow.matches ? LEAST_NARROW : LEAST_TEXT * factor;
+  const size = Math.min(15 * factor, across / DIGITS_WIDE, 0.75 * down);
+  const isBare = size < least || !data.some(({ texttemplate }) => texttemplate);
   for (const trace of data) {
     if (trace.textfont) trace.textfont.size = size;
-    if (trace.textfont && size < least) delete trace.texttemplate;
+    if (trace.textfont && isBare) delete trace.texttemplate;
     if (trace.marker) trace.marker.size *= factor;
-    if (trace.meta?.outline) outline(trace, across, down, factor);
+    if (trace.meta?.outline) outline(trace, { wide: across, high: down, factor, isBare });
   }
 }
 
-const LEAST_TEXT = 8;
+// Four digits and a point are so many times as wide as they are high.
+const DIGITS_WIDE = 3.3;
+const [LEAST_TEXT, LEAST_NARROW] = [9, 8];
 
 function after(plot, payload) {
   const box = plot.parentElement;

@@ -62,5 +62,6 @@ function keep(key, html) {
 
 function fill(box, html) {
   box.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
+  box.style.minHeight = "0";
   if (box.querySelector("table")) height = Math.max(height, box.offsetHeight);
 }

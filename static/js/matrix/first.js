@@ -39,7 +39,7 @@ function draw(canvas) {
   ink.scale(devicePixelRatio, devicePixelRatio);
   for (const trace of payload.figure.data) {
     if (trace.z && !trace.text) drawCells(ink, trace, layout, room);
-    if (trace.meta?.outline === "failing") drawFrames(ink, trace, layout, room);
+    if (trace.meta?.outline === "frame") drawFrames(ink, trace, layout, room);
   }
   drawLabels(ink, layout, room);
 }
@@ -82,7 +82,7 @@ function drawGaps(ink, across, down, columns, rows, colour) {
   }
 }
 
-// What fails is framed at once, as far as there is room for frames.
+// What fails, and what is certain, is framed at once, as far as there is room for frames.
 function drawFrames(ink, { x, y, line }, layout, room) {
   const [across, down] = ["xaxis", "yaxis"].map((name) => spanOf(layout, name, room));
   const [[left, wide], [top, high]] = [seen(layout.xaxis), seen(layout.yaxis)];
@@ -146,14 +146,15 @@ function drawLabels(ink, layout, room) {
     const { start, length } = spanOf(layout, name, room);
     const { tickvals, ticktext, ticklabelstandoff, tickangle } = layout[name];
     const [first, count] = seen(layout[name]);
-    ink.textAlign = letter === "x" ? "left" : "right";
+    ink.textAlign = letter === "y" ? "right" : tickangle ? "left" : "center";
+    const up = letter === "x" && !tickangle ? layout.font.size / 2 : 0;
     tickvals.forEach((place, at) => {
       const middle = start + ((place - first + 0.5) * length) / count;
       if (middle < start || middle > start + length) return;
       const { text, isGroup } = written(ticktext[at]);
       ink.font = `${isGroup ? 700 : 400} ${layout.font.size}px ${layout.font.family}`;
       ink.save();
-      if (letter === "x") ink.translate(middle, layout.margin.t - ticklabelstandoff - 1);
+      if (letter === "x") ink.translate(middle, layout.margin.t - ticklabelstandoff - 1 - up);
       else ink.translate(layout.margin.l - ticklabelstandoff - 1, middle);
       ink.rotate((tickangle * Math.PI) / 180);
       ink.fillText(text, 0, 0);

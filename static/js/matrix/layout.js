@@ -4,7 +4,7 @@
 import { labelPixels, thinned, ticksOf, written } from "./ticks.js";
 import { isNarrow } from "./view.js";
 
-const LEAST_CELL_PIXELS = 26;
+const LEAST_CELL_PIXELS = 12;
 const EDGE = 8;
 const ink = document.createElement("canvas").getContext("2d");
 
@@ -12,8 +12,11 @@ const ink = document.createElement("canvas").getContext("2d");
 export function fit(layout, payload, room) {
   const factor = layout.font.size / 12;
   if (isNarrow.matches) makeNarrow(layout);
-  else for (const { title } of axesOf(layout)) title.standoff = 8 * factor + (factor > 1 ? 6 : 0);
-  if (room.height < 480 * factor) layout.yaxis.title.text = titleWord(layout.yaxis);
+  else {
+    lay(layout, payload, room);
+    for (const { title } of axesOf(layout)) title.standoff = 8 * factor + (factor > 1 ? 6 : 0);
+  }
+  if (room.height < 480 * factor && !isNarrow.matches) layout.yaxis.title.text = titleWord(layout.yaxis);
   layout.margin = marginsOf(layout, payload, room);
   for (const [name, { labels }] of [["xaxis", payload.columns], ["yaxis", payload.rows]]) {
     Object.assign(layout[name], { minallowed: -0.5, maxallowed: labels.length - 0.5 });
@@ -25,23 +28,35 @@ export function fit(layout, payload, room) {
   }
 }
 
+// Heads of columns lie flat where all of them fit, and else slant.
+function lay(layout, payload, room) {
+  const { font, xaxis, xaxis2 } = layout;
+  const each = (xaxis.domain[1] - xaxis.domain[0]) * (room.width - 2 * widest(font, payload.rows.labels));
+  const isFlat = widest(font, payload.columns.labels) + font.size < each / payload.columns.labels.length;
+  if (isFlat) xaxis.tickangle = xaxis2.tickangle = 0;
+}
+
 function axesOf({ xaxis, yaxis }) {
   return [xaxis, yaxis];
 }
 
-// A telephone has room for short labels, and for the colour bar below.
+const NARROW_TEXT = 11;
+
+// A telephone has room for short labels, for both directions in one line, and for the colour bar below.
 function makeNarrow(layout) {
   const [across, down] = axesOf(layout).map(titleWord);
-  Object.assign(layout.xaxis, { domain: [0, 0.86], tickangle: -90, title: { text: across, standoff: 6 } });
-  Object.assign(layout.yaxis, { domain: [0.07, 1], title: { text: down, standoff: 2 } });
-  Object.assign(layout.xaxis2, { domain: [0.88, 1], tickangle: -90 });
-  Object.assign(layout.yaxis2, { domain: [0, 0.05], ticktext: ["mean"] });
+  layout.font.size = Math.min(layout.font.size, NARROW_TEXT);
+  const directions = { text: `${down} ↓ ${across} →`, standoff: 6 };
+  Object.assign(layout.xaxis, { domain: [0, 0.93], tickangle: -90, title: directions });
+  Object.assign(layout.yaxis, { domain: [0.06, 1], title: { text: "", standoff: 0 } });
+  Object.assign(layout.xaxis2, { domain: [0.95, 1], tickangle: -90 });
+  Object.assign(layout.yaxis2, { domain: [0, 0.045], ticktext: ["mean"] });
   const bar = layout.coloraxis.colorbar;
   const title = { ...bar.title, side: "right" };
   Object.assign(bar, { orientation: "h", y: -0.02, yanchor: "top", x: 0.4, xanchor: "center", thickness: 10, title });
 }
 
-// It begins with as many cells as can be told apart; the rest is a drag away.
+// It begins with as many cells as can be told apart: mostly all; the rest is a drag away.
 function startNear(axis, length) {
   const count = Math.min(axis.maxallowed + 0.5, Math.max(3, Math.floor(length / LEAST_CELL_PIXELS)));
   axis.range = axis.range[0] < axis.range[1] ? [-0.5, count - 0.5] : [count - 0.5, -0.5];
@@ -56,7 +71,6 @@ function titleWord(axis) {
 function shorten({ font, ...axes }, name, middle, end) {
   const axis = axes[name];
   const isWide = () => 1.2 * widest(font, [axis.title.text]) > 2 * Math.min(middle, end - middle) - EDGE;
-  if (isWide()) axis.title.text = axis.title.text.replace(/, names without .*\)$/, ")");
   if (isWide()) axis.title.text = titleWord(axis);
 }
 
@@ -68,7 +82,7 @@ function marginsOf(layout, payload, { width }) {
   const columns = widest(font, [...ticksOf(payload, "xaxis").ticktext, ...xaxis2.ticktext]);
   const angle = (-xaxis.tickangle * Math.PI) / 180;
   const beside = columns * Math.cos(angle) + line;
-  const l = EDGE + titles + yaxis.title.standoff + rows + yaxis.ticklabelstandoff + 3;
+  const l = EDGE + (yaxis.title.text ? titles : 0) + yaxis.title.standoff + rows + yaxis.ticklabelstandoff + 3;
   const t = EDGE + titles + xaxis.title.standoff + columns * Math.sin(angle) + line * Math.cos(angle) + 8;
   const bar = isNarrow.matches ? 0 : barWidth(layout);
   const share = 1 - (xaxis2.domain[0] + xaxis2.domain[1]) / 2;

@@ -2,10 +2,12 @@
 // and here they get their size, in pixels of the screen.
 
 const LARGEST = 11;
-// A thin line round a small mark would be all there is of it.
+// In a cell without a number, which is small, a mark may take more of it.
+const SHARE = { numbered: 0.22, bare: 0.45 };
+// A line of a pixel round a small mark would be all there is of it.
 const LEAST_LINED = 6;
 const SHAPES = {
-  failing: ({ left, top, right, bottom, x, y }) => [
+  frame: ({ left, top, right, bottom, x, y }) => [
     [left + x, top + y], [right - x, top + y], [right - x, bottom - y], [left + x, bottom - y],
   ],
   slower: ({ top, right, x, y, size }) => [
@@ -23,8 +25,9 @@ const SHAPES = {
 
 // Draws the outlines of a trace for cells of this width and height, beside their numbers. All are
 // one line with gaps; `factor` is how much larger the page's text is than that of figures.
-export function outline(trace, wide, high, factor) {
-  const size = Math.min(LARGEST * factor, Math.max(2, Math.min(0.42 * high, 0.22 * wide)));
+export function outline(trace, { wide, high, factor, isBare }) {
+  const share = isBare ? SHARE.bare : SHARE.numbered;
+  const size = Math.min(LARGEST * factor, Math.max(2, Math.min(0.45 * high, share * wide)));
   const [xs, ys] = [[], []];
   trace.x.forEach((column, at) => {
     const row = trace.y[at];
@@ -36,5 +39,5 @@ export function outline(trace, wide, high, factor) {
     }
   });
   Object.assign(trace, { x: xs, y: ys });
-  if (size < LEAST_LINED) trace.line.width = trace.fill ? 0 : 1;
+  if (size < LEAST_LINED) trace.line.width = trace.fill ? 0.5 : Math.min(2, high / 8);
 }

@@ -2,7 +2,10 @@
 
 import { view } from "./view.js";
 
-const SLANT = Math.tan((40 * Math.PI) / 180);
+// How far a head of a column reaches to the right for each pixel up.
+function slantOf({ tickangle }) {
+  return tickangle ? 1 / Math.tan((-tickangle * Math.PI) / 180) : 0;
+}
 
 export function pixelsOf({ row, column }) {
   const { xaxis, yaxis } = view.plot._fullLayout;
@@ -30,7 +33,7 @@ export function placeAt(event) {
   const row = inRows ? indexAt(view.rows, yaxis, y) : undefined;
   if (inRows && inColumns) return cellIn(row, indexAt(view.columns, xaxis, x));
   if (inRows && (x < xaxis._offset || within(xaxis2, x))) return row === undefined ? null : { row };
-  if (above > 0) return labelled(indexAt(view.columns, xaxis, x - above / SLANT));
+  if (above > 0) return labelled(indexAt(view.columns, xaxis, x - above * slantOf(xaxis)));
   if (within(yaxis2, y) && inColumns) return labelled(indexAt(view.columns, xaxis, x));
   return within(yaxis2, y) && within(xaxis2, x) ? {} : null;
 }

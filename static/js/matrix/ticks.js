@@ -2,9 +2,10 @@
 
 import { isNarrow } from "./view.js";
 
-// Room for one label: rows lie flat, columns stand at 40 degrees.
+// Room for one label: rows lie flat, columns stand at 40 degrees, or upright on a telephone.
 const LABEL_PIXELS = { yaxis: 15, xaxis: 23 };
-const NARROW_LABEL = 12;
+const UPRIGHT = 13;
+const NARROW_LABEL = 10;
 
 // Returns the ticks of an axis of which one label needs the room of so many cells: every label where
 // there is room, else every second, third and so on, but those with the name of a group before others.
@@ -18,7 +19,8 @@ export function thinned({ tickvals, ticktext }, cellsPerLabel) {
 }
 
 export function labelPixels(name, layout) {
-  return (LABEL_PIXELS[name] * layout.font.size) / 12;
+  const pixels = isNarrow.matches ? UPRIGHT : LABEL_PIXELS[name];
+  return (pixels * layout.font.size) / 12;
 }
 
 // All ticks of an axis; in the payload itself nothing is changed, for the screen may be turned.
@@ -32,7 +34,7 @@ export function ticksOf(payload, name) {
 
 // Labels are cut in the middle, at the place that leaves most of them distinct.
 function shortened(labels) {
-  const cuts = [3, 5, 7, 9].map((tail) => labels.map((label) => shorter(label, tail)));
+  const cuts = [3, 5, 7].map((tail) => labels.map((label) => shorter(label, tail)));
   const distinct = cuts.map((texts) => new Set(texts).size);
   return cuts[distinct.indexOf(Math.max(...distinct))];
 }

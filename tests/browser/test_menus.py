@@ -1,0 +1,85 @@
+"""The menus of pages: at the widths that screens have, every one opens on the screen, whole."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Visit
+from tests.browser.readers import LAPTOP, NARROW, seen_by
+from tests.browser.slow_scene import LINK, SITE, SlowScene
+from tests.browser.waiting import until_settled
+
+WIDTHS = (390, 1024, 1280, 1366, 1440, 1920)
+HEIGHT = 800
+PAGES = {
+    "matrix": "/",
+    "causes": "/causes/",
+    "events": "/events/",
+    "link": LINK,
+    "site": SITE,
+    "table": "/table/",
+}
+# What opens a menu; that of the pages is of each, and seen on narrow screens.
+OPENERS = "button[popovertarget]"
+# Which controls of what is seen reach over the screen's left or right edge.
+OFF_SCREEN = """() => [...document.querySelectorAll(
+    ":is(.top, .controls, .narrow-head) :is(a, button, input, select)"
+)].filter((it) => it.checkVisibility({ visibilityProperty: true }) && !it.closest(".scroll"))
+    .map((it) => [it, it.getBoundingClientRect()])
+    .filter(([, { left, right }]) => right > left && (left < 0 || right > innerWidth + 0.5))
+    .map(([it]) => it.outerHTML.slice(0, 80))"""
+
+
+def assert_on_screen(page: Page, menu: Locator, words: str) -> None:
+    """Each edge of an open menu lies on the screen, and nothing in it is wider than it."""
+    box, size = menu.bounding_box(), page.viewport_size
+    assert box, words
+    assert size
+    edges = (box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"])
+    assert edges[0] >= 0, (words, edges)
+    assert edges[1] >= 0, (words, edges)
+    assert edges[2] <= size["width"], (words, edges)
+    assert edges[3] <= size["height"], (words, edges)
+    assert menu.evaluate("it => it.scrollWidth <= it.clientWidth"), words
+
+
+def try_menus(page: Page, within: Locator, words: str) -> int:
+    """Open each menu that a part of the page offers, and those in it; say how many there are."""
+    openers = [opener for opener in within.locator(OPENERS).all() if opener.is_visible()]
+    for opener in openers:
+        name = opener.get_attribute("popovertarget")
+        opener.click()
+        menu = page.locator(f"[id='{name}']")
+        expect(menu).to_be_visible()
+        assert_on_screen(page, menu, f"{words}: {name}")
+        if menu.locator(OPENERS).count():
+            assert try_menus(page, menu, f"{words}: {name}")
+        menu.evaluate("it => it.hidePopover()")
+    return len(openers)
+
+
+@pytest.mark.parametrize("name", PAGES)
+@seen_by(LAPTOP, NARROW)
+def test_every_menu_opens_on_the_screen(visit: Visit, slow_scene: SlowScene, name: str) -> None:
+    page = visit.open(PAGES[name])
+    until_settled(page)
+    widths = WIDTHS[:1] if visit.reader is NARROW else WIDTHS[1:]
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.evaluate("scrollTo(0, 0)")
+        assert page.evaluate(OFF_SCREEN) == [], width
+        assert try_menus(page, page.locator("body"), f"{name} at {width}") >= 2
+
+
+@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
+def test_the_controls_of_the_matrix_take_one_line_of_a_laptop_and_two_of_a_tablet(
+    visit: Visit, slow_scene: SlowScene
+) -> None:
+    page = visit.open("/")
+    for width, lines in ((1440, 1), (1920, 1), (1024, 2)):
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        tops = page.locator("#controls > :is(.btn-group, .menu)").evaluate_all(
+            "all => all.map((it) => Math.round(it.getBoundingClientRect().top))"
+        )
+        assert len(set(tops)) == lines, width

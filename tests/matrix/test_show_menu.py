@@ -1,0 +1,34 @@
+"""The menu of what the cells of a matrix show."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from matrix.pages.matrix.show_menu import PURPOSES
+from matrix.query.catalogue import STATISTICS
+from tests.matrix.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def test_each_statistic_is_offered_with_what_it_is_for() -> None:
+    assert sorted(PURPOSES) == sorted(STATISTICS)
+    assert len(set(PURPOSES.values())) == len(PURPOSES)
+
+
+@pytest.mark.usefixtures("at_noon")
+def test_bounds_go_along_to_statistics_in_their_unit_alone(
+    client: Client, small_world: World
+) -> None:
+    controls = client.get("/?stat=p95&above=2&high=9&order=tier").context["controls"]
+    urls = {choice.label: choice.url for choice in controls.shows}
+    assert urls["median"] == "/?stat=median&order=tier&above=2&high=9"
+    assert urls["success (%)"] == "/?stat=success&order=tier"
+    assert [choice.label for choice in controls.shows if choice.chosen] == ["95th percentile"]
+    by = {choice.label: choice.url for choice in controls.groupings}
+    assert by["cloud"] == "/?stat=p95&rows=cloud&columns=cloud&order=tier&above=2&high=9"
+    mixed = client.get("/?rows=site&columns=tier").context["controls"]
+    assert (mixed.grouping, [choice for choice in mixed.groupings if choice.chosen]) == (
+        "site × tier", [],
+    )  # fmt: skip
