@@ -355,7 +355,7 @@ def test_without_a_script_all_of_it_are_links(path: str, visit: Visit, scene: Sc
     page = visit.open(path)
     expect(page.get_by_role("button", name="Copy")).to_have_count(0)
     page.locator("#export summary").click()
-    expect(page.get_by_role("link", name="JSON")).to_be_visible()
+    expect(page.get_by_role("link", name="JSON", exact=True)).to_be_visible()
     page.get_by_role("link", name="exactly these numbers").click()
     expect(page).to_have_url(re.compile("[?&]from=.*&to="))
 
