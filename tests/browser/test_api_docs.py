@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from sonar import roles, tokens
 from sonar.models import Site, Token
 from sonar.roles import Role
+from tests.browser.axe import ON_COLOURS, violations
 from tests.browser.conftest import Visit
 from tests.browser.readers import DARK, LAPTOP, seen_by
 
@@ -48,6 +49,16 @@ def test_the_page_shows_every_call_and_asks_no_other_host(real_commits: None, vi
     schema = page.request.get(f"{visit.base}/api/v1/schema/").json()
     expect(page.locator(".opblock")).to_have_count(sum(map(len, schema["paths"].values())))
     expect(page.locator(".opblock-tag")).to_have_count(len(schema["tags"]))
+
+
+@seen_by(LAPTOP, DARK)
+def test_its_colours_are_those_of_the_pages_and_can_be_read(real_commits: None, visit: Visit):
+    page = opened(visit)
+    page.locator(".opblock-summary-control").first.click()
+    assert violations(page, ON_COLOURS) == []
+    title = page.locator(".info .title")
+    ours = page.evaluate("getComputedStyle(document.body).color")
+    assert title.evaluate("title => getComputedStyle(title).color") == ours
 
 
 def test_who_is_logged_in_can_write_from_the_page(administrator: User, visit: Visit):

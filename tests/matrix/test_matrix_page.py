@@ -484,7 +484,7 @@ def test_without_public_read_the_page_leads_to_the_login_and_back(
     assert 'name="next" value="/?stat=max"' in form
     sent = {"username": "shifter", "password": "four in the morning", "next": "/?stat=max"}
     assert client.post("/login/", sent)["Location"] == "/?stat=max"
-    assert "Log out shifter" in page(client, "?stat=max")
+    assert "Log out (signed in as shifter)" in page(client, "?stat=max")
 
 
 def test_a_wrong_password_is_said_without_saying_which_was_wrong(client: Client, db: None) -> None:
