@@ -22,7 +22,7 @@ def find_changes() -> None:
     now = timezone.now()
     changes.forget(now, settings.SONAR_KEEP_DAYS)
     for outcome in search_all(now):
-        for noun, stored in (("changes of level", outcome.stored), ("outages", outcome.outages)):
+        for noun, stored in (("changes in rate", outcome.stored), ("outages", outcome.outages)):
             if stored and (stored.new or stored.gone):
                 counts = (noun, outcome.size, stored.new, stored.gone)
                 log.info("%s with %s files: %d new, %d gone", *counts)

@@ -38,8 +38,7 @@ ROUNDS = 6
 
 LETTERS_SENTENCE = (
     "A base URL must hold only characters that can be printed, also where it is percent-encoded: "
-    "nothing but UTF-8, no control characters like NUL and line breaks, and none that change the "
-    "direction of writing."
+    "UTF-8 without control characters. None may change the direction of writing."
 )
 DOTS_SENTENCE = "The path of a base URL must not contain . or .., however they are written."
 HOST_SENTENCE = (
@@ -125,7 +124,7 @@ def overlap(url: str, others: Iterable[tuple[str, str]]) -> str:
         if other != url and _overlaps(own, other):
             return (
                 f"The base URL of {name} is the same location, or one of the two is inside the "
-                "other: Sonar writes and deletes below each."
+                "other. Sonar writes and deletes below each."
             )
     return ""
 

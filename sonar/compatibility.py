@@ -120,6 +120,6 @@ def _left_out(credential: Credential, users: str, urls: Mapping[str, str]) -> st
     more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
     return (
         f"The credential {credential.name} would not be for the hosts of {users} that use it, "
-        f"{', '.join(left[:MOST_NAMED])}{more}: name these hosts too, or give the {users} "
+        f"{', '.join(left[:MOST_NAMED])}{more}. Name these hosts too, or give the {users} "
         "another credential first."
     )

@@ -144,7 +144,7 @@ def _of_scope(text: str) -> str:
     if not SCOPES.fullmatch(text):
         return "A scope is one or several words, like fts, with one space between them."
     if any(word.startswith(OF_STORAGE) for word in text.split()):
-        return "It is for services: what is needed at storage endpoints is asked for by itself."
+        return "It is for services: for storage endpoints, Sonar asks for what is needed."
     return ""
 
 

@@ -141,8 +141,8 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
             continue
         if not names(credential.hosts, endpoint.base_url):
             sentences[field] = (
-                f"{subject} of {endpoint.name} is not for the host and port of its base URL: "
-                "administrators set which hosts a credential is for."
+                f"{subject} of {endpoint.name} is not for the host and port of its base URL. "
+                "Administrators set which hosts a credential is for."
             )
         elif is_in_clear(endpoint.base_url):
             sentences[field] = (

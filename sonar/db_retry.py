@@ -30,7 +30,7 @@ def patiently(probe: Probe, step: Callable[[], object]) -> bool:
         if probe.deadline is None or _in(pause) > probe.deadline:
             return False
         if pause == FIRST_PAUSE_SECONDS:
-            log.warning("probe %s waits for the database: %s", probe.id, why)
+            log.warning("test %s waits for the database: %s", probe.id, why)
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
     return True

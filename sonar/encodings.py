@@ -11,7 +11,7 @@ import psycopg
 
 NEEDED = "UTF8"
 SENTENCE = (
-    "The database keeps text as {}, and Sonar needs UTF8: make another one (CREATE DATABASE sonar "
+    "The database keeps text as {}, and Sonar needs UTF8. Make another one (CREATE DATABASE sonar "
     "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
 )
 

@@ -34,9 +34,9 @@ class Clock(StrEnum):
 
 
 CLOCKS: Mapping[str, str] = {
-    Clock.REQUEST.value: "by Sonar, from its request to the verdict",
-    Clock.TOOL.value: "by Sonar, from the start of a program until it had copied the file",
-    Clock.SERVICE.value: "by the service that moved the file, without the time in its queue",
+    Clock.REQUEST.value: "from request to result",
+    Clock.TOOL.value: "from the start of the program to the end of the copy",
+    Clock.SERVICE.value: "as reported by the service, without the time in its queue",
 }
 
 
@@ -148,7 +148,7 @@ MOVERS: tuple[MoverDescription, ...] = (
     ),
     MoverDescription(
         name="iperf3",
-        label="the network alone, by iperf3: a worker at one end sends to a server or fetches",
+        label="the network alone, by iperf3: a worker at one endpoint sends to a server or fetches",
         path="sonar.movers.iperf3:Iperf3",
         schemes=frozenset({"iperf3"}),
         modes=("pull", "push"),

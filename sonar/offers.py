@@ -99,8 +99,8 @@ def hindrance_of(probe: Probe, offered: Collection[str] | None) -> str:
     if offered is None or offer_for(probe.mover, end.name) in offered:
         return ""
     return hindrance(probe.mover, offered) or (
-        f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there: "
-        f"its setting {mover_catalogue.HERE.name} must be {end.name}."
+        f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there. "
+        f"Its setting {mover_catalogue.HERE.name} must be {end.name}."
     )
 
 

@@ -102,7 +102,7 @@ def claim_if_possible(probe_id: UUID) -> Probe | None:
     try:
         return claim(probe_id, timezone.now())
     except DATABASE_AWAY as error:
-        log.warning("probe %s is not taken, as the database is away: %s", probe_id, one_line(error))
+        log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
         release_connection()
         return None
 
@@ -147,7 +147,7 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
     began, of_network = time.monotonic(), is_of_network(probe.mover)
     try:
-        with within(watch, TOKENS_SECONDS), as_failures(f"probe {probe.id}", watch):
+        with within(watch, TOKENS_SECONDS), as_failures(f"test {probe.id}", watch):
             order = (network_request if of_network else transfer_request).order_for(probe)
             mover = movers.get(probe.mover)
     except MoverError as error:
@@ -163,7 +163,7 @@ def finish(probe: Probe, outcome: Outcome) -> None:
     A result that it can never take (a number without end, say) is recorded as a failure.
     """
     try:
-        with as_failures(f"probe {probe.id}"):
+        with as_failures(f"test {probe.id}"):
             is_recorded = patiently(probe, partial(record, probe, outcome))
     except MoverError as error:
         left = outcome.leftover and error, outcome.left_aside and error
@@ -172,7 +172,7 @@ def finish(probe: Probe, outcome: Outcome) -> None:
     if not is_recorded:
         how = without_tokens(str(outcome.error or "done"))
         log.error(
-            "probe %s: the database was away until its deadline; its result was: %s", probe.id, how
+            "test %s: the database was away until its deadline; its result was: %s", probe.id, how
         )
 
 
@@ -189,7 +189,7 @@ def record(probe: Probe, outcome: Outcome) -> None:
         put_off(probe, wait)
     elif not endings.end_probe(probe, outcome):
         log.warning(
-            "probe %s is already recorded: by the sweep, or by a try that got no answer", probe.id
+            "test %s is already recorded: by the sweep, or by a try that got no answer", probe.id
         )
 
 
@@ -284,6 +284,6 @@ def note_progress(probe: Probe, bytes_moved: int) -> None:
             progress_bytes=bytes_moved
         )
     except DATABASE_AWAY as error:
-        log.info("probe %s: progress not recorded: %s", probe.id, one_line(error))
+        log.info("test %s: progress not recorded: %s", probe.id, one_line(error))
     finally:
         release_connection()

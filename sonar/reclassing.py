@@ -20,6 +20,7 @@ from psycopg.errors import QueryCanceled
 
 from sonar.models import Probe, SizeClass, Transfer
 from sonar.units import format_count
+from sonar.windows import format_day
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 COMMAND = "manage.py reclass_results"
@@ -161,4 +162,5 @@ def _lie(outside: Outside) -> str:
     lie = f"{number} outside the bounds of their size class and stay in it"
     if outside.is_complete:
         return lie
-    return f"{lie}, counting from {outside.since:%Y-%m-%d}: there was no time to check older ones"
+    since = format_day(outside.since)
+    return f"{lie}, counting from {since}: there was no time to check older ones"

@@ -125,7 +125,7 @@ def parse(row: object, where: str) -> RoleRule:
     lists = bool(sites) + (SITE in pattern)
     if lists != (role is Role.SITE_ADMIN):
         raise RuleError(
-            f"{where}: a site admin, and nobody else, needs sites, either as a list or as {SITE} "
-            "in the name of the group"
+            f"{where}: a site admin, and nobody else, needs sites, as a list or as {SITE} "
+            "in the group"
         )
     return RoleRule(kinds[0], pattern, role, frozenset(sites))

@@ -71,7 +71,7 @@ def checked_address(text: str) -> str:
     if not (own and address.isprintable() and "\\" not in address and is_page(address)):
         raise SavedViewError(
             "address",
-            f"address “{address}” is not a page of this Sonar: give its path and what follows "
+            f"address “{address}” is not a page of this Sonar. Give its path and what follows "
             f"the question mark, like {get_script_prefix()}table/?size=small, without a host.",
         )
     return address.partition("#")[0]

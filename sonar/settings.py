@@ -254,7 +254,7 @@ def login_problem(
         return f"SONAR_LOGIN_ROLES must name a file that gives a role to {word}: else none gets in."
     if not passwords and not rules.makes_administrators(kinds):
         return (
-            "SONAR_PASSWORDS=false would leave no way in for administrators: first let a rule of "
+            "SONAR_PASSWORDS=false would leave no way in for administrators. First let a rule of "
             "SONAR_LOGIN_ROLES make some, by OIDC or by a certificate."
         )
     return None

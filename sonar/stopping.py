@@ -45,8 +45,8 @@ def hand_back_all() -> None:
     left = probes.running.probes()
     try:
         handed = sum(probes.abandon(probe, WHY_LEFT) for probe in left)
-        log.warning("%d probes did not stop in time: they are queued again", handed)
+        log.warning("%d tests did not stop in time: they are queued again", handed)
     except DATABASE_AWAY as error:
-        log.warning("probes that did not stop in time stay as they are: %s", one_line(error))
+        log.warning("tests that did not stop in time stay as they are: %s", one_line(error))
     finally:
         release_connection()

@@ -23,9 +23,7 @@ def sweep(now: datetime) -> list[UUID]:
         state=Probe.State.RUNNING, deadline__lt=now
     ):
         if lose(probe, now):
-            log.warning(
-                "probe %s is lost: nothing heard of it since %s", probe.id, probe.started_at
-            )
+            log.warning("test %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
     return _stale_queued(now)
 
 

@@ -66,16 +66,33 @@ def three_digits(value: float) -> str:
 
 
 def format_factor(ratio: float, low: float | None = None, high: float | None = None) -> str:
-    """Write a factor with two digits and, if there is one, its interval in brackets behind it.
-
-    With an interval, what is a little above 1 has three digits: it may or may not hold 1.
-    """
+    """Write a factor and, if there is one, its interval in brackets behind it."""
     if low is None or high is None:
-        return f"{two_digits(ratio)}×"
+        return f"{factor_digits(ratio)}×"
+    value, interval = factor_and_interval(ratio, low, high)
+    return f"{value}× ({interval})"
+
+
+def factor_digits(ratio: float) -> str:
+    """Write a factor without its sign: two digits, and as many decimals around 1 as below it."""
+    return f"{ratio:.2f}" if 0.995 <= ratio < 1.995 else two_digits(ratio)
+
+
+def factor_and_interval(ratio: float, low: float, high: float) -> tuple[str, str]:
+    """Write a factor and its interval with the same decimals.
+
+    They are those of two digits of the lower bound, unless the upper one then had more than three.
+    """
+    of_low = 2 if 0.995 <= low < 1.995 else 1 - _magnitude(low)
+    decimals = max(0, min(of_low, 2 - _magnitude(high)))
     value, *bounds = (
-        f"{each:.2f}" if 0.995 <= each < 1.995 else two_digits(each) for each in (ratio, low, high)
+        f"{each:,.{decimals}f}".replace(",", THIN_SPACE) for each in (ratio, low, high)
     )
-    return f"{value}× ({'–'.join(bounds)})"
+    return value, "–".join(bounds)
+
+
+def _magnitude(value: float) -> int:
+    return int(f"{value:.1e}".split("e")[1])
 
 
 def two_digits(value: float) -> str:
@@ -84,8 +101,7 @@ def two_digits(value: float) -> str:
         return "0"
     if value >= 99.5:
         return format_count(round(value))
-    exponent = int(f"{value:.1e}".split("e")[1])
-    return f"{value:.{max(1 - exponent, 0)}f}"
+    return f"{value:.{max(1 - _magnitude(value), 0)}f}"
 
 
 def format_estimate(value: float) -> str:
@@ -111,6 +127,13 @@ def format_chance(p: float) -> str:
 
 def format_rate(bytes_per_second: float) -> str:
     return f"{three_digits(bytes_per_second / MB)} MB/s"
+
+
+def format_seconds(*seconds: float) -> str:
+    """Write a time that was measured, and its interval if that follows."""
+    scale, unit = (1000, "ms") if 0 < seconds[0] < 0.1 else (1, "s")
+    time, *bounds = (three_digits(scale * each) for each in seconds)
+    return f"{time} {unit} ({'–'.join(bounds)})" if bounds else f"{time} {unit}"
 
 
 def format_bytes(size: float) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from django.utils import timezone
+
 from sonar.units import parse_duration
 
 PRESETS = ("1h", "6h", "24h", "7d", "30d", "90d")
@@ -61,24 +63,61 @@ def parse_time(text: str) -> datetime:
         raise ValueError(f"{text!r} is not in the years 1 to 9999 of UTC") from None
 
 
-def format_moment(moment: datetime) -> str:
-    """Write a time for people, to the second: 2026-11-20 04:00:00 UTC."""
-    return f"{moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)} UTC"
+def this_year() -> int:
+    return timezone.now().year
+
+
+def format_day(moment: datetime, year: int | None = None) -> str:
+    """Write a day for people: 20 Nov, or 20 Nov 2025 if ``year`` is another, by default now's."""
+    then = moment.astimezone(UTC)
+    shown = "" if then.year == (this_year() if year is None else year) else f" {then.year:04}"
+    return f"{then.day} {then:%b}{shown}"
+
+
+def short_time(moment: datetime, year: int | None = None) -> str:
+    """Write a time to the minute below a heading that says UTC: 20 Nov 04:00."""
+    return f"{format_day(moment, year)} {moment.astimezone(UTC):%H:%M}"
+
+
+def short_second(moment: datetime) -> str:
+    """Write a time to the second below a heading that says UTC: 20 Nov 04:00:05."""
+    return f"{format_day(moment)} {moment.astimezone(UTC):%H:%M:%S}"
 
 
 def format_minute(moment: datetime) -> str:
-    """Write a time for people, to the minute: 2026-11-20 15:06 UTC."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    """Write a time for people, to the minute: 20 Nov 15:06 UTC."""
+    return f"{short_time(moment)} UTC"
+
+
+def format_moment(moment: datetime) -> str:
+    """Write a time for people, to the second: 20 Nov 15:06:05 UTC."""
+    return f"{short_second(moment)} UTC"
+
+
+def format_typed(moment: datetime) -> str:
+    """Write a time that somebody chose, with seconds only if it has any: 20 Nov 15:00 UTC."""
+    return f"{short_second(moment).removesuffix(':00')} UTC"
 
 
 def format_bound(moment: datetime) -> str:
-    """Write a bound of a window without its zone: 2026-11-20 04:00, with seconds if it has any."""
+    """Write a time for a field of a form: 2026-11-20 04:00, with seconds if it has any."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}".removesuffix(":00")
 
 
 def format_window(window: Window) -> str:
-    """Write the bounds of a window: 2026-11-20 04:00 to 2026-11-21 04:00 UTC."""
-    return f"{format_bound(window.start)} to {format_bound(window.end)} UTC"
+    """Write the bounds of a window: 20 Nov 04:00 to 21 Nov 2026 04:00 UTC.
+
+    They have a year, whichever it is: they are copied into documents, which last.
+    """
+    start, end = window.start.astimezone(UTC), window.end.astimezone(UTC)
+    last = f"{format_day(end, 0)} {_clock(end)}"
+    if start.date() == end.date():
+        return f"{format_day(end, 0)} {_clock(start)} to {_clock(end)} UTC"
+    return f"{format_day(start, end.year)} {_clock(start)} to {last} UTC"
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment:%H:%M:%S}".removesuffix(":00")
 
 
 def format_time(moment: datetime) -> str:

@@ -96,6 +96,14 @@ def _nothing_kept() -> None:
 
 
 @pytest.fixture(autouse=True)
+def _year_of_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write times as in the year of the world, whenever the tests run."""
+    from sonar import windows
+
+    monkeypatch.setattr(windows, "this_year", lambda: world.NOW.year)
+
+
+@pytest.fixture(autouse=True)
 def _nobody_counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Count requests and wrong passwords for each test apart: Redis keeps them for minutes."""
     from matrix.http import throttling

@@ -9,7 +9,7 @@ from datetime import datetime
 from matrix.answers.grid import Grid
 from matrix.query.filters import on_links
 from sonar.units import format_count
-from sonar.windows import format_bound
+from sonar.windows import format_typed
 
 # What is wrong with links, by the look of their cells.
 PROBLEMS = {
@@ -169,4 +169,4 @@ class Headline:
         """Say the end of a window of the past."""
         if not self.end:
             return ""
-        return f" at {format_bound(self.end)} UTC"
+        return f" at {format_typed(self.end)}"

@@ -10,28 +10,28 @@ from sonar.units import format_count, format_share, three_digits
 SHAPE_WORDS: dict[Shape, tuple[str, str]] = {
     "stalls": (
         "stall",
-        f"nothing moves for at least {format_share(LONG_STALL)} of the time, after the first "
-        "bytes: look at the storage at both ends, and for packet loss",
+        f"no bytes move for at least {format_share(LONG_STALL)} of the time: check the storage of "
+        "both endpoints, and for packet loss",
     ),
     "saw-tooth": (
-        "zigzag like a saw-tooth",
-        "slow rises and sharp falls, as TCP has after each loss",
+        "follow a saw-tooth",
+        "slow rises and sharp drops, as TCP shows after packet loss",
     ),
     "ramps": (
         "start slowly",
-        "the first third has less than half the rate of the last: TCP is still opening its window, "
-        "or the source is slow to begin",
+        "the first third has less than half the rate of the last: small TCP windows, or a slow "
+        "source",
     ),
     "slows": (
         "slow down",
-        "the last third has less than half the rate of the first: a buffer fills up, or storage "
-        "cannot keep pace",
+        "the last third has less than half the rate of the first: a buffer fills, or storage is "
+        "slow",
     ),
     "ceiling": (
         "run at a ceiling",
-        "an even rate: something limits them, such as a TCP window, a quota or a full link",
+        "a steady rate, limited by a TCP window, a quota or a full link",
     ),
-    "uneven": ("vary without a pattern", "such as beside other traffic"),
+    "uneven": ("vary irregularly", "as with competing traffic"),
 }
 # The rate comes this close to the capacity where that limits it.
 FULL = 0.9
@@ -41,9 +41,7 @@ def sentences_of(inside: InsideTransfers) -> list[str]:
     """Say how many transfers do what, their rates, and what these come close to."""
     sentences = [shapes_sentence(inside), rates_sentence(inside)]
     if ceiling := inside.ceiling:
-        sentences.append(
-            f"Those at a ceiling have much the same one: {three_digits(ceiling)} MB/s."
-        )
+        sentences.append(f"They all have about the same ceiling: {three_digits(ceiling)} MB/s.")
     return sentences + ([capacity_sentence(inside)] if inside.nominal else [])
 
 
@@ -57,8 +55,8 @@ def shapes_sentence(inside: InsideTransfers) -> str:
     )
     words = ", ".join(f"{format_count(count)} {verb(shape, count)}" for count, shape in counts)
     stalled = inside.stalled
-    stall = f"; nothing moves for {format_share(stalled)} of all their time" if stalled else ""
-    few = " Too few to judge by." if number < FEWEST else ""
+    stall = f"; stalled {format_share(stalled)} of the time" if stalled else ""
+    few = " These are few." if number < FEWEST else ""
     return f"{of} with {FEWEST_STRETCHES} or more progress samples, {words}{stall}.{few}"
 
 

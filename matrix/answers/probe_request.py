@@ -96,7 +96,7 @@ def refusal_for(user: Anyone, tests: Iterable[ProbeRequest]) -> str:
         return ""
     names = list(Site.objects.filter(id__in=roles.sites_of(user)).values_list("name", flat=True))
     whose = f"your site {names[0]}" if len(names) == 1 else f"one of your sites: {either(names)}"
-    return f"One end must be at {whose}."
+    return f"The source or the destination must be at {whose}."
 
 
 def refusal(error: ValidationError, allowed: Mapping[str, str]) -> BadQueryError:

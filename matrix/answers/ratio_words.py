@@ -10,11 +10,11 @@ from matrix.query.catalogue import RATE
 from matrix.statistics.two_samples import Ratios, is_apart
 from sonar.units import (
     DASH,
+    factor_and_interval,
     format_chance,
     format_count,
     format_factor,
     three_digits,
-    two_digits,
 )
 
 # Below this p-value a difference is said to be one.
@@ -82,7 +82,7 @@ class PairRatio:
         )
         rates = f"{value} against {other} {RATE.name}"
         if not math.isnan(self.low):
-            rates += f" ({two_digits(self.low)}–{two_digits(self.high)}×)"
+            rates += f" ({factor_and_interval(self.ratio, self.low, self.high)[1]}×)"
         return ", ".join([rates, self.n_words, *self._chance()])
 
     @property

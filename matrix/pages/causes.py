@@ -13,6 +13,7 @@ from django.http import QueryDict
 from matrix.answers import grid
 from matrix.answers.causes import attribution, changes, question, words
 from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect, LinkRest
+from matrix.answers.short_names import short_names
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.compare import compare_control
 from matrix.pages.controls import (
@@ -26,7 +27,6 @@ from matrix.pages.controls import (
 )
 from matrix.pages.matrix.filter_menus import filter_menu, known_values
 from matrix.pages.share import Share
-from matrix.plots.labels import short_names
 from matrix.query import filter_form
 from matrix.query.addresses import address, link_url, matrix_url, site_url
 from matrix.query.attributes import GROUPINGS
@@ -191,19 +191,20 @@ class CausesPage(QueryPage):
             )
             for effect in effects
         ]
-        unit = f"{'the ratio of ' * bool(self.query.compare)}{words.ELSEWHERE}"
+        unit = words.CHANGED_ELSEWHERE if self.query.compare else words.ELSEWHERE
         return EndList(end, f"As {end}", unit, lines)
 
     def link_lines(self, causes: Attribution, short: Mapping[str, str]) -> Iterable[LinkLine]:
         matrix, of_links = causes.grid, self.query.rows == self.query.columns == "endpoint"
         rows = {group.name: row for row, group in enumerate(matrix.sources)}
         columns = {group.name: column for column, group in enumerate(matrix.destinations)}
+        short = short_names(matrix)
         for link in causes.links(MOST_LINKS):
             names = link.source.name, link.destination.name
             tests = int(matrix.cells.ok[rows[names[0]], columns[names[1]]])
             url = link_url(*names, self.query) if of_links else ""
             is_ratio = self.query.compare is not None
-            sentence = words.link_sentence(link, tests, ratios=is_ratio)
+            sentence = words.link_sentence(link, tests, ratios=is_ratio, short=short)
             yield LinkLine(link, short[names[0]], short[names[1]], url, sentence, tests)
 
 

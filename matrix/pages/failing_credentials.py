@@ -12,7 +12,7 @@ from sonar import credential_states, roles
 from sonar.models import CredentialState
 from sonar.roles import Anyone
 from sonar.units import format_age, format_count
-from sonar.windows import format_moment
+from sonar.windows import format_minute
 
 # Where many endpoints share one credential, the first ones say it.
 MOST_NAMED = 10
@@ -34,8 +34,8 @@ def of_state(state: CredentialState, now: datetime, reader: Anyone) -> Notice:
     subject = credential_states.subject(state.place, state.role)
     trouble = "does not work" if state.holds else "needs attention"
     effect = "tests that need it wait" if state.holds else "tests still run"
-    expiry = f" It expires at {format_moment(state.expires_at)}." if state.expires_at else ""
-    since = f"since {format_moment(state.since)} ({format_age(now - state.since)}): {effect}."
+    expiry = f" It expires at {format_minute(state.expires_at)}." if state.expires_at else ""
+    since = f"since {format_minute(state.since)} ({format_age(now - state.since)}): {effect}."
     return Notice(
         "credential",
         f"{subject} {trouble}",

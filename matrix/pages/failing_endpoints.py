@@ -10,7 +10,7 @@ from matrix.query.addresses import site_url
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Circuit
 from sonar.units import format_age, format_count
-from sonar.windows import format_moment
+from sonar.windows import format_minute
 
 # Where half the grid is away, the first ones say it.
 MOST_NAMED = 10
@@ -26,7 +26,7 @@ def notices(failing: Sequence[Circuit], now: datetime) -> list[Notice]:
         notice = Notice(
             "circuit",
             f"{tests} failed because of {name}",
-            f"since {format_moment(circuit.since)}, most recently "
+            f"since {format_minute(circuit.since)}, most recently "
             f"{format_age(now - circuit.last_at)}: its tests run less often until one succeeds. "
             f"Last error: {circuit.error}",
             ((f"Look at {site}", site_url(site, MatrixQuery())),),

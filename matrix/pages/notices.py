@@ -19,7 +19,7 @@ from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Probe, Schedule
 from sonar.models.mesh import SkipReason
 from sonar.units import format_age, format_count
-from sonar.windows import format_moment
+from sonar.windows import format_minute
 
 # How long a due test may wait for the next plan without anything being wrong.
 LATE = timedelta(minutes=5)
@@ -71,7 +71,7 @@ def no_endpoints() -> Notice:
     return Notice(
         "no-endpoints",
         "No endpoints are registered yet.",
-        "Sonar measures the rates between registered storage endpoints: it needs sites and their "
+        "Sonar measures the rates between registered storage endpoints. It needs sites and their "
         "endpoints, then a mesh that says which links are tested and how often.",
         (("An administrator can add a site in the admin", address("admin:sonar_site_add")),),
     )
@@ -85,7 +85,7 @@ def no_workers(work: WorkAtHand, now: datetime) -> Notice | None:
     return Notice(
         "no-workers",
         "No worker takes tests.",
-        f"{tests_have(work.queued)} been queued since {format_moment(work.oldest_queued)} and "
+        f"{tests_have(work.queued)} been queued since {format_minute(work.oldest_queued)} and "
         "none is "
         "running. Existing results are not affected. An administrator can start a worker "
         "for the queue “transfers”, or check whether Redis answers.",
@@ -121,7 +121,7 @@ def no_planner(work: WorkAtHand, overdue: datetime | None, now: datetime) -> Not
     return Notice(
         "no-planner",
         "No tests are being planned.",
-        f"Tests have been due since {format_moment(overdue)} ({format_age(now - overdue)}), and "
+        f"Tests have been due since {format_minute(overdue)} ({format_age(now - overdue)}), and "
         "none is "
         "queued or running. Existing results are not affected. An administrator can start "
         "beat and a worker for the queue “control”.",

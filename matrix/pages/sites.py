@@ -36,8 +36,8 @@ HEADS = {
     "slower_destination": ("slower as destination", "links to it that are slower than usual"),
     "ratio_source": (
         "vs usual as source",
-        "rate now (newest three successful tests) divided by the usual rate (28 days before the "
-        "window): the median of the links from it",
+        "rate now (newest three tests) divided by the usual rate (28 days before): the median of "
+        "the links from it",
     ),
     "ratio_destination": (
         "vs usual as destination",

@@ -23,10 +23,10 @@ from sonar.roles import Role
 
 MAY = {
     Role.READER: "You may read.",
-    Role.SITE_ADMIN: "You may order tests to and from these sites, declare downtimes and write "
-    "notes for them, and change the caps, budget, label and software of their endpoints.",
-    Role.OPERATOR: "You may edit the registry except for size classes, order tests, store "
-    "results, declare downtimes, write notes, and see internal details.",
+    Role.SITE_ADMIN: "You may order tests to and from these sites, and declare downtimes and "
+    "write notes for them. You may change caps, budget, label and software of their endpoints.",
+    Role.OPERATOR: "You may edit the registry except for size classes. You may order tests, "
+    "store results, declare downtimes, write notes, and see internal details.",
     Role.ADMINISTRATOR: "You may do everything. This list shows the tokens of all accounts.",
 }
 SCOPE_WORDS = {

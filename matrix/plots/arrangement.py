@@ -21,7 +21,7 @@ from matrix.store.data_version import DataVersion
 Kind = TypeVar("Kind", bound=np.generic)
 # Stands behind STATES for cells that the filters leave out, which is no state of a link.
 LEFT_OUT = len(STATES)
-LEFT_OUT_WORDS = "left out: the filters keep this link out of the view"
+LEFT_OUT_WORDS = "left out by the filters"
 
 
 @dataclass(frozen=True)

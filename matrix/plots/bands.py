@@ -11,8 +11,8 @@ from datetime import datetime
 from html import escape
 from typing import Any, Protocol
 
-from matrix.plots.labels import cut
-from sonar.windows import Window, format_moment
+from matrix.answers.short_names import cut
+from sonar.windows import Window, format_typed
 
 Json = dict[str, Any]
 
@@ -150,11 +150,11 @@ def words(spans: Sequence[TimeSpan], window: Window) -> list[Json]:
 
 
 def label(span: TimeSpan, at: datetime, text: str, row: int, *, turned: bool) -> Json:
-    until = f" to {format_moment(span.end)}" if span.end else ""
+    until = f" to {format_typed(span.end)}" if span.end else ""
     return {
         "name": span.kind,
         "text": escape(text),
-        "hovertext": f"{escape(span.text)}<br>from {format_moment(span.start)}{until}",
+        "hovertext": f"{escape(span.text)}<br>from {format_typed(span.start)}{until}",
         "xref": "x",
         "yref": "paper",
         "x": milliseconds(at),

@@ -58,7 +58,7 @@ def singles(line: Line, axis: str, count: int) -> Json:
             "size": size,
             "opacity": opacity * (FAINTER if look.faint else 1),
         },
-        "hovertemplate": f"{line.name}<br>%{{y:.3r}} MB/s<br>%{{x|%Y-%m-%d %H:%M:%S}} UTC"
+        "hovertemplate": f"{line.name}<br>%{{y:.3r}} MB/s<br>%{{x|%-d %b %H:%M:%S}} UTC"
         "<extra></extra>",
     }
 
@@ -84,7 +84,7 @@ def crosses(line: Line, height: int, axis: str) -> Json:
             "color": "var(--failing)",
             "line": {"width": 2, "color": "var(--failing)"},
         },
-        "hovertemplate": f"{line.name}<br>failed<br>%{{x|%Y-%m-%d %H:%M:%S}} UTC<extra></extra>",
+        "hovertemplate": f"{line.name}<br>failed<br>%{{x|%-d %b %H:%M:%S}} UTC<extra></extra>",
     }
 
 
@@ -106,7 +106,7 @@ def median(line: Line, axis: str) -> Json:
         "yaxis": axis,
         "line": {"color": look.colour, "width": 2, "dash": look.dash},
         "hovertemplate": f"{line.name}<br>%{{y:.3r}} MB/s, median of {running.around} tests<br>"
-        "around %{x|%Y-%m-%d %H:%M} UTC<extra></extra>",
+        "around %{x|%-d %b %H:%M} UTC<extra></extra>",
     }
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from matrix.answers.short_names import cut
 from matrix.plots import bands
 from matrix.plots.bands import TimeSpan
 from matrix.plots.direction_traces import Line, crosses, median, singles
-from matrix.plots.labels import cut
 from matrix.plots.scales import decades
 from matrix.plots.time_axes import time_axes
 from matrix.statistics.arrays import Floats

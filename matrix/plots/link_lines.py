@@ -22,7 +22,7 @@ from matrix.plots.looks import BACK, THERE, Look, other_look
 from matrix.plots.time_axes import filled
 from matrix.statistics.arrays import Floats
 from matrix.statistics.standing import LEVELS
-from sonar.windows import Window
+from sonar.windows import Window, format_minute
 
 # Levels that begin at a moment worth a line.
 SHIFTED = LEVELS[2:]
@@ -159,6 +159,6 @@ def spans_of(there: Direction, answer: LinkReport, notes: Sequence[Noted]) -> li
     kind = there.state if there.state == "failing" else there.level
     if kind in ("failing", *SHIFTED):
         since = datetime.fromtimestamp(there.since, UTC)
-        words = f"{kind} since {since:%Y-%m-%d %H:%M}"
+        words = f"{kind} since {format_minute(since)}"
         spans.append(TimeSpan(kind, since, None, words))
     return spans

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matrix.plots.packed import packed
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
-from sonar.units import DASH, format_age, format_count, three_digits, two_digits
+from sonar.units import DASH, factor_digits, format_age, format_count, three_digits
 
 Json = dict[str, Any]
 
@@ -77,7 +77,7 @@ def number(value: float, statistic: Statistic) -> str:
     if written == "age":
         return format_age(timedelta(seconds=value)).removesuffix(" ago")
     if written == "factor":
-        return two_digits(value)
+        return factor_digits(value)
     if written == "count" and value == int(value):
         return format_count(int(value))
     return three_digits(value)

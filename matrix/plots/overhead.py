@@ -10,7 +10,7 @@ from matrix.answers.link.overhead import Overhead
 from matrix.plots.distribution import base
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Floats
-from sonar.units import MB, format_bytes, format_count, three_digits
+from sonar.units import MB, format_bytes, format_count, format_seconds, three_digits
 
 Json = dict[str, Any]
 
@@ -79,7 +79,7 @@ def points(overhead: Overhead) -> Json:
             "thickness": 1.5,
         },
         "hovertext": [
-            f"{each.name}, {format_bytes(each.size * MB)}: {three_digits(each.seconds)} s"
+            f"{each.name}, {format_bytes(each.size * MB)}: {format_seconds(each.seconds)}"
             f"<br>middle half {three_digits(each.low)} to {three_digits(each.high)} s, "
             f"n = {format_count(each.ok)}"
             for each in classes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from matrix.plots.time_axes import time_axes
 from matrix.query.catalogue import RATE
 from matrix.statistics.arrays import Flags, Floats, Integers
 from sonar.units import format_count, format_factor, three_digits
-from sonar.windows import Window
+from sonar.windows import Window, format_minute
 
 Json = dict[str, Any]
 
@@ -29,10 +30,9 @@ FROM_EDGE = 0.1
 # Parts of the height: rates above, failed tests at the foot.
 RATES, FAILED = [0.24, 1.0], [0.0, 0.17]
 SLOWER, OTHERS = "var(--slower)", "var(--there)"
-# Times are written as on a 24-hour clock, days with their name.
 TIME_FORMATS = [
-    {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%a %-d %b"},
-    {"dtickrange": [43_200_000, None], "value": "%a %-d %b"},
+    {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%-d %b"},
+    {"dtickrange": [43_200_000, None], "value": "%-d %b"},
 ]
 
 
@@ -200,7 +200,7 @@ def median(series: RatioSeries, look: Look, colour: str, written: Callable[[floa
         "y": y,
         "text": texts,
         "line": {"color": colour, "width": 2, "dash": look.dash},
-        "hovertemplate": f"{look.prefix}%{{text}}<br>{series.bucket} from %{{x|%a %d %b %H:%M}} UTC"
+        "hovertemplate": f"{look.prefix}%{{text}}<br>{series.bucket} from %{{x|%-d %b %H:%M}} UTC"
         "<extra></extra>",
     }
 
@@ -256,7 +256,7 @@ def failures(series: RatioSeries) -> Json:
 def failed_words(series: RatioSeries, bucket: int) -> str:
     failed = int(series.failed[bucket])
     tests = format_count(failed + int(series.ok[bucket]))
-    begin = f"{np.datetime64(int(series.starts[bucket]), 's').item():%a %d %b %H:%M} UTC"
+    begin = format_minute(datetime.fromtimestamp(int(series.starts[bucket]), UTC))
     return f"{format_count(failed)} of {tests} tests failed<br>{series.bucket} from {begin}"
 
 

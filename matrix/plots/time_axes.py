@@ -18,7 +18,7 @@ FILLED, BEFORE_FIRST = 0.1, timedelta(minutes=5)
 ALIKE = 2
 TIMES_IN_A_LINE = [
     {"dtickrange": [None, 43_200_000], "value": "%-d %b %H:%M"},
-    {"dtickrange": [43_200_000, None], "value": "%-d %b %Y"},
+    {"dtickrange": [43_200_000, None], "value": "%-d %b"},
 ]
 
 

@@ -189,7 +189,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="streams",
         columns=("streams",),
-        choice="that were asked for with so many TCP streams",
+        choice="with so many TCP streams requested",
         pattern="[1-9][0-9]{0,3}",
         rule="a whole number from 1 to 9999",
         mesh="streams",
@@ -224,7 +224,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="mesh",
         columns=("mesh__name",),
-        choice="that this mesh asked for",
+        choice="of this mesh",
         registered=True,
         mesh="name",
     ),
@@ -234,13 +234,13 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         label="concurrent tests",
         columns=("beside",),
         choice=(
-            "that ran alone at both ends (0), beside some other of Sonar's tests (some), or of "
-            "which that was not noted (unknown)"
+            "that ran alone at both endpoints (0), alongside other Sonar tests (some), or where "
+            "that was not recorded (unknown)"
         ),
         allowed=(ALONE, IN_COMPANY, NOT_NOTED),
         stored={ALONE: 0, IN_COMPANY: 1, NOT_NOTED: None},
         words={
-            ALONE: "alone at both ends",
+            ALONE: "alone at both endpoints",
             IN_COMPANY: "alongside other tests",
             NOT_NOTED: "with concurrent tests not recorded",
         },
@@ -251,9 +251,8 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         name="purpose",
         columns=("purpose",),
         choice=(
-            "made on the schedule of a mesh (scheduled), on order (ordered), to try other settings "
-            "than those of the mesh (experiment: left out of all but lists unless asked for), or "
-            "for reasons not recorded (unknown)"
+            "on the schedule of a mesh (scheduled), on order (ordered), as experiments "
+            "(experiment), or for reasons not recorded (unknown)"
         ),
         allowed=(EXPERIMENT, ORDERED, SCHEDULED, NOT_NOTED),
         stored={**{name: name for name in (SCHEDULED, ORDERED, EXPERIMENT)}, NOT_NOTED: ""},

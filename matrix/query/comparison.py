@@ -175,7 +175,11 @@ class Comparison:
         if self.window == MONTH:
             return f"the {A_MONTH.days} days before"
         length = PRESET_WORDS[preset].removeprefix("the last ")
-        return f"the {length} before" if self.window == PREVIOUS else f"the {length} a week earlier"
+        return (
+            f"the {length} before"
+            if self.window == PREVIOUS
+            else f"the same {length} a week earlier"
+        )
 
 
 def in_order(filters: Iterable[Filter]) -> tuple[Filter, ...]:

@@ -181,7 +181,9 @@ class MatrixQuery:
     def describe(self) -> str:
         """Say the question as one English sentence, without a full stop."""
         subject = self.statistic.sentence.format(files=f"{self.size}-file transfers")
-        parts = [subject, self.window_words(), f"from {self.rows} to {self.columns}"]
+        parts = [subject, self.window_words()]
+        if (self.rows, self.columns) != (MatrixQuery.rows, MatrixQuery.columns):
+            parts.append(f"from {self.rows} to {self.columns}")
         parts += [words_of(group) for group in alternatives(self.filters)]
         parts += [self.age_words()] if self.max_age else []
         parts += [f"compared with {self.other_words()}"] if self.compare else []

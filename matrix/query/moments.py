@@ -23,8 +23,8 @@ def around(
     moment = moment.replace(microsecond=0)
     end = windows.preset("1h", now).end
     if moment > now:
-        raise ValueError(f"{windows.format_moment(moment)} lies ahead: nothing is measured yet")
+        raise ValueError(f"{windows.format_typed(moment)} lies ahead: nothing is measured yet")
     if moment < FIRST:
-        raise ValueError(f"before {windows.format_moment(moment)} nothing was measured")
+        raise ValueError(f"before {windows.format_typed(moment)} nothing was measured")
     length = min(end - moment, LONGEST)
     return Window(moment, moment + length), Window(moment - (before or length), moment)

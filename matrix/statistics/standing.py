@@ -36,11 +36,11 @@ NONE = np.float32(np.nan)
 LEVELS = ("unknown", "usual", "slower", "faster")
 UNKNOWN, USUAL, SLOWER, FASTER = range(len(LEVELS))
 LEVEL_WORDS = {
-    level: f"{level} than usual: its newest three successful tests agree, their median is {bound} "
-    "that of the 28 days before this window, and this is no chance among all links"
+    level: f"{level} than usual: its newest three successful tests have a median of {bound} usual, "
+    "significantly"
     for level, bound in (
         ("slower", "at most two thirds of"),
-        ("faster", "at least one and a half times"),
+        ("faster", "at least 1.5 times"),
     )
 }
 # Usual is the median of the successes of so many whole UTC days before the day of the window's

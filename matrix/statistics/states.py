@@ -17,13 +17,12 @@ STATE_WORDS = {
     "measured": "measured",
     "failing": "failing: its newest three tests all failed",
     "failed": "failed: every test in this window failed, too few to call it failing",
-    "stale": "stale: its last result is older than two intervals of its mesh (its test schedule), "
-    "or its last "
-    "success is older than the age chosen",
+    "stale": "stale: no result for two intervals of its mesh (test schedule), or no success within "
+    "the age chosen",
     "untested": "untested: scheduled, but without a result in this window",
-    "down": "down: one end is in a declared downtime",
-    "not_applicable": "not applicable: both ends are the same, or no mesh (test schedule) "
-    "has it and there are no results",
+    "down": "down: an endpoint is in a declared downtime",
+    "not_applicable": "not applicable: source and destination are the same, or no mesh (test "
+    "schedule) includes it and it has no results",
 }
 
 MEASURED, FAILING, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STATES))

@@ -256,6 +256,6 @@ def profiles_of(
     seen = np.zeros(IDS, dtype=bool)
     for run in runs:
         if run.profiles is None:
-            raise ValueError("runs with profiles are needed to tell those of some links")
+            raise ValueError("runs with profiles are needed to find those of some links")
         seen[run.profiles[is_shown[numbering.numbers(run.keys)]]] = True
     return frozenset(np.flatnonzero(seen).tolist())

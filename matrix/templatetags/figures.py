@@ -11,6 +11,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from matrix.answers.causes.attribution import EndEffect
+from matrix.answers.link import class_words
 from matrix.answers.link.errors import WHERE
 from sonar.units import (
     DASH,
@@ -20,15 +21,19 @@ from sonar.units import (
     format_count,
     format_estimate,
     format_factor,
+    format_seconds,
     format_share,
     three_digits,
 )
-from sonar.windows import format_moment
+from sonar.windows import format_moment, format_typed, short_second, short_time
 
 register = template.Library()
 
 register.filter("volume", format_bytes)
 register.filter("moment", format_moment)
+register.filter("typed", format_typed)
+register.filter("minute", short_time)
+register.filter("second", short_second)
 
 NO_RESULT = "no result in this window"
 # What is a time, or a figure with its unit, in the text of a page.
@@ -89,6 +94,12 @@ def factor_of(effect: EndEffect, reason: str) -> str:
 def size(value: float | None, reason: str = NO_RESULT) -> str:
     """Write bytes as a size."""
     return dash(reason) if value is None or math.isnan(value) else format_bytes(value)
+
+
+@register.filter
+def seconds(value: float | None, reason: str = NO_RESULT) -> str:
+    """Write a time that was measured, with its unit."""
+    return dash(reason) if value is None or math.isnan(value) else format_seconds(value)
 
 
 @register.filter
@@ -158,3 +169,9 @@ def or_dash(text: str, reason: str) -> str:
 def short_of(name: str, short: dict[str, str]) -> str:
     """Write a name as lists of this page have it."""
     return short.get(name, name)
+
+
+@register.filter
+def brief(error: str, longest: int) -> str:
+    """Shorten an error where it says least: the reason often stands at its end."""
+    return class_words.shortened(error, longest)

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ("expiry", models.DateTimeField(blank=True, null=True)),
                 (
                     "name",
-                    models.CharField(help_text="What uses it, like cron-at-ral.", max_length=80),
+                    models.CharField(help_text="Name, for example cron-at-ral.", max_length=80),
                 ),
                 (
                     "scopes",

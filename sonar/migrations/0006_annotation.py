@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="annotation_of_one_site_or_link",
-                        violation_error_message="Name either a site, or the two ends of a link.",
+                        violation_error_message="Name a site, or the source and destination of a link.",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

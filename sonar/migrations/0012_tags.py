@@ -24,6 +24,6 @@ class Migration(migrations.Migration):
     dependencies = [("sonar", "0011_credentials_bound_to_hosts")]
 
     operations = [
-        migrations.AddField("endpoint", "tags", tags("beside those of its site")),
+        migrations.AddField("endpoint", "tags", tags("in addition to those of its site")),
         migrations.AddField("site", "tags", tags("for all endpoints of the site")),
     ]

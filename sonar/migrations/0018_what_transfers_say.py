@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='profile',
             name='clock',
-            field=models.CharField(blank=True, choices=[('request', 'by Sonar, from its request to the verdict'), ('tool', 'by Sonar, from the start of a program until it had copied the file'), ('service', 'by the service that moved the file, without the time in its queue')], db_default='', help_text='Who timed it, and from when to when; empty where nobody can tell.', max_length=7),
+            field=models.CharField(blank=True, choices=[('request', 'from request to result'), ('tool', 'from the start of the program to the end of the copy'), ('service', 'as reported by the service, without the time in its queue')], db_default='', help_text='Who timed it, and from when to when; empty where nobody can tell.', max_length=7),
         ),
         migrations.AddField(
             model_name='transfer',

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='mesh',
             name='service',
-            field=models.CharField(blank=True, db_default='', default='', help_text='URL of the service that moves the files, for movers that ask one. It is given what both ends lend.', max_length=400, validators=[django.core.validators.RegexValidator('^https?://[^/@?#\\s]+(/[^@?#\\s]*)?$', 'The URL of a service is https://host[:port]/path, and holds no user, password or query.')]),
+            field=models.CharField(blank=True, db_default='', default='', help_text='URL of the service that moves the files, for movers that ask one. It is given what both endpoints lend.', max_length=400, validators=[django.core.validators.RegexValidator('^https?://[^/@?#\\s]+(/[^@?#\\s]*)?$', 'The URL of a service is https://host[:port]/path, and holds no user, password or query.')]),
         ),
         migrations.AddField(
             model_name='mesh',

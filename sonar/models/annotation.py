@@ -41,7 +41,7 @@ class Annotation(models.Model):
                 | Q(site__isnull=True, source__isnull=False, destination__isnull=False)
                 & ~Q(source=F("destination")),
                 name="annotation_of_one_site_or_link",
-                violation_error_message="Name either a site, or the two ends of a link.",
+                violation_error_message="Name a site, or the source and destination of a link.",
             ),
             models.CheckConstraint(
                 condition=Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at")),

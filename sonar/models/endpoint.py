@@ -45,7 +45,7 @@ class Endpoint(models.Model):
         help_text="Sonar writes and deletes only in sonar/ below it.",
     )
     software = models.CharField(max_length=80, blank=True)
-    tags = tags_field("beside those of its site")
+    tags = tags_field("in addition to those of its site")
     inbound_cap = models.PositiveIntegerField(
         default=2,
         validators=[MinValueValidator(1)],

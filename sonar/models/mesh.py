@@ -53,7 +53,7 @@ class Mesh(QuietHours):
         db_default="",
         validators=[RegexValidator(service_rules.URL, service_rules.URL_SENTENCE)],
         help_text="URL of the service that moves the files, for movers that ask one. It is given "
-        "what both ends lend.",
+        "what both endpoints lend.",
     )
     service_credential = models.ForeignKey(
         Credential,

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.windows import format_moment
+from sonar.windows import format_typed
 
 if TYPE_CHECKING:  # models of Django are not there yet while these are loaded
     from django.contrib.auth.models import User
@@ -45,7 +45,7 @@ def quiet_words(start: time | None, end: time | None) -> str | None:
 
 def end_words(until: datetime | None) -> str:
     """Say how long a pause lasts: `until 2026-11-20 14:00:00 UTC`, or until somebody ends it."""
-    return f"until {format_moment(until)}" if until else "until somebody resumes them"
+    return f"until {format_typed(until)}" if until else "until somebody resumes them"
 
 
 def two_ends(name: str) -> models.CheckConstraint:

@@ -158,7 +158,7 @@ def tokens_for(order: Order, *, has_token: bool) -> dict[str, list[str]]:
         missing = " and ".join(
             f"the {end.where}" for end in (order.source, order.destination) if not end.lent
         )
-        why = "the token that it knows Sonar by" if has_token else "that of the other end"
+        why = "the token that it knows Sonar by" if has_token else "that of the other endpoint"
         message = f"FTS is given no token for {missing}, and would send {why} there: not asked"
         raise MoverError(Where.CONTROL, message, permanent=True)
     return {}

@@ -132,7 +132,7 @@ class HttpTpc:
                 raise
             except MoverError as silence:
                 return MoverError(end.where, f"{error}; {silence}")
-        return MoverError(Where.TRANSFER, f"{error}, although both ends answer HEAD requests")
+        return MoverError(Where.TRANSFER, f"{error}, although both endpoints answer HEAD requests")
 
     def _check_destination(self, order: Order) -> None:
         """Raise MoverError for what a pull is refused: XRootD 5.5.3 lets a push do both.

@@ -32,9 +32,9 @@ def sentence(*ends: End) -> str:
     """Say why one program cannot serve ends with these proxies."""
     without = [end.where for end in ends if not end.proxy]
     if without:
-        reason = f"the {without[0]} has no X.509 proxy, and would be shown that of the other end"
+        reason = f"the {without[0]} has no X.509 proxy, and would be shown the other one's"
     else:
-        reason = "the ends have different X.509 proxies"
+        reason = "the endpoints have different X.509 proxies"
     return f"{reason}: a program has one for both, so both endpoints need the same credential"
 
 

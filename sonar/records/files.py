@@ -117,7 +117,7 @@ def _batch(reader: Reader, read: Read) -> Iterator[Line]:
 def _too_long(began: int) -> str:
     return (
         f"line {began}: it has more than {LONGEST_LINE:,} characters, too many for a "
-        'result; a cell that begins with " continues up to the next "'
+        'result. A cell that begins with " continues up to the next "'
     )
 
 

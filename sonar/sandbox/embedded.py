@@ -47,8 +47,8 @@ def redis_binary() -> str:
     )
     if binary is None:
         raise StartError(
-            "There is no redis-server on the PATH nor in the Python packages: "
-            "install it or set REDIS_URL to a running server."
+            "There is no redis-server on the PATH nor in the Python packages. "
+            "Install it or set REDIS_URL to a running server."
         )
     return binary
 
@@ -63,8 +63,8 @@ def as_database_user(command: Sequence[str]) -> list[str]:
         return list(command)
     if shutil.which("setpriv") is None:
         raise StartError(
-            "PostgreSQL does not run as root, and setpriv (util-linux) is missing: "
-            "run as an ordinary user, or set DATABASE_URL to a running server."
+            "PostgreSQL does not run as root, and setpriv (util-linux) is missing. "
+            "Run as an ordinary user, or set DATABASE_URL to a running server."
         )
     user = pwd.getpwnam(UNPRIVILEGED_USER)
     become = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]

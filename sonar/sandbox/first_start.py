@@ -64,7 +64,7 @@ def load_sandbox_registry(directory: Path) -> str:
     if foreign := Endpoint.objects.first():
         raise StartError(
             f"This database holds {foreign.name}, and no sandbox: set SONAR_REGISTRY to your "
-            "registry file; for a sandbox with a database of its own, let SONAR_HOME name a new "
+            "registry file. For a sandbox with a database of its own, let SONAR_HOME name a new "
             "directory, without a DATABASE_URL."
         )
     registry = yaml.safe_dump(topology.registry(base_urls), sort_keys=False)

@@ -1,15 +1,27 @@
-// Times as pages write them: UTC, to the second.
+// Times as pages write them, in UTC.
 
+// 20 Nov 14:00:05 UTC, as `format_moment` of sonar/windows.py; of another year with the year.
 export function utc(moment = new Date()) {
-  return `${moment.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  return `${dateName(moment)} ${clock(moment)}`;
 }
 
-export function clock() {
-  return utc().slice(11);
+// 20 Nov 14:00 UTC.
+export function minute(moment) {
+  return `${dateName(moment)} ${hourOf(moment)} UTC`;
 }
 
+export function clock(moment = new Date()) {
+  return `${moment.toISOString().slice(11, 19)} UTC`;
+}
+
+// For names of files: 2026-11-20.
 export function day() {
-  return utc().slice(0, 10);
+  return new Date().toISOString().slice(0, 10);
+}
+
+function dateName(moment) {
+  const year = moment.getUTCFullYear() === new Date().getUTCFullYear() ? "" : ` ${moment.getUTCFullYear()}`;
+  return `${moment.getUTCDate()} ${MONTHS[moment.getUTCMonth()]}${year}`;
 }
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];

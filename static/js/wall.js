@@ -2,7 +2,7 @@
 // server's, as screens on walls have clocks that nobody sets.
 
 import { refresh } from "./page.js";
-import { utc } from "./time.js";
+import { clock } from "./time.js";
 
 // Without an answer for so long, what is shown is called old, however it looks.
 const OLD_MS = 120000;
@@ -53,7 +53,7 @@ function now() {
 
 function tick() {
   const age = now() - answered;
-  document.getElementById("clock").textContent = utc(new Date(now())).slice(11);
+  document.getElementById("clock").textContent = clock(new Date(now()));
   document.getElementById("age").textContent = `updated ${words(age)} ago`;
   const newest = document.getElementById("newest");
   if (newest) newest.textContent = `${words(now() - 1000 * Number(newest.dataset.at))} ago`;
@@ -110,7 +110,7 @@ function sayOld(isOld) {
   const trouble = document.getElementById("trouble");
   if (!isOld || !trouble.hidden) return;
   trouble.textContent =
-    `Not updated since ${utc(new Date(answered)).slice(11)}. These are earlier results; asking the server again.`;
+    `Not updated since ${clock(new Date(answered))}. These are earlier results; asking the server again.`;
   trouble.hidden = false;
 }
 

@@ -27,7 +27,7 @@ def test_what_is_slower_than_on_its_own_days_is_read(visit: Visit, month: Scene)
     page = visit.open("/causes/?window=24h")
     page.get_by_text("compare", exact=True).click()
     page.get_by_role("link", name="the 30 days before", exact=True).click()
-    expect(page.locator("h1")).to_have_text("1 link is slower than in its own 30 days before.")
+    expect(page.locator("h1")).to_have_text("1 link is slower than in the 30 days before.")
     assert page.url.endswith("/causes/?window=24h&compare=month")
     finding = page.locator("p.finding")
     expect(finding).to_contain_text(

@@ -306,4 +306,4 @@ def test_where_company_made_tests_slower_those_alone_are_one_click_away(
     notice.get_by_role("link", name="Show only tests that ran alone").click()
     page.wait_for_url(f"**{path}?beside=0")
     expect(notice).to_have_count(0)
-    expect(page.get_by_role("link", name="only measured alone at both ends")).to_be_visible()
+    expect(page.get_by_role("link", name="only measured alone at both endpoints")).to_be_visible()

@@ -220,7 +220,7 @@ def test_a_failing_link_is_said_with_since_when(visit: Visit, scene: Scene) -> N
     page.keyboard.press("Home")
     expect(said(page)).to_contain_text("from RAL_DATADISK to DESY_DATADISK")
     expect(said(page)).to_contain_text(
-        re.compile(r"failing since [\d-]{10} [\d:]{5} UTC \(\d+ \w+\), ")
+        re.compile(r"failing since \d+ [A-Z][a-z]{2} [\d:]{5} UTC \(\d+ \w+\), ")
     )
 
 

@@ -36,8 +36,10 @@ WRITTEN = """const { fillText } = CanvasRenderingContext2D.prototype;
     return fillText.call(this, text, ...at);
   };"""
 MINUTE = timedelta(minutes=1)
-WINDOW = r"Window: \d{4}-\d\d-\d\d \d\d:\d\d to \d{4}-\d\d-\d\d \d\d:\d\d UTC"
-WINDOW_IN_FORCE = "2026-11-13 12:01 to 2026-11-20 12:01 UTC"
+WINDOW = (
+    r"Window: \d+ [A-Z][a-z]{2}(?: \d{4})? \d\d:\d\d to (?:\d+ [A-Z][a-z]{2} \d{4} )?\d\d:\d\d UTC"
+)
+WINDOW_IN_FORCE = "13 Nov 12:01 to 20 Nov 2026 12:01 UTC"
 copying = pytest.mark.parametrize("reader", [COPYING], ids=str)
 
 
@@ -193,7 +195,7 @@ def test_each_table_of_operations_is_offered_by_the_heading_that_it_stands_under
     page.get_by_role("button", name="Copy table: Latest results").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     (caption,), head, *rows = lines_of(page)
-    assert re.fullmatch(r"Operations.* – Latest results\. As of \d{4}-\d\d-\d\d .* UTC", caption)
+    assert re.fullmatch(r"Operations.* – Latest results\. As of \d+ [A-Z][a-z]{2} .* UTC", caption)
     assert head[:2] == ["link", "size class"]
     assert (
         len(rows) == page.get_by_role("region", name="Latest results").locator("tbody tr").count()

@@ -14,7 +14,7 @@ LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 # The times and figures in the text of the page that begin on one line and end on another, at any
 # width that a column may have.
 BROKEN = r"""() => {
-  const time = /\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC/.source;
+  const time = /\d+ [A-Z][a-z]{2}( \d{4})? \d\d:\d\d(:\d\d)? UTC/.source;
   const figure = new RegExp(`${time}|[\\d.]+\\s+((h|d|min|s) ago|[kMGT]?B(/s)?\\b)`, "g");
   const main = document.getElementById("page");
   const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);

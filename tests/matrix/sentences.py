@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 Rule = tuple[str, Callable[[re.Match[str]], object]]
 MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 # Figures as pages write them.
-TIME = rf"\d{{1,2}} (?:{MONTHS}) \d\d:\d\d|\d{{4}}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: UTC)?"
+TIME = rf"\d{{1,2}} (?:{MONTHS})(?: \d{{4}})? \d\d:\d\d(?::\d\d)?(?: UTC)?"
 NUMBER = r"\d(?:[\d\u202f]*\d)?(?:\.\d+)?"
 COUNT = r"\d(?:[\d\u202f]*\d)?"
 SIZES = "small|medium|large"
@@ -65,9 +65,8 @@ def at(text: str, moment: datetime) -> None:
 
 def time_in(text: str, near: datetime) -> datetime:
     """Read a time; one without a year is in that of a moment."""
-    if re.match(r"\d{4}-", text):
-        return datetime.strptime(text[:16], "%Y-%m-%d %H:%M")
-    return datetime.strptime(f"{near.year} {text}", "%Y %d %b %H:%M")
+    day, month, *year, clock = text.removesuffix(" UTC").split()
+    return datetime.strptime(f"{day} {month} {(*year, near.year)[0]} {clock[:5]}", "%d %b %Y %H:%M")
 
 
 def span(text: str, length: timedelta) -> None:

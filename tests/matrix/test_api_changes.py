@@ -80,14 +80,14 @@ def test_parameters_narrow_it_down(
 def test_a_sentence_can_be_quoted(client: Client, some_changes: World) -> None:
     sentences = [each["sentence"] for each in responses.answer(client, API)["changes"]]
     assert sentences == [
-        "Large files from RAL_DATADISK to Glasgow_DATADISK: 0.50× (0.40–0.62) since 2026-11-19 "
+        "Large files from RAL_DATADISK to Glasgow_DATADISK: 0.50× (0.40–0.62) since 19 Nov "
         "12:00 UTC, 40.0 to 20.0 MB/s, n = 56 before and 58 since, p < 0.001.",
-        "Glasgow_DATADISK sends large files at 2.0× (1.60–2.5) since 2026-11-18 12:00 UTC, 3 links"
+        "Glasgow_DATADISK sends large files at 2.00× (1.60–2.50) since 18 Nov 12:00 UTC, 3 links"
         ", "
         "n = 56 before and 58 since, p < 0.001.",
-        "DESY_DATADISK receives large files at 0.25× (0.20–0.31) since 2026-11-17 12:00 UTC, "
+        "DESY_DATADISK receives large files at 0.25× (0.20–0.31) since 17 Nov 12:00 UTC, "
         "3 links, n = 56 before and 58 since, p < 0.001.",
-        "All links together move small files at 0.70× (0.56–0.88) since 2026-11-16 12:00 UTC, "
+        "All links together move small files at 0.70× (0.56–0.88) since 16 Nov 12:00 UTC, "
         "3 links, n = 56 before and 58 since, p < 0.001.",
     ]
 
@@ -168,8 +168,8 @@ def test_notes_and_downtimes_near_a_change_stand_beside_it(
     )
     (anyone,) = responses.answer(client, API)["changes"]
     assert anyone["near"] == [
-        "2026-11-17 10:00 UTC: TCP buffers changed",
-        "2026-11-08 12:00 UTC to 2026-11-17 09:00 UTC: new disks",
+        "17 Nov 10:00 UTC: TCP buffers changed",
+        "8 Nov 12:00 UTC to 17 Nov 09:00 UTC: new disks",
     ]
     (seen,) = responses.answer(caller(Role.OPERATOR), API)["changes"]
     assert [text.rpartition(": ")[2] for text in seen["near"]] == [

@@ -80,7 +80,7 @@ def test_a_matrix_that_compares_has_ratios_and_says_with_what(client: Client) ->
     assert answer["query"]["compare"] == ["previous"]
     before = {name: format_time(NOW - DAY * back) for name, back in (("start", 2), ("end", 1))}
     assert answer["comparison"] == before | {
-        "description": "2026-11-18 12:00:30 to 2026-11-19 12:00:30 UTC",
+        "description": "18 Nov 12:00:30 to 19 Nov 2026 12:00:30 UTC",
         "size": "large",
         "simulated": False,
         "filters": {},
@@ -208,7 +208,7 @@ def test_links_are_chosen_by_what_is_compared_and_written_as_csv(client: Client)
 
 def test_a_document_of_links_says_ratio_n_and_p(client: Client) -> None:
     text = client.get(f"/api/v1/links/?{PARAMS}&format=markdown").getvalue().decode()
-    assert "large files compared with 2026-11-18 12:00:30 to 2026-11-19 12:00:30 UTC" in text
+    assert "large files compared with 18 Nov 12:00:30 to 19 Nov 2026 12:00:30 UTC" in text
     heads, *rows = [line for line in text.splitlines() if line.startswith("|")]
     assert "large this side MB/s | large other side MB/s | large ratio | large n | large p" in heads
     (slower,) = [row for row in rows if "0.001" in row]

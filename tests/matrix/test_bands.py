@@ -63,4 +63,4 @@ def test_long_words_are_cut_and_whole_under_the_pointer_and_markup_is_text():
     assert len(label["text"]) <= LONGEST_WORDS + len("&lt;&gt;") * 2
     assert "<b>" not in label["text"] + label["hovertext"]
     assert "of the whole site" in label["hovertext"]
-    assert "from 2026-11-14 00:00:00 UTC to 2026-11-15 00:00:00 UTC" in label["hovertext"]
+    assert "from 14 Nov 00:00 UTC to 15 Nov 00:00 UTC" in label["hovertext"]

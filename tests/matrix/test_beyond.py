@@ -105,7 +105,7 @@ def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed: None) -> N
     assert shared.low < 1 < shared.high
     said = own.sentence("it is", has_changed=True)
     assert re.fullmatch(
-        r"Others changed, too \(19 links, 0.\d+×\); beyond that it is at .*×.*", said
+        r"Others changed, too \(19 links, 0.\d+×\); relative to them it is at .*×.*", said
     )
     said = shared.sentence("it is", has_changed=True)
     assert re.fullmatch(r"Others changed as much \(19 links, 0.\d+×\)\.", said)
@@ -136,9 +136,9 @@ def test_a_site_is_compared_with_the_links_of_others(grid_that_changed: None) ->
 def test_the_pages_say_it(client: Client, grid_that_changed: None) -> None:
     asked = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
     html = words(responses.html(client, asked.url("/links/C_DATADISK/D_DATADISK/")))
-    assert re.search(r"\(19 links, 0\.\d+×\); beyond that it is at 0\.[34]\d×", html)
+    assert re.search(r"\(19 links, 0\.\d+×\); relative to them it is at 0\.[34]\d×", html)
     html = words(responses.html(client, asked.url("/sites/B/")))
-    others = r"Others changed, too \(16 links, 0\.[78]\d×\); beyond that it sent at 0\."
+    others = r"Others changed, too \(16 links, 0\.[78]\d×\); relative to them it sent at 0\."
     assert re.search(others, html)
     assert "Others " not in words(responses.html(client, "/sites/B/?compare=reverse"))
 
@@ -146,11 +146,21 @@ def test_the_pages_say_it(client: Client, grid_that_changed: None) -> None:
 @pytest.mark.parametrize(
     ("expected", "p", "has_changed", "said"),
     [
-        (1.03, 0.2, False, "Others did not change either (323 links, 1.0×)."),
-        (1.03, 0.2, True, "Others did not change (323 links, 1.0×)."),
-        (1.03, 0.01, True, "Others did not change (323 links, 1.0×); beyond that it sent at 0.80×"),
+        (1.03, 0.2, False, "Others did not change either (323 links, 1.03×)."),
+        (1.03, 0.2, True, "Others did not change (323 links, 1.03×)."),
+        (
+            1.03,
+            0.01,
+            True,
+            "Others did not change (323 links, 1.03×); relative to them it sent at 0.80×",
+        ),
         (0.62, 0.2, True, "Others changed as much (323 links, 0.62×)."),
-        (0.62, 0.01, False, "Others changed, too (323 links, 0.62×); beyond that it sent at 0.80×"),
+        (
+            0.62,
+            0.01,
+            False,
+            "Others changed, too (323 links, 0.62×); relative to them it sent at 0.80×",
+        ),
     ],
 )
 def test_what_others_did_is_said_in_plain_words(
@@ -179,7 +189,7 @@ def test_without_others_nothing_is_expected(client: Client, small_world: world.W
     assert beyond.of_site(changes(), "RAL", "source") is None
     assert beyond.of_site(changes(), "DESY", "source") is None
     html = words(responses.html(client, asked.url("/links/RAL_DATADISK/Glasgow_DATADISK/")))
-    assert "Too few other links can be compared" in html
+    assert "Too few other links have results" in html
 
 
 def test_a_moment_stands_for_two_windows_of_one_length(client: Client, db: None) -> None:
@@ -199,8 +209,8 @@ def test_a_moment_stands_for_two_windows_of_one_length(client: Client, db: None)
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("compare.around=2026-11-21", "compare.around: 2026-11-21 00:00:00 UTC lies ahead"),
-        ("compare.around=1970-01-02", "compare.around: before 1970-01-02 00:00:00 UTC nothing"),
+        ("compare.around=2026-11-21", "compare.around: 21 Nov 00:00 UTC lies ahead"),
+        ("compare.around=1970-01-02", "compare.around: before 2 Jan 1970 00:00 UTC nothing"),
         ("compare.around=noon", "compare.around “noon” is not a valid time. Use 2026-11-20 04:00"),
         ("compare.around=2026-11-01&compare=week", "compare.around brings its own window"),
     ],

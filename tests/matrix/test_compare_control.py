@@ -57,7 +57,7 @@ def test_each_choice_takes_one_click_and_another_takes_it_away(
     offered = choices(client, f"{path}?window=24h")
     assert offered == {
         "the 24 hours before": f"{path}?window=24h&compare=previous",
-        "the 24 hours a week earlier": f"{path}?window=24h&compare=week",
+        "the same 24 hours a week earlier": f"{path}?window=24h&compare=week",
         "the 30 days before": f"{path}?window=24h&compare=month",
         "the opposite direction": f"{path}?window=24h&compare=reverse",
         "small files": f"{path}?window=24h&compare.size=small",

@@ -191,7 +191,7 @@ def test_an_upload_of_the_source_file_is_shown_as_what_it_is(
         "upload took 0.500 s",
         "uploaded 3.96 MB, 7.92 MB/s",
         "round trip 9.50 ms, at least 9.12 ms",
-        "retransmits 12 (1 % of the bytes)",
+        "retransmissions 12 (1 % of the bytes)",
         "window 145 kB",
         "delivery rate 8.10 MB/s",
         "receiver full 25 %",

@@ -118,8 +118,8 @@ def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
     assert "the same 10.0 MB/s" in said.headline
     assert said.evidence[0].startswith("4 streams give 4.0× (")
     assert said.evidence[1] == (
-        "Tests made alike scatter by 1.20 % (n = 12); lost packets make that 6.00 % or more, a "
-        "window that is too small makes it less."
+        "Identical tests scatter by 1.20 % (n = 12). Packet loss would make that 6.00 % or more, "
+        "a small window less."
     )
 
 
@@ -138,10 +138,9 @@ def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
         evidence(network_rate=40.0, network_tests=12, loss=0.0012, sockets=(217_200, 108_000))
     )
     assert said.evidence[2:] == (
-        "Tests of the network alone between both sites have a median of 40.0 MB/s (n = 12).",
+        "Network tests between both sites have a median of 40.0 MB/s (n = 12).",
         "0.12 % of packets are lost.",
-        "The largest windows in them were 217 kB at the sender and 108 kB at the receiver, for "
-        "each connection.",
+        "Their largest TCP windows per connection were 217 kB (sender) and 108 kB (receiver).",
     )
 
 
@@ -149,7 +148,7 @@ def test_known_round_trip_and_loss_are_told():
     (said,) = diagnose(
         evidence(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rtt_ms=90.0, single=0.7)
     )
-    assert "At a round trip of 90.0 ms that is 63.0 kB at once." in said.evidence
+    assert "At a round trip of 90.0 ms that is 63.0 kB in flight." in said.evidence
     (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), loss=0.012))
     assert "1.2 % of packets are lost." in said.evidence
 
@@ -162,7 +161,7 @@ def test_a_narrow_way_carries_no_more_with_more_streams():
 def test_a_nominal_capacity_that_is_reached_is_named():
     nominal = NominalCapacity("DESY", 11.0)
     said = diagnose(evidence(nominal=nominal))[0]
-    assert (said.kind, "that DESY has" in said.headline) == ("at-capacity", True)
+    assert (said.kind, "capacity of DESY (11.0 MB/s)" in said.headline) == ("at-capacity", True)
     assert said.evidence == ("Its 95th percentile is 10.5 MB/s, 0.95× of that (n = 8).",)
     assert kinds(nominal=nominal, streams=LINEAR) == ["slow-link"]
     assert kinds(nominal=NominalCapacity("DESY", 12.0)) == ["slow-link"]
@@ -426,7 +425,7 @@ def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away
     client: Client, admin_client: Client
 ) -> None:
     address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
-    offer = f'<a href="{address}">Order an experiment with streams</a>'
+    offer = f'<a href="{address}">Run a stream experiment</a>'
     assert offer in responses.html(admin_client, "/links/A_DISK/B_DISK/")
     assert offer not in responses.html(admin_client, "/links/B_DISK/A_DISK/")  # is not slow
     assert offer not in responses.html(client, "/links/A_DISK/B_DISK/")  # may not order

@@ -195,8 +195,9 @@ def test_a_document_has_the_numbers_of_the_json_as_pages_write_them(
     assert last[0] == "mean"
     unit = {"mean": ", in MB/s", "count": ", in transfers", "success": ", in %"}.get(stat, "")
     first = text.splitlines()[2 if form == "latex" else 0]
-    assert f"from endpoint to endpoint{unit}. Window: 2026" in first.replace(r"\%", "%")
-    assert "12:01 to 2026" in first
+    assert f"the last 7 days{unit}. Window: 13 Nov 12:01 to 20 Nov 2026 12:01 UTC" in first.replace(
+        r"\%", "%"
+    )
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex"])

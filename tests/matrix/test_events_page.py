@@ -82,7 +82,7 @@ def test_events_stand_newest_first_by_day(client: Client, past: World) -> None:
         ],
         [
             *("12:00", "faster", "Glasgow_DATADISK sends, only large", "now, for 2 d"),
-            *("2.0×", "1.6–2.5", "certain, 58 tests"),
+            *("2.00×", "1.60–2.50", "certain, 58 tests"),
         ],
         [
             *("12:00", "slower", "The whole grid all links, only small", "until 15:00"),
@@ -203,8 +203,8 @@ def test_notes_and_downtimes_near_an_event_stand_beside_it(client: Client, past:
     )
     near = rows(client, "?kind=slower")[0][9]
     assert near == (
-        "Note 2026-11-20 09:00 UTC: TCP buffers changed "
-        "Downtime 2026-11-11 09:00 UTC to 2026-11-20 06:00 UTC: new disks"
+        "Note 20 Nov 09:00 UTC: TCP buffers changed "
+        "Downtime 11 Nov 09:00 UTC to 20 Nov 06:00 UTC: new disks"
     )
     (seen, _) = responses.answer(caller(Role.OPERATOR), f"{API}?kind=slower")["events"]
     assert any("for operators" in text for text in seen["near"])

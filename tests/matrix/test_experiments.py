@@ -195,10 +195,10 @@ def test_streams_count_as_they_were_used(operator: Client):
     url = post(operator).json()["url"]
     run_all(lambda probe: 5 * wobble(probe), used=lambda probe: 1)
     answer = operator.get(url).json()
-    assert answer["finding"].startswith("Every transfer used 1 stream, however many were asked")
+    assert answer["finding"].startswith("Every transfer used 1 stream, however many were requested")
     assert (answer["trend"], answer["slope"]) == ("unclear", None)
     of_link = report.reports(list(report.rows()), NOW + timedelta(hours=1))
-    assert "could not tell what streams do: every transfer used 1," in disobeyed(of_link, "small")
+    assert "says nothing about streams: every transfer used 1," in disobeyed(of_link, "small")
     assert disobeyed(of_link, "large") == ""
     url = post(operator).json()["url"]
     run_all(
@@ -235,7 +235,7 @@ def test_failures_and_cancelled_tests_are_counted(operator: Client):
     answer = operator.get(url).json()
     assert [step["state"] for step in answer["steps"]] == ["done", "failed", "failed", "gone"]
     assert (answer["done"], answer["failed"], answer["ended"]) == (1, 2, True)
-    assert answer["finding"] == "1 successful test: too few to tell anything yet."
+    assert answer["finding"] == "1 successful test: too few to say anything yet."
     page = text(operator.get(f"/experiments/{answer['id']}/"))
     assert "cancelled or no longer kept" in page
 
@@ -365,7 +365,7 @@ def test_the_button_cancels_and_says_how_many(operator: Client):
     response = operator.post(f"/experiments/{experiment.id}/cancel/", follow=True)
     assert "4 tests were cancelled" in text(response)
     assert not Probe.objects.exists()
-    assert "Nothing is left of it" in text(response)
+    assert "No results are left" in text(response)
 
 
 def test_a_size_class_that_was_renamed_leaves_its_experiment(operator: Client):

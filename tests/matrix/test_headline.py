@@ -117,27 +117,27 @@ def test_where_filters_chose_the_links_it_speaks_of_these(tally: Tally, words: s
     [
         (
             Tally(12, failing=3, slower=5),
-            "3 links were failing with large files, 5 slower than usual at 2026-11-19 20:00 UTC",
+            "3 links were failing with large files, 5 slower than usual at 19 Nov 20:00 UTC",
         ),
         (
             Tally(12, failing=1, usual=11),
-            "1 link was failing with large files at 2026-11-19 20:00 UTC",
+            "1 link was failing with large files at 19 Nov 20:00 UTC",
         ),
-        (Tally(12, failing=12), "All links were failing with large files at 2026-11-19 20:00 UTC"),
-        (Tally(12, usual=12), "Everything was as usual with large files at 2026-11-19 20:00 UTC"),
+        (Tally(12, failing=12), "All links were failing with large files at 19 Nov 20:00 UTC"),
+        (Tally(12, usual=12), "Everything was as usual with large files at 19 Nov 20:00 UTC"),
         (
             Tally(12, unknown=12),
-            "No usual rates with large files were known yet at 2026-11-19 20:00 UTC",
+            "No usual rates with large files were known yet at 19 Nov 20:00 UTC",
         ),
-        (Tally(12, stale=12), "All results with large files were stale at 2026-11-19 20:00 UTC"),
+        (Tally(12, stale=12), "All results with large files were stale at 19 Nov 20:00 UTC"),
         (
             Tally(12, usual=11, faster=1),
-            "No link was failing or slower than usual with large files at 2026-11-19 20:00 UTC",
+            "No link was failing or slower than usual with large files at 19 Nov 20:00 UTC",
         ),
         (
             Tally(342, usual=28, stale=314),
             "314 of 342 links were stale with large files, none failing or slower than usual "
-            "at 2026-11-19 20:00 UTC",
+            "at 19 Nov 20:00 UTC",
         ),
         (Tally(12, untested=12), "Nothing measured with large files in this window"),
     ],
@@ -149,14 +149,14 @@ def test_a_window_of_the_past_is_told_as_it_ended(tally: Tally, words: str) -> N
 def test_the_end_is_said_to_the_second_where_it_has_one() -> None:
     end = END.replace(second=7)
     assert Headline(Tally(2, failing=1), "large", end=end).words() == (
-        "1 link was failing with large files at 2026-11-19 20:00:07 UTC"
+        "1 link was failing with large files at 19 Nov 20:00:07 UTC"
     )
 
 
 def test_both_a_filter_and_a_window_of_the_past() -> None:
     tally = Tally(12, failing=1, slower=2)
     assert Headline(tally, "large", narrowed=True, end=END).words() == (
-        "1 of these links was failing with large files, 2 slower than usual at 2026-11-19 20:00 UTC"
+        "1 of these links was failing with large files, 2 slower than usual at 19 Nov 20:00 UTC"
     )
     calm = Tally(12, usual=12)
     assert (
@@ -323,7 +323,7 @@ def test_windows_of_the_past_and_places_without_links_are_told_as_such(
 ) -> None:
     past = "?from=2026-11-20T00:00:00Z&to=2026-11-20T11:45:00Z"
     assert answer(client, past)[0] == (
-        "1 link was failing with large files, 1 slower than usual at 2026-11-20 11:45 UTC"
+        "1 link was failing with large files, 1 slower than usual at 20 Nov 11:45 UTC"
     )
     assert answer(client, "?cloud=FR")[0] == "No link matches these filters"
     assert answer(client, "?size=small")[0] == "No links to show yet"

@@ -40,7 +40,7 @@ def test_each_kind_is_found_with_its_reason() -> None:
     assert said(stands_out["stale"]) == [("from a to c", "last result just now")]
     assert stands_out["worst"].items[0].url == "/1/2"
     assert [one.more for one in stands_out.values()] == ["/?only=failed", "", ""]
-    assert stands_out["worst"].items[0].title == "last result 2026-11-20 12:00:30 UTC"
+    assert stands_out["worst"].items[0].title == "last result 20 Nov 12:00:30 UTC"
 
 
 def test_failing_cells_come_by_failures_and_stale_ones_by_age() -> None:
@@ -184,10 +184,10 @@ def test_a_cell_some_of_whose_links_are_slower_says_how_many() -> None:
     slower = found(replace(grid, cells=cells))["slower"]
     assert slower.count == 2
     assert [(item.text, item.figure, item.why) for item in slower.items] == [
-        ("from a to b", "1 of 4", "links, since 2026-11-20 10:00 UTC"),
-        ("from b to a", "0.40×", "4.00 MB/s now, 10.0 usual, since 2026-11-20 10:00 UTC"),
+        ("from a to b", "1 of 4", "links, since 20 Nov 10:00 UTC"),
+        ("from b to a", "0.40×", "4.00 MB/s now, 10.0 usual, since 20 Nov 10:00 UTC"),
     ]
-    last = "last result 2026-11-20 12:00:30 UTC"
+    last = "last result 20 Nov 12:00:30 UTC"
     assert [item.title for item in slower.items] == [
         last,
         f"0.40× (95 % interval 0.31–0.52), {last}",
@@ -204,6 +204,6 @@ def test_what_fails_now_comes_first_the_newest_before_the_rest() -> None:
     highlights = list(found(grid).values())
     assert highlights[0].kind == "failing"
     assert [(item.text, item.figure, item.why) for item in highlights[0].items] == [
-        ("from b to a", "2 h", "3 failed in a row, since 2026-11-20 10:00 UTC"),
-        ("from a to b", "30 h", "16 failed in a row, since 2026-11-19 06:00 UTC"),
+        ("from b to a", "2 h", "3 failed in a row, since 20 Nov 10:00 UTC"),
+        ("from a to b", "30 h", "16 failed in a row, since 19 Nov 06:00 UTC"),
     ]

@@ -46,8 +46,7 @@ def test_a_page_of_one_transfer_ignores_them_too(client: Client, small_world: Wo
 def test_what_is_known_counts_beside_what_is_ignored(client: Client, small_world: World) -> None:
     response = client.get(f"/?window=24h&{MAIL}&site=RAL&stat=mean")
     assert response.context["heading"] == (
-        "Mean rate of large-file transfers, the last 24 hours, from endpoint to endpoint, "
-        "only from or to site RAL"
+        "Mean rate of large-file transfers, the last 24 hours, only from or to site RAL"
     )
     assert response["Link"] == '</?window=24h&site=RAL>; rel="canonical"'
 

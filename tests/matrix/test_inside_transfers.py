@@ -70,11 +70,11 @@ def test_every_shape_has_words():
     assert set(SHAPE_WORDS) == set(SHAPES)
     assert {shape: verb(shape, 1) for shape in SHAPES} == {
         "stalls": "stalls",
-        "saw-tooth": "zigzags like a saw-tooth",
+        "saw-tooth": "follows a saw-tooth",
         "ramps": "starts slowly",
         "slows": "slows down",
         "ceiling": "runs at a ceiling",
-        "uneven": "varies without a pattern",
+        "uneven": "varies irregularly",
     }
 
 
@@ -140,7 +140,7 @@ def test_the_page_of_a_link_says_it(client: Client, small_world: World):
     run(small_world.ral, small_world.glasgow, STALLING)
     html = words(client, LINK)
     assert "Of 5 large-file transfers with 6 or more progress samples, 4 run at a ceiling" in html
-    assert "1 stalls; nothing moves for 5.7 % of all their time." in html
+    assert "1 stalls; stalled 5.7 % of the time." in html
     assert "the median rate is 80.0 MB/s" in html
     assert "is 11 % of the nominal capacity of RAL (750 MB/s)." in html
     assert "progress samples" not in words(client, f"{LINK}?size=small")
@@ -161,7 +161,7 @@ def test_the_page_of_a_site_says_it_for_each_direction(client: Client, small_wor
     html = words(client, "/sites/RAL/")
     assert "Inside transfers to RAL" in html
     assert "Inside transfers from RAL" in html
-    assert "3 stall; nothing moves for" in html
+    assert "3 stall; stalled" in html
     assert "3 run at a ceiling" in html
 
 

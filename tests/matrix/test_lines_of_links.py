@@ -179,7 +179,7 @@ def test_what_does_not_fit_says_so(client: Client, measured: World):
     assert bent["line"] == "bent"
     assert [bent[name] for name in LINE_COLUMNS[:-1]] == [None] * 7
     html = responses.html(client, "/links/DESY_DATADISK/RAL_DATADISK/")
-    assert "cannot be told apart here: medium files take" in html
+    assert "cannot be separated here: medium files take" in html
     table = responses.html(client, "/table/?overhead=1&source.has=DESY_DATADISK")
     assert "no fit" in table
     (few,) = links(client, "source.has=Glasgow_DATADISK&destination.has=RAL&overhead=1")

@@ -83,7 +83,7 @@ def test_the_last_error_is_said_with_where_and_when(client: Client, measured: Wo
     send(measured.ral, measured.glasgow, world.NOW, error="no worker", error_where="control")
     world.transfer(measured.ral, measured.glasgow, 9.0, ago=timedelta(0))
     html = client.get(CARD).content.decode()
-    assert "Last error, 2026-11-20 12:00 UTC,\n  in Sonar itself: no worker" in html
+    assert "Last error, 20 Nov 12:00 UTC,\n  in Sonar itself: no worker" in html
     assert "No test with small files failed" in client.get(f"{CARD}?size=small").content.decode()
 
 
@@ -95,6 +95,21 @@ def test_markup_in_an_error_stays_text_and_a_long_one_is_cut(
     assert "&lt;script&gt;alert(1)" in html
     assert "<script" not in html
     assert "x" * 200 not in html
+
+
+@pytest.mark.parametrize("page", [CARD, "/sites/RAL/"])
+def test_an_error_that_is_cut_keeps_its_reason(client: Client, measured: World, page: str) -> None:
+    """As HTTP third-party copies say it, why it failed stands last."""
+    send(
+        measured.ral,
+        measured.glasgow,
+        world.NOW,
+        error=f"failure: COPY {'x' * 500} refused: HTTP 403 Permission refused",
+        error_where="control",
+    )
+    world.transfer(measured.ral, measured.glasgow, 9.0, ago=timedelta(0))
+    html = client.get(page).content.decode()
+    assert re.search(r">[^<]*failure: COPY x+ … x+ refused: HTTP 403 Permission refused\s*<", html)
 
 
 def test_the_week_is_a_line_with_ticks_for_failures(client: Client, measured: World) -> None:

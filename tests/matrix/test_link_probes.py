@@ -302,7 +302,7 @@ def test_streams_count_as_they_were_used(client: Client, small_world: World) -> 
     fill(small_world, 1, 1, [7.0, 7.1, 7.2])
     client.force_login(account(Role.OPERATOR))
     words = text(client)
-    assert "Every transfer used 1 stream, however many were asked for (n = 6)" in words
+    assert "Every transfer used 1 stream, however many were requested (n = 6)" in words
     assert "the rate of 1 stream" not in words
     assert [row[2] for row in cells(client)] == ["1", "4 requested, 1 used"]
     fill(small_world, 8, 2, [14.0, 14.1, 14.2])

@@ -34,7 +34,7 @@ def test_the_heading_says_what_is_shown_and_in_which_unit(
 ) -> None:
     html = page(client, "?window=24h&source_cloud=UK")
     assert (
-        "Mean rate of large-file transfers, the last 24 hours, from endpoint to endpoint, "
+        "Mean rate of large-file transfers, the last 24 hours, "
         "only from cloud UK, in MB/s." in words(html)
     )
 
@@ -345,7 +345,7 @@ def test_a_window_without_results_says_when_the_last_was_and_what_runs(
     )
     html = page(client, "?window=1h")
     assert "No results in this window yet." in html
-    last = "The last result with large files was 3 h ago, at 2026-11-20 09:00:30 UTC."
+    last = "The last result with large files was 3 h ago, at 20 Nov 09:00:30 UTC."
     assert last in re.sub("<[^>]+>", "", html)
     assert "0 tests of this size are running, 1 queued." in html
 
@@ -484,7 +484,7 @@ def test_without_public_read_the_page_leads_to_the_login_and_back(
     assert 'name="next" value="/?stat=max"' in form
     sent = {"username": "shifter", "password": "four in the morning", "next": "/?stat=max"}
     assert client.post("/login/", sent)["Location"] == "/?stat=max"
-    assert "Log out (signed in as shifter)" in page(client, "?stat=max")
+    assert "Log out (shifter)" in page(client, "?stat=max")
 
 
 def test_a_wrong_password_is_said_without_saying_which_was_wrong(client: Client, db: None) -> None:

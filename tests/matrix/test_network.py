@@ -50,7 +50,7 @@ def test_the_link_page_shows_those_of_its_sites_both_ways(client: Client, ends) 
     shown = section(responses.html(client, LINK))
     sentence = "In this direction: a median of 200 MB/s (n = 2), a round trip of 92.2 ms, 0.05 % of"
     assert sentence in shown
-    assert "segments sent again. 1 failed." in shown
+    assert "segments retransmitted. 1 failed." in shown
     assert "92.2 / 92.4 / 95" in shown
     assert "100 (0.1 %)" in shown
     assert "217 kB / 108 kB" in shown
@@ -65,7 +65,7 @@ def test_the_link_page_shows_those_of_its_sites_both_ways(client: Client, ends) 
 
 def test_the_link_of_their_servers_says_that_it_has_no_files(client: Client, ends) -> None:
     html = words(responses.html(client, OWN_LINK))
-    assert "No files move here: an end of this link only serves tests of the network." in html
+    assert "No files move here: an endpoint of this link only serves network tests." in html
     assert "An administrator can add it to a mesh" not in html
     assert "No test in this direction in this window." in html
     failed(*ends)

@@ -79,11 +79,11 @@ def test_a_note_on_a_link_keeps_its_direction_and_its_times(
     ("sent", "said"),
     [
         ({"site": "RAL", "text": ""}, "text: This field is required."),
-        ({"text": "of nothing"}, "Name either a site, or the two ends of a link."),
+        ({"text": "of nothing"}, "Name a site, or the source and destination of a link."),
         ({"site": "Atlantis", "text": "x"}, "site: Select a valid choice."),
         (
             {"source": "RAL_DATADISK", "text": "half"},
-            "Name either a site, or the two ends of a link.",
+            "Name a site, or the source and destination of a link.",
         ),
         (
             {
@@ -187,11 +187,11 @@ def test_a_note_on_a_link_is_for_the_admins_of_both_ends(small_world: World) -> 
 def test_a_note_is_not_public_unless_its_author_says_so(client: Client, writer: User) -> None:
     client.post("/notes/", {"site": "RAL", "text": "x"})
     assert not Annotation.objects.get().public
-    assert "not public" in client.get(SITE).content.decode()
+    assert ", private" in client.get(SITE).content.decode()
     Annotation.objects.all().delete()
     client.post("/notes/", {"site": "RAL", "text": "x", "public": "on"})
     assert Annotation.objects.get().public
-    assert "not public" not in client.get(SITE).content.decode()
+    assert ", private" not in client.get(SITE).content.decode()
 
 
 def test_names_of_accounts_are_for_accounts(client: Client, writer: User) -> None:

@@ -118,10 +118,7 @@ def test_tests_that_nobody_takes_are_said_after_twice_the_time_to_send_them_agai
     assert told() == {}
     Probe.objects.filter(id=waiting.id).update(requested_at=NOW - 5 * MINUTE)
     notice = told()["no-workers"]
-    assert (
-        "1 test has been queued since 2026-11-20 11:55:30 UTC and none is running."
-        in notice.sentence
-    )
+    assert "1 test has been queued since 20 Nov 11:55 UTC and none is running." in notice.sentence
     assert "start a worker" in notice.sentence
     probe(5 * MINUTE, running=True, size="small")
     assert told() == {}
@@ -133,7 +130,7 @@ def test_tests_that_nobody_queues_are_said(small_world: World) -> None:
     assert told() == {}
     Schedule.objects.update(next_due=NOW - 30 * MINUTE)
     notice = told()["no-planner"]
-    assert "Tests have been due since 2026-11-20 11:30:30 UTC (30 min ago)" in notice.sentence
+    assert "Tests have been due since 20 Nov 11:30 UTC (30 min ago)" in notice.sentence
     probe(MINUTE)
     assert told() == {}
 
@@ -155,7 +152,7 @@ def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world
     Schedule.objects.update(every_seconds=1200)
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=HOUR)
     notice = told()["stopped"]
-    assert notice.title == "Data stopped arriving at 2026-11-20 11:00:30 UTC."
+    assert notice.title == "Data stopped arriving at 20 Nov 11:00 UTC."
     assert "The newest result here is 1 h old, and a mesh promises one every 20 min." in (
         notice.sentence
     )

@@ -287,7 +287,7 @@ def test_an_end_by_which_tests_keep_failing_is_said_with_its_last_error(
     circuit(small_world.ral)
     circuit(small_world.desy, failures=4)
     words = (
-        "7 tests in a row failed because of RAL_DATADISK since 2026-11-20 09:00:30 UTC, most "
+        "7 tests in a row failed because of RAL_DATADISK since 20 Nov 09:00 UTC, most "
         "recently 1 min ago: its tests run less often until one succeeds. Last error: no answer"
     )
     page = client.get(URL).content.decode()
@@ -417,12 +417,12 @@ def test_who_may_orders_a_test_and_is_led_to_it(
 
 def test_an_admin_of_a_site_orders_for_it_alone(client: Client, small_world: World) -> None:
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
-    assert "One end must be at one of your sites" in text(client)
+    assert "One of them must be at one of your sites" in text(client)
     assert order(client).status_code == 302
     refusal = order(client, destination="Glasgow_DATADISK", count="3")
     assert refusal.status_code == 403
     page = refusal.content.decode()
-    assert "One end must be at your site DESY." in page
+    assert "The source or the destination must be at your site DESY." in page
     assert 'value="Glasgow_DATADISK"' in page
     assert 'name="count" value="3"' in page
     assert Probe.objects.count() == 1
@@ -433,7 +433,10 @@ def test_an_admin_of_several_sites_reads_which(client: Client, small_world: Worl
     client.force_login(account(Role.SITE_ADMIN, made.desy.site, made.ral.site))
     other = world.endpoint("Other_DATADISK", made.glasgow.site)
     refusal = order(client, source="Glasgow_DATADISK", destination=other.name)
-    assert "One end must be at one of your sites: DESY or RAL." in refusal.content.decode()
+    assert (
+        "The source or the destination must be at one of your sites: DESY or RAL."
+        in refusal.content.decode()
+    )
 
 
 def test_readers_have_no_form_and_may_not(client: Client, small_world: World) -> None:
@@ -613,12 +616,12 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
     credential_in_trouble(small_world.desy, holds=False)
     page = client.get(URL).content.decode()
     assert (
-        "The credential of RAL_DATADISK does not work since 2026-11-20 09:00:30 UTC (3 h ago): "
+        "The credential of RAL_DATADISK does not work since 20 Nov 09:00 UTC (3 h ago): "
         "tests that need it wait. Look at RAL"
     ) in text(client)
     assert (
-        "The lent credential of DESY_DATADISK needs attention since 2026-11-20 09:00:30 UTC "
-        "(3 h ago): tests still run. It expires at 2026-11-20 13:00:30 UTC."
+        "The lent credential of DESY_DATADISK needs attention since 20 Nov 09:00 UTC "
+        "(3 h ago): tests still run. It expires at 20 Nov 13:00 UTC."
     ) in text(client)
     assert "grid-client" not in page
     assert "the issuer" not in page
@@ -636,7 +639,7 @@ def test_so_is_that_of_a_service_and_its_name_only_to_operators(
     made = Credential.objects.create(name="grid-client", hosts=["fts.example"])
     of_service(made, "by-fts")
     said = (
-        "The credential for the service of the mesh by-fts does not work since 2026-11-20 12:00:30 "
+        "The credential for the service of the mesh by-fts does not work since 20 Nov 12:00 "
         "UTC (just now): tests that need it wait."
     )
     for user in (None, account(Role.SITE_ADMIN, small_world.ral.site)):

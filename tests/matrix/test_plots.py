@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 
 from matrix.answers import grid
+from matrix.answers.short_names import cut, shortened
 from matrix.plots import matrix as plots
 from matrix.plots import numbers, palettes
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
-from matrix.plots.labels import cut, labels_for, shortened
+from matrix.plots.labels import labels_for
 from matrix.plots.scales import scale_for
 from matrix.query.catalogue import STATISTICS, STATS
 from matrix.query.matrix_query import MatrixQuery

@@ -213,32 +213,31 @@ def test_all_bad_parameters_are_named_at_once() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint"),
+        ("", "Mean rate of large-file transfers, the last 7 days"),
         (
             "stat=success&size=small&window=24h&rows=site&columns=cloud",
             "Share of small-file transfers that succeeded, the last 24 hours, from site to cloud",
         ),
         (
             "from=2026-11-01&to=2026-11-02T04:05:06Z",
-            "Mean rate of large-file transfers, 2026-11-01 00:00 to 2026-11-02 04:05:06 UTC, "
-            "from endpoint to endpoint",
+            "Mean rate of large-file transfers, 1 Nov 00:00 to 2 Nov 2026 04:05:06 UTC",
         ),
         (
             "source_cloud=UK&source_cloud=DE&destination_site=!RAL&site=DESY&ip_version=6",
-            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
+            "Mean rate of large-file transfers, the last 7 days, "
             "only from or to site DESY, not to site RAL, only from cloud DE or UK, "
             "only with IP version 6",
         ),
         (
             "beside=0&mode=push&mover=!fake",
-            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
-            "not with mover fake, only with mode push, only measured alone at both ends",
+            "Mean rate of large-file transfers, the last 7 days, "
+            "not with mover fake, only with mode push, only measured alone at both endpoints",
         ),
         (
             "beside=some&beside=unknown&beside=!0",
-            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint, "
+            "Mean rate of large-file transfers, the last 7 days, "
             "only measured alongside other tests or with concurrent tests not recorded, "
-            "not measured alone at both ends",
+            "not measured alone at both endpoints",
         ),
     ],
 )

@@ -238,11 +238,12 @@ def test_the_page_says_it_and_lists_what_changed_first(client: Client, db: None)
     html = responses.html(client, f"/sites/{GLASGOW}/?{urlencode(ASKED, safe=':')}")
     assert html.index('id="comparison"') < html.index('id="answer"')
     said = words(html.partition('id="comparison"')[2].partition("</div>")[0])
-    window = f"{BEFORE.start:%Y-%m-%d %H:%M} to {BEFORE.end:%Y-%m-%d %H:%M} UTC"
+    start, end = BEFORE.start, BEFORE.end
+    window = f"{start.day} {start:%b %H:%M} to {end.day} {end:%b %Y %H:%M} UTC"
     assert f"Compared with {window}" in said
     received = rf"{GLASGOW} received at 0\.6\d× \(0\.\d\d–0\.\d\d\), slower: "
     counts = r"\d\d tests after and 4\d\d before, on 10 links\. "
-    assert re.search(received + counts + "By themselves, 4 links are slower and 0 faster", said)
+    assert re.search(received + counts + "Of single links, 4 links are slower and 0 faster", said)
     assert re.search(
         rf"{GLASGOW} sent at 1\.\d+× \([^)]*\), (not certain|about the same|faster)", said
     )
@@ -341,7 +342,7 @@ def test_a_link_that_is_alone_has_its_own_interval() -> None:
     factor = format_factor(0.5, together.low, together.high)
     assert end.sentence("RAL") == (
         f"RAL sent at {factor}, slower: 6 tests now and 5 before, on 1 link. "
-        "By themselves, 1 link is slower and 0 faster."
+        "Of single links, 1 link is slower and 0 faster."
     )
 
 

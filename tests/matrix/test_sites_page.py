@@ -97,8 +97,8 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client: Client, db: No
     shown = rows(client)
     assert [row[:6] for row in shown[:3]] == [
         ["UKI-SCOTGRID-GLASGOW", "1", "0", "4", "0.99×", "0.99×"],
-        ["DESY-HH", "1", "0", "0", "1.0×", "–"],
-        ["INFN-T1", "0", "1", "0", "0.30×", "1.0×"],
+        ["DESY-HH", "1", "0", "0", "1.00×", "–"],
+        ["INFN-T1", "0", "1", "0", "0.30×", "1.03×"],
     ]
     assert heads(client)[1:6] == [
         "links failing ▼",

@@ -96,7 +96,7 @@ def why(*parts: Any, **changes: Any) -> str:
 def test_as_usual_has_the_factors_and_rates_of_all_classes() -> None:
     assert said() == (
         "usual",
-        "As usual: small 1.0×, medium 1.0×, large 1.0×.",
+        "As usual: small 1.00×, medium 1.00×, large 1.00×.",
         "Now 1.20, 9.60 and 7.50 MB/s, usually 1.20, 9.60 and 7.50. The reverse direction is as "
         "usual.",
     )
@@ -141,6 +141,18 @@ def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_tol
     assert why({"medium": FAILING, "large": FAILING}, errors=errors) == (
         "Most often (17 of 32) until 20 Nov 10:00: at the destination, BNL: 507 Insufficient "
         "Storage. Now: at the source, TRIUMF: too many transfers."
+    )
+
+
+def test_of_an_error_that_a_server_reports_the_reason_is_told() -> None:
+    """Which copy that was of, and about which end it is, stands in the rest of the sentence."""
+    text = (
+        "COPY CAM_DATADISK/sonar/incoming/682914db-df7f-47d0-9034-a73be7bb3a02 reported about "
+        'TRIUMF_DATADISK: Remote side failed with status code 403; error message: "denied "'
+    )
+    assert why({"large": FAILING}, errors={"large": [CommonError(16, "source", text)]}) == (
+        "Each time at the source, TRIUMF: Remote side failed with status code 403; error message: "
+        '"denied".'
     )
 
 
@@ -269,7 +281,7 @@ def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is() -> None:
         "files. The usual rate in the reverse direction is not known yet."
     )
     _, headline, rest = said({"small": NEW})
-    assert headline == "As usual: medium 1.0×, large 1.0×."
+    assert headline == "As usual: medium 1.00×, large 1.00×."
     assert "The usual rate with small files is not known yet." in rest
 
 

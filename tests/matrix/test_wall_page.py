@@ -53,7 +53,7 @@ def test_it_says_what_is_wrong_first_and_lists_it_with_since_when(
     text = text_of(client)
     assert re.search(r"Failing now +from RAL_DATADISK to Glasgow_DATADISK +5 h", text)
     assert re.search(r"Slower than usual +from Glasgow_DATADISK to RAL_DATADISK +0\.30×", text)
-    assert "3.00 MB/s now, 10.0 usual, since 2026-11-20 07:00 UTC" in text
+    assert "3.00 MB/s now, 10.0 usual, since 20 Nov 07:00 UTC" in text
 
 
 def test_where_nothing_is_wrong_it_says_so_and_lists_the_slowest(
@@ -133,7 +133,7 @@ def test_it_says_when_it_was_made_and_how_old_its_newest_result_is(
 
 def test_data_that_stopped_are_said_to_have(client: Client, small_world: World) -> None:
     world.transfer(*small_world.endpoints[:2], 10.0, ago=2 * DAY)
-    assert "Data stopped arriving at 2026-11-18" in text_of(client)
+    assert "Data stopped arriving at 18 Nov" in text_of(client)
 
 
 def test_an_empty_registry_is_no_error(client: Client) -> None:

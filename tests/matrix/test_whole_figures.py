@@ -11,8 +11,8 @@ from matrix.templatetags.figures import whole
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("failing since 2026-11-20 08:20 UTC, 16 of 17", "2026-11-20 08:20 UTC,"),
-        ("since 2026-11-20 08:20:30 UTC.", "2026-11-20 08:20:30 UTC."),
+        ("failing since 20 Nov 08:20 UTC, 16 of 17", "20 Nov 08:20 UTC,"),
+        ("since 20 Nov 08:20:30 UTC.", "20 Nov 08:20:30 UTC."),
         ("at 0.30× the usual rate since Thu 19 Nov 20:45 UTC;", "Thu 19 Nov 20:45 UTC;"),
         ("from 4 of 10 sites (0.30×, since 19 Nov 20:45).", "19 Nov 20:45)."),
         ("All 16 tests have failed since 19 Nov 2025 20:45.", "19 Nov 2025 20:45."),

@@ -106,7 +106,7 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
         worker.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
     assert worker.process.wait(SOON) == 0
-    assert "100 probes did not stop in time: they are queued again" in worker.said
+    assert "100 tests did not stop in time: they are queued again" in worker.said
     assert "Traceback" not in worker.said
     assert set(Probe.objects.values_list("state", "started_at")) == {("queued", None)}
     assert Probe.objects.count() == len(probes)

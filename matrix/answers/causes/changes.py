@@ -16,6 +16,7 @@ from matrix.answers.causes.words import LOOK, VERBS, links, percent
 from matrix.answers.comparison.changes import most_certain
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
+from matrix.answers.short_names import short_names
 from matrix.query.comparison import A_MONTH
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.axes import AxisGroup
@@ -55,6 +56,12 @@ class NamedCause:
     ok: int
     other_ok: int
     sentence: str
+
+    @property
+    def full_names(self) -> str:
+        """Return the names of which the sentence has short forms."""
+        groups = dict.fromkeys(each.name for each in (self.source, self.destination) if each)
+        return " → ".join(groups)
 
     @property
     def site(self) -> str:
@@ -197,16 +204,15 @@ def headline(attribution: Attribution, causes: ChangeCauses) -> str:
     """Say first what was found: what is slower than on its own days, or else what ends explain."""
     if not causes.judged:
         return words.headline(attribution)
-    days = f"{A_MONTH.days} days before"
+    days = f"the {A_MONTH.days} days before"
     if not causes.named:
-        return f"Nothing is slower than in its own {days}, beyond chance."
+        return f"Nothing is significantly slower than in {days}."
     kinds = Counter(NOUNS[named.cause.kind] for named in causes.named)
     *first, last = [
         f"{format_count(count)} {noun}{'s' * (count != 1)}" for noun, count in kinds.items()
     ]
     subject = f"{', '.join(first)} and {last}" if first else last
-    verb = "is slower than in its own" if len(causes.named) == 1 else "are slower than in their own"
-    return f"{subject} {verb} {days}."
+    return f"{subject} {'is' if len(causes.named) == 1 else 'are'} slower than in {days}."
 
 
 def judged_words(causes: ChangeCauses) -> str:
@@ -215,16 +221,13 @@ def judged_words(causes: ChangeCauses) -> str:
     if causes.judged is None:
         return ""
     if not causes.judged:
-        return (
-            f"No link has results in this window and on at least {few} of {days}: too little to "
-            "say what is usual for it."
-        )
+        return f"Too few results: no link has any in this window and on at least {few} of {days}."
     verb = "is" if causes.judged == 1 else "are"
-    said = f"{links(causes.judged)} {verb} judged, each by its own results of {days}, day by day"
+    said = f"{links(causes.judged)} {verb} compared with the same link on each of {days}."
     if causes.unjudged:
         verb = "has" if causes.unjudged == 1 else "have"
-        said += f"; {links(causes.unjudged)} {verb} results on fewer than {few} of them"
-    return f"{said}."
+        said += f" {links(causes.unjudged)} {verb} results on fewer than {few} of these days."
+    return said
 
 
 def names_of(grid: Grid) -> list[str]:
@@ -251,7 +254,8 @@ def named_cause(
             f"{format_count(ok)} test{'s' * (ok != 1)}",
             f"{format_count(other_ok)} {'before' if counts else 'there'}",
         ]
-    sentence = f"{subject(cause, source, destination)} at {percent(cause.factor)} of {other}"
+    subject = subject_of(cause, source, destination, short_names(grid))
+    sentence = f"{subject} at {percent(cause.factor)} of {other}"
     sentence += f" ({', '.join(evidence)})."
     if kind == "slow":
         sentence += f" {advice(cause)}"
@@ -262,12 +266,17 @@ def group_at(groups: Sequence[AxisGroup], at: int | None) -> AxisGroup | None:
     return None if at is None else groups[at]
 
 
-def subject(cause: Cause, source: AxisGroup | None, destination: AxisGroup | None) -> str:
+def subject_of(
+    cause: Cause,
+    source: AxisGroup | None,
+    destination: AxisGroup | None,
+    short: Mapping[str, str],
+) -> str:
     """Say what changed, up to the factor: `RAL sends`."""
     if cause.kind == "link" and source and destination:
-        return f"{source.name} → {destination.name} is"
+        return f"{short[source.name]} → {short[destination.name]} is"
     group = source or destination
-    name = "" if group is None else group.name
+    name = "" if group is None else short[group.name]
     if cause.kind == "site" and group is not None:
         name = f"All of {group.site or group.name}"
     doing = [VERBS[end] for end, side in (("source", source), ("destination", destination)) if side]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matrix.answers.causes.attribution import (
@@ -16,6 +16,7 @@ from matrix.answers.causes.attribution import (
     attribute,
 )
 from matrix.answers.grid import Grid
+from matrix.answers.short_names import NO_NAMES, short_names
 from matrix.query.catalogue import RATE
 from matrix.statistics.two_samples import FEWEST
 from matrix.statistics.two_way import TwoWay
@@ -34,6 +35,7 @@ VERBS = {"source": "sends", "destination": "receives"}
 DOING = {"source": "Sending", "destination": "Receiving"}
 AS = {"source": "as a source", "destination": "as a destination"}
 ELSEWHERE = "what its partners reach elsewhere"
+CHANGED_ELSEWHERE = "how much its partners changed elsewhere"
 LOOK = {
     "source": "Check the outbound path.",
     "destination": "Check the inbound path.",
@@ -80,8 +82,9 @@ def conclusions(attribution: Attribution) -> list[Conclusion]:
     for end in ENDS:
         for effect in attribution.effects[end]:
             by_name.setdefault((effect.group.name, "" if alike else end), {})[end] = effect
+    short = short_names(attribution.grid)
     notable = [
-        conclusion(name, of_ends, name, alike=alike)
+        conclusion(name, of_ends, short[name], alike=alike)
         for (name, _), of_ends in by_name.items()
         if any(map(is_notable, of_ends.values()))
     ]
@@ -178,24 +181,27 @@ def peer_kind(compared: Sequence[EndEffect]) -> str:
 
 
 def off_model(attribution: Attribution) -> str:
-    """Say how many links are off what their ends explain by more than chance."""
+    """Say how many links deviate significantly from what their ends explain."""
     count, of = int(attribution.discoveries.sum()), links(attribution.model.cells)
     if not count:
-        return f"None of {of} is further off than chance explains; the furthest first."
-    off = f"{format_count(count)} of {of} {'is' if count == 1 else 'are'} further off than chance"
-    return f"{off} explains; the furthest first."
+        return f"None of {of} deviates significantly. The largest deviations come first."
+    deviate = f"{format_count(count)} of {of} {'deviates' if count == 1 else 'deviate'}"
+    return f"{deviate} significantly. The largest deviations come first."
 
 
-def link_sentence(link: LinkRest, tests: int, *, ratios: bool = False) -> str:
+def link_sentence(
+    link: LinkRest, tests: int, *, ratios: bool = False, short: Mapping[str, str] = NO_NAMES
+) -> str:
     """Say how far a link is off what both its ends explain; of ``ratios``, how it changed."""
     rate, expected = (
         format_factor(value) if ratios else f"{three_digits(value)} {RATE.name}"
         for value in (link.rate, link.expected)
     )
+    source, destination = (short.get(end.name, end.name) for end in (link.source, link.destination))
     chance = "" if math.isnan(link.p) else f", {format_chance(link.p)}"
-    factor = f"{format_factor(link.factor)} of the {expected} that both its ends explain"
+    factor = f"{format_factor(link.factor)} of the expected {expected}"
     sentence = (
-        f"From {link.source.name} to {link.destination.name}: {rate}, {factor}"
+        f"{source} → {destination}: {rate}, {factor}"
         f" (n = {format_count(tests)} test{'s' * (tests != 1)}{chance})"
     )
     is_slow = link.beyond_chance and link.factor < 1
@@ -239,7 +245,7 @@ def r2_words(model: TwoWay) -> str:
     if too_few(model):
         return ""
     # What rounds to 0 from below is 0, without a sign.
-    left_out = f"; {round(model.r2_left_out, 2) + 0.0:.2f} for a link that all the others predict"
+    left_out = f"; {round(model.r2_left_out, 2) + 0.0:.2f} for links left out of the fit"
     return f"R² {model.r2:.2f}{'' if math.isnan(model.r2_left_out) else left_out}"
 
 
@@ -252,11 +258,11 @@ def meaning(model: TwoWay) -> str:
     if math.isnan(left_out):
         return spread
     if left_out >= MOSTLY_ENDS:
-        return f"Most of what makes a link slow sits at one of its ends. {spread}"
+        return f"Most slow links are slow because of their source or destination. {spread}"
     if left_out >= PARTLY_ENDS:
-        return f"Both the ends and the paths between them make links slow. {spread}"
+        return f"Both the endpoints and the paths between them make links slow. {spread}"
     return (
-        "The ends of a link say little about its rate: look at single links, or at a longer window "
+        "Source and destination explain little. Look at single links, or choose a longer window, "
         f"in which rates scatter less. {spread}"
     )
 
@@ -271,13 +277,13 @@ def too_few(model: TwoWay) -> str:
     if min(rows, columns) < 2:
         end = ENDS[rows > 1]
         return (
-            f"All {links(model.cells)} with results have one {end}: without a second {end} to "
-            "compare with, nobody can say whether it is slow or its partners are."
+            f"All {links(model.cells)} with results have the same {end}. Only a second {end} could "
+            "show whether it is slow, or its partners are."
         )
     if not model.dof or math.isnan(model.r2):
         return (
-            f"Too few links have results: {format_count(model.cells)}, of {format_count(rows)} "
-            f"sources and {format_count(columns)} destinations, cannot tell these apart."
+            f"Too few links have results: {format_count(model.cells)} cannot separate "
+            f"{format_count(rows)} sources from {format_count(columns)} destinations."
         )
     return ""
 
@@ -287,8 +293,8 @@ def apart(model: TwoWay) -> str:
     if model.components < 2:
         return ""
     return (
-        f"No results connect {format_count(model.components)} parts of this matrix: factors "
-        "compare sources, and destinations, of the same part only."
+        f"This matrix has {format_count(model.components)} parts that no results connect. "
+        "Factors compare only within one part."
     )
 
 

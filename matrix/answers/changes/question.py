@@ -86,16 +86,16 @@ class ChangesQuestion:
 
     def describe(self) -> str:
         """Say the question as a sentence without a full stop."""
-        parts = [f"Changes of level {KIND_WORDS[self.kind]}" if self.kind else "Changes of level"]
+        parts = [f"Changes in rate {KIND_WORDS[self.kind]}" if self.kind else "Changes in rate"]
         if self.size:
             parts[0] += f" with {self.size} files"
         parts.append(self.query.window_words())
         if self.level:
-            parts.append(f"only to a {self.level} one")
+            parts.append(f"only to a {self.level} rate")
         if self.factor:
             parts.append(f"by a factor of at least {three_digits(float(self.factor))}")
         parts += [condition.words() for condition in self.query.filters]
-        return ", ".join([*parts, "less sure ones, too"] if self.unsure else parts)
+        return ", ".join([*parts, "uncertain ones, too"] if self.unsure else parts)
 
     def replace(self, **changes: object) -> Self:
         return replace(self, **changes)  # type: ignore[arg-type]

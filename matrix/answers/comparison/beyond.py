@@ -55,8 +55,8 @@ class Beyond:
         if self.p < SURE:
             factor = format_factor(self.factor, self.low, self.high)
             if is_same:
-                return f"Others did not change ({others}); beyond that {subject} at {factor}."
-            return f"Others changed, too ({others}); beyond that {subject} at {factor}."
+                return f"Others did not change ({others}); relative to them {subject} at {factor}."
+            return f"Others changed, too ({others}); relative to them {subject} at {factor}."
         if is_same:
             return f"Others did not change{'' if has_changed else ' either'} ({others})."
         return f"Others changed as much ({others})."

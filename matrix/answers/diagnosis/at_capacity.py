@@ -28,8 +28,7 @@ def full(evidence: LinkEvidence) -> Diagnosis | None:
     streams = (f"{evidence.streams.words}.",) if evidence.streams else ()
     return Diagnosis(
         "at-capacity",
-        f"It fills the {three_digits(nominal.mb_s)} MB/s that {nominal.site} has as its nominal "
-        "WAN capacity.",
+        f"It fills the nominal WAN capacity of {nominal.site} ({three_digits(nominal.mb_s)} MB/s).",
         (
             f"Its 95th percentile is {three_digits(high)} MB/s, {format_factor(share)} of that "
             f"(n = {format_count(evidence.ok)}).",

@@ -51,15 +51,15 @@ def course_words(evidence: LinkEvidence) -> list[str]:
         saw, of = (
             format_count(count) for count in (inside.counts["saw-tooth"], len(inside.courses))
         )
-        said.append(f"Of {of} transfers seen from within, {saw} zigzag like a saw-tooth.")
+        said.append(f"The rate within {saw} of {of} transfers is a saw-tooth.")
     if evidence.scatter:
         spread, by_loss = (
             f"{three_digits(100 * share)} %"
             for share in (evidence.scatter.spread, evidence.scatter.by_loss)
         )
         said.append(
-            f"Tests made alike scatter by {spread} (n = {format_count(evidence.scatter.n)}); lost "
-            f"packets make that {by_loss} or more, a window that is too small makes it less."
+            f"Identical tests scatter by {spread} (n = {format_count(evidence.scatter.n)}). "
+            f"Packet loss would make that {by_loss} or more, a small window less."
         )
     return said
 
@@ -70,5 +70,5 @@ def in_flight_words(evidence: LinkEvidence) -> list[str]:
         return []
     kilobytes = three_digits(evidence.single * evidence.rtt_ms)
     return [
-        f"At a round trip of {three_digits(evidence.rtt_ms)} ms that is {kilobytes} kB at once."
+        f"At a round trip of {three_digits(evidence.rtt_ms)} ms that is {kilobytes} kB in flight."
     ]

@@ -15,6 +15,7 @@ from matrix.answers.link.link_profiles import grouped
 from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.samples import Results
+from matrix.answers.short_names import short_names
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import AxisGroup, EndpointInfo
 from matrix.statistics.medians import median_interval
@@ -71,8 +72,9 @@ class FailureEvidence:
 class LinkEvidence:
     """Rates are in MB/s, NaN where there is none.
 
-    ``ok`` successes have the ``median``, within the 95 % interval ``around`` it, and 95 % of them
-    at most the rate ``high``; ``level``, ``usual`` and ``now`` are those of a Direction.
+    Source and destination are called as in lists. ``ok`` successes have the ``median``, within the
+    95 % interval ``around`` it, and 95 % of them at most the rate ``high``; ``level``, ``usual``
+    and ``now`` are those of a Direction.
     ``slower_elsewhere`` has, by end, how many of its other links are slower than usual, and of how
     many that is known. ``single`` is the median
     of the tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
@@ -167,9 +169,10 @@ def of_link(
     sending, receiving = ends_of(links, link)
     least = fewest_streams(profiles, results)
     single = median(tests.of_profiles(least).successes)
+    short = short_names(links)
     return LinkEvidence(
-        source=link.source.name,
-        destination=link.destination.name,
+        source=short.get(link.source.name, link.source.name),
+        destination=short.get(link.destination.name, link.destination.name),
         size=link.size,
         ok=rates.size,
         median=median(rates),

@@ -96,7 +96,7 @@ def of_report(
         reported_round_trip_ms=answer.reported_round_trip_ms,
     )
     counts = FailureCounts(
-        {"source": source.name, "destination": destination.name},
+        {"source": of_ends.source, "destination": of_ends.destination},
         where_counts(error for of_size in answer.errors.values() for error in of_size),
         evidence.failed_elsewhere(links, link),
     )

@@ -20,16 +20,16 @@ def loss_limited(evidence: LinkEvidence) -> Diagnosis | None:
         return None
     return Diagnosis(
         "loss-limited",
-        f"Each connection gets about {three_digits(streams.each)} MB/s, now more and now less, "
-        "however many there are: packets are lost on the way.",
+        f"Each connection gets about {three_digits(streams.each)} MB/s with ups and downs, "
+        "however many there are: packets are lost.",
         (
             f"{streams.words}.",
             *course_words(evidence),
             *loss_words(evidence),
             *in_flight_words(evidence),
         ),
-        "Look for lost packets on the path: error counters of interfaces, dirty optics, queues of "
-        "switches that are too short; count retransmissions at the source (ss -ti, nstat). "
+        "Check the path for packet loss: error counters of interfaces, dirty optics, short queues "
+        "of switches. Count retransmissions at the source (ss -ti, nstat). "
         "Until then, more streams help.",
         min(streams.slope.exponent, 1.0),
     )

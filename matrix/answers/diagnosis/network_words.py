@@ -11,16 +11,13 @@ def network_words(evidence: LinkEvidence) -> list[str]:
     said = []
     if evidence.network_rate is not None:
         rate, count = three_digits(evidence.network_rate), format_count(evidence.network_tests)
-        said.append(
-            f"Tests of the network alone between both sites have a median of {rate} MB/s "
-            f"(n = {count})."
-        )
+        said.append(f"Network tests between both sites have a median of {rate} MB/s (n = {count}).")
     said += loss_words(evidence)
     if evidence.sockets:
         sender, receiver = map(format_bytes, evidence.sockets)
         said.append(
-            f"The largest windows in them were {sender} at the sender and {receiver} at the "
-            "receiver, for each connection."
+            f"Their largest TCP windows per connection were {sender} (sender) and {receiver} "
+            "(receiver)."
         )
     return said
 

@@ -7,7 +7,7 @@ import math
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.link.overhead import ClassTime, Overhead
-from sonar.units import MB, format_bytes, format_count, three_digits
+from sonar.units import MB, format_bytes, format_count, format_seconds, three_digits
 
 # A handshake, an authorisation and the opening of a file take some four round trips: at 0.3 s,
 # from one side of the earth to the other, about as much. What is below may be distance alone.
@@ -26,25 +26,24 @@ def start_limited(evidence: LinkEvidence) -> Diagnosis | None:
         return None
     return Diagnosis(
         "start-limited",
-        f"Most of the time passes before the bytes do: {three_digits(line.overhead)} s of the "
-        f"{three_digits(times.seconds)} s that {evidence.size} files take.",
+        f"Most of the time is overhead: {format_seconds(line.overhead)} of the "
+        f"{format_seconds(times.seconds)} that {evidence.size} files take.",
         (overhead_words(line), counts_words(line.classes)),
-        "Look at what comes before the first byte and after the last: handshakes, authorisation, "
-        "the queue of the door, opening files, checksums. More bandwidth or more streams "
-        "would not help.",
+        "Check what comes before the first byte and after the last: handshakes, authorisation, "
+        "queues, opening files, checksums. More bandwidth or more streams would not help.",
         share,
     )
 
 
 def overhead_words(line: Overhead) -> str:
-    low, high = three_digits(line.overhead_low), three_digits(line.overhead_high)
-    words = f"Whatever their size, files take {three_digits(line.overhead)} s ({low}–{high})"
+    overhead = format_seconds(line.overhead, line.overhead_low, line.overhead_high)
+    words = f"Whatever their size, files take {overhead}"
     if math.isnan(line.bandwidth):
         return f"{words}; larger ones take no longer."
     half = format_bytes(line.half_size * MB)
     return (
-        f"{words}, and their bytes then move at {three_digits(line.bandwidth)} MB/s: files under "
-        f"{half} mostly wait."
+        f"{words}, and their bytes then move at {three_digits(line.bandwidth)} MB/s. "
+        f"Files under {half} mostly wait."
     )
 
 

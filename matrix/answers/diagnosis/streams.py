@@ -86,8 +86,8 @@ def disobeyed(reports: Iterable[ExperimentReport], size: str) -> str:
         if of_streams and of_class and report.is_of_one_number:
             used = int(report.numbers[0])
             return (
-                f"The experiment of {format_minute(experiment.requested_at)} could not tell "
-                f"what streams do: every transfer used {used}, however many were asked for."
+                f"The experiment of {format_minute(experiment.requested_at)} says nothing about "
+                f"streams: every transfer used {used}, however many were requested."
             )
     return ""
 

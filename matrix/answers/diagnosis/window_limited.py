@@ -20,9 +20,9 @@ def window_limited(evidence: LinkEvidence) -> Diagnosis | None:
     return Diagnosis(
         "window-limited",
         f"Each connection runs at the same {three_digits(streams.each)} MB/s, however many there "
-        "are: its TCP window is too small for the distance.",
+        "are: the TCP window is too small.",
         (f"{streams.words}.", *course_words(evidence), *in_flight_words(evidence)),
-        "Compare the TCP buffers of both ends (net.ipv4.tcp_rmem, tcp_wmem, and what the servers "
-        "set) with the rate wanted times the round trip. Until then, more streams help.",
+        "Check the TCP buffers of both endpoints (net.ipv4.tcp_rmem, tcp_wmem, server settings). "
+        "They must hold the rate you want times the round trip. Until then, more streams help.",
         min(streams.slope.exponent, 1.0),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from matrix.answers.events.happening import FAILING, Course, Happening
+from matrix.answers.short_names import NO_NAMES
 from matrix.query.addresses import address, link_path
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import LONGEST
@@ -22,7 +23,6 @@ ARROW = "→"
 # The page of an event shows so much before and after it.
 AROUND = timedelta(days=14)
 MINUTE = timedelta(minutes=1)
-NO_NAMES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from sonar.models import SizeClass
-from sonar.windows import EARLIEST, Window, format_time, parse_time
+from sonar.windows import EARLIEST, Window, format_minute, format_time, parse_time
 
 OWN = ("size", "kind", "level", "now", "certain", "since")
 NAMES = ("window", "from", "to", *LINK_FILTERS, *OWN)
@@ -34,7 +34,7 @@ LEVEL_WORDS = {
     "link": "of single links",
     "source": "of endpoints that send",
     "destination": "of endpoints that receive",
-    "endpoint": "of endpoints both ways",
+    "endpoint": "of endpoints in both directions",
     "site": "of sites",
     "grid": "of the whole grid",
 }
@@ -146,12 +146,14 @@ class EventsQuestion:
             parts[0] += f" with {self.size} files"
         parts.append(self.since_words() or self.query.window_words())
         if self.now:
-            parts.append("only those that last" if self.now == NOW[0] else "only those that ended")
+            parts.append(
+                "only those going on now" if self.now == NOW[0] else "only those that ended"
+            )
         parts += [words_of(group) for group in grouped(self.query.filters)]
         return ", ".join([*parts, "uncertain ones, too"] if self.unsure else parts)
 
     def since_words(self) -> str:
-        return f"since {self.since:%Y-%m-%d %H:%M} UTC" if self.since else ""
+        return f"since {format_minute(self.since)}" if self.since else ""
 
     def replace(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
         return replace(self, **changed)

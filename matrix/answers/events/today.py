@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, time
 
-from matrix.answers.events.event import KINDS, LEVELS, NO_NAMES, Event
+from matrix.answers.events.event import KINDS, LEVELS, Event
+from matrix.answers.short_names import NO_NAMES
 from sonar.units import format_count
 from sonar.windows import Window
 

@@ -66,7 +66,7 @@ def conclusion(report: ExperimentReport) -> SweepFinding:
     if report.is_of_one_number:
         return all_alike(report)
     if slope is None:
-        return SweepFinding("unclear", f"{tests(report.done)}: too few to tell anything yet.")
+        return SweepFinding("unclear", f"{tests(report.done)}: too few to say anything yet.")
     words = OF_STREAMS if report.experiment.variable == Variable.STREAMS else OF_SIZES
     wording = words[slope.trend]
     headline = wording.headline.format(
@@ -83,7 +83,7 @@ def nothing(report: ExperimentReport) -> SweepFinding:
             "failed", "No test succeeded: there is no rate to compare.", "See why each failed."
         )
     return SweepFinding(
-        "gone", "Nothing is left of it: its tests were cancelled, or are no longer kept."
+        "gone", "No results are left: its tests were cancelled, or are no longer kept."
     )
 
 
@@ -100,7 +100,7 @@ def of_one_number(number: int, count: int) -> str:
     """Say that ``count`` tests of several numbers of streams all used the same number."""
     streams = f"{number} stream{'s' * (number != 1)}"
     return (
-        f"Every transfer used {streams}, however many were asked for (n = {format_count(count)}): "
+        f"Every transfer used {streams}, however many were requested (n = {format_count(count)}): "
         "this says nothing about streams."
     )
 
@@ -153,49 +153,49 @@ class Wording(NamedTuple):
 OF_STREAMS = {
     "flat": Wording(
         "More streams make no difference: {effect}.",
-        "So no single connection is held back by its TCP window or by loss: look at the disks and "
-        "servers of both ends, and at the capacity of the link.",
+        "Neither the TCP window nor packet loss is the limit. Check disks and servers of both "
+        "endpoints, and the capacity of the link.",
     ),
     "proportional": Wording(
         "The rate grows in proportion to the number of streams: {effect}, about {each} MB/s for "
         "each stream.",
-        "Each connection is held back on its own: by a TCP window that is too small for the "
-        "distance, or by loss. Look at the TCP buffers of both ends first.",
+        "Each connection is limited by itself: its TCP window is too small, or packets are lost. "
+        "Check the TCP buffers of both endpoints first.",
     ),
     "rising": Wording(
         "More streams are faster, but not in proportion: {effect}.{best}",
-        "One connection is held back to some degree, and something that they share limits them "
-        "all: the link, or a server.",
+        "Each connection is limited by itself to some degree. Something that they share limits "
+        "them all: the link, or a server.",
     ),
     "falling": Wording(
         "More streams are slower: {effect}.",
-        "Parallel connections get in each other's way: look at the disks, at the queue of the "
+        "Parallel connections get in each other's way. Check the disks and the queue of the "
         "narrowest link, and test with fewer streams.",
     ),
     "unclear": Wording(
-        "The tests scatter too much to tell what streams do: {effect}.",
+        "The tests scatter too much to show the effect of streams: {effect}.",
         "Repeat it with more tests of each number.",
     ),
 }
 LARGER_ARE_FASTER = Wording(
     "Larger files are faster: {effect}.",
-    "Each transfer spends time in which no bytes flow, or starts slowly: small files pay for it. "
-    "Look at the set-up time of transfers, not at the network.",
+    "Each transfer has an overhead or starts slowly, which costs small files most. Check the "
+    "set-up time of transfers, not the network.",
 )
 OF_SIZES = {
     "flat": Wording(
         "Files of every size move at the same rate: {effect}.",
-        "Time that each transfer spends before bytes flow plays no part here.",
+        "The overhead of each transfer plays no part here.",
     ),
     "proportional": LARGER_ARE_FASTER,
     "rising": LARGER_ARE_FASTER,
     "falling": Wording(
         "Larger files are slower: {effect}.",
-        "A transfer begins fast and does not stay so: look for a cache or a buffer that fills, "
-        "and for limits on long transfers.",
+        "Transfers begin fast and slow down. Look for a cache or buffer that fills, and for limits "
+        "on long transfers.",
     ),
     "unclear": Wording(
-        "The tests scatter too much to tell what the file size does: {effect}.",
+        "The tests scatter too much to show the effect of the file size: {effect}.",
         "Repeat it with more tests of each size.",
     ),
 }
@@ -214,11 +214,11 @@ def of_modes(report: ExperimentReport) -> SweepFinding:
     factor = format_factor(float(ratios.ratio), float(ratios.low), float(ratios.high))
     figures = f"push gives {factor} the rate of pull, {counts}, {format_chance(float(ratios.p))}"
     if ratios.p > CHANCE:
-        return SweepFinding("flat", f"Pull and push do not differ beyond chance: {figures}.")
+        return SweepFinding("flat", f"Pull and push do not differ significantly: {figures}.")
     faster, slower = ("Push", "pull") if ratios.ratio > 1 else ("Pull", "push")
     end = "destination" if slower == "pull" else "source"
     return SweepFinding(
         "rising" if ratios.ratio > 1 else "falling",
         f"{faster} is faster than {slower}: {figures}.",
-        f"With {slower} the {end} moves the file: look at how its server copies.",
+        f"With {slower} the {end} moves the file. Check how its server copies.",
     )

@@ -17,6 +17,9 @@ from sonar.units import format_factor, format_span, three_digits
 LONGEST_ERROR, WHOLE_ERROR = 90, 400
 # Two names or more of a path.
 PATH = re.compile(r"(?:/[^\s/,;)\"']+){2,}/?")
+# What HTTP third-party copies put before the reason; where it happened is said anyway.
+REPORTER = re.compile(r"^COPY \S+(?:, redirected to another server)? reported about \S+: ")
+BEFORE_QUOTE = re.compile(r'\s+"(?=[\s.,;:)]|$)')
 # How newest tests compare with usual is said of a class in these states, of the others what failed.
 COMPARED = ("measured", "stale", "untested")
 
@@ -49,9 +52,11 @@ def of_level(classes: Iterable[Direction], level: str) -> list[Direction]:
 def shortened(error: str, longest: int = LONGEST_ERROR) -> str:
     """Return an error as part of a sentence: one line, not too long, without a full stop.
 
-    Of a long one paths go first, and then its middle: the reason often stands at its end.
+    Who reported it goes, then paths of a long one, and then its middle: the reason often stands at
+    its end.
     """
-    line = " ".join(error.split()).rstrip(".")
+    line = REPORTER.sub("", " ".join(error.split())).rstrip(".")
+    line = BEFORE_QUOTE.sub('"', line)
     if len(line) > longest:
         line = PATH.sub("/…", line)
     if len(line) <= longest:

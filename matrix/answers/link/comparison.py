@@ -66,7 +66,7 @@ class LinkComparison:
         return f"{capfirst(size)} files: {words}"
 
     def sentence(self, size: str) -> str:
-        """Say both rates of a class, their ratio, its interval, n and p, to be quoted."""
+        """Say both rates of a class, then their ratio, its interval, n and p, to be quoted."""
         pair, (source, destination) = self.classes[size].pair, self.link
         subject = f"{capfirst(size)} files from {source.name} to {destination.name}"
         when = during(self.query)
@@ -74,7 +74,8 @@ class LinkComparison:
             counts = f"{successes(pair.ok)} {when}, {successes(pair.other_ok)} for {self.words}"
             return f"{subject}: {counts}; a ratio needs {FEWEST} on either side."
         here, there = (f"{three_digits(rate)} MB/s" for rate in (pair.value, pair.other))
-        return f"{subject}: {self.of} {here} {when}, {there} for {self.words}: {pair.words}."
+        rates = f"{self.of} {here} {when}, {there} for {self.words}"
+        return f"{subject}: {rates}. Ratio {pair.words}."
 
 
 def compare(

@@ -69,9 +69,9 @@ class EndComparison:
     def counts(self) -> str:
         """Say how many links differ by themselves: `4 links are slower and 0 faster`."""
         if not self.changed.any():
-            return "No link differs by itself."
+            return "No single link changed significantly."
         slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'} slower"
-        return f"By themselves, {slower} and {format_count(self.faster)} faster."
+        return f"Of single links, {slower} and {format_count(self.faster)} faster."
 
     def sentence(self, site: str) -> str:
         """Say how the site does at this end against the other side, to be quoted."""

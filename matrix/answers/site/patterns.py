@@ -36,7 +36,7 @@ LOOK = {
 OTHERS_WORK = (
     "Most others work: check first which partners fail with other sites, then the network between."
 )
-FEW = "Too few partners were tested to tell a problem at this site from one at theirs."
+FEW = "Too few partners were tested to say whether the problem is here or at them."
 
 
 @dataclass(frozen=True)

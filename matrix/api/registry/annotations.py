@@ -48,7 +48,7 @@ class Annotations(Resource[Annotation]):
         created_at=datetime,
         author=(str | None, None),
     )
-    missing = "There is no annotation {key} that you may see."
+    missing = "There is no note {key} that you may see."
     order = NEWEST_FIRST
     field_of = {
         "annotation_of_one_site_or_link": "site",

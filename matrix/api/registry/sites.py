@@ -30,7 +30,7 @@ from matrix.query.forms import BadQueryError
 from sonar.models import Site
 from sonar.registry_file.meshes import quiet_columns
 from sonar.roles import SITE_FIELDS
-from sonar.windows import format_moment
+from sonar.windows import format_typed
 
 COUNTRY = "^([A-Z]{2})?$"
 
@@ -168,7 +168,7 @@ def pause_columns(site: Site, values: Values, now: datetime) -> Values:
     if not reason.strip():
         raise BadQueryError({"pause_reason": ["pause_reason is missing: say why it is paused."]})
     if until and until <= now:
-        sentence = f"paused_until {format_moment(until)} is over: use a time in the future."
+        sentence = f"paused_until {format_typed(until)} is over: use a time in the future."
         raise BadQueryError({"paused_until": [sentence]})
     since = site.paused_since if lasts else now
     return {"paused_since": since, "paused_until": until, "pause_reason": reason.strip()}

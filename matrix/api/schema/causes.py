@@ -64,7 +64,7 @@ class CauseFinding(Answer):
 class ChangeCause(Answer):
     """What explains a comparison: an end (`both`: as source and destination), a site, or a link.
 
-    With `compare=month`: what is slower than in its own 30 days before. `ok` and `other_ok` count
+    With `compare=month`: what is slower than in the 30 days before. `ok` and `other_ok` count
     the successful transfers of both sides that it rests on.
     """
 

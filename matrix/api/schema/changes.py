@@ -111,7 +111,7 @@ EXAMPLE = {
         "factor": None,
         "sure": "yes",
     },
-    "description": "Changes of level, the last 30 days",
+    "description": "Changes in rate, the last 30 days",
     "searched": {"large": "2026-11-20T12:00:02Z"},
     "changes": [CHANGE],
     "next": None,
@@ -126,7 +126,7 @@ CSV = ",".join(COLUMNS) + (
 )
 
 CHANGES = described(
-    "Changes of level, newest first: when a link or an endpoint became faster or slower",
+    "Changes in rate, newest first: when a link or an endpoint became faster or slower",
     answer=Listed(
         "changes",
         ChangeOfLevel,

@@ -104,7 +104,7 @@ SUMMARY: dict[str, Any] = {
     "done": 1,
     "failed": 0,
     "trend": "unclear",
-    "finding": "1 successful test: too few to tell anything yet.",
+    "finding": "1 successful test: too few to say anything yet.",
     "slope": None,
     "values": [
         {"value": "1", "median_mb_s": 4.7, "done": 1, "failed": 0, "open": 0},

@@ -118,7 +118,7 @@ EXAMPLE = {
         "max_age": None,
         "cloud": ["UK"],
     },
-    "description": "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint",
+    "description": "Mean rate of large-file transfers, the last 7 days",
     "unit": "MB/s",
     "version": "1f0c-9-3b1d0f9c2a77",
     "simulated": False,

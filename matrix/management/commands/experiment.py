@@ -27,10 +27,10 @@ LOOK_AGAIN_SECONDS = 1.0
 
 class Command(QuickCommand):
     help = (
-        "Order tests from SOURCE to DESTINATION that differ in one thing, let the workers carry "
-        "them out one after the other, and say what they show. All limits of both endpoints "
-        "apply. Ctrl-C cancels the tests that have not begun. Exit code 0 if a rate was measured, "
-        "1 if none was or the experiment was refused, 130 if you stopped it."
+        "Order tests from SOURCE to DESTINATION that differ in one setting, and say what they "
+        "show. Workers run them one after the other. All limits of both endpoints "
+        "apply. Ctrl-C cancels the tests that have not begun. Exit code 0: a rate was measured; "
+        "1: none was, or the experiment was refused; 130: you stopped it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -19,8 +19,8 @@ from sonar.units import format_count, three_digits
 
 class Command(QuickCommand):
     help = (
-        "Search the results of the last 90 days for changes of level, of links, of endpoints and "
-        "of the whole grid, and for outages of links and of endpoints, and keep what is found. "
+        "Search the results of the last 90 days for lasting changes in rate, and for outages. "
+        "Links, endpoints and the whole grid are searched, and what is found is kept. "
         "Sonar does so by itself every SONAR_CHANGES_SECONDS; this does it now. Size classes "
         "without new results since their last search are passed over. It is safe to stop it and "
         "to run it again."

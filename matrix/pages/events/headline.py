@@ -8,7 +8,7 @@ from matrix.answers.events import reading, today
 from matrix.answers.events.question import EventsQuestion
 from matrix.answers.events.reading import UNKNOWN, Present
 from matrix.answers.grid import Grid
-from matrix.plots.labels import short_names_of
+from matrix.answers.short_names import short_names_of
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry

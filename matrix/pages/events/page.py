@@ -21,6 +21,7 @@ from matrix.answers.events.question import (
     EventsQuestion,
     page_of,
 )
+from matrix.answers.short_names import short_names_of
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import (
     Choice,
@@ -33,7 +34,6 @@ from matrix.pages.controls import (
 )
 from matrix.pages.events.rows import by_day, long_words, rows_of
 from matrix.pages.share import Share
-from matrix.plots.labels import short_names_of
 from matrix.query import filter_form
 from matrix.query.addresses import address
 from matrix.query.attributes import OF_ENDPOINTS

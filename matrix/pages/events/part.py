@@ -10,11 +10,11 @@ from typing import Self
 from matrix.answers.events.event import Event
 from matrix.answers.events.near import events_of_link, events_of_site
 from matrix.answers.link.report import LinkReport
+from matrix.answers.short_names import short_names_of
 from matrix.answers.site.reports import Report
 from matrix.pages.events.rows import EventRow, rows_of
 from matrix.plots.bands import TimeSpan
 from matrix.plots.event_marks import marks_of
-from matrix.plots.labels import short_names_of
 from matrix.query.addresses import address
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery

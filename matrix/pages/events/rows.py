@@ -10,10 +10,12 @@ from itertools import groupby
 from django.utils.text import capfirst
 
 from matrix.answers.changes.near import NearbyNote, notes_near
-from matrix.answers.events.event import NO_NAMES, Event
+from matrix.answers.events.event import Event
+from matrix.answers.short_names import NO_NAMES
 from matrix.plots.course import CoursePicture, course_of, share_of
 from matrix.store.changes import WrittenNear
-from sonar.units import format_count, format_factor, two_digits
+from sonar.units import factor_and_interval, format_count, format_factor
+from sonar.windows import format_day, short_time
 
 LEVEL_WORDS = {
     "link": "link",
@@ -78,18 +80,21 @@ class EventRow:
         if event.kind == "recovered":
             return f"failed for {long_words(event.until - event.since)}"
         same_day = event.until.date() == event.since.date()
-        return f"until {event.until:{'%H:%M' if same_day else '%-d %b %H:%M'}}"
+        return f"until {f'{event.until:%H:%M}' if same_day else short_time(event.until)}"
 
     @property
     def factor(self) -> str:
         if self.event.kind == "failing":
             return "fails"
-        return format_factor(self.event.factor[0]) if self.event.factor else ""
+        if not self.event.factor:
+            return ""
+        value, low, high = self.event.factor
+        return format_factor(value, low or None, high or None).partition(" ")[0]
 
     @property
     def interval(self) -> str:
-        _, low, high = self.event.factor or (1.0, None, None)
-        return f"{two_digits(low)}–{two_digits(high)}" if low and high else ""
+        value, low, high = self.event.factor or (1.0, None, None)
+        return factor_and_interval(value, low, high)[1] if low and high else ""
 
     @property
     def gauge(self) -> tuple[float, float, float] | None:
@@ -109,7 +114,7 @@ class EventRow:
     @property
     def between(self) -> str:
         """Say when it began: between which tests, where that is known."""
-        first, last = (f"{at:%Y-%m-%d %H:%M}" for at in (self.event.earliest, self.event.latest))
+        first, last = (short_time(at) for at in (self.event.earliest, self.event.latest))
         return f"began between {first} and {last} UTC" if first != last else f"began {last} UTC"
 
     @property
@@ -139,8 +144,7 @@ def by_day(rows: Iterable[EventRow]) -> Iterator[tuple[str, list[EventRow]]]:
         listed = list(of_day)
         today = listed[0].now.date()
         name = {0: "Today, ", 1: "Yesterday, "}.get((today - day).days, "")
-        year = f" {day.year}" if day.year != today.year else ""
-        yield f"{name}{day:%a %-d %b}{year}", listed
+        yield f"{name}{day:%a} {format_day(listed[0].event.at, today.year)}", listed
 
 
 def place(factor: float) -> float:

@@ -78,7 +78,7 @@ def beyond_words(page: QueryPage, answer: LinkReport, pair: PairRatio) -> str:
         return ""
     own = beyond.of_link(changes, *(end.name for end in answer.question.ends))
     if own is None:
-        return "Too few other links can be compared to say whether those of its ends changed, too."
+        return "Too few other links have results to say whether they changed as well."
     return own.sentence("it is", has_changed=pair.kind in CHANGED)
 
 

@@ -33,7 +33,7 @@ def ends_among(
         names = " or ".join(f"“{name}”" for name in dict.fromkeys(unknown))
         raise Http404(f"No endpoint is registered with the name {names}.")
     if source == destination:
-        raise Http404(f"A link has two different ends: here {source} is both.")
+        raise Http404(f"A link needs two different endpoints: here {source} is both.")
     return endpoints[source], endpoints[destination]
 
 

@@ -56,7 +56,7 @@ def verdict_of(part: NetworkPart | None) -> dict[str, Any]:
         return {}
     return {
         "kind": "na",
-        "headline": "No files move here: an end of this link only serves tests of the network.",
+        "headline": "No files move here: an endpoint of this link only serves network tests.",
         "rest": part.sentence,
         "links": [("Network tests", "#network")],
     }
@@ -73,7 +73,7 @@ def sentence_of(tests: NetworkTests) -> str:
     if tests.rtt_ms is not None:
         rest.append(f"a round trip of {three_digits(tests.rtt_ms)} ms")
     if tests.loss is not None:
-        rest.append(f"{format_share(tests.loss)} of segments sent again")
+        rest.append(f"{format_share(tests.loss)} of segments retransmitted")
     failures = f" {format_count(failed)} failed." if failed else ""
     return f"In this direction: {', '.join(rest)}.{failures}"
 

@@ -15,7 +15,7 @@ from sonar import windows
 from sonar.models import Schedule
 from sonar.models.mesh import SkipReason
 from sonar.models.testing_times import end_words
-from sonar.windows import PRESET_WORDS, PRESETS, format_moment
+from sonar.windows import PRESET_WORDS, PRESETS, format_day, format_minute
 
 # Turns a question into the address of the same page for it.
 UrlOf = Callable[[MatrixQuery], str]
@@ -39,7 +39,7 @@ def advice_for(answer: LinkReport, url_of: UrlOf) -> Advice:
         return now_instead(answer, url_of)
     if query.filters:
         everything = url_of(query.replace(filters=()))
-        return Advice(links=[("Show all ways of measuring", everything)])
+        return Advice(links=[("Show all tests, however they were made", everything)])
     if answer.last:
         return not_in_window(answer, answer.last, planned, url_of)
     if planned:
@@ -69,7 +69,7 @@ def planned_for(answer: LinkReport) -> list[Schedule]:
 def paused_sites(ends: Iterable[EndpointInfo], now: datetime) -> list[str]:
     """Say of each site that has paused its tests since when, until when, and why."""
     return [
-        f"{site} has paused its tests since {format_moment(pause.since)}, "
+        f"{site} has paused its tests since {format_minute(pause.since)}, "
         f"{end_words(pause.until)}: {pause.reason}."
         for site, pause in pauses_of(ends, now).items()
     ]
@@ -100,13 +100,13 @@ def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
     first = min(planned, key=lambda schedule: schedule.next_due)
     until = until_words(first.next_due, now)
     when = until if until.startswith("overdue") else f"due {until}"
-    due = f"The next test is {when} ({format_moment(first.next_due)})"
+    due = f"The next test is {when} ({format_minute(first.next_due)})"
     why = why_waits(first, answer.question.ends, now)
     if not why:
         return f"{due}."
     if first.skipped_since is None:
         return f"{due}; it will wait because of {why}."
-    since = format_moment(first.skipped_since)
+    since = format_minute(first.skipped_since)
     return f"{due}; it has been waiting since {since} because of {why}."
 
 
@@ -125,4 +125,4 @@ def window_with(query: MatrixQuery, last: datetime, now: datetime) -> tuple[str,
         if window.start <= last < window.end:
             return PRESET_WORDS[name], query.replace(window=name)
     day = last.replace(hour=0, minute=0, second=0, microsecond=0)
-    return f"{day:%Y-%m-%d}", query.replace(window="", start=day, end=day + timedelta(days=1))
+    return format_day(day), query.replace(window="", start=day, end=day + timedelta(days=1))

@@ -9,7 +9,7 @@ from typing import Any
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.plots import overhead as overhead_plot
 from matrix.statistics.overhead import TOLERANCE
-from sonar.units import MB, format_bytes, format_count, format_factor, three_digits
+from sonar.units import MB, format_bytes, format_count, format_factor, format_seconds, three_digits
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,13 @@ def part_of(overhead: Overhead | None) -> OverheadPart | None:
 
 def line_words(overhead: Overhead) -> str:
     """Return the line in words; its numbers are those of the matrix and of the API."""
-    low, high = three_digits(overhead.overhead_low), three_digits(overhead.overhead_high)
     if overhead.overhead == 0:
-        sentence = f"No overhead is seen (at most {high} s): "
+        sentence = f"No overhead is seen (at most {format_seconds(overhead.overhead_high)}): "
         return f"{sentence}bytes are sent at {bandwidth_words(overhead)} whatever the size."
-    sentence = (
-        f"Each transfer takes {three_digits(overhead.overhead)} s ({low}–{high}) whatever its size"
-    )
+    seconds = format_seconds(overhead.overhead, overhead.overhead_low, overhead.overhead_high)
+    sentence = f"Each transfer takes {seconds} whatever its size"
     if math.isnan(overhead.bandwidth):
-        return f"{sentence}: larger files take no longer, so that no bandwidth can be told."
+        return f"{sentence}. Larger files take no longer, so the bandwidth is not known."
     half = format_bytes(overhead.half_size * MB)
     return (
         f"{sentence}, and sends its bytes at {bandwidth_words(overhead)}. "
@@ -62,13 +60,13 @@ def bandwidth_words(overhead: Overhead) -> str:
 
 def why_not(overhead: Overhead) -> str:
     """Say what is off the line."""
-    sentence = "Overhead and bandwidth cannot be told apart here: "
+    sentence = "Overhead and bandwidth cannot be separated here: "
     furthest = overhead.furthest
     if furthest is None or 1 / TOLERANCE < furthest.off < TOLERANCE:
         return f"{sentence}smaller files move faster than any overhead would let them."
     return (
-        f"{sentence}{furthest.name} files take {format_factor(furthest.off)} as long as the line "
-        "through the other size classes says."
+        f"{sentence}{furthest.name} files take {format_factor(furthest.off)} the time that the "
+        "other size classes suggest."
     )
 
 

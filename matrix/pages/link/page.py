@@ -18,6 +18,7 @@ from matrix.answers.link.errors import where_at
 from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.verdict import Verdict, verdict_of
 from matrix.answers.series import check_length
+from matrix.answers.short_names import short_names_of
 from matrix.pages import inside as inside_part
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.compare import compare_control
@@ -41,7 +42,6 @@ from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import of_link, strip_for
 from matrix.pages.transfer.facts import profile_words
 from matrix.plots import inside as inside_plot
-from matrix.plots.labels import short_names_of
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of

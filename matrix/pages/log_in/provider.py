@@ -69,7 +69,7 @@ class ProviderAccess(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
             raise TokenRefused("it was made for another log-in (nonce)")
         info = self._fetch_user_info(token.token)
         if info.get("sub") != claims["sub"]:
-            raise TokenRefused("the provider says of it that it is of somebody else")
+            raise TokenRefused("the provider says that it belongs to somebody else")
         user = admit(identity(info | claims))
         raise ImmediateHttpResponse(enter(request, user, self.state.get("next") or ""))
 

@@ -31,7 +31,7 @@ GARBLED = (LookupError, ValueError, TypeError, AttributeError, OverflowError, Re
 # What the front server says of the certificate that a browser has shown it.
 VERIFIED, SUBJECT = "X-SSL-Client-Verify", "X-SSL-Client-S-DN"
 NOT_THROUGH_IT = (
-    "Certificates count only where the front server of this Sonar has checked them, and this "
+    "Certificates count only where the front server of this Sonar has checked them. This "
     "request did not come through it."
 )
 NO_CERTIFICATE = "Your browser showed no certificate that the front server of this Sonar trusts."

@@ -102,7 +102,7 @@ def reach_words(page: MatrixAddress, grid: Grid) -> str:
 def compared_words(grid: Grid) -> dict[str, str]:
     """Say what cells look like whose colour is a ratio."""
     other = grid.query.other_words()
-    beyond = f"for certain (of those marked so, at most {FALSE_SHARE:.0%} by chance)"
+    beyond = f"significantly (at most {FALSE_SHARE:.0%} of those marked by chance)"
     return {
         "measured": STATE_WORDS["measured"],
         "slower": f"slower than {other}, {beyond}",

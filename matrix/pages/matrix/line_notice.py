@@ -20,13 +20,13 @@ def about_lines(grid: Grid) -> Notice | None:
     reasons = []
     if bent:
         reasons.append(
-            f"In {format_count(bent)} the times of the size classes do not lie on one line: "
-            "overhead and bandwidth cannot be told apart."
+            f"In {format_count(bent)} the times of the size classes do not lie on one line. "
+            "Overhead and bandwidth cannot be separated there."
         )
     if few:
         reasons.append(
-            f"{format_count(few)} lack {FEWEST} successes of two sizes of which one is "
-            f"{LEAST_RATIO:g} times the other."
+            f"{format_count(few)} lack {FEWEST} successes of two sizes, one {LEAST_RATIO:g} times "
+            "the other."
         )
     cells = f"{format_count(bent + few)} of {format_count(fit.size)} cells with results"
     return Notice("no-line", f"{cells} have no value.", " ".join(reasons), (), quiet=True)

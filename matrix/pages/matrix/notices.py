@@ -32,7 +32,7 @@ from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.models.testing_times import end_words
 from sonar.units import format_age, format_count, format_span
-from sonar.windows import format_moment
+from sonar.windows import format_minute
 
 MOST_PAUSES = 6
 
@@ -81,8 +81,7 @@ def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
         "no-mesh",
         f"No mesh tests links with {grid.query.size} files.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh (test schedule) has "
-        f"an interval for this size class, and nothing was recorded in this window. "
-        f"{last_result(grid, now)}",
+        f"an interval for this size class. This window has no results. {last_result(grid, now)}",
         (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
     )
 
@@ -111,7 +110,7 @@ def about_pauses(grid: Grid) -> Notice | None:
     return Notice(
         "paused",
         title,
-        "No test of these links starts meanwhile: what is shown of them grows old.",
+        "No test of these links starts meanwhile, so their results get older.",
         tuple(
             (
                 f"{site}, {end_words(pauses[site].until)}: {pauses[site].reason}",
@@ -185,7 +184,7 @@ def last_result(grid: Grid, now: datetime) -> str:
     if last is None:
         return f"There has never been a result with {grid.query.size} files."
     age = format_age(now - last)
-    return f"The last result with {grid.query.size} files was {age}, at {format_moment(last)}."
+    return f"The last result with {grid.query.size} files was {age}, at {format_minute(last)}."
 
 
 def all_failed(grid: Grid) -> Notice:
@@ -211,7 +210,7 @@ def data_stopped(grid: Grid) -> Notice | None:
     last = datetime.fromtimestamp(int(newest), UTC)
     return Notice(
         "stopped",
-        f"Data stopped arriving at {format_moment(last)}.",
+        f"Data stopped arriving at {format_minute(last)}.",
         f"The newest result here is {interval(age)} old, and a mesh promises one "
         f"every {interval(grid.shortest_promise)}. Everything shown was measured before then.",
         (

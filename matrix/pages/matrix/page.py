@@ -11,6 +11,7 @@ from matrix.answers.change_headline import headline_of
 from matrix.answers.comparison import together
 from matrix.answers.grid import CHANGES
 from matrix.answers.highlights import Highlights
+from matrix.answers.short_names import short_names
 from matrix.pages.events.headline import todays_sentence
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.pages.matrix.cell_links import CellLinks, ordered_table, worst_first
@@ -23,7 +24,7 @@ from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import strip_for
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from matrix.plots.labels import labels_for, short_names
+from matrix.plots.labels import labels_for
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import address, table_url
 from matrix.query.matrix_query import MatrixQuery

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
+from sonar.windows import format_window
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
         "rows": side_numbers(arrangement.rows, labels.rows),
         "columns": side_numbers(arrangement.columns, labels.columns),
         "average": numbers(grid.averages.grand)[0],
-        "period": f"From {minute(grid.window.start)} to {minute(grid.window.end)} UTC",
+        "period": f"From {format_window(grid.window)}",
         "stat": statistic.name,
         # What the card of a cell calls the statistic, unless it says it anyway.
         "said": None if statistic.on_card else statistic.words,
@@ -70,10 +70,6 @@ def numbers(values: Floats | float) -> list[float | None]:
         None if np.isnan(value) else value
         for value in rounded(np.atleast_1d(np.asarray(values))).tolist()
     ]
-
-
-def minute(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def sides_of(query: MatrixQuery) -> Json | None:

@@ -48,7 +48,7 @@ class Rotation:
         at = read_view(params.get("view", "").strip() or "1", max(len(views), 1))
         if beside := [name for name in params if texts and name in OF_A_VIEW]:
             name = beside[0]
-            raise bad(name, f"{name} stands beside views: write it into the views that it is for.")
+            raise bad(name, f"{name} belongs into the views that it is for, not next to them.")
         return cls(views, at, every)
 
     @property
@@ -83,7 +83,7 @@ def read_every(text: str) -> str:
     if not SHORTEST <= seconds <= LONGEST:
         raise bad(
             "every",
-            f"every “{text}” is not a time from 5 seconds to an hour: write seconds, or a number "
+            f"every “{text}” is not a time from 5 seconds to an hour. Write seconds, or a number "
             "with s, m or h, like 30s.",
         )
     return text

@@ -18,6 +18,7 @@ from matrix.answers.grid import Grid
 from matrix.answers.headline import Headline
 from matrix.answers.highlights import Highlights, Item
 from matrix.answers.mixed_ways import NOTHING
+from matrix.answers.short_names import short_names
 from matrix.pages.base import Params
 from matrix.pages.events.headline import todays_sentence
 from matrix.pages.matrix.address import MatrixAddress
@@ -31,7 +32,6 @@ from matrix.pages.notices import Notice
 from matrix.plots import display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from matrix.plots.labels import short_names
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery

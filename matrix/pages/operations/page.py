@@ -46,7 +46,7 @@ TASK_WORDS = {
     "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
-    "find_changes": ("changes", "searches new results for lasting changes and outages"),
+    "find_changes": ("changes", "searches new results for events"),
 }
 QUEUE_WORDS = {
     "transfers": "run the tests",

@@ -100,7 +100,7 @@ def of_sealing(status: Status) -> Iterator[Notice]:
         yield Notice(
             "late-sealing",
             "Results are packed late (sealing):",
-            f"{unsealed(status.work.unsealed)}, so pages read their results one by one and get "
+            f"{unsealed(status.work.unsealed)}. Pages read their results one by one and get "
             "slower. Check whether the worker for “control” keeps up.",
         )
 

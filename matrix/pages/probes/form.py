@@ -21,7 +21,7 @@ from sonar.models.mesh import Mode
 from sonar.request_probes import ProbeRequest
 
 NO_END = {"required": "Name an endpoint, or a site with one endpoint."}
-SAME_ENDS = "This is also the other end: a test needs two different endpoints."
+SAME_ENDS = "This is also the source: a test needs two different endpoints."
 NOTHING_TO_COMPARE = "This is already 1 stream: choose more streams, or leave this out."
 ENDS = ("source", "destination")
 SMALL = "form-control form-control-sm"

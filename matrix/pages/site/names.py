@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from matrix.answers.short_names import uncut_names_of
 from matrix.answers.site.site_links import SiteLink
-from matrix.plots.labels import uncut_names_of
 from matrix.statistics.axes import AxisGroup, EndpointInfo
 
 

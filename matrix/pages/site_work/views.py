@@ -41,7 +41,7 @@ from matrix.store.notes import WRITE
 from sonar import roles
 from sonar.models import Downtime, Endpoint, Site
 from sonar.models.testing_times import PAUSE_COLUMNS
-from sonar.windows import format_moment
+from sonar.windows import format_minute, format_typed
 
 
 def for_site(permission: str) -> Right:
@@ -63,8 +63,8 @@ def declare_downtime(request: HttpRequest, name: str) -> HttpResponse:
         return done(
             request,
             site,
-            f"Declared a downtime of {subjects} from {format_moment(first.starts_at)} to "
-            f"{format_moment(first.ends_at)}: {ended(first.reason)}",
+            f"Declared a downtime of {subjects} from {format_typed(first.starts_at)} to "
+            f"{format_typed(first.ends_at)}: {ended(first.reason)}",
             "No tests of its links start in that time; running tests continue.",
         )
 
@@ -84,13 +84,13 @@ def change_downtime(request: HttpRequest, name: str, id: int) -> HttpResponse:  
             return refused(request, site, form)
         row.save(update_fields=["ends_at"])
         words = f"The downtime of {subject(row)} ({row.reason})"
-        return done(request, site, f"{words} now ends at {format_moment(row.ends_at)}.")
+        return done(request, site, f"{words} now ends at {format_typed(row.ends_at)}.")
 
 
 def end_downtime(request: HttpRequest, site: Site, row: Downtime) -> HttpResponse:
     now, words = timezone.now(), f"The downtime of {subject(row)} ({row.reason})"
     if row.ends_at <= now:
-        already = f"had already ended, at {format_moment(row.ends_at)}: nothing was changed."
+        already = f"had already ended, at {format_typed(row.ends_at)}: nothing was changed."
         messages.error(request, f"{words} {already}")
         return to_site(request, site)
     if row.starts_at < now:
@@ -176,7 +176,7 @@ def resume(request: HttpRequest, site: Site) -> HttpResponse:
     if not site.is_paused(timezone.now()):
         messages.error(request, f"The tests of {site.name} are not paused: nothing was changed.")
         return to_site(request, site)
-    reason, since = site.pause_reason, format_moment(cast(datetime, site.paused_since))
+    reason, since = site.pause_reason, format_minute(cast(datetime, site.paused_since))
     site.resume()
     site.save(update_fields=PAUSE_COLUMNS)
     sentence = f"Resumed the tests of {site.name}, paused since {since} ({reason})."
@@ -193,7 +193,7 @@ def write_note(request: HttpRequest, name: str) -> HttpResponse:
     with transaction.atomic():
         note = form.save()
         whom = "all readers" if note.public else "operators and admins of the site"
-        sentence = f"Added a note, valid from {format_moment(note.starts_at)}: {ended(note.text)}"
+        sentence = f"Added a note, valid from {format_typed(note.starts_at)}: {ended(note.text)}"
         return done(request, site, sentence, f"It is shown to {whom}.")
 
 

@@ -8,7 +8,14 @@ from matrix.pages.compare import own_words
 from matrix.pages.table.columns import Context, OfSize, TableCell
 from matrix.pages.table.rows import TableRow, Values
 from matrix.statistics.two_samples import FEWEST
-from sonar.units import DASH, format_chance, format_count, format_factor, three_digits, two_digits
+from sonar.units import (
+    DASH,
+    factor_and_interval,
+    format_chance,
+    format_count,
+    format_factor,
+    three_digits,
+)
 
 TOO_FEW = f"fewer than {FEWEST} successful tests on one side"
 
@@ -48,7 +55,7 @@ class ComparedRatio(ComparedColumn):
     """The ratio, with its interval behind it, in the colour of a change beyond chance."""
 
     field, title = "compared_ratio", "ratio"
-    explained = "this side in parts of the other, with its 95 % interval: above 1 it is faster"
+    explained = "this side divided by the other, with its 95 % interval: above 1 is faster"
     greatest_first = False
 
     def of(self, values: Values) -> TableCell:
@@ -56,10 +63,11 @@ class ComparedRatio(ComparedColumn):
         ratio, low, high = (compared[f"compared_{name}"] for name in ("ratio", "low", "high"))
         if math.isnan(ratio):
             return TableCell(DASH, TOO_FEW, self.look)
-        interval = () if math.isnan(low) else (f"({two_digits(low)}–{two_digits(high)})",)
-        return TableCell(
-            format_factor(ratio), "", f"{self.look} {values.change}".strip(), marks=interval
-        )
+        look = f"{self.look} {values.change}".strip()
+        if math.isnan(low):
+            return TableCell(format_factor(ratio), "", look)
+        factor, interval = factor_and_interval(ratio, low, high)
+        return TableCell(f"{factor}×", "", look, marks=(f"({interval})",))
 
 
 class ChanceColumn(ComparedColumn):

@@ -18,7 +18,7 @@ from matrix.query.addresses import address
 from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.units import format_age, format_count
-from sonar.windows import format_moment
+from sonar.windows import format_minute
 
 
 def about_empty(drop_filters: str) -> Notice:
@@ -77,7 +77,7 @@ def no_results(sizes: list[str], now: datetime, longer: str) -> Notice:
     sentence = "There has never been a result."
     if lasts:
         newest = max(lasts)
-        sentence = f"The last was {format_age(now - newest)}, at {format_moment(newest)}."
+        sentence = f"The last was {format_age(now - newest)}, at {format_minute(newest)}."
     links = (("Show the last 90 days", longer),)
     return Notice("no-results", "No results in this window.", sentence, links)
 

@@ -17,6 +17,7 @@ from matrix.answers import column_filters, link_table, mixed_ways, table_query
 from matrix.answers.column_filters import Condition, of_look
 from matrix.answers.link_table import TROUBLE, LinkTable
 from matrix.answers.mixed_ways import MixedWays
+from matrix.answers.short_names import shared_ending, shortened
 from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.compare import compare_control
@@ -37,7 +38,6 @@ from matrix.pages.table.filter_sheet import FilterSheet, added
 from matrix.pages.table.line_columns import line_choice
 from matrix.pages.table.links_table import LinksTable, ShownColumns, columns
 from matrix.pages.table.rows import LinkData
-from matrix.plots.labels import shared_ending, shortened
 from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter

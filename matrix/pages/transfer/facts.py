@@ -9,7 +9,7 @@ from matrix.statistics.courses import Stretch
 from sonar.made_up import is_made_up
 from sonar.models import Profile, Transfer
 from sonar.scitags import Scitag
-from sonar.units import format_bytes, format_estimate, three_digits
+from sonar.units import format_bytes, format_estimate, format_seconds
 
 # Servers send a progress marker about every 5 s.
 MARKER_SECONDS = 6.0
@@ -99,7 +99,7 @@ def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
     """Say why there is no picture of the rate while it ran, where there is none."""
     if parts and parts[-1].bytes:
         last = parts[-1]
-        moved = f"{format_bytes(last.bytes)} after {three_digits(last.end)} s"
+        moved = f"{format_bytes(last.bytes)} after {format_seconds(last.end)}"
         return f"One progress sample is kept, {moved}: a picture needs two."
     if reason := why_no_samples(transfer):
         return reason
@@ -108,7 +108,7 @@ def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
             "It finished before the first progress marker: servers send one about every 5 seconds."
         )
     if parts:
-        return "Not a byte had moved by the last of its progress samples."
+        return "No byte had moved by its last progress sample."
     return "Neither its mover nor the servers reported any progress."
 
 

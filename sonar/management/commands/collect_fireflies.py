@@ -18,11 +18,10 @@ from sonar.management.base import QuickCommand
 
 class Command(QuickCommand):
     help = (
-        "Collect fireflies: UDP packets in which storage servers that mark their packets say, for "
-        "each connection of a transfer, how long its round trip is, how much was sent again and "
-        "between which addresses it ran. They are shown with the tests that they fit, and never "
-        "change a result. Runs until it is stopped; once a minute it says what it has received "
-        "and dropped."
+        "Collect fireflies: UDP packets of storage servers that mark their packets. They report "
+        "the round trip, retransmissions and addresses of each connection. They are shown with "
+        "the tests that they fit, and never change a result. Runs until it is stopped; once a "
+        "minute it says what it has received and dropped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

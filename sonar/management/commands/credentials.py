@@ -24,19 +24,19 @@ HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 
 class Command(QuickCommand):
     help = (
-        "List the credentials of endpoints and services: of which kind and for which hosts each "
-        "one is, who has it as its own, who lends it, whether this process can use its file in "
-        "SONAR_CREDENTIALS_DIR, and which do not work or expire soon. The contents are never "
-        "shown. Exit code 0 if all is well, 1 if something is wrong. Credentials are registered in "
-        "the admin or by `load_registry`."
+        "List the credentials of endpoints and services: kind, hosts, who has it as its own and "
+        "who lends it. Says whether this process can use its file in SONAR_CREDENTIALS_DIR, and "
+        "which do not work or expire soon. The contents are never shown. "
+        "Exit code 0 if all is well, 1 if something is wrong. Credentials are registered in the "
+        "admin or by `load_registry`."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--ask",
             action="store_true",
-            help="also ask issuers and endpoints for a token of each kind that is given by them, "
-            "and services whether they take what they are shown",
+            help="also ask issuers and endpoints for the tokens that they give, and services "
+            "whether they accept theirs",
         )
 
     def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature

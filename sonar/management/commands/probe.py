@@ -22,7 +22,7 @@ from sonar.movers.base import MoverError, Receipt, Stopped
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen, Watch
 from sonar.transfer_request import awaited
-from sonar.units import format_bytes, format_rate, three_digits
+from sonar.units import format_bytes, format_rate, format_seconds
 
 Named = TypeVar("Named", bound=Model)
 LOOK_AGAIN_SECONDS = 0.5
@@ -32,8 +32,8 @@ class Command(QuickCommand):
     help = (
         "Send one test file from SOURCE to DESTINATION now, show its progress and record the "
         "result. The budgets and downtimes of both endpoints apply. While another test of the link "
-        "is running, or an endpoint is at its cap, the command says so and waits. Exit code 0 if "
-        "the rate was measured, 1 if the test failed or was refused, 130 if you stopped it."
+        "is running, or an endpoint is at its cap, it says so and waits. Exit code 0: the rate "
+        "was measured; 1: the test failed or was refused, 130: you stopped it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -183,7 +183,7 @@ def success(probe: Probe, receipt: Receipt, seen: Seen) -> str:
     how += ["simulated link"] if simulated else []
     return (
         f"{probe.source} to {probe.destination}: {format_bytes(receipt.bytes)} in "
-        f"{three_digits(receipt.seconds)} s: {format_rate(receipt.bytes / receipt.seconds)} "
+        f"{format_seconds(receipt.seconds)}: {format_rate(receipt.bytes / receipt.seconds)} "
         f"({', '.join(how)})"
     )
 

@@ -20,8 +20,8 @@ from sonar.units import format_count, three_digits
 class Command(QuickCommand):
     help = (
         "Rebuild the hour and day segments from the raw results, day by day, newest first. Pages "
-        "and API keep working meanwhile. Each day is replaced as a whole, so it is safe to stop or "
-        "kill the command and to run it again. Sonar seals by itself; this is for a database that "
+        "and API keep working meanwhile. Each day is replaced as a whole: it is safe to stop or "
+        "kill the command and run it again. Sonar seals by itself; this is for a database that "
         "was restored or changed by hand."
     )
 

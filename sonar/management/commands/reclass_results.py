@@ -22,8 +22,8 @@ class Command(QuickCommand):
     help = (
         "Move results to the size class that matches their size, newest first, after the bounds "
         "of size classes have changed. Pages and API keep working and stay exact; the affected "
-        "hours are sealed again by themselves. Each hour is a transaction of its own, so it is "
-        "safe to stop or kill the command and to run it again."
+        "hours are sealed again by themselves. Each hour is its own transaction: it is "
+        "safe to stop or kill the command and run it again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -81,6 +81,6 @@ def tell_of_probes(console: Console) -> None:
     if count := reclassing.probes_outside():
         tests = "1 test" if count == 1 else f"{format_count(count)} tests"
         console.print(
-            f"{tests} under way will be stored in a size class that does not match their size: "
-            "run this again when they have ended."
+            f"{tests} under way will be stored in a size class that does not match their size. "
+            "Run this again when they have ended."
         )

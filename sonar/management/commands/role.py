@@ -19,7 +19,7 @@ LIST = "list"
 
 class Command(QuickCommand):
     help = (
-        "Give an account a role in place of its old one: `role USER ROLE`, for a site admin "
+        "Give an account another role: `role USER ROLE`, for a site admin "
         "followed by the sites. `role list` shows all accounts. Accounts are created in the admin."
     )
 

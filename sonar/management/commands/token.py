@@ -30,7 +30,7 @@ class Command(QuickCommand):
             required=True,
             help="what it may do, separated by commas: " + ", ".join(Token.Scope.values),
         )
-        create.add_argument("--name", required=True, help="what uses it, such as cron-at-ral")
+        create.add_argument("--name", required=True, help="name, for example cron-at-ral")
         create.add_argument(
             "--days", type=int, default=90, help="for how many days it is valid (90)"
         )

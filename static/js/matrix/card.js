@@ -1,9 +1,9 @@
 // The card beside a cell: both directions of its link side by side, and what is fetched for it.
 
-import { utc } from "../time.js";
+import { minute, utc } from "../time.js";
 import { factsAt, stopAsking } from "./facts.js";
 import { ends, isStrips, ownAt, ownSends, reverseOf, urlOf } from "./links.js";
-import { DASH, age, ageOf, cellOf, counted, inUnit, rate, times, twoDigits } from "./numbers.js";
+import { DASH, age, ageOf, cellOf, counted, inUnit, rate, times, timesWithin } from "./numbers.js";
 import { markHot, pixelsOf } from "./places.js";
 import { isNarrow, view } from "./view.js";
 
@@ -123,7 +123,7 @@ function ofSide(value, count) {
 }
 
 function ratioOf({ value, low, high }) {
-  return Number.isNaN(low) ? inUnit(value) : `${times(value)} (${twoDigits(low)}–${twoDigits(high)})`;
+  return Number.isNaN(low) ? inUnit(value) : timesWithin(value, low, high);
 }
 
 function changeOf({ p, change }) {
@@ -140,9 +140,9 @@ export function standing(cell) {
   const isShifted = state === "measured" && (level === "slower" || level === "faster");
   if (state !== "failing" && !isShifted) return cell.partly ? `${state}, partly failing` : state;
   const words = isShifted ? `${level} than usual` : state;
-  const [since, tests] = [utc(new Date(1000 * cell.since)).slice(0, 16), counted(cell.streak)];
+  const [since, tests] = [minute(new Date(1000 * cell.since)), counted(cell.streak)];
   const lasting = age(view.cells.moment - cell.since);
-  return `${words} since ${since} UTC (${lasting}), ${isShifted ? tests : `${tests} of ${tests}`} tests`;
+  return `${words} since ${since} (${lasting}), ${isShifted ? tests : `${tests} of ${tests}`} tests`;
 }
 
 function asUsual(state, level) {

@@ -39,13 +39,22 @@ function threeDigits(value) {
   return grouped(rounded, Math.min(decimals, 20));
 }
 
-// A factor with two digits, as everywhere.
+// A factor as everywhere: two digits, and as many decimals around 1 as below it.
 export function times(ratio) {
-  return `${twoDigits(ratio)}×`;
+  if (ratio >= 99.5) return `${grouped(Math.round(ratio), 0)}×`;
+  return `${ratio >= 0.995 && ratio < 1.995 ? ratio.toFixed(2) : ratio.toPrecision(2)}×`;
 }
 
-export function twoDigits(ratio) {
-  return ratio < 99.5 ? ratio.toPrecision(2) : grouped(Math.round(ratio), 0);
+// A factor and its interval with the same decimals, as `factor_and_interval` of sonar/units.py.
+export function timesWithin(ratio, low, high) {
+  const ofLow = low >= 0.995 && low < 1.995 ? 2 : 1 - magnitude(low);
+  const decimals = Math.max(0, Math.min(ofLow, 2 - magnitude(high)));
+  const [value, from, to] = [ratio, low, high].map((each) => grouped(each, decimals));
+  return `${value}× (${from}–${to})`;
+}
+
+function magnitude(value) {
+  return Number(value.toExponential(1).split("e")[1]);
 }
 
 export function counted(value) {
