@@ -32,6 +32,14 @@ def log_in(page: Page, user: User) -> None:
     page.wait_for_url(lambda url: "/login/" not in url, wait_until="commit")
 
 
+def turn_to(page: Page, name: str) -> None:
+    """Follow a link of the line of navigation, which a narrow screen keeps in a menu."""
+    menu = page.locator(".top .menu")
+    if menu.is_visible():
+        menu.click()
+    page.locator("#places").get_by_role("link", name=name, exact=True).click()
+
+
 def holding(held: list[Route]) -> Callable[[Route], None]:
     """Return what keeps requests waiting for their answer."""
 

@@ -180,7 +180,7 @@ def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(
     visit: Visit, changed: ChangedSite, reader: Reader
 ) -> None:
     on = hand(visit, 4)
-    on.click(on.page.locator("summary", has_text="views"))
+    on.click(on.page.locator("[popovertarget=views]"))
     on.link("T1 to T2")
     on.page.wait_for_url("**source_tier=1**")
     on.link("30d")

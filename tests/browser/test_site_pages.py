@@ -17,7 +17,7 @@ from sonar.sandbox import topology
 from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
-from tests.browser.pages import fits, look
+from tests.browser.pages import fits, look, turn_to
 from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until
@@ -117,7 +117,7 @@ def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
     page.get_by_role("button", name="Make this my site").click()
     expect(page.get_by_text("my site", exact=True)).to_be_visible()
     visit.open("/sites/")
-    page.get_by_role("link", name="My site").click()
+    turn_to(page, "My site")
     page.wait_for_url(f"**/sites/{GLASGOW}/")
     worst = page.locator("table.partner-rows").last.get_by_role("link").first
     expect(worst).to_have_attribute("title", re.compile(f"^from {GLASGOW}_DATADISK to "))
