@@ -137,7 +137,7 @@ function closeMenus() {
 // The answer stands above the menus, on a narrow screen often out of sight.
 function showAnswer() {
   const answer = document.querySelector("#comparison:not([hidden])") ?? document.getElementById("answer");
-  answer?.scrollIntoView({ block: "nearest" });
+  answer?.scrollIntoView({ block: "nearest", behavior: "instant" });
 }
 
 function say(request, what) {

@@ -29,7 +29,7 @@ function goToHash() {
   const panel = target?.closest(".tabbed > .panel");
   if (panel) {
     choose(panel);
-    target.scrollIntoView();
+    target.scrollIntoView({ behavior: "instant" });
   } else {
     markAll();
   }

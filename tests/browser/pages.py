@@ -15,6 +15,14 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate(wide))
 
 
+def navigate(page: Page, name: str) -> None:
+    """Follow a link of the line of navigation, which on a narrow screen is a menu."""
+    menu = page.locator("[popovertarget=places]")
+    if menu.is_visible():
+        menu.click()
+    page.get_by_role("navigation", name="Sonar").get_by_role("link", name=name).click()
+
+
 def look(page: Page, name: str) -> None:
     """Save what is seen, if somebody wants to look."""
     if folder := os.environ.get("SONAR_TEST_PICTURES"):
@@ -30,14 +38,6 @@ def log_in(page: Page, user: User) -> None:
     page.fill("[name=password]", "four in the morning")
     page.click("main button")
     page.wait_for_url(lambda url: "/login/" not in url, wait_until="commit")
-
-
-def turn_to(page: Page, name: str) -> None:
-    """Follow a link of the line of navigation, which a narrow screen keeps in a menu."""
-    menu = page.locator(".top .menu")
-    if menu.is_visible():
-        menu.click()
-    page.locator("#places").get_by_role("link", name=name, exact=True).click()
 
 
 def holding(held: list[Route]) -> Callable[[Route], None]:

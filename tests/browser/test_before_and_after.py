@@ -163,7 +163,7 @@ def test_all_links_together_are_said_above_the_matrix(visit: Visit, changed: Cha
 
 
 def test_a_note_leads_to_what_its_row_says(visit: Visit, changed: ChangedSite) -> None:
-    page = visit.open(SITE)
+    page = visit.open(f"{SITE}#effects")
     row = page.get_by_role("region", name="Before and after each note", exact=True).locator(
         "tbody tr"
     )

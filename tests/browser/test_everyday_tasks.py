@@ -111,6 +111,7 @@ def test_did_the_change_help_this_site(visit: Visit, changed: ChangedSite) -> No
     on = hand(visit, 3)
     on.link("Sites")
     on.click(on.page.locator("table.sites").get_by_role("link", name=GLASGOW))
+    on.click(on.page.locator(".tabs").get_by_role("link", name="Events and notes"))
     effects = on.page.get_by_role("region", name="Before and after each note", exact=True)
     expect(effects).to_contain_text("new firmware of the switch")
     expect(effects).to_contain_text(re.compile(r"0\.99× \(0\.9\d–1\.0\d*\)\s+about the same"))

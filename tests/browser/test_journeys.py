@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit, Visiting
 from tests.browser.modules import PLOT
-from tests.browser.pages import fits, turn_to
+from tests.browser.pages import fits, navigate
 from tests.browser.readers import (
     COPYING,
     DARK,
@@ -177,7 +177,7 @@ def make_it_mine(page: Page) -> None:
     page.get_by_role("button", name="Make this my site").click()
     expect(page.get_by_text("my site", exact=True)).to_be_visible()
     page.goto(page.url.split("/sites/")[0] + "/")
-    turn_to(page, "My site")
+    navigate(page, "My site")
     page.wait_for_url("**/sites/Glasgow/*")
 
 
