@@ -30,7 +30,7 @@ TEXTS = (*SITE_FACTS, *SITE_LISTS)
 
 
 @dataclass(frozen=True)
-class SiteCell:
+class OverviewCell:
     """A text, what it says on hover, its look, what it is padded by, and its label on a card."""
 
     text: str
@@ -44,13 +44,13 @@ class SiteCell:
         return self.text not in ("", "0", DASH)
 
 
-def columns_of(sites: Sequence[SiteOverview], now: datetime) -> dict[str, list[SiteCell]]:
+def columns_of(sites: Sequence[SiteOverview], now: datetime) -> dict[str, list[OverviewCell]]:
     """Return the cells of all columns but the name, in their order."""
     rows = [cells_of(site, now) for site in sites]
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
 
 
-def cells_of(site: SiteOverview, now: datetime) -> dict[str, SiteCell]:
+def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
     source, destination = site.source, site.destination
     wan, no_usual = site.site.wan_gbit_s, "no link {} it has a usual rate to compare with"
     no_mean = "no measured link {} it in this window"
@@ -61,17 +61,17 @@ def cells_of(site: SiteOverview, now: datetime) -> dict[str, SiteCell]:
         "ratio_source": factor(source.to_usual, no_usual.format("from")),
         "ratio_destination": factor(destination.to_usual, no_usual.format("to")),
         **{
-            key: SiteCell(text or DASH, "" if text else none, "")
+            key: OverviewCell(text or DASH, "" if text else none, "")
             for key, (text, none) in zip(SITE_FACTS, site.facts, strict=True)
         },
         **{
-            key: SiteCell(text, "", "list")
+            key: OverviewCell(text, "", "list")
             for key, text in zip(SITE_LISTS, site.lists(SITE_LISTS), strict=True)
         },
         "endpoints": counted(site.in_use, title=site.endpoints_text),
-        "wan": SiteCell(f"{wan:g}")
+        "wan": OverviewCell(f"{wan:g}")
         if wan
-        else SiteCell(DASH, "no nominal WAN capacity registered"),
+        else OverviewCell(DASH, "no nominal WAN capacity registered"),
         "source": rate(source.mean, no_mean.format("from")),
         "destination": rate(destination.mean, no_mean.format("to")),
         "success": success(site.success),
@@ -80,38 +80,38 @@ def cells_of(site: SiteOverview, now: datetime) -> dict[str, SiteCell]:
     return {name: on_card(name, cell) for name, cell in cells.items()}
 
 
-def on_card(name: str, cell: SiteCell) -> SiteCell:
+def on_card(name: str, cell: OverviewCell) -> OverviewCell:
     if name not in ON_CARDS:
         return cell
     return dataclasses.replace(cell, look=f"{cell.look} carded", label=ON_CARDS[name])
 
 
-def counted(number: int, trouble: str = "", title: str = "") -> SiteCell:
-    return SiteCell(
+def counted(number: int, trouble: str = "", title: str = "") -> OverviewCell:
+    return OverviewCell(
         format_count(number), title, f"number {trouble}".strip() if number else "number"
     )
 
 
-def factor(value: float, reason: str) -> SiteCell:
-    return SiteCell(DASH, reason) if math.isnan(value) else SiteCell(format_factor(value))
+def factor(value: float, reason: str) -> OverviewCell:
+    return OverviewCell(DASH, reason) if math.isnan(value) else OverviewCell(format_factor(value))
 
 
-def rate(value: float, reason: str) -> SiteCell:
-    return SiteCell(DASH, reason) if math.isnan(value) else SiteCell(three_digits(value))
+def rate(value: float, reason: str) -> OverviewCell:
+    return OverviewCell(DASH, reason) if math.isnan(value) else OverviewCell(three_digits(value))
 
 
-def success(share: float) -> SiteCell:
-    return SiteCell(DASH, NO_RESULT) if math.isnan(share) else SiteCell(format_share(share))
+def success(share: float) -> OverviewCell:
+    return OverviewCell(DASH, NO_RESULT) if math.isnan(share) else OverviewCell(format_share(share))
 
 
-def last(started: float, now: datetime) -> SiteCell:
+def last(started: float, now: datetime) -> OverviewCell:
     if math.isnan(started):
-        return SiteCell(DASH, NO_RESULT)
+        return OverviewCell(DASH, NO_RESULT)
     moment = format_moment(datetime.fromtimestamp(started, UTC))
-    return SiteCell(age_words(started, now), moment)
+    return OverviewCell(age_words(started, now), moment)
 
 
-def aligned(cells: Sequence[SiteCell]) -> list[SiteCell]:
+def aligned(cells: Sequence[OverviewCell]) -> list[OverviewCell]:
     """Return the cells of a column with the points of its numbers in one line."""
     if "number" not in cells[0].look:
         return list(cells)

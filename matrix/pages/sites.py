@@ -17,7 +17,7 @@ from matrix.answers.site.sites_query import read
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.controls import bounds_of, filter_chips, kept, size_choices, window_choices
 from matrix.pages.share import Share
-from matrix.pages.site_cells import ON_CARDS, TEXTS, SiteCell, aligned, columns_of
+from matrix.pages.site_cells import ON_CARDS, TEXTS, OverviewCell, aligned, columns_of
 from matrix.query.addresses import address, matrix_url, site_url
 from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.store.data_version import DataVersion
@@ -78,7 +78,7 @@ class SiteRow:
 
     site: SiteOverview
     url: str
-    cells: list[SiteCell]
+    cells: list[OverviewCell]
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class SitesPage(QueryPage):
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
-    def is_shown(self, name: str, cells: Sequence[SiteCell]) -> bool:
+    def is_shown(self, name: str, cells: Sequence[OverviewCell]) -> bool:
         """Leave out a column with nothing in it, unless it is what they are sorted by.
 
         So that one finds back to what is wrong, its column stays while they are sorted otherwise.
