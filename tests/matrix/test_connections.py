@@ -186,7 +186,7 @@ def test_an_upload_of_the_source_file_is_shown_as_what_it_is(
     assert HEADING not in text
     assert UPLOAD_HEADING in text
     assert "not at RAL_DATADISK as it should be, so Sonar’s worker sent it there" in text
-    assert "nothing about the way from RAL_DATADISK to Glasgow_DATADISK" in text
+    assert "nothing about the link itself" in text
     for figure in (
         "upload took 0.500 s",
         "uploaded 3.96 MB, 7.92 MB/s",
@@ -207,10 +207,10 @@ def test_an_upload_has_dashes_for_what_the_kernel_did_not_tell(
         small_world.ral, small_world.glasgow, BEGAN, upload={"seconds": 0.5, "rtt_ms": 9.5}
     )
     text = page(client, little)
-    assert "uploaded – round trip 9.50 ms retransmits – window –" in text
+    assert "uploaded – round trip 9.50 ms retransmissions – window –" in text
     nothing = send(small_world.ral, small_world.glasgow, BEGAN, upload={"seconds": 0.02})
     text = page(client, nothing)
-    assert "upload took 0.0200 s" in text
+    assert "upload took 20.0 ms" in text
     assert "its connection –" in text
     assert "None" not in text
 

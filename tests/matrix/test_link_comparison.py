@@ -65,7 +65,7 @@ def test_a_sentence_has_both_rates_the_ratio_its_interval_n_and_p(
     assert "Large files: slower than the 7 days before" in said
     assert (
         "Large files from RAL_DATADISK to Glasgow_DATADISK: median 12.5 MB/s in the last 7 days, "
-        "25.5 MB/s for the 7 days before: 0.49× (0."
+        "25.5 MB/s for the 7 days before. Ratio 0.49× (0."
     ) in said
     assert "n = 5 and 6, p &lt; 0.001." in said
 
@@ -167,8 +167,9 @@ def test_another_size_class_stands_beside_that_of_the_page_alone(
 ) -> None:
     send((slower.ral, slower.glasgow), [2.4, 2.5, 2.6], HOUR, "small")
     html = page(client, "?compare.size=small")
-    assert "12.5 MB/s in the last 7 days, 2.50 MB/s for small-file transfers: 5.0×" in comparison(
-        html
+    assert (
+        "12.5 MB/s in the last 7 days, 2.50 MB/s for small-file transfers. Ratio 5.0×"
+        in comparison(html)
     )
     assert 'id="compared"' not in html
     assert f'href="{LINK}?size=small&amp;compare.size=large"' in html, "they change places"
@@ -182,7 +183,8 @@ def test_ways_of_testing_are_compared(client: Client, slower: World) -> None:
             some.add(*ends, rate, ago=number * HOUR, made=four)
     said = comparison(page(client, "?streams=1&compare.streams=4"))
     assert (
-        "12.5 MB/s in the last 7 days, 37.5 MB/s for transfers only with streams 4: 0.33×" in said
+        "12.5 MB/s in the last 7 days, 37.5 MB/s for transfers only with streams 4. Ratio 0.33×"
+        in said
     )
     said = comparison(page(client, "?streams=4&compare.streams="))
     assert "37.5 MB/s in the last 7 days" in said

@@ -101,7 +101,7 @@ def test_faster_is_said_after_slower() -> None:
     faster = Shift(2, 1.94, 2, CHANGED, CHANGED)
     assert said(receiving(slower=SLOWER), sending(faster=faster)).sentence == (
         "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov 20:15). Faster than usual to 2 "
-        "of 10 sites (1.90×, since 19 Nov 20:15). 16 other links are as usual."
+        "of 10 sites (1.94×, since 19 Nov 20:15). 16 other links are as usual."
     )
     both = said(receiving(faster=faster), sending(slower=SLOWER))
     assert both.news.startswith("Slower than usual to 4 of 10 sites (0.30×")

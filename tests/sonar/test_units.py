@@ -47,11 +47,16 @@ def test_three_digits_lose_at_most_half_of_the_third(value: float):
         ((12.34,), "12×"),
         ((0.456, 0.38, 0.549), "0.46× (0.38–0.55)"),
         ((1.004, 0.996, 1.08), "1.00× (1.00–1.08)"),
-        ((1.6, 0.94, 2.03), "1.60× (0.94–2.0)"),
+        ((1.02,), "1.02×"),
+        ((1.6, 0.94, 2.03), "1.60× (0.94–2.03)"),
+        ((1.84, 1.63, 2.1), "1.84× (1.63–2.10)"),
+        ((12.1, 9.8, 15), "12.1× (9.8–15.0)"),
         ((0, 0, 1234), "0× (0–1\u202f234)"),
     ],
 )
-def test_a_factor_has_two_digits_and_its_interval(interval: tuple[float, ...], written: str):
+def test_a_factor_has_two_digits_and_its_interval_the_same_decimals(
+    interval: tuple[float, ...], written: str
+):
     assert units.format_factor(*interval) == written
 
 
@@ -70,6 +75,12 @@ def test_a_chance_is_written_as_statisticians_do(p: float, written: str):
 def test_a_megabyte_is_a_million_bytes(size: int, written: str):
     assert units.format_bytes(size) == written
     assert units.format_rate(4_700_000) == "4.70 MB/s"
+
+
+def test_short_times_are_in_milliseconds():
+    assert units.format_seconds(1.61) == "1.61 s"
+    assert units.format_seconds(0.000449) == "0.449 ms"
+    assert units.format_seconds(0.00165, 0, 0.0052) == "1.65 ms (0–5.20)"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +112,27 @@ def test_a_preset_holds_every_result_up_to_now_and_ends_with_the_minute(name: st
     assert window.start < NOW < window.end == NOW.replace(minute=1, second=0)
     assert window.end - window.start == units.parse_duration(name)
     assert windows.preset(name, NOW + timedelta(seconds=29)) == window
+
+
+def test_times_have_one_form_and_their_year_where_it_is_another():
+    assert windows.format_moment(NOW) == "20 Nov 04:00:30 UTC"
+    assert windows.format_minute(NOW) == "20 Nov 04:00 UTC"
+    assert windows.format_typed(NOW.replace(second=0)) == "20 Nov 04:00 UTC"
+    assert windows.format_minute(NOW.replace(year=2025)) == "20 Nov 2025 04:00 UTC"
+    assert windows.short_time(NOW, 2027) == "20 Nov 2026 04:00"
+
+
+def test_a_window_has_its_year_whichever_it_is():
+    """Who copies it into a document reads it in another year."""
+    start = NOW.replace(second=0)
+    day, hour = timedelta(days=1), timedelta(hours=1)
+    written = windows.format_window(windows.Window(start, start + day))
+    assert written == "20 Nov 04:00 to 21 Nov 2026 04:00 UTC"
+    assert windows.format_window(windows.Window(start, start + hour)) == (
+        "20 Nov 2026 04:00 to 05:00 UTC"
+    )
+    written = windows.format_window(windows.Window(start, start + 60 * day))
+    assert written == "20 Nov 2026 04:00 to 19 Jan 2027 04:00 UTC"
 
 
 def test_a_window_does_not_end_before_it_begins():
