@@ -161,3 +161,26 @@ def test_problems_of_size_classes_are_sentences():
     assert "begin at the same size" in sizes.problems([small, named("other", 0, 20), large])[0]
     assert "must lie in its range [0, 100)" in sizes.problems([named("small", 0, 100), large])[0]
     assert "[100, infinity)" in sizes.problems([small, named("large", 100, 99)])[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "written"),
+    [(0, "0 B"), (7, "7 B"), (1500, "1.5 kB"), (10**7, "10 MB"), (5 * 10**11, "500 GB")],
+)
+def test_bytes_are_written_so_that_they_are_read_the_same(size: int, written: str):
+    assert units.exact_bytes(size) == written
+    assert units.parse_bytes(written) == units.parse_bytes(f" {size} ") == size
+
+
+@pytest.mark.parametrize("text", ["", "many", "-1", "1.5", "0.5 B", "1 mb", "1e9", "1,5 GB"])
+def test_what_is_no_size_is_refused(text: str):
+    with pytest.raises(ValueError, match="write a number and kB, MB, GB or TB"):
+        units.parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"), [(90, "90s"), (600, "10m"), (3600, "1h"), (7 * 86400, "7d"), (0, "0")]
+)
+def test_durations_are_written_so_that_they_are_read_the_same(seconds: int, written: str):
+    assert units.exact_duration(seconds) == written
+    assert units.parse_seconds(written) == units.parse_seconds(str(seconds)) == seconds
