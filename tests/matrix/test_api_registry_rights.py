@@ -214,7 +214,7 @@ def test_a_hidden_note_is_not_there_for_who_may_not_see_it(root: Client) -> None
     refused = patch(client, where, {"text": "x"})
     assert refused.status_code == 404
     number = where.split("/")[1]
-    assert refused.json()["detail"] == f"There is no annotation {number} that you may see."
+    assert refused.json()["detail"] == f"There is no note {number} that you may see."
     assert client.delete(f"/api/v1/{where}").status_code == 404
     assert Annotation.objects.get().text == "over the backup"
 

@@ -158,7 +158,7 @@ def test_few_results_do_not_all_stand_at_the_edge_of_a_long_window(
         (NOW - 45 * MINUTE).timestamp() * 1000,
         (NOW + MINUTE / 2).timestamp() * 1000,
     )
-    assert "begins with the first of its few results, 2026-11-20 11:15:30 UTC." in words(html)
+    assert "begins with the first of its few results, 20 Nov 11:15 UTC." in words(html)
     # What else is seen in the window stays in sight, and so do results that fill some of it.
     Annotation.objects.create(
         site=small_world.ral.site, text="moved", starts_at=NOW - 5 * DAY, public=True
@@ -587,7 +587,7 @@ def test_an_unknown_end_is_a_404_that_names_it(
     response = client.get(path)
     assert response.status_code == 404
     assert said in response.content.decode()
-    assert "Search for a site, endpoint or link" in response.content.decode()
+    assert "Search for it:" in response.content.decode()
 
 
 @pytest.mark.parametrize(

@@ -132,11 +132,11 @@ def test_it_is_compared_with_its_link_in_the_days_around_it(
     transfer(ral, glasgow, None)
     one = transfer(ral, glasgow, 10.0)
     assert (
-        "10.0 MB/s . The median of its link is 30.0 MB/s (3 large transfers in the 7 days around "
-        "it): this is 0.33× that." in words(page(client, one.id))
+        "10.0 MB/s . The median of its link is 30.0 MB/s (3 large results in the 7 days around "
+        "it). This is 0.33× that." in words(page(client, one.id))
     )
     alone = transfer(glasgow, small_world.desy, 5.0)
-    assert "No other large transfer of this link succeeded" in words(page(client, alone.id))
+    assert "No other large test of this link succeeded" in words(page(client, alone.id))
 
 
 def test_a_failed_one_begins_with_its_whole_error_as_text(
@@ -154,7 +154,7 @@ def test_a_failed_one_begins_with_its_whole_error_as_text(
     assert facts(html)["rate"] == "–"
     assert '<span title="failed: it has no rate">–</span>' in html
     html = page(client, send(*ends, NOW, error="timeout"))
-    assert "Not permanent, as far as the mover could tell" in html
+    assert "Looks temporary: the next test may succeed." in html
 
 
 def test_a_lost_one_says_that_this_is_not_the_links_fault(

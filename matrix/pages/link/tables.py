@@ -14,7 +14,7 @@ from matrix.pages.transfer.facts import streams_words
 from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import Filter
 from sonar.models import Schedule
-from sonar.windows import format_moment
+from sonar.windows import format_minute
 
 MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
 MODE = "pull: the destination fetches; push: the source sends"
@@ -123,7 +123,7 @@ def schedule_table(planned: Sequence[PlannedTest]) -> ScheduleTable:
 def wait_words(test: PlannedTest) -> str:
     """Say why a test waits and since when; nothing for one that does not wait."""
     since = test.schedule.skipped_since
-    return f"{test.why}, since {format_moment(since)}" if test.why and since else test.why
+    return f"{test.why}, since {format_minute(since)}" if test.why and since else test.why
 
 
 def schedule_columns(planned: Sequence[PlannedTest]) -> Iterable[Column]:
