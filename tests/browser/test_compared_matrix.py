@@ -72,6 +72,7 @@ def test_nothing_of_the_card_stands_on_anything_else(visit: Visit, changed: Worl
 @seen_by(NARROW)
 def test_the_menu_fits_a_telephone(visit: Visit, changed: World) -> None:
     page = wait_until_drawn(visit.open(COMPARED))
+    page.click("[popovertarget=controls]")
     page.click("[popovertarget=compare-menu]")
     look(page, "compared-menu-narrow")
     assert fits(page)

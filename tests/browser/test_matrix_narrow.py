@@ -13,19 +13,20 @@ from tests.browser.scene import Scene
 from tests.browser.waiting import until
 from tests.matrix import world
 
-CELLS_ARE_WIDE = call(
-    "matrix/places",
-    f"({{ sizeOf }}) => ['xaxis', 'yaxis'].every((name) => sizeOf({PLOT}._fullLayout[name]) >= 26)",
-)
+CELLS_ARE_WIDE = """({{ sizeOf }}) => ['xaxis', 'yaxis'].every(
+    (name) => sizeOf({}._fullLayout[name]) >= {})"""
+CELLS_ARE_TOLD_APART = call("matrix/places", CELLS_ARE_WIDE.format(PLOT, 12))
+IS_ZOOMED = call("matrix/places", CELLS_ARE_WIDE.format(PLOT, 23))
 CORNER = call(
     "matrix/places",
-    "({ pixelsOf }) => { const at = pixelsOf({ row: 2, column: 4 }); return [at.left, at.top]; }",
+    "({ pixelsOf }) => { const at = pixelsOf({ row: 4, column: 9 }); return [at.left, at.top]; }",
 )
+ROWS = "JSON.parse(document.getElementById('picture-data').textContent).rows.names"
 everybody = seen_by(NARROW, NARROW_DARK)
 
 
 @everybody
-def test_the_picture_is_as_wide_as_the_screen_and_its_cells_can_be_told_apart(
+def test_the_picture_is_as_wide_as_the_screen_and_shows_every_cell(
     visit: Visit, real_commits: None
 ) -> None:
     world.make_published()
@@ -34,20 +35,23 @@ def test_the_picture_is_as_wide_as_the_screen_and_its_cells_can_be_told_apart(
     box = page.locator("#picture .plot").bounding_box()
     assert box is not None
     assert box["width"] <= 390
-    until(page, CELLS_ARE_WIDE)
+    until(page, CELLS_ARE_TOLD_APART)
     wide = "document.querySelector('#picture svg.main-svg').getBoundingClientRect().width"
     assert page.evaluate(wide) <= 390
     labels = page.locator("#picture .yaxislayer-above text").all_text_contents()
-    assert len(set(labels)) == len(labels) > 5
+    names = page.evaluate(ROWS)
+    assert len(set(labels)) == len(labels) == len(names) + 1  # the mean
 
 
 @everybody
 def test_a_drag_shows_other_cells(visit: Visit, real_commits: None) -> None:
     world.make_published()
     page = wait_until_drawn(visit.open())
-    until(page, CELLS_ARE_WIDE)
+    until(page, CELLS_ARE_TOLD_APART)
+    page.get_by_role("button", name="zoom in").click()
+    until(page, IS_ZOOMED)
     wait_for_turns(page)  # a redraw under way would take the drag away
-    page.locator("#picture").scroll_into_view_if_needed()
+    page.locator("#picture").evaluate("it => it.scrollIntoView({ block: 'center' })")
     start = f"Math.round({PLOT}.layout.xaxis.range[0] * 10)"
     before = page.evaluate(start)
     x, y = page.evaluate(CORNER)
@@ -87,3 +91,33 @@ def test_a_tap_beside_the_cells_puts_the_card_away(visit: Visit, scene: Scene) -
     assert card is not None
     page.touchscreen.tap(4, card["height"] + 20 if card["y"] == 0 else card["y"] - 20)
     expect(page.locator("#card")).to_be_hidden()
+
+
+@pytest.mark.parametrize("reader", [NARROW], ids=str)
+def test_what_fails_comes_first_then_the_picture_whose_controls_are_one_button(
+    visit: Visit, scene: Scene
+) -> None:
+    page = wait_until_drawn(visit.open())
+    tops = {
+        name: page.locator(selector).bounding_box()["y"]  # type: ignore[index]
+        for name, selector in {
+            "failing": "#rail .failing",
+            "button": "[popovertarget=controls]",
+            "picture": "#picture",
+            "strip": "#strip",
+        }.items()
+    }
+    assert tops["failing"] < 300
+    assert list(tops.values()) == sorted(tops.values())
+    button, controls = page.locator("[popovertarget=controls]"), page.locator("#controls")
+    expect(button).to_have_text("large, 7d, mean")
+    expect(controls).to_be_hidden()
+    button.tap()
+    controls.get_by_role("link", name="24h").tap()
+    page.wait_for_url("**/?window=24h")
+    expect(controls).to_be_hidden()
+    expect(button).to_have_text("large, 24h, mean")
+    height = "all => Math.min(...all.map((it) => it.getBoundingClientRect().height))"
+    button.tap()
+    assert controls.locator("> :is(.menu, .btn-group)").evaluate_all(height) >= 44
+    assert page.locator("#rail .ranked li").evaluate_all(height) >= 44

@@ -49,6 +49,7 @@ def strip(page: Page) -> Locator:
 def shown(visit: Visit, path: str = "/") -> Page:
     page = visit.open(path)
     expect(strip(page).locator("svg")).to_be_visible()
+    strip(page).scroll_into_view_if_needed()
     return page
 
 
@@ -77,9 +78,9 @@ def test_the_hour_under_the_pointer_is_said(visit: Visit, week: World) -> None:
     tip = page.locator("#strip .tip")
     expect(tip).to_be_hidden()
     page.mouse.move(*place(page, BAD[2]))
-    expect(tip).to_have_text(f"{words(BAD[2])}: 1 of 12 links failed, 2 slower than usual")
+    expect(tip).to_have_text(f"{words(BAD[2])}: 1 of 12 links failing, 2 slower than usual")
     page.mouse.move(*place(page, 50))
-    expect(tip).to_have_text(f"{words(50)}: 0 of 12 links failed, 0 slower than usual")
+    expect(tip).to_have_text(f"{words(50)}: 0 of 12 links failing, 0 slower than usual")
     page.mouse.move(*place(page, WEEK - 1))
     expect(tip).to_have_text(f"{words(WEEK - 1)}: no test")
     look(page, "strip")
@@ -203,7 +204,9 @@ def test_new_results_come_with_the_refresh_and_nothing_moves(visit: Visit, week:
     refresh(page)
     until(page, "performance.getEntriesByName('strip-loaded').length > 1")
     page.mouse.move(*place(page, WEEK - 1))
-    expect(page.locator("#strip .tip")).to_contain_text("1 of ")
+    # One failed test makes no link failing.
+    said = "0 of 1 link failing, 1 more with a failed test, 0 slower than usual"
+    expect(page.locator("#strip .tip")).to_contain_text(said)
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
@@ -220,11 +223,40 @@ def test_without_a_script_days_are_links(visit: Visit, week: World) -> None:
 def test_pages_of_links_and_sites_have_their_own(visit: Visit, week: World, path: str) -> None:
     page = shown(visit, path)
     page.mouse.move(*place(page, BAD[2]))
-    what = "1 test, 1 failed" if "links" in path else "1 of 6 links failed, 2 slower than usual"
+    what = "1 test, 1 failed" if "links" in path else "1 of 6 links failing, 2 slower than usual"
     expect(page.locator("#strip .tip")).to_have_text(f"{words(BAD[2])}: {what}")
     look(page, f"strip{path.replace('/', '-')}")
     page.mouse.click(*place(page, BAD[2]))
     expect(page).to_have_url(at_window(BAD[2], BAD[3]))
+
+
+def test_the_strip_has_a_scale_and_single_failures_leave_it_quiet(
+    visit: Visit, week: World
+) -> None:
+    world.transfer(week.desy, week.ral, None, ago=30 * HOUR)
+    page = shown(visit)
+    failing = page.locator("#strip path.failing").get_attribute("d") or ""
+    assert failing.count("M") == len(BAD)
+    # Two links are slow as long as one fails.
+    expect(page.locator("#strip .scale span")).to_have_text(["3 links", "0"])
+    colours = [page.locator(f"#strip .key .{name}") for name in ("failing", "slower")]
+    assert len({round(one.bounding_box()["y"]) for one in colours}) == 1  # type: ignore[index]
+
+
+def test_it_begins_with_the_first_tests_and_takes_a_few_hours_of_them(
+    visit: Visit, real_commits: None, at_noon: None
+) -> None:
+    made = world.make()
+    world.transfer(made.ral, made.glasgow, 10.0, ago=HOUR)
+    page = visit.open("/")
+    expect(strip(page)).to_contain_text("After a few hours of tests")
+    for hours in (2, 3, 30):
+        world.transfer(made.ral, made.glasgow, 10.0, ago=hours * HOUR)
+    page = shown(visit)
+    tested = page.locator("#strip path.tested").get_attribute("d") or ""
+    assert tested.startswith("M0 ")
+    page.mouse.move(*place(page, 0, 31))
+    expect(page.locator("#strip .tip")).to_contain_text("0 of 1 link failing")
 
 
 def test_nothing_tested_and_nothing_answered_are_said(

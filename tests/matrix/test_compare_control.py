@@ -19,7 +19,8 @@ PAGES = ["/", "/table/"]
 
 def menu(client: Client, address: str) -> str:
     html = responses.html(client, address)
-    return html.split('<div popover class="sheet" id="compare-menu"')[1].split("</form>\n</div>")[0]
+    inside = html.split('<div popover class="sheet" id="compare-menu"')[1]
+    return re.split(r"</form>\s*</div>", inside)[0]
 
 
 def choices(client: Client, address: str) -> dict[str, str]:

@@ -301,7 +301,10 @@ def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_
     assert preset["Only slower than usual"] == more["slower"]
     compared = client.get("/?window=24h&compare=previous").context
     changes = {entry.state: entry.url for entry in compared["legend"]}
-    assert changes.get("slower") == "/?window=24h&compare=previous&only=slower"
+    assert changes["measured"] == "/?window=24h&compare=previous&only=measured"
+    both = client.get("/?window=24h&compare=previous&only=measured&only=slower").context
+    changes = {entry.state: entry.url for entry in both["legend"]}
+    assert changes["measured"] == "/?window=24h&compare=previous&only=slower"
 
 
 @pytest.mark.django_db

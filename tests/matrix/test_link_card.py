@@ -113,6 +113,9 @@ def test_an_error_that_is_cut_keeps_its_reason(client: Client, measured: World, 
 
 
 def test_the_week_is_a_line_with_ticks_for_failures(client: Client, measured: World) -> None:
+    # Of four tests no line is drawn.
+    assert "<svg" not in client.get(CARD).content.decode()
+    world.transfer(measured.ral, measured.glasgow, 8.0, ago=4 * DAY)
     html = client.get(CARD).content.decode()
     assert html.count('<line class="failed"') == 2
     assert html.count('<line class="usual"') == 1

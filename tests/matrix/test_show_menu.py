@@ -21,7 +21,7 @@ def test_each_statistic_is_offered_with_what_it_is_for() -> None:
 def test_bounds_go_along_to_statistics_in_their_unit_alone(
     client: Client, small_world: World
 ) -> None:
-    controls = client.get("/?stat=p95&above=2&high=9&order=tier").context["controls"]
+    controls = client.get("/?stat=p95&order=tier&above=2&high=9").context["controls"]
     urls = {choice.label: choice.url for choice in controls.shows}
     assert urls["median"] == "/?stat=median&order=tier&above=2&high=9"
     assert urls["success (%)"] == "/?stat=success&order=tier"
