@@ -15,6 +15,8 @@ ACROSS = {"side": "top", "anchor": "y", "tickangle": -40}
 DOWN = {"side": "left", "anchor": "x", "tickangle": 0}
 # What the means below the columns are called, by what these are.
 MEANS = {"source": "mean", "destination": "mean", "own": "mean", "partner": "mean of both"}
+# What a line of a title is that only keeps a tick off it: a blank alone would have no height.
+NOTHING = "\u200b \u200b"
 
 
 def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:
@@ -76,8 +78,7 @@ def coloraxis(arrangement: Arrangement, scale: Scale) -> Json:
         "cmin": scale.low,
         "cmax": scale.high,
         "colorbar": {
-            # A tick at the very end needs a line of its own, and one of plain blanks has no height.
-            "title": {"text": f"{title}<br>\u00a0" if has_top else title, "side": "top"},
+            "title": {"text": f"{title}<br>{NOTHING}" if has_top else title, "side": "top"},
             "tickmode": "array",
             "tickvals": list(scale.ticks),
             "ticktext": list(scale.ticks.values()),

@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
-from tests.browser.readers import LAPTOP, NARROW, seen_by
+from tests.browser.test_tasks import Shift, make
 from tests.browser.waiting import until_settled
 from tests.matrix import changed_site
 from tests.matrix.changed_site import ChangedSite
@@ -15,8 +15,9 @@ from tests.matrix.changed_site import ChangedSite
 SITE = "/sites/UKI-SCOTGRID-GLASGOW/"
 # Pairs of words whose boxes meet, a pixel around each.
 MEETING = """(selectors) => {
-    const words = [...document.querySelectorAll(selectors)].filter((one) => one.textContent.trim());
-    const boxes = words.map((one) => [one.textContent, one.getBoundingClientRect()]);
+    const words = [...document.querySelectorAll(selectors)];
+    const boxes = words.map((one) => [one.textContent, one.getBoundingClientRect()])
+        .filter(([, box]) => box.width);
     return boxes.flatMap(([text, box], at) => boxes.slice(at + 1).filter(([, other]) =>
         box.left - 1 < other.right && other.left - 1 < box.right &&
         box.top - 1 < other.bottom && other.top - 1 < box.bottom
@@ -29,12 +30,16 @@ def changed(real_commits: None, at_noon: None) -> ChangedSite:
     return changed_site.make()
 
 
+@pytest.fixture
+def shift(real_commits: None, at_noon: None) -> Shift:
+    return make()
+
+
 def meeting(page: Page, selectors: str) -> list[list[str]]:
     pairs: list[list[str]] = page.evaluate(MEETING, selectors)
     return pairs
 
 
-@seen_by(LAPTOP, NARROW)
 @pytest.mark.parametrize("query", ["", "?compare=previous", "?window=24h&compare=week"])
 def test_ticks_of_rates_failures_and_both_windows_keep_apart(
     visit: Visit, changed: ChangedSite, query: str
@@ -48,15 +53,11 @@ def test_ticks_of_rates_failures_and_both_windows_keep_apart(
         assert meeting(page, of_end) == []
 
 
-def test_the_unit_of_the_colours_keeps_off_their_highest_tick(
-    visit: Visit, changed: ChangedSite
-) -> None:
+def test_the_unit_of_the_colours_keeps_off_their_highest_tick(visit: Visit, shift: Shift) -> None:
     page = wait_until_drawn(visit.go("/"))
-    unit, top = (
-        page.locator(f"#picture .colorbar {part}").evaluate_all(
-            "all => all.map(one => one.getBoundingClientRect().toJSON())"
-        )
-        for part in (".cbtitle tspan >> nth=0", ".cbaxis text")
-    )
-    assert len(top) > 1
-    assert unit[0]["bottom"] + 2 <= min(box["top"] for box in top)
+    bar = page.locator("#picture .colorbar")
+    unit = bar.locator(".cbtitle tspan").first.bounding_box()
+    top = bar.get_by_text("▲").bounding_box()
+    assert unit
+    assert top
+    assert unit["y"] + unit["height"] + 2 <= top["y"]

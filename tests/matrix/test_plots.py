@@ -164,7 +164,7 @@ def test_the_colour_of_a_rate_is_its_logarithm_and_the_bar_says_mb_per_second() 
     axis = figure["layout"]["coloraxis"]
     assert (axis["cmin"], axis["cmax"]) == (0, 2)
     # The tick at its very end has a line of its own.
-    assert axis["colorbar"]["title"]["text"] == "MB/s<br> "
+    assert axis["colorbar"]["title"]["text"] == "MB/s<br>\u200b \u200b"
     bar = axis["colorbar"]
     assert dict(zip(bar["ticktext"], bar["tickvals"], strict=True))["10.0"] == pytest.approx(1.0)
 
