@@ -20,7 +20,7 @@ OURS = {name: service for name, service in SERVICES.items() if "build" in servic
 # What it decides itself: addresses within it, and places that it mounts or that are in the image.
 FIXED = {"DATABASE_URL", "REDIS_URL", "SONAR_CREDENTIALS_DIR", "PROMETHEUS_MULTIPROC_DIR"}
 # Of `make run`, or said on the command line.
-ELSEWHERE = {"PORT", "SONAR_HOME", "SONAR_REGISTRY", "SONAR_FIREFLIES_LISTEN"}
+ELSEWHERE = {"PORT", "SONAR_HOME", "SONAR_PAST", "SONAR_REGISTRY", "SONAR_FIREFLIES_LISTEN"}
 WITHOUT_DEFAULT = {"SONAR_SECRET_KEY"}
 LOG_IN = r"SONAR_(OIDC_\w+|LOGIN_ROLES|X509_PROXIES|PASSWORDS)"
 

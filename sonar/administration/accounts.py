@@ -111,7 +111,10 @@ class AccountAdmin(UserAdmin, Rows):  # type: ignore[type-arg]
         (None, {"fields": ["username", "password"]}),
         ("What it may do", {"fields": ["role", "sites", "is_active"]}),
         ("Person", {"fields": ["first_name", "last_name", "email", "elsewhere"]}),
-        ("Permissions beside its role", {"fields": ["user_permissions"], "classes": CLOSED}),
+        (
+            "Permissions in addition to its role",
+            {"fields": ["user_permissions"], "classes": CLOSED},
+        ),
         ("Dates", {"fields": ["last_login", "date_joined"], "classes": CLOSED}),
     ]
     add_fieldsets = [*UserAdmin.add_fieldsets, ("What it may do", {"fields": ["role", "sites"]})]

@@ -218,8 +218,8 @@ def start_past(children: Children, console: Console) -> None:
     if is_wanted and past_store.is_missing(timezone.now()):
         children.start(PAST, "sonar.sandbox.make_past")
         console.print(
-            "Results of the five weeks before now are being made up, so that there is something "
-            "to compare with (SONAR_PAST=0 leaves them out)."
+            "Results of the five weeks before now are being made up, to compare with. "
+            "SONAR_PAST=0 leaves them out."
         )
 
 

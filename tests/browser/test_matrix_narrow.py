@@ -19,7 +19,7 @@ CELLS_ARE_TOLD_APART = call("matrix/places", CELLS_ARE_WIDE.format(PLOT, 12))
 IS_ZOOMED = call("matrix/places", CELLS_ARE_WIDE.format(PLOT, 23))
 CORNER = call(
     "matrix/places",
-    "({ pixelsOf }) => { const at = pixelsOf({ row: 4, column: 9 }); return [at.left, at.top]; }",
+    "({ pixelsOf }) => { const at = pixelsOf({ row: 4, column: 5 }); return [at.left, at.top]; }",
 )
 ROWS = "JSON.parse(document.getElementById('picture-data').textContent).rows.names"
 everybody = seen_by(NARROW, NARROW_DARK)

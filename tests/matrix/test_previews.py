@@ -67,7 +67,7 @@ def image(client: Client, path: str) -> tuple[HttpResponse, Image.Image]:
     [
         (
             "/",
-            "Mean rate of large-file transfers, the last 7 days, from endpoint to endpoint",
+            "Mean rate of large-file transfers, the last 7 days",
             "1 link failing with large files.",
         ),
         (

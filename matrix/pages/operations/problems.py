@@ -38,7 +38,7 @@ def of_silence(life: Life) -> Iterator[Notice]:
     """Look which queues have no worker, and whether the beat lives."""
     does = {
         "transfers": "nothing is measured",
-        "control": "no tests are planned, lost tests are not ended, and no results are packed",
+        "control": "tests are not planned, lost ones are not ended, results are not packed",
         "cleaning": "files left behind at endpoints are not deleted",
     }
     for queue in QUEUES:
@@ -46,7 +46,7 @@ def of_silence(life: Life) -> Iterator[Notice]:
             yield Notice(
                 f"no-worker-{queue}",
                 f"No worker takes from the queue “{queue}”:",
-                f"{does[queue]}. Start one, or check its log; if all are silent, check whether "
+                f"{does[queue]}. Start one, or check its log. If all are silent, check whether "
                 "Redis answers.",
             )
     if life.is_late(life.beat):

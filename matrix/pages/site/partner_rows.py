@@ -117,7 +117,7 @@ class StripCell:
 
 
 @dataclass(frozen=True)
-class Strips:
+class PartnerStrips:
     """Row and column of a site over the same partners, by name: a full and a short name of each.
 
     ``rows`` are what each strip is called and its cells, None where nothing is tested.
@@ -127,10 +127,12 @@ class Strips:
     rows: list[tuple[str, list[StripCell | None]]]
 
 
-def strips(sent: Iterable[PartnerRow], received: Iterable[PartnerRow], names: ShortNames) -> Strips:
+def strips(
+    sent: Iterable[PartnerRow], received: Iterable[PartnerRow], names: ShortNames
+) -> PartnerStrips:
     cells = {"sent to": cells_by_partner(sent), "received from": cells_by_partner(received)}
     partners = sorted(set().union(*cells.values()), key=str.casefold)
-    return Strips(
+    return PartnerStrips(
         [(name, names.site(name)) for name in partners],
         [(words, [there.get(name) for name in partners]) for words, there in cells.items()],
     )
