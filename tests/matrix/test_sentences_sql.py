@@ -569,7 +569,7 @@ def test_causes_say_what_a_fit_by_numpy_says(client: Client, seed: int) -> None:
             (rf"between ({COUNT}) links", lambda m: same(m[1], model.cells)),
         ],
     )
-    meaning = part(page, 'class="question"', "</p>")
+    meaning = part(page, 'class="question rest"', "</p>")
     assert check(
         meaning.partition(". ")[2],
         [(rf"within a factor of ({NUMBER})", lambda m: close(m[1], exp(model.sigma)))],
@@ -585,7 +585,7 @@ def test_causes_say_what_a_fit_by_numpy_says(client: Client, seed: int) -> None:
 def test_a_table_has_the_figures_of_sql(client: Client, seed: int) -> None:
     on = asked(client, seed)
     page, levels = on.page("/table/", constant="1"), on.levels()
-    head, _, body = page.partition('<table class="links"')[2].partition("<tbody")
+    head, _, body = page.partition('<table class="links')[2].partition("<tbody")
     titles = re.findall(r"<th scope=\"col\".*?</th>", head, re.DOTALL)
     names = [words(title) for title in titles]
     lines = re.findall(r"<tr.*?</tr>", body.partition("</tbody>")[0], re.DOTALL)
