@@ -299,8 +299,7 @@ def test_where_company_made_tests_slower_those_alone_are_one_click_away(
     page = visit.open(path)
     notice = page.locator("#company")
     expect(notice).to_contain_text(
-        "2.70 MB/s for the 3 that ran alongside other Sonar tests, and 22.9 MB/s for the 3 that "
-        "ran alone"
+        "2.70 MB/s alongside others (3 tests), 22.9 MB/s alone (3 tests)"
     )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     notice.get_by_role("link", name="Show only tests that ran alone").click()
