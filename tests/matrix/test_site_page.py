@@ -242,9 +242,9 @@ def test_before_anything_is_usual_it_shows_rates_the_slowest_first(
     assert "usual" not in sent.replace("usual rate yet", "").replace("no usual yet", "")
     rows = partner_rows(html, "source")
     assert [(row[0], row[1], row[-1]) for row in rows] == [
-        ("DESY", "3.00", "1"),
+        ("RAL_DATADISK → DESY_DATADISK", "3.00", "1"),
         ("Glasgow", "9.00", "1"),
-        ("DESY_SCRATCHDISK", "–", "0"),
+        ("RAL_DATADISK → DESY_SCRATCHDISK", "–", "0"),
     ]
     (picture,) = figures(html)
     assert picture["layout"]["yaxis"]["ticksuffix"] == " MB/s"
@@ -400,7 +400,7 @@ def test_paper_has_the_worst_of_many_and_says_how_many_more(
     html = page(client).split('aria-labelledby="as-source"')[1].split("</section>")[0]
     rows = re.findall(r'<tr class="\w+( rest)?">', html)
     assert (len(rows), rows.count("")) == (48, 10)
-    assert "38 more links, all doing better compared with usual, are on the page" in words(html)
+    assert "38 more links are on the page and in its CSV." in words(html)
 
 
 def test_endpoints_are_listed_with_their_caps_and_what_they_are(
