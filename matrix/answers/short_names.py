@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from matrix.answers.grid import Grid
 from matrix.statistics.axes import AxisGroup, EndpointInfo
 
-LONGEST_LISTED = 16
+LONGEST_LISTED = 24
 # What stands between hyphens in so many names says nothing of any of them: UKI, LCG2.
 FEWEST_SHARING = 3
 # Every name as it is.

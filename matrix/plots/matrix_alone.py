@@ -25,7 +25,7 @@ FEWEST = 5
 # Where in a cell of width and height 1, from its middle, the outlines of static/js/matrix/
 # outlines.js go; y points down.
 OUTLINES: dict[str, Outline] = {
-    "failing": ((-0.46, -0.46), (0.46, -0.46), (0.46, 0.46), (-0.46, 0.46)),
+    "frame": ((-0.46, -0.46), (0.46, -0.46), (0.46, 0.46), (-0.46, 0.46)),
     "slower": ((0.25, -0.5), (0.5, -0.5), (0.5, -0.1)),
     "faster": ((0.22, -0.08), (0.48, -0.08), (0.35, -0.46)),
     "partly": ((-0.5, 0.25), (-0.34, 0.25), (-0.34, 0.5), (-0.5, 0.5)),

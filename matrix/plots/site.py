@@ -78,8 +78,8 @@ def axes_of_ratios(ends: Sequence[RatioSeries]) -> Axes:
 
 
 def axes_of_rates(ends: Sequence[RatioSeries]) -> Axes:
-    """Begin at 0, as rates do that nothing is known to compare with."""
-    top = float(spread_of(ends).max(initial=0)) * 1.15
+    """Begin at 0, as rates do that nothing is known to compare with; without a rate, end at 1."""
+    top = float(spread_of(ends).max(initial=0)) * 1.15 or 1.0
     return Axes(rate_axis(top), most_failed(ends), (), in_mb_s)
 
 

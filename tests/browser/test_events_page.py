@@ -70,7 +70,7 @@ def test_the_list_is_read_and_narrowed_down(visit: Visit, events: Scene) -> None
 def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit: Visit, events: Scene) -> None:
     page = visit.open("/events/?level=link&kind=slower")
     page.locator(f"{ROWS} .where a").first.click()
-    expect(page.locator("h1")).to_contain_text("From RAL_DATADISK to Glasgow_DATADISK")
+    expect(page.locator("h1")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
     expect(page.locator(".events-of tr.slower").first).to_contain_text("0.50×")
     until_settled(page)
     marks = page.locator(".annotation-text", has_text="link 0.50×")

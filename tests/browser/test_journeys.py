@@ -187,7 +187,7 @@ def look_at_my_site(page: Page) -> None:
     main = page.locator("main")
     expect(main).to_contain_text("As source")
     expect(main).to_contain_text("As destination")
-    main.get_by_role("link", name="to RAL_DATADISK").first.click()
+    main.locator("table.partner-rows a[title='from Glasgow_DATADISK to RAL_DATADISK']").click()
     page.wait_for_url("**/links/Glasgow_DATADISK/RAL_DATADISK/*")
     expect(page.locator("main")).to_contain_text("1.78 ± 0.785")
     page.go_back()

@@ -259,12 +259,12 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number
     ("path", "title", "when"),
     [
         ("/", "Mean rate of large-file transfers", WINDOW_IN_FORCE),
-        (SITE, "RAL as destination, large files", WINDOW_IN_FORCE),
+        (SITE, "RAL as source, large files", WINDOW_IN_FORCE),
         (LINK, "From RAL_DATADISK to Glasgow_DATADISK, large files", WINDOW_IN_FORCE),
         (
             "/transfers/{sampled}/",
             "Transfer from RAL_DATADISK to Glasgow_DATADISK, large file",
-            "2026-11-20 11:50:30 UTC",
+            "20 Nov 11:50:30 UTC",
         ),
     ],
 )

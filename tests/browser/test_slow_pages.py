@@ -97,7 +97,7 @@ def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> No
     page.keyboard.press("Enter")
     page.wait_for_url("**/causes/?from=2026-11-19T12:00:00Z&to=*compare=*")
     finding = page.locator(".finding.slow").first
-    expect(finding).to_contain_text("UKI-NORTHGRID-MAN-HEP_DATADISK sends at 34 %")
+    expect(finding).to_contain_text("UKI-NORTHGRID-MAN-HEP sends at 34 %")
 
 
 @seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)

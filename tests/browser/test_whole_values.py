@@ -41,7 +41,11 @@ BROKEN = r"""() => {
 }"""
 # The choices that are longer than the room that their list has for them, menus opened.
 CUT = """() => {
-  for (const menu of document.querySelectorAll("details")) menu.open = true;
+  for (const part of document.querySelectorAll("details")) part.open = true;
+  for (const menu of document.querySelectorAll("[popover]")) {
+    menu.popover = "manual";
+    menu.showPopover();
+  }
   const pen = document.createElement("canvas").getContext("2d");
   const cut = [];
   for (const list of document.querySelectorAll("main select")) {

@@ -85,8 +85,8 @@ def test_the_heading_says_how_many_links_changed_and_against_what(
         "1 without a significant difference 2 with too few results"
     )
     question = (
-        "Ratio of median rates of large-file transfers, the last 24 hours, from endpoint to "
-        "endpoint, compared with the 24 hours before."
+        "Ratio of median rates of large-file transfers, the last 24 hours, compared with the "
+        "24 hours before."
     )
     assert question in words(html)
 

@@ -258,7 +258,7 @@ def test_an_empty_matrix_is_a_table_of_its_means(client: Client, db: None):
         ("shape=square&format=csv", "shape", "shape “square” is not known: use long or wide."),
         ("shape=wide&format=csv&fields=ok", "fields", "fields must be value, or left out"),
         ("format=markdown&fields=value,ok", "fields", "fields must be value, or left out"),
-        ("format=tex", "format", "format “tex” is not known: use json, csv, markdown or latex."),
+        ("format=tex", "format", "format “tex” is not known: use json, csv, markdown, latex, "),
     ],
 )
 def test_what_makes_no_table_is_a_400(

@@ -69,7 +69,7 @@ def test_plotly_reads_each_and_it_says_of_what_and_when_it_is(
     assert read.data
     title = read.layout.title
     assert re.search(r"large(-file|\b.*\bfiles)", title.text)
-    assert "2026-11-13 12:01 to 2026-11-20 12:01 UTC" in title.subtitle.text
+    assert "13 Nov 12:01 to 20 Nov 2026 12:01 UTC" in title.subtitle.text
     assert ("simulated endpoints" in title.subtitle.text) is simulated
     assert b"var(" not in response.content
     assert b"veil(" not in response.content

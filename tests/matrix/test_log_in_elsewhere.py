@@ -292,7 +292,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
     "party": (lambda claims, key: sign(claims | {"azp": "another"}, key), "another program"),
     "issuer": (lambda claims, key: sign(claims | {"iss": "https://x"}, key), "another issuer"),
     "nonce": (lambda claims, key: sign(claims | {"nonce": "old"}, key), "another log-in (nonce)"),
-    "subject": (lambda claims, key: sign(claims | {"sub": "s-2"}, key), "of somebody else"),
+    "subject": (lambda claims, key: sign(claims | {"sub": "s-2"}, key), "belongs to somebody else"),
     "no subject": (
         lambda claims, key: sign({k: v for k, v in claims.items() if k != "sub"}, key),
         "it lacks one of iss, sub, aud, exp",

@@ -123,7 +123,7 @@ def test_slower_is_at_the_brown_end_and_faster_at_the_other(rates: World) -> Non
     assert code(YOUNG) == plots.NO_VALUE
     texts = [text for trace in plots.figure(arrangement)["data"] if trace.get("text")
              for row in trace["text"] for text in row if text]  # fmt: skip
-    assert {"0.25", "1.0", "4.0", "<b>3 h</b>"} <= {*texts}
+    assert {"0.25", "1.00", "4.0", "<b>3 h</b>"} <= {*texts}
 
 
 @pytest.mark.parametrize("stat", ["now", "vs_usual"])

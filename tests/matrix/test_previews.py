@@ -114,7 +114,7 @@ def test_the_image_is_of_what_the_page_asks_for(
 ) -> None:
     image(client, f"{path}?size=small&window=24h")
     text = " ".join(written)
-    assert "2026-11-19 12:01 to 2026-11-20 12:01 UTC" in text
+    assert "19 Nov 12:01 to 20 Nov 2026 12:01 UTC" in text
     assert re.search("small(-file| files)", text)
 
 
