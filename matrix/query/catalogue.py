@@ -62,6 +62,7 @@ class Statistic:
     name: str
     label: str
     sentence: str
+    purpose: str = ""
     unit: Unit = RATE
     quantile: float | None = None
     needs_sizes: bool = False
@@ -97,6 +98,7 @@ def percentile(percent: int, *, in_band: bool = False) -> Statistic:
         f"p{percent:02}",
         label,
         f"{label} of the rate of {{files}}",
+        f"{percent} % of tests are slower",
         quantile=percent / 100,
         of_link=True,
         in_band=in_band,
@@ -107,11 +109,14 @@ def percentile(percent: int, *, in_band: bool = False) -> Statistic:
 STATISTICS = {
     statistic.name: statistic
     for statistic in (
-        Statistic("mean", "mean", "Mean rate of {files}", on_card=True, of_link=True),
+        Statistic(
+            "mean", "mean", "Mean rate of {files}", "MB/s, the default", on_card=True, of_link=True
+        ),
         Statistic(
             "median",
             "median",
             "Median rate of {files}",
+            "MB/s, of the middle test",
             quantile=0.5,
             on_card=True,
             of_link=True,
@@ -121,6 +126,7 @@ STATISTICS = {
             "now",
             "now",
             "Rate now (median of the newest three successes) of {files}",
+            "MB/s, newest tests",
             of_now=True,
             worst="slowest now",
             worst_first="now_mb_s",
@@ -129,6 +135,7 @@ STATISTICS = {
             "vs_usual",
             "now / usual",
             "Rate now divided by the usual rate of {files}",
+            "who is ill",
             unit=TIMES,
             of_now=True,
             scale="diverging",
@@ -144,22 +151,25 @@ STATISTICS = {
             "std",
             "standard deviation",
             "Standard deviation of the rate of {files}",
+            "how much it varies",
             worse="high",
             worst="",
             on_card=True,
         ),
-        Statistic("min", "lowest", "Lowest rate of {files}", quantile=0.0),
-        Statistic("max", "highest", "Highest rate of {files}", quantile=1.0),
+        Statistic("min", "lowest", "Lowest rate of {files}", "the slowest test", quantile=0.0),
+        Statistic("max", "highest", "Highest rate of {files}", "the fastest test", quantile=1.0),
         Statistic(
             "throughput",
             "throughput",
             "Throughput (total bytes over total seconds) of {files}",
+            "bytes over seconds",
             needs_sizes=True,
         ),
         Statistic(
             "overhead",
             "overhead (s)",
             "Overhead of transfers of all size classes (seconds that pass whatever the size)",
+            "before bytes move",
             unit=SECONDS,
             of_line=True,
             worse="high",
@@ -169,6 +179,7 @@ STATISTICS = {
             "bandwidth",
             "bandwidth",
             "Bandwidth of transfers of all size classes (their rate without the overhead)",
+            "without overhead",
             of_line=True,
             worst="least bandwidth",
         ),
@@ -176,6 +187,7 @@ STATISTICS = {
             "success",
             "success (%)",
             "Share of {files} that succeeded",
+            "share of tests",
             unit=PERCENT,
             scale="linear",
             greatest=100.0,
@@ -186,6 +198,7 @@ STATISTICS = {
             "count",
             "number of tests",
             "Number of {files}",
+            "how much is known",
             unit=TRANSFERS,
             scale="linear",
             worse="",
@@ -196,6 +209,7 @@ STATISTICS = {
             "last",
             "age of the last result",
             "Age of the last result of {files}",
+            "what is not tested",
             unit=AGE,
             worse="high",
             worst="oldest",
@@ -206,6 +220,7 @@ STATISTICS = {
             "expected",
             "expected rate",
             "Expected rate (what both endpoints explain) of {files}",
+            "of such endpoints",
             worst="",
             base="median",
         ),
@@ -213,6 +228,7 @@ STATISTICS = {
             "residual",
             "rate / expected",
             "Links that deviate from their endpoints: median / expected rate of {files}",
+            "beyond its endpoints",
             unit=TIMES,
             scale="diverging",
             against="expected",

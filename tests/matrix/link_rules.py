@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from math import exp, log
 from statistics import median
 
@@ -575,28 +576,32 @@ class LinkRules:
             spans.append(started)
         assert spans, (text, size)
 
-    def tiles(self) -> list[Rule]:
+    def sizes(self) -> list[Rule]:
+        """Return the rules for the rows of the size classes, and for that of the reverse."""
+        now = rf"(?:({NUMBER})|fails|failed|down|–)"
+        figures = (
+            rf"{now}(?: usual ({NUMBER}))?(?: ({NUMBER})×| ({COUNT}) of ({COUNT}) (ok|failed))?"
+        )
+        streak = rf"(?: last ({COUNT}) failed since ({TIME}))?"
         return [
+            (rf"reverse, ({SIZES}) {figures}{streak}", partial(self.of_size, self.back)),
             (
-                rf"({SIZES}) [a-z ]+? (?:({NUMBER}) MB/s |failing |failed |down |– )"
-                rf"(?:usual ({NUMBER}) (?:· ({NUMBER})× )?)?"
-                rf"(?:({COUNT}) of ({COUNT}) ok(?:, last ({COUNT}) failed)? )?"
-                rf"reverse: (?:({NUMBER}) MB/s)?",
-                self.tile,
-            )
+                rf"({SIZES}) (?:{NUMBER} [kMG]?B )?{figures}{streak}",
+                partial(self.of_size, self.there),
+            ),
+            *constant(rf"than usual since {TIME}"),
         ]
 
-    def tile(self, m: re.Match[str]) -> None:
-        size, now, usual, ratio, ok, of, streak, back = m.groups()
-        found = self.there[size]
-        for text, value in (
-            *((now, found.now), (usual, found.usual), (ratio, found.ratio)),
-            (back, self.back[size].now),
-        ):
+    def of_size(self, facts: dict[str, LinkFacts], m: re.Match[str]) -> None:
+        size, now, usual, ratio, count, of, what, streak, since = m.groups()
+        found = facts[size]
+        for text, value in ((now, found.now), (usual, found.usual), (ratio, found.ratio)):
             if text:
                 close(text, value)
-        if ok:
-            same(ok, found.ok)
+        if count:
+            same(count, found.ok if what == "ok" else found.failed)
             same(of, found.tests)
         if streak:
             same(streak, found.streak)
+            assert found.since
+            at(since, found.since)

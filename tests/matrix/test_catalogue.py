@@ -97,7 +97,6 @@ from matrix.answers.link import directions
 from matrix.api.schema import links, queries
 from matrix.api.schema import series as series_schema
 from matrix.pages.link import figures, page
-from matrix.pages.matrix import controls
 from matrix.plots.numbers import number
 from matrix.plots.scales import scale_for
 from matrix.query.matrix_query import MatrixQuery
@@ -110,7 +109,8 @@ started = np.full(5, cut.first)
 rates = np.array([1, 2, 3, 4, 5], dtype=np.float32) * 1_000_000
 print(json.dumps({
     "sentence": MatrixQuery(stat="p25").describe(),
-    "control": controls.STATISTIC_LABELS["p25"],
+    "control": module.STATISTICS["p25"].label,
+    "purpose": module.STATISTICS["p25"].purpose,
     "written": number(12.345, module.STATISTICS["p25"]),
     "logarithmic": scale_for(module.STATISTICS["p25"], rates).logarithmic,
     "fraction": reduce.QUANTILES["p25"],
@@ -139,6 +139,7 @@ def test_a_quantile_of_the_recipe_is_one_line():
     assert found == {
         "sentence": f"25th percentile of the rate of {files}",
         "control": "25th percentile",
+        "purpose": "25 % of tests are slower",
         "written": "12.3",
         "logarithmic": True,
         "fraction": 0.25,

@@ -180,4 +180,4 @@ def test_numbers_are_readable_on_every_ratio(theme: str) -> None:
 
 def test_a_ratio_is_written_with_two_digits() -> None:
     written = [number(value, RATIO) for value in (0.4934, 1.0, 2.06, 12.3, 345.6, np.nan)]
-    assert written == ["0.49", "1.0", "2.1", "12", "346", ""]
+    assert written == ["0.49", "1.00", "2.1", "12", "346", ""]

@@ -184,7 +184,7 @@ def test_nothing_found_is_said_in_the_list(client: Client, small_world: World) -
 
 
 def test_without_a_question_the_page_says_how_to_ask(client: Client, db: None) -> None:
-    assert "Type part of the name" in client.get("/search/").content.decode()
+    assert "Type part of a name" in client.get("/search/").content.decode()
     assert client.get("/search/?q=++")["Location"] == "/search/"
 
 

@@ -114,7 +114,7 @@ def said_levels(levels: dict[Pair, dict[str, Any]]) -> dict[Pair, str]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_link_says_what_sql_says(client: Client, seed: int) -> None:
-    """Its verdict, how it is beside the others of its ends, its diagnosis, tiles and card."""
+    """Its verdict, how it is among the links of its ends, its diagnosis, sizes and card."""
     on = asked(client, seed)
     levels, kinds = said_levels(on.levels()), set()
     for pair in chosen(on):
@@ -125,7 +125,8 @@ def test_a_link_says_what_sql_says(client: Client, seed: int) -> None:
         assert check(verdict, rules.verdict()) or not re.search(r"\d", verdict)
         check(part(page, 'id="against-others"', "</div>"), rules.against_others())
         check(part(page, 'class="diagnosis"', "</section>"), rules.diagnosis())
-        assert check(part(page, 'class="tiles"', "</nav>"), rules.tiles()) == len(CLASSES)
+        rows = part(page, 'id="by-size"', "</table>")
+        assert check(rows, rules.sizes()) >= len(CLASSES)
         if any(rules.there[size].is_failing for size in CLASSES) and "Down" not in verdict:
             assert "have failed since" in verdict
         assert check(card(on, path), rules.card())
@@ -335,6 +336,13 @@ class SiteRules:
                 self.all_failing,
             ),
             (
+                rf"({COUNT}) of ({COUNT}) links are as usual",
+                lambda m: (
+                    same(m[1], len(self.of_level("usual"))),
+                    same(m[2], len({*self.pairs("source"), *self.pairs("destination")})),
+                ),
+            ),
+            (
                 rf"({COUNT}) other links? (?:is|are) as usual",
                 lambda m: same(m[1], len(self.of_level("usual"))),
             ),
@@ -429,20 +437,24 @@ class SiteRules:
         links = [self.on.of(pair) for pair in self.pairs(end)]
         counts = {kind: len(self.of_level(kind, end)) for kind in ("slower", "faster")}
         ok, failed = sum(link.ok for link in links), sum(link.failed for link in links)
+        # The rate of a link with too few tests for one of now is their mean.
+        rates = [link.mean if isnan(link.now) else link.now for link in links]
         middles = [
-            median([value for link in links if not isnan(value := getattr(link, name))] or [nan])
-            for name in ("now", "usual")
+            median([value for value in values if not isnan(value)] or [nan])
+            for values in (rates, [link.usual for link in links])
         ]
         ratio = median(self.ratios(end) or [nan])
         return [
             (rf"({NUMBER})× of usual", lambda m: close(m[1], ratio)),
             (
-                rf"median link: ({NUMBER}), usually ({NUMBER}) MB/s",
+                rf"({NUMBER}) MB/s, median link, usually ({NUMBER})",
                 lambda m: close_all(m.groups(), middles),
             ),
-            (rf"median link: ({NUMBER})", lambda m: close(m[1], middles[0])),
-            (rf"usually ({NUMBER})", lambda m: close(m[1], middles[1])),
-            (rf"({COUNT}) links? failing", lambda m: same(m[1], len(self.failing(end)))),
+            (rf"({NUMBER}) MB/s, median link", lambda m: close(m[1], middles[0])),
+            (
+                rf"({COUNT}) of ({COUNT}) links failing",
+                lambda m: (same(m[1], len(self.failing(end))), same(m[2], len(links))),
+            ),
             (rf"({COUNT}) slower than usual", lambda m: same(m[1], counts["slower"])),
             (rf"({COUNT}) faster", lambda m: same(m[1], counts["faster"])),
             (

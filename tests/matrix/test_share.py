@@ -103,6 +103,6 @@ def test_the_figure_is_of_what_the_page_shows(
     response = client.get(url)
     assert response.status_code == 200
     text = response.content.decode()
-    assert "2026-11-19 12:01 to 2026-11-20 12:01 UTC" in text
+    assert "19 Nov 12:01 to 20 Nov 2026 12:01 UTC" in text
     size = "small" if "small" in path else "large"
     assert re.search(rf"{size}(-file| files)", text)

@@ -76,7 +76,7 @@ def test_failed_tests_are_bars_from_zero_that_say_of_how_many() -> None:
     picture = drawn(series([1.0] * 6, failed=[0, 2, 0, 0, 5, 0]))
     bars = trace(picture, "failed tests")
     assert list(bars.y) == [2, 5]
-    assert bars.hovertext[0].startswith("2 of 8 tests failed<br>1h from Fri 20 Nov 13:00 UTC")
+    assert bars.hovertext[0].startswith("2 of 8 tests failed<br>1h from 20 Nov 13:00 UTC")
     assert picture.layout.yaxis2.range[0] == 0
     assert list(picture.layout.yaxis2.ticktext) == ["5 failed"]
     assert list(drawn(series([1.0] * 6)).layout.yaxis2.ticktext) == ["none failed"]

@@ -14,36 +14,14 @@ from matrix.query.catalogue import STATISTICS
 from matrix.query.comparison import OF
 from matrix.query.matrix_query import MatrixQuery
 
-# What each statistic is for; those that most ask for stand first.
-PURPOSES = {
-    "mean": "MB/s, the default",
-    "median": "MB/s, of the middle test",
-    "now": "MB/s, newest tests",
-    "vs_usual": "who is ill",
-    "residual": "beyond its endpoints",
-    "success": "share of tests",
-    "count": "how much is known",
-    "last": "what is not tested",
-    "std": "how much it varies",
-    "min": "the slowest test",
-    "p05": "a slow test",
-    "p95": "a fast test",
-    "p99": "nearly the fastest",
-    "max": "the fastest test",
-    "throughput": "bytes over seconds",
-    "overhead": "before bytes move",
-    "bandwidth": "without overhead",
-    "expected": "of such endpoints",
-}
-
 
 def shows(page: MatrixAddress) -> Iterator[Choice]:
     """Yield what cells may show: a statistic or, while comparing, a ratio of which."""
     compare = page.query.compare
     if compare is None:
-        for name, purpose in PURPOSES.items():
+        for name, statistic in STATISTICS.items():
             chosen = name == page.query.stat
-            yield Choice(STATISTICS[name].label, of_statistic(page, name), chosen, purpose)
+            yield Choice(statistic.label, of_statistic(page, name), chosen, statistic.purpose)
         return
     for name in OF:
         query = page.query.replace(compare=dataclasses.replace(compare, of=name))
