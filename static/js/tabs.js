@@ -13,14 +13,32 @@
 document.addEventListener("click", clicked);
 addEventListener("hashchange", goToHash);
 document.addEventListener("DOMContentLoaded", goToHash);
-document.addEventListener("htmx:after:swap", markAll);
+document.addEventListener("htmx:after:swap", () => {
+  markAll();
+  if (!location.hash) keepInAddress();
+});
+// On paper all parts stand below each other; pictures are measured as they are seen, so they come first.
+addEventListener("beforeprint", () => showAll(true), { capture: true });
+addEventListener("afterprint", () => showAll(false));
 
 function clicked(event) {
   const link = event.target.closest(".tabs a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   choose(document.getElementById(link.hash.slice(1)));
-  history.replaceState(history.state, "", link.hash);
+  keepInAddress();
+}
+
+// The first part needs no hash: it is what the bare address shows.
+function keepInAddress() {
+  const panels = [...document.querySelectorAll(".tabbed > .panel")];
+  const at = panels.findIndex(isChosen);
+  const hash = at > 0 ? `#${panels[at].id}` : "";
+  history.replaceState(history.state, "", location.pathname + location.search + hash);
+}
+
+function showAll(isWhole) {
+  for (const tabbed of document.querySelectorAll(".tabbed")) tabbed.classList.toggle("whole", isWhole);
 }
 
 // Opens the part that the address names, or that has what it names.

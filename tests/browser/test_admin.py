@@ -65,10 +65,12 @@ def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(
 
 @seen_by(LAPTOP, NARROW)
 def test_o_make_a_site_admin(visit: Visit, scene: Scene, reader: Reader) -> None:
-    """Task o: an account becomes the admin of a site, from the front page, in five clicks."""
+    """Task o: an account becomes the admin of a site in five clicks; a phone has one more."""
     anna = account(name="anna")
     visit.log_in(account(Role.ADMINISTRATOR))
     on = Hand(wait_until_drawn(visit.go("/")))
+    if reader is NARROW:
+        on.click(on.page.locator("[popovertarget=places]"))
     on.link("Admin")
     on.link("Users")
     on.link("anna")
@@ -77,4 +79,4 @@ def test_o_make_a_site_admin(visit: Visit, scene: Scene, reader: Reader) -> None
     expect(on.page.get_by_role("status").filter(has_text="anna")).to_contain_text("successfully")
     assert roles.described(anna) == "a site admin of RAL"
     expect(on.page.get_by_role("row", name="anna")).to_contain_text("a site admin of RAL")
-    assert on.clicks == 5
+    assert on.clicks == 5 + (reader is NARROW)

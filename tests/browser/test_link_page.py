@@ -117,7 +117,7 @@ def test_verdict_and_picture_come_first_and_then_why_it_fails(visit: Visit, scen
 def seen_parts(page: Page) -> list[str]:
     """Return the ids of the parts that can be seen."""
     ids = "parts => parts.filter((part) => part.checkVisibility()).map((part) => part.id)"
-    return list(page.locator(".part").evaluate_all(ids))
+    return list(page.locator(".panel").evaluate_all(ids))
 
 
 def test_parts_are_tabs_that_the_address_keeps(visit: Visit, scene: Scene) -> None:

@@ -73,7 +73,7 @@ def test_one_part_is_seen_and_clicks_keys_and_addresses_choose_it(
     refresh(page)
     assert seen(page) == ["history"]
     page.get_by_role("link", name="30d", exact=True).click()
-    page.wait_for_url("**?window=30d")
+    page.wait_for_url("**?window=30d#history")
     expect(page.get_by_role("link", name="30d", exact=True)).to_have_attribute(
         "aria-current", "true"
     )

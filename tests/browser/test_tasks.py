@@ -229,7 +229,7 @@ def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(
     assert top["y"] < 520
     for tab in page.locator(".tabs a").all():
         tab.click()
-        part = page.locator(f"{tab.get_attribute('href')}.part")
+        part = page.locator(f"{tab.get_attribute('href')}.panel")
         expect(part).to_be_visible()
         assert page.evaluate(TOO_WIDE) == [], tab.inner_text()
         assert violations(page) == [], tab.inner_text()

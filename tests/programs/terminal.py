@@ -22,7 +22,8 @@ DIRECTORY = "/tmp/laptop"
 BLOCK = re.compile(r"(?:`(\S+)`:\n\n)?```(sh|yaml|console)\n(.*?)```", re.DOTALL)
 PORT = re.compile(r"\b127\.0\.0\.1:([0-9]+)")
 FIGURE = re.compile(
-    rf"[0-9.,{THIN_SPACE}]+(?= s: )|[0-9.,{THIN_SPACE}]+(?= [kMG]?B/s)"
+    # Short times are in milliseconds.
+    rf"[0-9.,{THIN_SPACE}]+ m?s(?=: )|[0-9.,{THIN_SPACE}]+(?= [kMG]?B/s)"
     # What has arrived when a test of the network ends.
     r"|[0-9.,]+(?= [kMG]B in .*\(iperf3 )"
 )

@@ -118,7 +118,7 @@ def test_ends_with_different_proxies_are_refused_before_anything_is_copied(
     error = carried_out(order).error
     assert error
     assert (error.where, error.permanent) == (Where.CONTROL, True)
-    assert "the ends have different X.509 proxies" in str(error)
+    assert "the endpoints have different X.509 proxies" in str(error)
     assert "both endpoints need the same credential" in str(error)
     assert not any((guarded.destination.data / "base-different").iterdir())
 
@@ -134,9 +134,9 @@ ENVIRONMENT = Command(("env",))
 @pytest.mark.parametrize(
     ("source", "destination", "why"),
     [
-        ("/a.proxy", "", "the destination has no X.509 proxy, and would be shown that"),
-        ("", "/b.proxy", "the source has no X.509 proxy, and would be shown that"),
-        ("/a.proxy", "/b.proxy", "the ends have different X.509 proxies"),
+        ("/a.proxy", "", "the destination has no X.509 proxy, and would be shown the other one's"),
+        ("", "/b.proxy", "the source has no X.509 proxy, and would be shown the other one's"),
+        ("/a.proxy", "/b.proxy", "the endpoints have different X.509 proxies"),
     ],
 )
 def test_who_has_none_is_not_shown_that_of_the_other_end(

@@ -52,8 +52,8 @@ STORIES = {
     "/": r"\d links? failing .*, \d+ slower",
     "/?compare=week": r"[12]\d slower , [67]\d faster with large files",
     "/events/": "Cooling failed in the machine room",
-    "/causes/": r"TAIWAN-LCG2_DATADISK receives at \d\d %",
-    "/causes/?compare=month": "TAIWAN-LCG2_DATADISK receives at .. % of its 30-day rate",
+    "/causes/": r"TAIWAN\S* receives at \d\d %",
+    "/causes/?compare=month": r"TAIWAN\S* receives at \d\d % of its 30-day rate",
     "/sites/TRIUMF-LCG2/": "New network cards in the pool nodes",
     "/links/UKI-SOUTHGRID-RALPP_DATADISK/NDGF-T1_DATADISK/": "the usual rate since",
 }
@@ -284,10 +284,10 @@ def test_simulated_rates_are_labelled(run: Run):
 
 @pytest.mark.long
 def test_static_files_are_served_compressed_and_cacheable(run: Run):
-    pages = [requests.get(run.url + path, timeout=30) for path in ("/", "/api/v1/docs/", "/admin/")]
+    pages = [requests.get(run.url + path, timeout=30) for path in ("/", "/api/v1/docs/")]
     assert all(page.ok for page in pages)
     files = set(re.findall(r'(?:src|href)="([^"]+\.(?:js|css))"', "".join(p.text for p in pages)))
-    assert all(any(one in path for path in files) for one in ("plotly", "swagger", "/admin/"))
+    assert all(any(one in path for path in files) for one in ("plotly", "swagger", "css/sonar"))
     for path, encoding in product(files, ("gzip", "br")):
         answer = requests.get(
             run.url + path, headers={"Accept-Encoding": encoding}, timeout=30, stream=True

@@ -223,7 +223,7 @@ def test_what_breaks_before_a_mover_is_asked_ends_a_test_too(monkeypatch, secret
     monkeypatch.setattr(token_sources, "get", no_source)
     probes.run(probe.id)
     assert Transfer.objects.get().error == SENTENCE.format("KeyError")
-    assert f"probe {probe.id}: " in written(caplog)
+    assert f"test {probe.id}: " in written(caplog)
     assert not Leftover.objects.exists()
 
 

@@ -177,8 +177,8 @@ def test_an_endpoint_keeps_a_credential_only_for_its_own_host():
         glasgow.full_clean()
     assert caught.value.message_dict == {
         "credential": [
-            "The credential of GLASGOW_DATADISK is not for the host and port of its base URL: "
-            "administrators set which hosts a credential is for."
+            "The credential of GLASGOW_DATADISK is not for the host and port of its base URL. "
+            "Administrators set which hosts a credential is for."
         ]
     }
 
@@ -232,7 +232,7 @@ def test_administrators_say_for_which_hosts_a_credential_is(administrator: Clien
     path = f"/admin/sonar/credential/{Credential.objects.get().pk}/change/"
     form = {"name": "glasgow", "kind": "file"}
     answer = administrator.post(path, form | {"hosts": "elsewhere.example"})
-    assert "of endpoints that use it, GLASGOW_DATADISK: name these" in answer.text
+    assert "of endpoints that use it, GLASGOW_DATADISK. Name these" in answer.text
     assert Credential.objects.get().hosts == ["glasgow", "ral"]
     answer = administrator.post(path, form | {"hosts": "glasgow, more.example:1"})
     assert answer.status_code == 302
@@ -371,7 +371,7 @@ def test_a_registry_file_moves_an_endpoint_and_its_credential_together_or_not_at
     for half in (alone, moved.replace("https://new", "https://glasgow")):
         assert wrong(half).splitlines()[0] == (
             "credentials[0].hosts (line 3): The credential glasgow would not be for the hosts of "
-            "endpoints that use it, GLASGOW_DATADISK: name these hosts too, or give the endpoints "
+            "endpoints that use it, GLASGOW_DATADISK. Name these hosts too, or give the endpoints "
             "another credential first."
         )
     assert Credential.objects.get(name="glasgow").hosts == ["glasgow.example:1094"]
@@ -667,8 +667,8 @@ def test_the_command_ends_as_failed_and_says_what_is_wrong(tokens):
         "  The file of the credential binary cannot be used: it is not text.",
         "  The file of the credential empty cannot be used: it is empty.",
         "  The file of the credential lancs cannot be used: No such file or directory.",
-        "  The credential of LANCS_DATADISK is not for the host and port of its base URL: "
-        "administrators set which hosts a credential is for.",
+        "  The credential of LANCS_DATADISK is not for the host and port of its base URL. "
+        "Administrators set which hosts a credential is for.",
     ]
     assert "elsewhere.example" in out.getvalue()
     assert "GLASGOW_DATADISK lends no credential: tests that would need one" in out.getvalue()

@@ -15,7 +15,7 @@ from tests.starting import LOOK, MIGRATE, RUN, all_end_with, readyz_says
 
 NAME = "sonar_of_bytes"
 SENTENCE = (
-    "The database keeps text as {}, and Sonar needs UTF8: make another one (CREATE DATABASE sonar "
+    "The database keeps text as {}, and Sonar needs UTF8. Make another one (CREATE DATABASE sonar "
     "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
 )
 

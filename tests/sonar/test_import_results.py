@@ -200,7 +200,7 @@ BROKEN = {
     ),
     "an open quote far from the end": (
         f'{HEADER}\n"{line(1)}\n'.encode() + f"{line(2)}\n".encode() * 5000,
-        "line 2: it has more than 50,000 characters, too many for a result; a cell that begins",
+        "line 2: it has more than 50,000 characters, too many for a result. A cell that begins",
     ),
     "a quote within": (
         f'{HEADER}\n"a"b,{line(1)}\n'.encode(),

@@ -108,7 +108,7 @@ def test_an_ordered_test_waits_for_a_worker_at_its_end_and_says_so(ends):
     assert scheduler.start_waiting(NOW) == []
     probe.refresh_from_db()
     assert probe.waits_because == (
-        "With mode push a worker at GLASGOW_DATADISK runs it, and none says that it is there: its "
+        "With mode push a worker at GLASGOW_DATADISK runs it, and none says that it is there. Its "
         "setting SONAR_NETWORK_ENDPOINT must be GLASGOW_DATADISK."
     )
     takes("transfers.iperf3.GLASGOW_DATADISK")

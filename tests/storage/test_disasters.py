@@ -178,7 +178,7 @@ def test_two_ends_that_answer_us_but_not_each_other_are_a_fault_between_them(
         mover.files.web = Detour(address)
         error = error_of(measure(mover, order, Watch()))
     assert error.where == Where.TRANSFER
-    assert "both ends answer" in str(error)
+    assert "both endpoints answer" in str(error)
 
 
 class Detour(Web):
