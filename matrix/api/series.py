@@ -212,7 +212,7 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
         notes.on_link(*names, report.window, reader),
         marks_of(events_of_link(report), query.size),
     )
-    figure = rates_over_time(report, lines_of(report), spans)
+    figure = rates_over_time(report, lines_of(report), spans).figure
     title = FigureTitle(
         f"From {names[0]} to {names[1]}, {query.size} files",
         report.window,

@@ -58,14 +58,14 @@ def of_link(page: LinkPage, now: datetime) -> Preview:
     """Make it without notes, of which not everybody may read each."""
     report = link_report.answer(Question(page.source, page.destination, page.query), now)
     lines = lines_of(report, reverse=page.draws_reverse)
-    figure = with_colours(rates_over_time(report, lines, spans_drawn(report, (), ())))
+    picture = rates_over_time(report, lines, spans_drawn(report, (), ()))
     alone = network.verdict_of(network.part_of(report.network, report.question.ends))
     return Preview(
         f"From {page.source.name} to {page.destination.name}, {page.query.size} files, MB/s",
         alone.get("headline") or verdict_of(report.link_now()).headline,
         report.window,
         page.source.simulated or page.destination.simulated,
-        [("", figure)],
+        [("", with_colours(picture.figure))],
     )
 
 

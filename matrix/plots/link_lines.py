@@ -65,12 +65,23 @@ def lines_of(answer: LinkReport, *, reverse: bool = False) -> list[DirectionLine
     return [*directions_of(answer)[: 1 + reverse], *other_lines(answer, answer.question.query.size)]
 
 
+@dataclass(frozen=True)
+class RatesPicture:
+    """A figure over time, the ``window`` of its axis, and how many ``points`` it draws singly."""
+
+    figure: Json
+    window: Window
+    points: int
+
+
 def rates_over_time(
     answer: LinkReport, lines: Sequence[DirectionLine], spans: Sequence[TimeSpan]
-) -> Json:
+) -> RatesPicture:
     """Draw the lines over the part of the window that has anything."""
-    shown, usual = shown_window(answer, lines, spans), usual_of(drawn_class(answer).there)
-    return figure(newest_of(lines), shown, spans, usual, other_window(answer))
+    newest, shown = newest_of(lines), shown_window(answer, lines, spans)
+    usual = usual_of(drawn_class(answer).there)
+    drawn = figure(newest, shown, spans, usual, other_window(answer))
+    return RatesPicture(drawn, shown, sum(len(line.points) for line in newest))
 
 
 def spans_drawn(

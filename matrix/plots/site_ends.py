@@ -31,7 +31,8 @@ def end_figures(
     window = report.window
     during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
     spans = bands.spans_of(during, notes, window)
-    axes = axes_drawn(site_is)
+    histories = histories_drawn(site_is)
+    axes = axes_drawn(site_is, histories)
     return {
         end: figure(
             history.series,
@@ -41,7 +42,7 @@ def end_figures(
             is_slower=any(link.level == "slower" for link in site_is.links[end]),
             other=other_drawn(site_is, end, window),
         )
-        for end, history in histories_drawn(site_is).items()
+        for end, history in histories.items()
     }
 
 
@@ -60,9 +61,9 @@ def histories_drawn(site_is: SiteNow) -> Mapping[str, EndHistory]:
     return rates_over_time(site_is.histories) if is_of_rates(site_is) else site_is.histories
 
 
-def axes_drawn(site_is: SiteNow) -> Axes:
+def axes_drawn(site_is: SiteNow, histories: Mapping[str, EndHistory]) -> Axes:
     if is_of_rates(site_is):
-        return axes_of_rates([history.series for history in histories_drawn(site_is).values()])
+        return axes_of_rates([history.series for history in histories.values()])
     return axes_of_ratios(ratios_of(site_is))
 
 

@@ -17,10 +17,8 @@ from matrix.plots.link_lines import (
     DirectionLine,
     drawn_class,
     lines_of,
-    newest_of,
     other_window,
     rates_over_time,
-    shown_window,
     spans_drawn,
     usual_of,
 )
@@ -105,18 +103,18 @@ def drawn(
     part = drawn_class(answer)
     lines = lines_of(answer, reverse=reverse)
     spans = spans_drawn(answer, notes, changes)
-    shown = shown_window(answer, lines, spans)
+    picture = rates_over_time(answer, lines, spans)
     results = sum(len(line.results) for line in lines)
     return Drawn(
         size=part.size,
-        rates=rates_over_time(answer, lines, spans) if results else None,
+        rates=picture.figure if results else None,
         distribution=distribution_of(lines),
-        points=sum(len(line.points) for line in newest_of(lines)),
+        points=picture.points,
         results=results,
         buckets=list(buckets_of(lines)),
         bins=list(bins_of(lines)),
         usual=usual_of(part.there),
-        first=None if shown == answer.window else shown.start,
+        first=None if picture.window == answer.window else picture.window.start,
         other=answer.comparison.words if answer.comparison else "",
         has_other_times=other_window(answer) is not None,
     )
