@@ -56,17 +56,30 @@ export function extend(id, extension) {
   extensions[id] = extension;
 }
 
+function pictures() {
+  return document.querySelectorAll(".picture[data-figure]");
+}
+
 function drawPictures() {
-  for (const box of document.querySelectorAll(".picture[data-figure]")) drawIfNew(box);
+  for (const box of pictures()) {
+    drawIfNew(box);
+    opened.observe(box);
+  }
 }
 
 export function redrawPictures() {
-  for (const box of document.querySelectorAll(".picture[data-figure]")) draw(box);
+  for (const box of pictures()) {
+    drawn.delete(box);
+    drawIfNew(box);
+  }
 }
 
+// In a part of the page that is not seen, a picture is drawn once the part is opened.
 function drawIfNew(box) {
-  if (drawn.get(box)?.json !== jsonOf(box)) draw(box);
+  if (box.checkVisibility() && drawn.get(box)?.json !== jsonOf(box)) draw(box);
 }
+
+const opened = new ResizeObserver((changes) => changes.forEach(({ target }) => drawIfNew(target)));
 
 // The box itself belongs to the server's HTML and may be morphed; Plotly has a child of it.
 async function draw(box) {
@@ -141,7 +154,7 @@ export function prepared(box) {
 function printed(isPrinted) {
   setPaper(isPrinted);
   redrawPictures();
-  for (const box of document.querySelectorAll(".picture[data-figure]")) {
+  for (const box of pictures()) {
     const plot = drawn.get(box)?.plot;
     if (plot) relayout(plot, () => (isPrinted ? printedSize(plot) : { width: null, height: null, autosize: true }));
   }

@@ -17,7 +17,7 @@ from sonar.windows import Window, format_time
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.test_everyday_tasks import GLASGOW, Hand, hand
 from tests.browser.test_time_strip import strip
 from tests.matrix import changed_site
@@ -87,7 +87,7 @@ def covered(page: Page, what: str) -> bool:
     return bool(page.locator(what).evaluate(over))
 
 
-@seen_by(LAPTOP, DARK, NARROW)
+@seen_by(LAPTOP, NARROW)
 def test_did_what_we_changed_yesterday_at_20_15_help(visit: Visit, changed: ChangedSite) -> None:
     on = hand(visit, 3)
     find(on, GLASGOW)

@@ -7,10 +7,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.axe import violations
+from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, seen_by
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until_settled
 from tests.matrix.months import month_of, slow_link
@@ -22,7 +22,7 @@ def month(scene_of_today: Scene) -> Scene:
     return scene_of_today
 
 
-@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+@seen_by(LAPTOP, NARROW)
 def test_what_is_slower_than_on_its_own_days_is_read(visit: Visit, month: Scene) -> None:
     page = visit.open("/causes/?window=24h")
     page.get_by_text("compare", exact=True).click()
@@ -36,4 +36,4 @@ def test_what_is_slower_than_on_its_own_days_is_read(visit: Visit, month: Scene)
     until_settled(page)
     assert fits(page)
     look(page, f"causes-month-{visit.reader}")
-    assert violations(page) == []
+    assert by_day_and_night(page) == []

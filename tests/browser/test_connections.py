@@ -8,10 +8,10 @@ from playwright.sync_api import expect
 
 from sonar.roles import Role
 from tests.accounts import account
-from tests.browser.axe import violations
+from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, seen_by
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.scene import Scene
 from tests.matrix.sent import send
 from tests.matrix.test_connections import BEGAN, UPLOAD, flow
@@ -19,7 +19,7 @@ from tests.matrix.test_connections import BEGAN, UPLOAD, flow
 TCP = {"rtt": 14.25, "snd_cwnd": 812, "snd_mss": 8948, "total_retrans": 7, "busy_time": 9e6}
 
 
-@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+@seen_by(LAPTOP, NARROW)
 def test_reported_connections_stand_on_the_page_of_a_transfer(visit: Visit, scene: Scene) -> None:
     source, destination = scene.world.ral, scene.world.glasgow
     samples = [[5.0, 10**9], [10.0, 2 * 10**9]]
@@ -35,6 +35,6 @@ def test_reported_connections_stand_on_the_page_of_a_transfer(visit: Visit, scen
     expect(part).to_contain_text(
         "not at RAL_DATADISK as it should be, so Sonar’s worker sent it there"
     )
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     assert fits(page)
     look(page, f"connections-{visit.reader}")

@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from sonar.models import Annotation
-from tests.browser.axe import violations
+from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until_settled
 from tests.matrix import changed, world
@@ -44,7 +44,7 @@ def events(scene: Scene) -> Scene:
     return scene
 
 
-@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+@seen_by(LAPTOP, NARROW)
 def test_the_list_is_read_and_narrowed_down(visit: Visit, events: Scene) -> None:
     page = visit.open("/events/")
     rows = page.locator(ROWS)
@@ -54,7 +54,7 @@ def test_the_list_is_read_and_narrowed_down(visit: Visit, events: Scene) -> None
     assert total >= 5
     assert fits(page)
     look(page, f"events-{visit.reader}")
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     page.get_by_role("link", name="slower ").first.click()
     expect(page.locator("table.events tr.faster")).to_have_count(0)
     certain = rows.count()

@@ -12,16 +12,16 @@ from sonar import request_probes
 from sonar.models import Endpoint, Probe
 from sonar.roles import Role
 from tests.accounts import account
-from tests.browser.axe import violations
+from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
 from tests.browser.scene import Scene
 from tests.matrix import world
 
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 REFRESH_MS = 2000
-everybody = seen_by(LAPTOP, DARK, NARROW, NARROW_DARK)
+everybody = seen_by(LAPTOP, NARROW)
 
 
 @pytest.fixture(autouse=True)
@@ -138,15 +138,15 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, scene: Scene, reader: Re
             send(made.ral, made.glasgow, rate + 7 * number, streams, ago=ago)
     page = visit.open(LINK)
     open_form(page)
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     look(page, f"test-now-form-{reader}")
     page.locator("#test-now form button").first.click()
     expect(page.locator("#test-now-live li")).to_have_count(3)
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     assert fits(page)
     look(page, f"test-now-{reader}")
     page = visit.open(f"{LINK}tests/")
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     assert fits(page)
     look(page, f"link-probes-{reader}")
 

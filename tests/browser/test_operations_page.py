@@ -22,17 +22,17 @@ from sonar.models import (
 )
 from sonar.roles import Role
 from tests.accounts import account
-from tests.browser.axe import violations
+from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
 from tests.browser.scene import Scene
 from tests.matrix import world
 
 URL = "/operations/"
 REFRESH_MS = 5000
 MINUTE = timedelta(minutes=1)
-everybody = seen_by(LAPTOP, DARK, NARROW, NARROW_DARK)
+everybody = seen_by(LAPTOP, NARROW)
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +131,7 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Rea
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     expect(page.locator("h1")).to_contain_text("Operations")
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0
     look(page, f"operations-{reader}")
@@ -140,7 +140,7 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Rea
 @everybody
 def test_an_empty_one_too(visit: Visit, real_commits: None, reader: Reader) -> None:
     page = visit.open(URL)
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     look(page, f"operations-empty-{reader}")
 
@@ -193,7 +193,7 @@ def test_a_refusal_says_why_by_its_field(visit: Visit, busy: Probe) -> None:
     visit.expect_refusal(409)
     expect(page.locator("[name=destination]")).to_have_value("RAL")
     expect(page.locator("h1")).to_contain_text("Operations")
-    assert violations(page) == []
+    assert by_day_and_night(page) == []
     look(page, "operations-refused")
 
 
@@ -226,7 +226,7 @@ def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(
     waiting.nth(1).locator("a").click()
     expect(page.locator("main")).to_contain_text("It is number 2 of those waiting")
     if reader is LAPTOP:  # what looks for violations is a script
-        assert violations(page) == []
+        assert by_day_and_night(page) == []
     page.locator("main form button", has_text="Cancel this test").click()
     expect(page.locator("main [role=status]")).to_contain_text("was cancelled: nothing was")
     expect(waiting).to_have_count(1)

@@ -18,7 +18,7 @@ from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look, navigate
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until
 from tests.matrix import world
@@ -105,7 +105,7 @@ def drawn(page: Page) -> Page:
     return page
 
 
-@seen_by(LAPTOP, NARROW, DARK)
+@seen_by(LAPTOP, NARROW)
 def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
     visit: Visit, grid_in_a_box: None, reader: Reader
 ) -> None:

@@ -13,7 +13,7 @@ from tests.browser.axe import violations
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW_DARK, SCRIPTLESS, Reader, seen_by
 from tests.browser.waiting import until
 from tests.matrix import changed_site, world
 from tests.matrix.changed_site import ChangedSite
@@ -36,7 +36,7 @@ def drawn(page: Page) -> Page:
     return page
 
 
-@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+@seen_by(LAPTOP, NARROW_DARK)
 def test_the_answer_stands_first(visit: Visit, changed: ChangedSite, reader: Reader) -> None:
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     look(page, f"changed-{reader}")

@@ -20,7 +20,7 @@ from tests.browser.axe import violations
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import COPYING, DARK, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
+from tests.browser.readers import COPYING, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
 from tests.browser.tasks import Hand
 from tests.browser.test_first_look import SHIFTS
 from tests.browser.waiting import until_settled
@@ -109,7 +109,7 @@ def test_a_what_got_slow(visit: Visit, shift: Shift) -> None:
     assert on.clicks == 0
 
 
-@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+@seen_by(LAPTOP, NARROW_DARK)
 def test_b_why_a_link_fails(visit: Visit, shift: Shift, reader: Reader) -> None:
     """Task b: since when, how many of all classes, the newest error whole, and whose, once."""
     on = hand(visit)
@@ -130,7 +130,7 @@ def test_b_why_a_link_fails(visit: Visit, shift: Shift, reader: Reader) -> None:
     assert on.clicks == 1
 
 
-@seen_by(LAPTOP, NARROW, DARK, NARROW_DARK)
+@seen_by(LAPTOP, NARROW_DARK)
 def test_c_is_a_site_slow_as_source_or_as_destination(
     visit: Visit, shift: Shift, reader: Reader
 ) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Error, Page
 
 SETTLED = """[...document.querySelectorAll(".picture[data-figure]")].every((box) =>
     !document.getElementById(box.dataset.figure)?.textContent || box.querySelector(".main-svg")
+    || !box.checkVisibility()
 ) && (!document.querySelector("#picture .main-svg")
     || ["picture-drawn", "cells-loaded"].every((name) => performance.getEntriesByName(name).length))
 """

@@ -10,7 +10,8 @@ from tests.browser.readers import Reader
 
 # Of the same host: for another one's the process would change.
 SHORT = "/healthz"
-# Where the test ended with "back", the page was still on its way there.
+# Where the test ended with "back" or a search, the page was still on its way: two ways of the
+# browser to say that, once or twice. Such a window is closed.
 ON_ITS_WAY = ("net::ERR_ABORTED", "is interrupted by another navigation")
 
 
@@ -36,7 +37,9 @@ class Windows:
             if other is not page:
                 other.close()
         page.unroute_all()
-        self._leave(page)
+        if not self._leaves(page):
+            page.context.close()
+            return
         page.context.clear_cookies()
         session = page.context.new_cdp_session(page)
         session.send("Storage.clearDataForOrigin", {"origin": self._base, "storageTypes": "all"})
@@ -47,11 +50,12 @@ class Windows:
         page.mouse.move(0, 0)
         self._free[reader].append(page)
 
-    def _leave(self, page: Page) -> None:
-        """Go to a short page without scripts."""
+    def _leaves(self, page: Page) -> bool:
+        """Go to a short page without scripts; say whether the one before let go of the window."""
         try:
             page.goto(self._base + SHORT)
         except Error as error:
-            if not any(words in error.message for words in ON_ITS_WAY):
-                raise
-            page.goto(self._base + SHORT)
+            if any(words in error.message for words in ON_ITS_WAY):
+                return False
+            raise
+        return True
