@@ -24,7 +24,7 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 # before the others, which keep two cores busy three at a time, and give way: the two that go on
 # longest first, and beside them one after the other what waits now and then.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
-COMPUTING := .test-browser .test-matrix .test-rest .test-sonar .test-seen .test-asked .test-types
+COMPUTING := .test-browser .test-rest .test-matrix .test-seen .test-sonar .test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py

@@ -137,9 +137,13 @@ def format_seconds(*seconds: float) -> str:
 
 
 def format_bytes(size: float) -> str:
+    """Write a size in three digits, or in fewer that say all of it: `10 MB`, `9.54 MB`."""
     for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", MB), ("kB", 1000)):
         if size >= factor:
-            return f"{three_digits(size / factor)} {unit}"
+            exact = size < 1000 * factor and size % factor == 0
+            return (
+                f"{size // factor:.0f} {unit}" if exact else f"{three_digits(size / factor)} {unit}"
+            )
     return f"{size:.0f} B"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,16 +87,19 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def read() -> Iterator[tuple[str, str]]:
-    """Yield what people read, with the file that has it."""
-    for paths, texts in (
-        (TEMPLATES, texts_of_template),
-        (SCRIPTS, texts_of_script),
-        (PYTHON, texts_of_module),
-    ):
-        for path in paths:
-            for text in texts(path):
-                yield name_of(path), text
+@cache
+def read() -> list[tuple[str, str]]:
+    """Return what people read, with the file that has it."""
+    return [
+        (name_of(path), text)
+        for paths, texts in (
+            (TEMPLATES, texts_of_template),
+            (SCRIPTS, texts_of_script),
+            (PYTHON, texts_of_module),
+        )
+        for path in paths
+        for text in texts(path)
+    ]
 
 
 @pytest.mark.parametrize("pattern", INSTEAD)

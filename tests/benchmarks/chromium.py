@@ -14,8 +14,6 @@ from tests.browser.waiting import until
 
 PATIENCE_SECONDS = 120
 MOVES = 25
-# What the strip of time shows: a week.
-HOURS = 7 * 24
 # Hours that the window is dragged over, one by one.
 STEPS = 12
 # Frames and long tasks, noted from the very beginning of each page.
@@ -112,9 +110,12 @@ def see(browser: Browser, url: str) -> Seen:
 def drag(page: Page) -> list[float]:
     """Drag over the strip of time, hour by hour; the picture must follow each."""
     until(page, "performance.getEntriesByName('strip-loaded').length", PATIENCE_SECONDS)
-    box = page.locator("#strip .hours").bounding_box()
+    strip = page.locator("#strip .hours")
+    box = strip.bounding_box()
     assert box is not None
-    hour, middle = box["width"] / HOURS, box["y"] + box["height"] / 2
+    # A week, or what of it has tests.
+    hours = int(strip.get_attribute("aria-valuemax") or 0) + 1
+    hour, middle = box["width"] / hours, box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 60.5 * hour, middle)
     page.mouse.down()
     steps = []

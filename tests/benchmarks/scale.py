@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from os import environ
 
 from sonar.windows import Window
 
-# The data ends here, whenever it is made: same seed, same rows.
-END = datetime(2026, 11, 20, tzinfo=UTC)
+# The data ends with the last whole day before the run, of which pages show the week; all processes
+# of a run agree on it. Same seed, same rows, but for the date.
+LAST_DAY = environ.setdefault("SONAR_BENCH_END", f"{datetime.now(UTC):%Y-%m-%d}")
+END = datetime.fromisoformat(LAST_DAY).replace(tzinfo=UTC)
 SEED = 2011
 # How far odd windows end before the data does; each cuts a day, an hour and a minute.
 ODD_SHIFTS = (

@@ -23,7 +23,7 @@ PAINTED = "performance.getEntriesByName('cells-painted').length > 0"
 # A picture that is where it was for so many looks, a tenth of a second apart, stays there.
 STILL_LOOKS = 6
 # Core Web Vitals call 0.1 good.
-MOST_SHIFT = 0.05
+MOST_SHIFT = 0.02
 # What a first visit may fetch, as it is sent; the head of an answer has some 400 bytes.
 MOST_BYTES = 450_000
 HEAD_BYTES = 400

@@ -36,6 +36,11 @@ SHIFT = """new Promise((resolve) => {
 })"""
 
 
+# Tables of many numbers, which on a telephone are two columns: those that scroll to the side.
+TOO_WIDE = """boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth)
+    .filter((box) => box.checkVisibility()).map((box) => box.getAttribute("aria-label"))"""
+
+
 @pytest.fixture
 def changed(real_commits: None, at_noon: None) -> ChangedSite:
     return changed_site.make()
@@ -132,6 +137,7 @@ def test_each_part_fits_and_breaks_no_rule(
     for link in page.locator(".tabs a").all():
         link.click()
         assert fits(page)
+        assert page.locator(".scroll:has(.folded)").evaluate_all(TOO_WIDE) == []
         assert by_day_and_night(page) == []
         look(page, f"tab-{link.get_attribute('href')[1:]}-{reader}")  # type: ignore[index]
 

@@ -170,12 +170,11 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     answer = refused(post(operator, probe_request(count=3)), 409)
     assert answer["errors"] == {
         "source": [
-            "RAL_DATADISK has 50.0 MB left of its budget of test bytes for today, 60.0 MB are "
-            "needed."
+            "RAL_DATADISK has 50 MB left of its budget of test bytes for today, 60 MB are needed."
         ],
         "destination": ["DESY_DATADISK is in a declared downtime."],
     }
-    assert answer["detail"].startswith("RAL_DATADISK has 50.0 MB left")
+    assert answer["detail"].startswith("RAL_DATADISK has 50 MB left")
     assert sent == []
 
 

@@ -337,7 +337,7 @@ def test_results_have_their_numbers_and_lead_to_their_transfer(
     )
     html = section(page(client), "results")
     way = "http-tpc, 4 streams requested, IPv6"
-    assert "20 Nov 12:00:30 large 250 2.00 GB 8.00 done w1" in words(html)
+    assert "20 Nov 12:00:30 large 250 2 GB 8.00 done w1" in words(html)
     assert f"All measured with {way}." in words(html)
     assert f'href="/transfers/{one}/"' in html
     everybodys = section(page(Client()), "results")
@@ -483,7 +483,7 @@ def test_what_is_queued_or_running_is_said_for_both_directions(
     html = words(section(page(client), "planned"))
     assert (
         "large, from RAL_DATADISK to Glasgow_DATADISK : running since 20 Nov 12:00 UTC, "
-        "500 MB of 2.00 GB (25 %)" in html
+        "500 MB of 2 GB (25 %)" in html
     )
     assert "from Glasgow_DATADISK to RAL_DATADISK : queued since 20 Nov 11:00 UTC" in html
 

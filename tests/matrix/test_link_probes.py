@@ -165,7 +165,7 @@ def test_a_used_up_budget_says_what_is_left_and_what_is_needed(
     client.force_login(account(Role.OPERATOR))
     response = order(client, count="4")
     assert response.status_code == 409
-    sentence = "RAL_DATADISK has 5.00 GB left of its budget of test bytes for today, 8.00 GB are"
+    sentence = "RAL_DATADISK has 5 GB left of its budget of test bytes for today, 8 GB are"
     assert sentence in plain(response)
 
 

@@ -245,9 +245,9 @@ def test_the_switch_of_size_classes_says_how_large_their_test_files_are(
     switch = html.split('aria-label="size class"')[1].split("</div>")[0]
     titles = re.findall(r'title="(test files [^"]*)"[^>]*>(\w+)<', switch)
     assert titles == [
-        ("test files of 20.0 MB", "small"),
+        ("test files of 20 MB", "small"),
         ("test files of 300 MB", "medium"),
-        ("test files of 2.00 GB", "large"),
+        ("test files of 2 GB", "large"),
     ]
 
 
@@ -375,10 +375,10 @@ def test_a_simulated_grid_says_what_sonar_is_and_how_large_files_are(
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
     assert (
         "Sonar copies test files between all storage endpoints and records the rates: "
-        "large files have 2.00 GB here."
+        "large files have 2 GB here."
     ) in words(page(client))
     SizeClass.objects.filter(name="large").update(test_bytes=3 * 10**9)
-    assert "large files have 3.00 GB here." in words(page(client))
+    assert "large files have 3 GB here." in words(page(client))
 
 
 PAST = "Results before 20 Nov 09:00 UTC are entirely made up, to show what weeks of tests"

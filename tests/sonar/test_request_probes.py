@@ -193,7 +193,7 @@ def test_what_waits_does_not_count_against_caps_but_against_the_budget(db):
     assert room.in_flight == 99
     assert room.budget_bytes == {glasgow.id: size}
     assert (
-        "has 20.0 MB left of its budget of test bytes for today, 40.0 MB are needed."
+        "has 20 MB left of its budget of test bytes for today, 40 MB are needed."
         in refused(probe_requests(lancs, glasgow, 2))["destination"][0]
     )
 
@@ -347,8 +347,7 @@ def test_the_budget_must_bear_all_of_them_together(db):
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=enough)
     told = refused(probe_requests(glasgow, lancs, 2))["source"][0]
     assert told == (
-        "GLASGOW_DATADISK has 20.0 MB left of its budget of test bytes for today, 40.0 MB are "
-        "needed."
+        "GLASGOW_DATADISK has 20.0 MB left of its budget of test bytes for today, 40 MB are needed."
     )
     assert order(probe_requests(glasgow, lancs, 1), NOW)
 

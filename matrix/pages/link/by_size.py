@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isnan
@@ -14,8 +13,6 @@ from matrix.answers.link.directions import Direction
 from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.link.report import ClassReport, LinkReport
 from sonar.units import DASH, format_bytes, format_count, three_digits
-
-WHOLE = re.compile(r"\.0+ ")
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ def kind_of(direction: Direction) -> str:
 def bytes_words(part: ClassReport) -> str:
     """Write the median size of the files of a class: `10 MB`; nothing without a test."""
     sizes = part.tests.bytes
-    return WHOLE.sub(" ", format_bytes(float(np.median(sizes)))) if sizes.size else ""
+    return format_bytes(float(np.median(sizes))) if sizes.size else ""
 
 
 def counts(direction: Direction) -> str:

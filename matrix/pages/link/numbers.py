@@ -8,7 +8,7 @@ from matrix.answers.link.report import LinkReport
 from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.statistics.states import STATE_WORDS
 
-DirectionRow = tuple[Direction, str, str, str, list[list[float]]]
+DirectionRow = tuple[Direction, str, str, str, list[tuple[str, list[float]]]]
 
 # Headings and the names of what stands below them: both ends of the band in one column.
 QUANTILE_COLUMNS = [
@@ -21,7 +21,7 @@ QUANTILE_COLUMNS = [
 def directions_of(answer: LinkReport) -> list[list[DirectionRow]]:
     """Return each class of this direction, then of the reverse.
 
-    With its state in a word and on hover, its comparison, and its quantiles column by column.
+    With its state in a word and on hover, its comparison, and its quantiles by their headings.
     """
     return [
         [
@@ -30,7 +30,10 @@ def directions_of(answer: LinkReport) -> list[list[DirectionRow]]:
                 standing_words(direction),
                 STATE_WORDS[direction.state],
                 direction.against(reverse),
-                [[direction.quantiles[name] for name in names] for _, names in QUANTILE_COLUMNS],
+                [
+                    (heading, [direction.quantiles[name] for name in names])
+                    for heading, names in QUANTILE_COLUMNS
+                ],
             )
             for direction, reverse in pairs
         ]
