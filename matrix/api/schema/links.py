@@ -225,7 +225,7 @@ MARKDOWN = """Rates of links by size class, the last 7 days. Window: ...
 
 | from | to | large MB/s | large file size | large ok | large failed | large state |
 | :-- | :-- | --: | --: | --: | --: | --: |
-| Glasgow\\_DATADISK | RAL\\_DATADISK | 4.70 ± 0.400 | 2.00 GB | 3 | 1 | measured |
+| Glasgow\\_DATADISK | RAL\\_DATADISK | 4.70 ± 0.400 | 2 GB | 3 | 1 | measured |
 """
 LATEX = r"""\begin{table}
 \centering
@@ -234,7 +234,7 @@ LATEX = r"""\begin{table}
 \hline
 from & to & large MB/s & large file size & large ok & large failed & large state \\
 \hline
-Glasgow\_DATADISK & RAL\_DATADISK & 4.70 $\pm$ 0.400 & 2.00 GB & 3 & 1 & measured \\
+Glasgow\_DATADISK & RAL\_DATADISK & 4.70 $\pm$ 0.400 & 2 GB & 3 & 1 & measured \\
 \hline
 \end{tabular}
 \end{table}
