@@ -27,8 +27,6 @@ from tests.matrix import world
 from tests.needs import needs
 
 LONGEST_ANSWER_SECONDS = 5
-# Pages of tests are soon left: what their scripts would gain from being compiled well costs more.
-IN_A_HURRY = "--js-flags=--no-opt --no-maglev --no-flush-bytecode --single-threaded-gc"
 # Chromium's own words on an answer that is an error, and on none.
 REFUSED = "Failed to load resource: the server responded with a status of {status}"
 NOT_LOADED = "Failed to load resource: net::ERR_FAILED"
@@ -40,7 +38,7 @@ def browser() -> Iterator[Browser]:
     # The same engine without windows, menus and a profile: a fifth less to do for each test.
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM, IN_A_HURRY])
+        running = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
         yield running
         running.close()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page
 
+from tests.browser.waiting import until
+
 PLOT = "document.querySelector('#picture .plot')"
 
 
@@ -19,6 +21,9 @@ def refresh(page: Page) -> None:
 
 def wait_for_turns(page: Page) -> None:
     """Wait until every change of the matrix that was asked for has been drawn."""
-    for _ in range(2):
+    for turn in range(2):
         page.wait_for_timeout(300)
-        page.evaluate(call("picture", f"({{ inTurn }}) => inTurn({PLOT}, () => null)"))
+        # What waits for a promise of the page may lose it; what the page notes stays.
+        note = f"() => {{ window.turned = {turn}; }}"
+        page.evaluate(call("picture", f"({{ inTurn }}) => void inTurn({PLOT}, {note})"))
+        until(page, f"window.turned === {turn}")
