@@ -21,8 +21,8 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own. Those of the first list wait for
 # servers and slow networks most of their time, and have clocks to keep: they run all at once and
-# before the others, which keep two cores busy three at a time, and give way: the two that go on
-# longest first, and beside them one after the other what waits now and then.
+# before the others, which keep two cores busy three at a time, and give way: those that go on
+# longest first, and of the rest what waits for a browser.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
 COMPUTING := .test-browser .test-rest .test-matrix .test-seen .test-sonar .test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \

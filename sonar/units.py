@@ -140,10 +140,9 @@ def format_bytes(size: float) -> str:
     """Write a size in three digits, or in fewer that say all of it: `10 MB`, `9.54 MB`."""
     for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", MB), ("kB", 1000)):
         if size >= factor:
-            exact = size < 1000 * factor and size % factor == 0
-            return (
-                f"{size // factor:.0f} {unit}" if exact else f"{three_digits(size / factor)} {unit}"
-            )
+            number = size / factor
+            is_short = number < 1000 and number.is_integer()
+            return f"{number:.0f} {unit}" if is_short else f"{three_digits(number)} {unit}"
     return f"{size:.0f} B"
 
 

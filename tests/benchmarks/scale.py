@@ -10,8 +10,8 @@ from sonar.windows import Window
 
 # The data ends with the last whole day before the run, of which pages show the week; all processes
 # of a run agree on it. Same seed, same rows, but for the date.
-LAST_DAY = environ.setdefault("SONAR_BENCH_END", f"{datetime.now(UTC):%Y-%m-%d}")
-END = datetime.fromisoformat(LAST_DAY).replace(tzinfo=UTC)
+TODAY = environ.setdefault("BENCH_END", f"{datetime.now(UTC):%Y-%m-%d}")
+END = datetime.fromisoformat(TODAY).replace(tzinfo=UTC)
 SEED = 2011
 # How far odd windows end before the data does; each cuts a day, an hour and a minute.
 ODD_SHIFTS = (
