@@ -29,6 +29,8 @@ from sonar.units import MOST_BYTES
 
 SCHEME = "iperf3"
 BUSY = re.compile(r"server is busy", re.IGNORECASE)
+# A server listens anew after each test: who has come between gets this.
+RESET = re.compile(r"Connection reset by peer", re.IGNORECASE)
 TURN_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 1.0
 # Streams times intervals that it may speak of, at some 450 characters each; and all it may say.
@@ -109,7 +111,7 @@ class Iperf3:
         until = time.monotonic() + min(TURN_SECONDS, order.limits.total)
         while True:
             ended, report = run(order, watch)
-            if not BUSY.search(report.error) or time.monotonic() >= until:
+            if not is_taken(report) or time.monotonic() >= until:
                 break
             watch.pause(LOOK_AGAIN_SECONDS)
         watch.seen = seen_of(report)
@@ -120,6 +122,12 @@ class Iperf3:
         if not received.bytes or not seconds:
             raise MoverError(Where.TRANSFER, TOO_FEW)
         return Receipt(received.bytes, seconds, "iperf3 ended well")
+
+
+def is_taken(report: Report) -> bool:
+    """Return whether the server serves another client, or resets who comes as it ends that."""
+    ends = RESET.search(report.error) and not report.start.connected
+    return bool(BUSY.search(report.error) or ends)
 
 
 def run(order: Order, watch: Watch) -> tuple[Ended, Report]:

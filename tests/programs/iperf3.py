@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +84,24 @@ def clients_of(url: str) -> list[psutil.Process]:
         and "--server" not in process.info["cmdline"]
         and process.info["status"] != psutil.STATUS_ZOMBIE
     ]
+
+
+@contextmanager
+def reset_once(port: int, then: Callable[[], object]) -> Iterator[None]:
+    """Reset the first connection to a port and leave it to ``then``, as a server between tests."""
+
+    def serve() -> None:
+        with listener:
+            client, _ = listener.accept()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+        then()
+
+    listener = socket.create_server(("127.0.0.1", port))
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield
+    thread.join()
 
 
 class Silence:

@@ -20,7 +20,7 @@ from sonar.movers.network import SeenOfNetwork
 from sonar.movers.watch import Watch
 from tests.needs import needs
 from tests.ports import free_port
-from tests.programs.iperf3 import Iperf3Server, Pulses, Silence, clients_of
+from tests.programs.iperf3 import Iperf3Server, Pulses, Silence, clients_of, reset_once
 from tests.waiting import wait_for
 
 HERE = "iperf3://worker.example.org"
@@ -224,6 +224,14 @@ def test_a_stop_ends_it_at_once_and_the_server_is_free(server: Iperf3Server, mod
     assert time.monotonic() - began < SOON
     assert clients_of(server.url) == []
     assert measured(order(server.url)).receipt
+
+
+def test_a_server_that_resets_who_comes_between_two_tests_is_asked_again(tmp_path: Path):
+    server = Iperf3Server(tmp_path)
+    with reset_once(server.port, then=server.start):
+        assert measured(order(server.url)).receipt
+    assert len(server.tests()) == 1
+    server.close()
 
 
 def test_a_stop_while_it_waits_for_its_turn_ends_that(server: Iperf3Server):
