@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -46,19 +47,26 @@ def modules(package: str, project: Path = PROJECT) -> Iterator[tuple[str, Path]]
             yield name, path
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all that a file says, in no order. Each file is read once: half of this takes that."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Every module that a file imports, at its top or inside a function."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def imports(package: str) -> dict[str, set[str]]:
-    return {name: imported(path) for name, path in modules(package)}
+    return {name: set(imported(path)) for name, path in modules(package)}
 
 
 def within(name: str, package: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.imports import (
     imports,
     knots,
     modules,
+    nodes,
     out_of_place,
     within,
 )
@@ -261,20 +263,32 @@ def test_only_the_settings_read_the_environment(name: str):
     """The launcher may set variables for its children; what it wants to know, settings knows."""
     if name == "sonar.settings":
         return
-    tree = ast.parse(({**SONAR, **MATRIX})[name].read_text())
-    reads = [
-        ast.unparse(node)
-        for node in ast.walk(tree)
-        if (
-            isinstance(node, ast.Call) and ast.unparse(node.func) in {"os.environ.get", "os.getenv"}
-        )
-        or (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.ctx, ast.Load)
-            and ast.unparse(node.value) == "os.environ"
-        )
-    ]
+    reads = [ast.unparse(node) for node in nodes(({**SONAR, **MATRIX})[name]) if is_reading(node)]
     assert reads == []
+
+
+def is_reading(node: ast.AST) -> bool:
+    """Say whether this reads a variable of the environment."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="get" | "getenv") as function):
+            return ast.unparse(function) in {"os.environ.get", "os.getenv"}
+        case ast.Subscript(ctx=ast.Load(), value=value):
+            return ast.unparse(value) == "os.environ"
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "is_one"),
+    [
+        ('os.environ["A"]', True),
+        ('os.environ.get("A", "")', True),
+        ('os.getenv("A")', True),
+        ('os.environ["A"] = "1"', False),
+        ('row.get("A")', False),
+    ],
+)
+def test_each_reading_of_the_environment_is_seen(code: str, is_one: bool):
+    assert any(map(is_reading, ast.walk(ast.parse(code)))) == is_one
 
 
 def test_no_room_is_called_after_nothing():
@@ -314,14 +328,14 @@ PRONOUNS = """
 SETTINGS = "sonar.settings"
 
 
-def identifiers(tree: ast.AST) -> set[str]:
+def identifiers(tree: Iterable[ast.AST]) -> set[str]:
     """Return the names that a module gives to classes, functions, parameters and variables.
 
     And to attributes, exceptions that it catches, what it imports as something else and what a
     pattern captures.
     """
     names = set()
-    for node in ast.walk(tree):
+    for node in tree:
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
                 names.add(name)
@@ -338,7 +352,7 @@ def identifiers(tree: ast.AST) -> set[str]:
     return names
 
 
-def pronouns(tree: ast.AST) -> set[str]:
+def pronouns(tree: Iterable[ast.AST]) -> set[str]:
     """Return the identifiers of a module that are pronouns or participles."""
     words = set(PRONOUNS.split())
     return {name for name in identifiers(tree) if name.strip("_").lower() in words}
@@ -349,7 +363,7 @@ def test_nothing_is_named_by_a_former_word():
     named = {
         f"{name}: {word}"
         for name, path in ({**SONAR, **MATRIX}).items()
-        for word in identifiers(ast.parse(path.read_text())) & words
+        for word in identifiers(nodes(path)) & words
     }
     assert sorted(named) == []
 
@@ -359,7 +373,7 @@ def test_nothing_is_named_by_a_pronoun():
         f"{name}: {word}"
         for name, path in ({**SONAR, **MATRIX}).items()
         if name != SETTINGS
-        for word in pronouns(ast.parse(path.read_text()))
+        for word in pronouns(nodes(path))
     }
     assert sorted(named) == []
 
@@ -376,12 +390,12 @@ def test_nothing_is_named_by_a_pronoun():
     ],
 )
 def test_each_writing_of_a_pronoun_is_seen(code: str, name: str):
-    assert name in pronouns(ast.parse(code))
+    assert name in pronouns(ast.walk(ast.parse(code)))
 
 
 def test_names_that_have_a_pronoun_in_them_are_no_pronouns():
     code = "from shutil import which\nis_known = known_version = not_found = what(asked=1).found"
-    assert pronouns(ast.parse(code)) == set()
+    assert pronouns(ast.walk(ast.parse(code))) == set()
 
 
 @pytest.mark.parametrize(
@@ -407,7 +421,7 @@ def test_names_that_have_a_pronoun_in_them_are_no_pronouns():
     ],
 )
 def test_each_way_to_name_something_is_seen(code: str):
-    assert "Finder" in identifiers(ast.parse(code))
+    assert "Finder" in identifiers(ast.walk(ast.parse(code)))
 
 
 def test_no_two_classes_of_matrix_have_one_name():
@@ -416,7 +430,7 @@ def test_no_two_classes_of_matrix_have_one_name():
         for name, path in MATRIX.items()
         # Django knows the class of a command by its name alone.
         if not within(name, "matrix.management.commands")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef)
     ]
     assert sorted(names) == sorted(set(names))

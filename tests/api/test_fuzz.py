@@ -24,7 +24,7 @@ REQUESTS = int(os.environ.get("FUZZ_REQUESTS") or 0)
 SEED = int(os.environ.get("FUZZ_SEED") or 1)
 ACCOUNTS = ("anonymous", "reader", "site-admin", "administrator")
 # What is made of each parameter one by one takes most of the requests.
-FEW = ("--phases=examples,fuzzing,stateful", "--max-examples=8")
+FEW = ("--phases=examples,fuzzing,stateful", "--max-examples=5")
 # Those are made four times as fast as whole cases, and with another seed go to other ends.
 MANY = ("--max-examples=30",)
 UNLIMITED = {"SONAR_RATE_ANONYMOUS": "off", "SONAR_RATE_ACCOUNT": "off"}

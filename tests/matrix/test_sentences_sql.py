@@ -48,7 +48,7 @@ from tests.matrix.world import NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 WINDOWS = ("", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-19T09:00:00Z")
-SEEDS = range(6)
+SEEDS = range(4)
 Pair = tuple[str, str]
 # What a page has only where there is something to say.
 OPTIONAL = ('id="against-others"', 'class="diagnosis"')

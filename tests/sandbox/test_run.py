@@ -285,9 +285,11 @@ def test_simulated_rates_are_labelled(run: Run):
 @pytest.mark.long
 def test_static_files_are_served_compressed_and_cacheable(run: Run):
     pages = [requests.get(run.url + path, timeout=30) for path in ("/", "/api/v1/docs/")]
+    pages.append(logged_in_to_admin(run))
     assert all(page.ok for page in pages)
     files = set(re.findall(r'(?:src|href)="([^"]+\.(?:js|css))"', "".join(p.text for p in pages)))
-    assert all(any(one in path for path in files) for one in ("plotly", "swagger", "css/sonar"))
+    for part in ("plotly", "swagger", "css/sonar", "css/admin"):
+        assert any(part in path for path in files), part
     for path, encoding in product(files, ("gzip", "br")):
         answer = requests.get(
             run.url + path, headers={"Accept-Encoding": encoding}, timeout=30, stream=True
@@ -310,13 +312,18 @@ def test_the_administrator_can_log_in_with_the_password_of_the_file(run: Run):
     assert password not in run.said
     assert str(run.home / "admin-password") in run.said
     assert (run.home / "admin-password").stat().st_mode & 0o077 == 0
+    assert "Administration" in logged_in_to_admin(run).text
+
+
+def logged_in_to_admin(run: Run) -> requests.Response:
+    """Log in with the password of the file, to the first page of the administration."""
+    password = (run.home / "admin-password").read_text().strip()
     with requests.Session() as session:
         url = f"{run.url}/admin/login/"
         session.get(url, timeout=30)
         form = {"username": "admin", "password": password, "next": "/admin/"}
         form["csrfmiddlewaretoken"] = session.cookies["csrftoken"]
-        answer = session.post(url, form, headers={"Referer": url}, timeout=30)
-    assert "Administration" in answer.text
+        return session.post(url, form, headers={"Referer": url}, timeout=30)
 
 
 @pytest.mark.long

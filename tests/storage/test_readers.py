@@ -35,7 +35,8 @@ from tests.storage.live import COMMANDS, Sonar, answers
 
 pytestmark = pytest.mark.long
 
-SECONDS = float(os.environ.get("READERS_SECONDS") or 60)
+SECONDS = float(os.environ.get("READERS_SECONDS") or 30)
+BUSY_SECONDS = 90
 READERS = 6
 # Between two requests, so that machines that test other things meanwhile have time for those.
 PAUSE_SECONDS = 0.5
@@ -242,6 +243,13 @@ def readers_of(grid: Grid) -> list[Reader]:
     return found
 
 
+def have_seen(readers: list[Reader], seconds: float) -> bool:
+    """Say whether the time is over; a machine that is busy has more, for half of all paths."""
+    enough = len(readers[0].paths) // 2 + 1
+    answered = sum(reader.answered[200] for reader in readers)
+    return seconds > SECONDS and (answered >= enough or seconds > SECONDS + BUSY_SECONDS)
+
+
 def test_every_page_and_call_is_right_while_tests_run_and_rows_come_and_go(grid: Grid) -> None:
     chance, turns = random.Random(2011), count()
     grid.vary(chance)
@@ -249,15 +257,15 @@ def test_every_page_and_call_is_right_while_tests_run_and_rows_come_and_go(grid:
     grid.order(chance)
     readers = readers_of(grid)
     with beside(*(reader.read_until for reader in readers)) as over:
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end and not over.wait(0.5):
+        began = time.monotonic()
+        while not (over.wait(0.5) or have_seen(readers, time.monotonic() - began)):
             turn = next(turns)
             grid.order(chance)
             if turn % 5 == 0:
                 grid.vary(chance)
                 grid.receive()
     answered = sum((reader.answered for reader in readers), Counter[int]())
-    print(f"{answered.total()} answers in {SECONDS:.0f} s, by status: {dict(answered)}")
+    print(f"{answered.total()} answers, by status: {dict(answered)}")
     assert [each for reader in readers for each in reader.wrong] == []
     assert answered[200] > len(grid.paths()) // 2
     assert {status for status in answered if status >= 400} <= {401, 403, 404, 503}
