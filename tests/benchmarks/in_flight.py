@@ -43,7 +43,7 @@ class Size:
     window_seconds: float
 
 
-SIZES = {"small": Size(6, 20, 5.0, 4, 1, 1.0)}
+SIZES = {"small": Size(6, 20, 12.0, 4, 1, 1.0)}
 USUAL = Size(24, 500, 45.0, 8, 6, 5.0)
 
 

@@ -42,7 +42,7 @@ class Size:
     window_seconds: float
 
 
-SIZES = {"small": Size(6, 20, 8.0, 3.0)}
+SIZES = {"small": Size(6, 20, 12.0, 3.0)}
 USUAL = Size(24, 500, 60.0, 15.0)
 
 
