@@ -205,7 +205,7 @@ def test_it_fits_the_screen_and_axe_finds_nothing_grave(
     for path in ("/table/", "/table/?search=nothing", "/table/?per_page=25&page=2"):
         page = visit.open(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= reader.width
-    assert by_day_and_night(page) == []  # of the others, test_accessibility.py says it
+        assert by_day_and_night(page) == []
 
 
 @seen_by(LAPTOP)

@@ -98,7 +98,8 @@ def reset_once(port: int, then: Callable[[], object]) -> Iterator[None]:
         then()
 
     listener = socket.create_server(("127.0.0.1", port))
-    thread = threading.Thread(target=serve)
+    # Who never comes keeps no process from its end.
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     yield
     thread.join()

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -227,11 +228,10 @@ def test_a_stop_ends_it_at_once_and_the_server_is_free(server: Iperf3Server, mod
 
 
 def test_a_server_that_resets_who_comes_between_two_tests_is_asked_again(tmp_path: Path):
-    server = Iperf3Server(tmp_path)
-    with reset_once(server.port, then=server.start):
-        assert measured(order(server.url)).receipt
-    assert len(server.tests()) == 1
-    server.close()
+    with closing(Iperf3Server(tmp_path)) as server:
+        with reset_once(server.port, then=server.start):
+            assert measured(order(server.url)).receipt
+        assert len(server.tests()) == 1
 
 
 def test_a_stop_while_it_waits_for_its_turn_ends_that(server: Iperf3Server):
