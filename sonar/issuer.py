@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -68,15 +69,16 @@ class Kept(Generic[T]):
         if said is None:
             return self.newest()
         is_old = time.monotonic() - said.at > KEPT_SECONDS
-        if is_old and self._may_ask() and self._asking.acquire(blocking=False):
-            self._ask_anew()
+        if is_old and self._may_ask():
+            with suppress(IssuerAway), self._turn(0):
+                self._ask_anew()
         return (self._said or said).value
 
     def newest(self) -> T:
         """Return what was said a minute ago at most; raise IssuerAway if it was not said."""
         if self._may_ask():
-            self._wait_for_turn()
-            self._ask_anew()
+            with self._turn(LONGEST_WAIT_SECONDS):
+                self._ask_anew()
         said = self._said
         if self._failure or said is None:
             raise IssuerAway(self._failure)
@@ -85,22 +87,24 @@ class Kept(Generic[T]):
     def _may_ask(self) -> bool:
         return time.monotonic() >= self._not_before
 
-    def _wait_for_turn(self) -> None:
+    @contextmanager
+    def _turn(self, seconds: float) -> Iterator[None]:
+        """Be the one thread that asks, as long as it takes; raise IssuerAway if others are it."""
         try:
             with waiting():
-                if self._asking.acquire(timeout=LONGEST_WAIT_SECONDS):
-                    return
+                if not self._asking.acquire(timeout=seconds):
+                    raise IssuerAway("The issuer has been asked, and takes long to answer.")
+                try:
+                    yield
+                finally:
+                    self._asking.release()
         except Unfit as error:
             raise IssuerAway(f"The issuer {error}.") from error
-        raise IssuerAway("The issuer has been asked, and takes long to answer.")
 
     def _ask_anew(self) -> None:
-        """Ask, unless another thread just did; ends the turn."""
-        try:
-            if self._may_ask():
-                self._note_answer()
-        finally:
-            self._asking.release()
+        """Ask, unless another thread just did."""
+        if self._may_ask():
+            self._note_answer()
 
     def _note_answer(self) -> None:
         try:

@@ -10,6 +10,7 @@ import io
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -29,6 +30,7 @@ MOST_BYTES = 1_000_000
 MOST_WAITING = 4
 _POOLS = {"http": PatientHTTPPool, "https": PatientHTTPSPool}
 _places = BoundedSemaphore(MOST_WAITING)
+_has_place: ContextVar[bool] = ContextVar("has_place", default=False)
 
 
 class IssuerAway(Exception):
@@ -41,12 +43,20 @@ class Unfit(requests.RequestException):
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Be one of the few threads that wait for an issuer; raise Unfit if there are enough."""
+    """Be one of the few threads that wait for an issuer; raise Unfit if there are enough.
+
+    Who waits already needs no second place: those in the queue behind may have all others.
+    """
+    if _has_place.get():
+        yield
+        return
     if not _places.acquire(blocking=False):
         raise Unfit(f"is slow: {MOST_WAITING} others wait for it already")
+    mark = _has_place.set(True)
     try:
         yield
     finally:
+        _has_place.reset(mark)
         _places.release()
 
 

@@ -226,6 +226,32 @@ def test_many_unknown_keys_at_once_are_one_question(
     assert sum("/jwks_uri" in request for request in issuing.server.requests) == 2
 
 
+def test_those_who_wait_for_an_answer_do_not_stand_in_the_way_of_its_question(
+    threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 20)
+    has_begun, goes_on = Event(), Event()
+
+    def answer() -> str:
+        has_begun.set()
+        assert goes_on.wait(20)
+        with waiting():  # as each request does
+            return "said"
+
+    kept = Kept(answer)
+    asking = threads.submit(kept.value)
+    assert has_begun.wait(20)
+    others = [threads.submit(kept.value) for _ in range(issuer_web.MOST_WAITING)]
+    until(lambda: issuer_web._places._value == 0)
+    goes_on.set()
+    assert asking.result(20) == "said"
+    assert {each.exception(20) and type(each.exception(20)) for each in others} <= {
+        None,
+        IssuerAway,
+    }
+    assert kept.value() == "said"
+
+
 def test_a_question_that_ends_in_a_crash_blocks_no_other() -> None:
     answers = iter([ValueError("a crash"), "said"])
 
