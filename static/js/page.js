@@ -70,7 +70,7 @@ working.querySelector("button").addEventListener("click", () => {
   for (const request of asked.keys()) request.request.abort();
 });
 
-function isRefresh(request) {
+export function isRefresh(request) {
   return request.sourceElement.matches(REFRESHED);
 }
 

@@ -16,6 +16,8 @@ PATIENCE_SECONDS = 120
 MOVES = 25
 # Hours that the window is dragged over, one by one.
 STEPS = 12
+# Shorter than the minute after which a page draws its picture anew by itself.
+STEP_SECONDS = 30
 # Frames and long tasks, noted from the very beginning of each page.
 WATCH = """
     window.longTasks = [];
@@ -115,14 +117,15 @@ def drag(page: Page) -> list[float]:
     assert box is not None
     # A week, or what of it has tests.
     hours = int(strip.get_attribute("aria-valuemax") or 0) + 1
+    first = min(60, hours - STEPS - 1) + 0.5
     hour, middle = box["width"] / hours, box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + 60.5 * hour, middle)
+    page.mouse.move(box["x"] + first * hour, middle)
     page.mouse.down()
     steps = []
     for step in range(1, STEPS + 1):
         page.evaluate("performance.clearMarks('picture-drawn')")
-        page.mouse.move(box["x"] + (60.5 + step) * hour, middle)
-        until(page, "performance.getEntriesByName('picture-drawn').length", PATIENCE_SECONDS)
+        page.mouse.move(box["x"] + (first + step) * hour, middle)
+        until(page, "performance.getEntriesByName('picture-drawn').length", STEP_SECONDS)
         steps.append(page.evaluate(FOLLOWED))
     page.mouse.up()
     return steps

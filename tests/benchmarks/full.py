@@ -6,12 +6,13 @@ For what is about drawing, not about how many results are behind a cell.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 import numpy as np
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
-from sonar import scheduler, sealing
+from sonar import partitions, results, scheduler, sealing
 from sonar.models import Endpoint, Mesh, MeshInterval, Profile, SizeClass
 from tests.benchmarks import data, load, registry
 from tests.benchmarks.data import Day
@@ -33,6 +34,28 @@ def fill(endpoints: int, hour: datetime) -> NDArray[np.void]:
     sealing.seal_day(large.id, hour.replace(hour=0), hour + timedelta(hours=2))
     load.vacuum("sonar_transfer", "sonar_schedule", "sonar_segment", "sonar_dirtymark")
     return rows
+
+
+def store_one_link(start: datetime, hours: int) -> None:
+    """Store a large file on one link in each of these hours: the strip of time begins with them."""
+    first, second, *_ = Endpoint.objects.order_by("name")
+    large = SizeClass.objects.get(name="large")
+    profile = Profile.objects.earliest("id")
+    partitions.ensure([start])
+    results.store(
+        results.Result(
+            id=uuid4(),
+            source_id=first.id,
+            destination_id=second.id,
+            size_class_id=large.id,
+            profile_id=profile.id,
+            state="done",
+            started_at=start + timedelta(hours=hour),
+            seconds=10.0,
+            bytes=large.test_bytes,
+        )
+        for hour in range(hours)
+    )
 
 
 def register(endpoints: int, now: datetime) -> None:

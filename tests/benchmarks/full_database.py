@@ -19,6 +19,7 @@ def main(endpoints: int) -> None:
 
     call_command("migrate", verbosity=0)
     full.fill(endpoints, scale.END - timedelta(hours=1))
+    full.store_one_link(scale.END - timedelta(days=6), hours=3)
 
 
 if __name__ == "__main__":

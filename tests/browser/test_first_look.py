@@ -4,6 +4,7 @@ that moves under the reader's eyes."""
 from __future__ import annotations
 
 import gzip
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import Page, Response, Route, expect
 from sonar.static_names import QuickCompressor, as_sent
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import NOT_LOADED, Visit
+from tests.browser.modules import refresh
 from tests.browser.pages import holding
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
 from tests.browser.scene import Scene
@@ -142,6 +144,26 @@ def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene, n
         until_settled(page)
         shifts = page.evaluate(SHIFTS)
         assert sum(value for value, _ in shifts) < MOST_SHIFT, (time, shifts)
+
+
+@seen_by(NARROW)
+def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
+    visit: Visit, scene_of_today: Scene
+) -> None:
+    page, made = visit.open(), scene_of_today.world
+    until_settled(page)
+    failing = page.locator("#rail .failing")
+    place_before = page.locator("#picture").bounding_box()
+    for link in ((made.glasgow, made.desy), (made.glasgow, made.ral)):
+        for ago in (3, 2, 1):
+            world.transfer(*link, None, ago=timedelta(minutes=ago), error="No space left")
+    refresh(page)
+    expect(failing.locator("h2")).to_contain_text("3")
+    until_settled(page)
+    assert sum(value for value, _ in page.evaluate(SHIFTS)) < MOST_SHIFT
+    assert page.locator("#picture").bounding_box() == place_before
+    failing.locator("li").last.scroll_into_view_if_needed()
+    expect(failing.locator("li").last).to_be_in_viewport()
 
 
 def bytes_sent(response: Response) -> int:
