@@ -29,7 +29,8 @@ def fill(endpoints: int, hour: datetime) -> NDArray[np.void]:
     rows = one_for_each_link(endpoints, hour)
     month = hour.replace(day=1, hour=0)
     with transaction.atomic(), connection.cursor() as cursor:
-        load.load_month(cursor, month, [Day(month, rows)], registry.known_ids(), lambda _: None)
+        day = Day(month, rows)
+        load.load_month(cursor.cursor, month, [day], registry.known_ids(), lambda _: None)
     large = SizeClass.objects.get(name="large")
     sealing.seal_day(large.id, hour.replace(hour=0), hour + timedelta(hours=2))
     load.vacuum("sonar_transfer", "sonar_schedule", "sonar_segment", "sonar_dirtymark")

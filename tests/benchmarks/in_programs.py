@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 from tests.benchmarks import held
@@ -28,9 +27,12 @@ def shared_out(count: int) -> dict[str, int]:
 
 
 def goal(grid: held.Grid, home: Path, counts: Mapping[str, int]) -> Goal:
-    with ExitStack() as stack:
-        worker = start_worker(Known(stack, home / "log"), sum(counts.values()))
+    children = Known(home / "log")
+    try:
+        worker = start_worker(children, sum(counts.values()))
         together, alone = held.measure(grid, worker, counts)
+    finally:
+        children.stop()
     copies = ", ".join(f"{count} by {mover}" for mover, count in counts.items())
     text = f"memory of one worker and its programs with {copies} in flight"
     copying = sum(min(count, held.AT_ONCE.get(mover, count)) for mover, count in counts.items())

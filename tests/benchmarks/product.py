@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -80,7 +81,7 @@ def answer(size: str, window: Window) -> Answer:
 
 
 # What memory.py runs, each in a process of its own.
-HEAVY = {
+HEAVY: dict[str, Callable[[str, Window], object]] = {
     "read and reduce": exact,
     "grid.build": lambda size, window: grid(size, window, "median"),
     "throughput, to JSON bytes": lambda size, window: as_bytes(grid(size, window, "throughput")),

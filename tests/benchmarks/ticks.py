@@ -55,14 +55,14 @@ def schedule(endpoints: int, due: int) -> int:
         registry.register(endpoints)
         cursor.execute("SET session_replication_role = origin")
         Endpoint.objects.update(inbound_cap=NO_CAP, outbound_cap=NO_CAP)
-        rows, first = Schedule.objects.aggregate(Count("id"), Min("id")).values()
+        counted = Schedule.objects.aggregate(rows=Count("id"), first=Min("id"))
         every = int(EVERY.total_seconds())
         MeshInterval.objects.update(every_seconds=every)
-        figures = {"start": END, "rows": rows, "due": due, "first": first, "every": every}
+        figures = counted | {"start": END, "due": due, "every": every}
         cursor.execute(SPREAD, figures | {"prime": PRIME})
         cursor.execute("VACUUM ANALYZE")
     scheduler.follow_registry(END)
-    return rows
+    return int(counted["rows"])
 
 
 def milliseconds(ticks: Iterator[int], rounds: int, in_flight: int, expected: int) -> Spread:

@@ -130,7 +130,7 @@ class Authority:
     def _openssl_name(pem: bytes) -> str:
         short = {"organizationName": "O", "organizationalUnitName": "OU", "commonName": "CN"}
         subject = x509.load_pem_x509_certificate(pem).subject
-        return "".join(f"/{short[part.oid._name]}={part.value}" for part in subject)
+        return "".join(f"/{short[part.oid._name]}={part.value!s}" for part in subject)
 
     def equip(self, room: Path) -> None:
         """Put a host certificate, and who may do what, into a server's directory."""

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from matrix.answers.grid import Grid
 from sonar.windows import Window
 from tests.benchmarks import product, scale
 from tests.benchmarks.bench import SIZE, Bench
@@ -34,7 +35,7 @@ def goal_12(bench: Bench) -> list[Goal]:
     return [Goal.from_spread(12, text, 2.5, spread, at_least=False, note=note)]
 
 
-def agree_with_both(compared: product.Grid, window: Window) -> None:
+def agree_with_both(compared: Grid, window: Window) -> None:
     """See that both medians are those of the two windows by themselves."""
     before = Window(window.start - (window.end - window.start), window.start)
     comparison = compared.comparison

@@ -28,8 +28,8 @@ class Link:
     state: str
 
 
-class LinkSerializer(serializers.Serializer[Link]):
-    source = serializers.CharField()
+class LinkSerializer(serializers.Serializer[list[Link]]):
+    source = serializers.CharField()  # type: ignore[assignment]  # a field called as one of its own
     destination = serializers.CharField()
     value = serializers.FloatField(allow_null=True)
     std = serializers.FloatField(allow_null=True)
