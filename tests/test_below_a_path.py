@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.conf import settings as configured
+from django.db import transaction
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import clear_script_prefix, resolve, reverse, set_script_prefix
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
 from matrix.api.schema.document import document
 from sonar.models import SavedView
 from sonar.roles import Role
 from tests.accounts import account, logged_in
+from tests.imports import nodes
 from tests.provider import Provider
 from tests.rights_samples import SAMPLES, Sample, scene
+from tests.scenes import standing
 
 PREFIX = "/sonar"
 ORIGIN = "http://testserver"
@@ -72,22 +76,38 @@ def addresses(response: HttpResponse) -> set[str]:
     return inside | {text for text in strings if re.match("/[a-z]|/$|/[?]", text)}
 
 
-@pytest.fixture
-def below(settings: Settings) -> Iterator[None]:
-    set_script_prefix(f"{PREFIX}/")
-    settings.FORCE_SCRIPT_NAME = PREFIX
-    settings.STATIC_URL = "static/"
-    document.cache_clear()
-    yield
+@pytest.fixture(scope="module")
+def below() -> Iterator[None]:
+    with override_settings(FORCE_SCRIPT_NAME=PREFIX, STATIC_URL="static/"):
+        set_script_prefix(f"{PREFIX}/")
+        document.cache_clear()
+        yield
     clear_script_prefix()
     document.cache_clear()
 
 
-@pytest.fixture
-def client(at_noon: None, db: None, below: None) -> Client:
-    user = account(Role.ADMINISTRATOR)
+@dataclass(frozen=True)
+class Scene:
+    names: dict[str, str]
+    session: str
+
+    def client(self) -> Client:
+        """Return the browser of an administrator."""
+        client = Client()
+        client.cookies[configured.SESSION_COOKIE_NAME] = self.session
+        return client
+
+
+def administered() -> Scene:
+    names, user = scene(), account(Role.ADMINISTRATOR)
     SavedView.objects.create(user=user, name="mine", address=reverse("table"))
-    return logged_in(user)
+    return Scene(names, logged_in(user).cookies[configured.SESSION_COOKIE_NAME].value)
+
+
+@pytest.fixture(scope="module")
+def made(below: None, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scene]:
+    with standing(django_db_blocker, administered) as made:
+        yield made
 
 
 def send(client: Client, sample: Sample, method: str, names: dict[str, str]) -> set[str]:
@@ -99,44 +119,55 @@ def send(client: Client, sample: Sample, method: str, names: dict[str, str]) -> 
     return given
 
 
-def test_every_page_and_call_leads_to_what_is_below_the_path(client: Client):
-    names, given = scene(), set()
+@pytest.mark.django_db
+def test_every_page_and_call_leads_to_what_is_below_the_path(made: Scene, at_noon: None):
+    client, given = made.client(), set()
     for route, method in READ:
-        given |= send(client, SAMPLES[route, method], method, names)
+        given |= send(client, SAMPLES[route, method], method, made.names)
     # The admin leads to the path without a slash.
     paths = {re.split("[?#]", one)[0].removeprefix(PREFIX) or "/" for one in given}
     pages = {path for path in paths if not re.search("^/static/|[:{]|%7B|/0{8}-", path)}
-    # One of each route that is reached is asked for in its turn.
     reached = {resolve(path).route: path for path in pages}
     assert {"", "table/", "sites/", "operations/", "cells/", "search/", "tokens/"} <= set(reached)
     assert any(path.startswith("/static/js/") for path in paths)
-    for route, path in reached.items():
-        answer = client.get(path)
-        assert answer.status_code not in (404, 500), (route, path)
+    # One of each route that is reached is asked for in its turn, if none was.
+    asked = {resolve(path).route for path in pages if path in sent(made.names)}
+    for route in reached.keys() - asked:
+        answer = client.get(reached[route])
+        assert answer.status_code not in (404, 500), (route, reached[route])
         outside = {one for one in addresses(answer) if not f"{one}/".startswith(f"{PREFIX}/")}
-        assert answer.streaming or outside == set(), path
+        assert answer.streaming or outside == set(), reached[route]
 
 
-@pytest.mark.parametrize("key", WRITTEN, ids=" ".join)
-def test_forms_and_writing_calls_lead_to_what_is_below_the_path(client: Client, key: Any):
-    send(client, SAMPLES[key], key[1], scene())
+def sent(names: dict[str, str]) -> set[str]:
+    """Return the paths that the samples read."""
+    return {SAMPLES[key].path.format_map(names).partition("?")[0] for key in READ}
 
 
-def test_logging_in_leads_to_what_is_below_the_path(client: Client, settings: Settings):
-    names = scene()
-    assert send(Client(), SAMPLES["/login/", "POST"], "POST", names) == {f"{PREFIX}/"}
+@pytest.mark.django_db
+def test_forms_and_writing_calls_lead_to_what_is_below_the_path(made: Scene, at_noon: None):
+    for key in WRITTEN:
+        with transaction.atomic():
+            send(made.client(), SAMPLES[key], key[1], made.names)
+            transaction.set_rollback(True)
+
+
+@pytest.mark.django_db
+def test_logging_in_leads_to_what_is_below_the_path(made: Scene, settings: Settings):
+    assert send(Client(), SAMPLES["/login/", "POST"], "POST", made.names) == {f"{PREFIX}/"}
     settings.SONAR_PUBLIC_READ = False
     location = Client().get("/table/?stat=p95").headers["Location"]
     assert location == f"{PREFIX}/login/?next={PREFIX}/table/%3Fstat%3Dp95"
 
 
 @pytest.mark.django_db
-def test_a_provider_sends_people_back_to_what_is_below_the_path(client: Client, provider: Provider):
-    asked = parse_qs(urlsplit(client.get("/login/oidc/").headers["Location"]).query)
+def test_a_provider_sends_people_back_to_what_is_below_the_path(below: None, provider: Provider):
+    asked = parse_qs(urlsplit(Client().get("/login/oidc/").headers["Location"]).query)
     assert asked["redirect_uri"] == [f"{ORIGIN}{PREFIX}/login/oidc/callback/"]
 
 
-def test_the_schema_names_the_path_for_those_who_try_its_calls(client: Client):
+@pytest.mark.django_db
+def test_the_schema_names_the_path_for_those_who_try_its_calls(below: None, client: Client):
     schema = client.get("/api/v1/schema/").json()
     assert schema["servers"] == [{"url": PREFIX}]
     assert all(path.startswith("/api/v1/") for path in schema["paths"])
@@ -144,13 +175,12 @@ def test_the_schema_names_the_path_for_those_who_try_its_calls(client: Client):
 
 def literals(path: Path) -> Iterator[str]:
     """Yield the texts in a module that are no docstrings."""
-    tree = ast.parse(path.read_text())
     docs = {
         node.value
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docs:
             yield node.value
 

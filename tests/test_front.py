@@ -51,12 +51,14 @@ def imported(name: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "path", [*PAGES, *STYLES, *MODULES.values()], ids=lambda path: str(path.relative_to(PROJECT))
-)
-def test_no_line_is_wider_than_an_editor(path: Path):
-    lines = path.read_text().splitlines()
-    assert [(at, line) for at, line in enumerate(lines, 1) if len(line) > WIDEST] == []
+def test_no_line_is_wider_than_an_editor():
+    wide = [
+        f"{path.relative_to(PROJECT)}:{at}: {line}"
+        for path in (*PAGES, *STYLES, *MODULES.values())
+        for at, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > WIDEST
+    ]
+    assert wide == []
 
 
 def test_every_script_of_ours_is_loaded_as_a_module():
@@ -67,42 +69,45 @@ def test_every_script_of_ours_is_loaded_as_a_module():
     assert [tag for tag in tags if tag not in ours and " defer " not in tag] == []
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_no_module_hangs_anything_on_the_window(name: str):
+def test_no_module_hangs_anything_on_the_window():
     """Each names the window only where it reads the library that hangs there, if at all."""
-    code = code_of(MODULES[name])
-    library = LIBRARIES.get(name)
-    reading = rf"const {{ {library} }} = window;|window\.{library}\(" if library else "$^"
-    code, readings = re.subn(reading, "", code)
-    assert readings == (library is not None)
-    assert not re.search(r"\b(window|globalThis|self|use strict)\b", code)
+    for name, path in MODULES.items():
+        library = LIBRARIES.get(name)
+        reading = rf"const {{ {library} }} = window;|window\.{library}\(" if library else "$^"
+        code, readings = re.subn(reading, "", code_of(path))
+        assert readings == (library is not None), name
+        assert not re.search(r"\b(window|globalThis|self|use strict)\b", code), name
 
 
-@pytest.mark.parametrize(("home", "library"), LIBRARIES.items())
-def test_each_library_is_used_by_one_module(home: str, library: str):
-    use = re.compile(rf"\b{library}\b(?!:)")  # not the name of an event
-    assert {name for name, path in MODULES.items() if use.search(code_of(path))} == {home}
+def test_each_library_is_used_by_one_module():
+    for home, library in LIBRARIES.items():
+        use = re.compile(rf"\b{library}\b(?!:)")  # not the name of an event
+        assert {name for name, path in MODULES.items() if use.search(code_of(path))} == {home}
 
 
-@pytest.mark.parametrize("page", WHOLE_PAGES, ids=lambda path: path.name)
-def test_what_a_page_imports_is_preloaded_beside_its_scripts(page: Path):
-    text = text_of(page)
-    scripts = {name for tag in SCRIPT_TAG.findall(text) for name in SOURCE.findall(tag)}
-    preloaded = [name for tag in PRELOAD.findall(text) for name in SOURCE.findall(tag)]
-    needed = set().union(*(imported(name) for name in scripts)) - scripts
-    if page.name != "base.html":
-        needed -= {"page.js", *imported("page.js")}
-    assert sorted(preloaded) == sorted(needed)
+def scripts_of(text: str) -> set[str]:
+    return {name for tag in SCRIPT_TAG.findall(text) for name in SOURCE.findall(tag)}
 
 
-@pytest.mark.parametrize("page", WHOLE_PAGES, ids=lambda path: path.name)
-def test_a_page_with_pictures_says_where_their_library_is_and_loads_it_after_itself(page: Path):
-    text = text_of(page)
-    scripts = {name for tag in SCRIPT_TAG.findall(text) for name in SOURCE.findall(tag)}
-    has_pictures = "picture.js" in scripts.union(*(imported(name) for name in scripts))
-    tags = re.findall(r"<(?:link|script)\b[^>]*plotly[^>]*>", text)
-    kinds = [("data-library" in tag, 'fetchpriority="low"' in tag) for tag in tags]
-    assert kinds == ([(True, True)] if has_pictures else [])
+def test_what_a_page_imports_is_preloaded_beside_its_scripts():
+    for page in WHOLE_PAGES:
+        text = text_of(page)
+        scripts = scripts_of(text)
+        preloaded = [name for tag in PRELOAD.findall(text) for name in SOURCE.findall(tag)]
+        needed = set().union(*(imported(name) for name in scripts)) - scripts
+        if page.name != "base.html":
+            needed -= {"page.js", *imported("page.js")}
+        assert sorted(preloaded) == sorted(needed), page.name
+
+
+def test_a_page_with_pictures_says_where_their_library_is_and_loads_it_after_itself():
+    for page in WHOLE_PAGES:
+        text = text_of(page)
+        scripts = scripts_of(text)
+        has_pictures = "picture.js" in scripts.union(*(imported(name) for name in scripts))
+        tags = re.findall(r"<(?:link|script)\b[^>]*plotly[^>]*>", text)
+        kinds = [("data-library" in tag, 'fetchpriority="low"' in tag) for tag in tags]
+        assert kinds == ([(True, True)] if has_pictures else []), page.name
 
 
 def test_every_module_is_loaded_by_a_page():

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
+from tests.imports import nodes
+
 ROOT = Path(__file__).resolve().parent.parent
 # What stands between two of these is a text of its own, a cell of a table or an item of a list.
 BLOCKS = (
@@ -63,14 +65,13 @@ def texts_of_script(path: Path) -> Iterator[str]:
 
 def texts_of_module(path: Path) -> Iterator[str]:
     """Yield the strings of a Python module that are more than a word, not docstrings nor SQL."""
-    tree = ast.parse(path.read_text())
     unread: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Expr):
             unread.add(id(node.value))
         if isinstance(node, ast.JoinedStr):
             unread |= {id(part) for part in node.values}
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if id(node) in unread:
             continue
         text = _literal(node)
