@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +22,7 @@ from sonar import roles, tokens
 from sonar.roles import Role
 from tests.examples.road import Road
 from tests.matrix import world
-from tests.matrix.world import HOUR, World, transfer
+from tests.matrix.world import HOUR, World
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 MINUTE = timedelta(minutes=1)
@@ -34,12 +35,13 @@ def known_world(real_commits: None, at_noon: None) -> World:
     """Glasgow to RAL is fast, DESY's are slow, failing, or long ago."""
     found = world.make()
     ral, glasgow, desy, scratch = found.endpoints
-    for minutes, rate in enumerate((40.0, 50.0, 66.0), start=20):
-        transfer(glasgow, ral, rate, ago=minutes * MINUTE)
-        transfer(desy, ral, rate / 20, ago=minutes * MINUTE)
-        transfer(glasgow, desy, None, ago=minutes * MINUTE)
-    transfer(scratch, ral, 30.0, ago=5 * HOUR)
-    transfer(ral, glasgow, 25.0, ago=10 * MINUTE, size="small")
+    with world.transfers() as some:
+        for minutes, rate in enumerate((40.0, 50.0, 66.0), start=20):
+            some.add(glasgow, ral, rate, ago=minutes * MINUTE)
+            some.add(desy, ral, rate / 20, ago=minutes * MINUTE)
+            some.add(glasgow, desy, None, ago=minutes * MINUTE)
+        some.add(scratch, ral, 30.0, ago=5 * HOUR)
+        some.add(ral, glasgow, 25.0, ago=10 * MINUTE, size="small")
     return found
 
 
@@ -109,13 +111,18 @@ def act(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     """Run a script in this process, which saves the second that its start takes."""
     monkeypatch.setenv("SONAR_URL", url)
 
-    def act_it(script: ModuleType, *words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, words)])
-        try:
-            code = script.main()
-        except SystemExit as end:
-            code = int(str(end.code))
+    def act_it(script: ModuleType, *words: object, stdin: str = "", **environment: str) -> Said:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", [script.__name__, *map(str, words)])
+            patch.setattr(sys, "stdin", StringIO(stdin))
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            try:
+                code = script.main()
+            except SystemExit as end:
+                code = int(str(end.code))
         told = capsys.readouterr()
+        assert environment.get("SONAR_TOKEN", "no token") not in told.out + told.err
         return Said(code, told.out, told.err)
 
     return act_it

@@ -23,9 +23,8 @@ def test_the_fastest_young_sources_are_csv(run: Run) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "sources"),
-    [
+def test_age_rate_and_number_choose(act: Say) -> None:
+    for words, sources in (
         (["--max-age", "6"], ["Glasgow_DATADISK", "DESY_SCRATCHDISK", "DESY_DATADISK"]),
         (["--max-age", "6", "-n", "2"], ["Glasgow_DATADISK", "DESY_SCRATCHDISK"]),
         (["--min-mb-s", "10"], ["Glasgow_DATADISK"]),
@@ -33,12 +32,10 @@ def test_the_fastest_young_sources_are_csv(run: Run) -> None:
         (["--min-mb-s", "51"], []),
         (["--size", "medium"], []),
         (["--window", "1h", "--max-age", "0.2"], []),
-    ],
-)
-def test_age_rate_and_number_choose(act: Say, words: list[str], sources: list[str]) -> None:
-    done = act(best_sources, "RAL_DATADISK", *words)
-    assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == sources
-    assert done.returncode == int(not sources)
+    ):
+        done = act(best_sources, "RAL_DATADISK", *words)
+        assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == sources, words
+        assert done.returncode == int(not sources), words
 
 
 def test_a_source_that_mostly_fails_is_none(act: Say, known_world: World) -> None:
@@ -78,21 +75,18 @@ def test_none_is_an_answer_with_the_reason(act: Say) -> None:
     assert "0 were measured" in act(best_sources, "DESY_SCRATCHDISK").stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "sentence"),
-    [
+def test_what_it_cannot_say_has_another_exit_code(
+    act: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sonar_client.TRIES_AGAIN", 0)
+    for words, code, sentence in (
         (["NOWHERE"], 3, "destination_endpoint “NOWHERE” is not known"),
         (["RAL_DATADISK", "--url", "http://127.0.0.1:9"], 3, "does not answer"),
         (["RAL_DATADISK", "--token-file", "nowhere"], 3, "No such file"),
         (["RAL_DATADISK", "--by", "max"], 2, "invalid choice: 'max'"),
         ([], 2, "DESTINATION"),
         (["--help"], 0, ""),
-    ],
-)
-def test_what_it_cannot_say_has_another_exit_code(
-    act: Say, monkeypatch: pytest.MonkeyPatch, words: list[str], code: int, sentence: str
-) -> None:
-    monkeypatch.setattr("sonar_client.TRIES_AGAIN", 0)
-    done = act(best_sources, *words)
-    assert done.returncode == code
-    assert sentence in done.stderr
+    ):
+        done = act(best_sources, *words)
+        assert done.returncode == code, words
+        assert sentence in done.stderr, words
