@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command, get_commands, load_command_class
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from sonar import settings
 
@@ -14,14 +12,6 @@ from sonar import settings
 @pytest.mark.django_db
 def test_the_migrations_are_those_of_the_models():
     call_command("makemigrations", check=True, dry_run=True, verbosity=3)
-
-
-@pytest.mark.long
-@pytest.mark.django_db
-def test_the_migrations_can_be_undone_and_done_again():
-    """As tests of upgrades do; `migrate` itself goes no way back (sonar.tables)."""
-    MigrationExecutor(connection).migrate([("sonar", None)])
-    call_command("migrate", "sonar", verbosity=0)
 
 
 @pytest.mark.parametrize("text", ["0", "36501", "1000000", "9" * 5000, "-1", "4e2", "\u0663"])

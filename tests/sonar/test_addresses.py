@@ -61,10 +61,10 @@ HOSTS = (
 )
 
 
-@pytest.mark.parametrize("url", SAME)
-def test_two_ways_to_write_one_place_overlap_in_both_directions(url: str) -> None:
-    assert "base URL of A" in overlap(url, [("B", OTHER[3]), ("A", BASE)])
-    assert "base URL of A" in overlap(BASE, [("A", url)])
+def test_two_ways_to_write_one_place_overlap_in_both_directions() -> None:
+    for url in SAME:
+        assert "base URL of A" in overlap(url, [("B", OTHER[3]), ("A", BASE)]), url
+        assert "base URL of A" in overlap(BASE, [("A", url)]), url
 
 
 def test_other_places_do_not_overlap() -> None:
@@ -72,30 +72,28 @@ def test_other_places_do_not_overlap() -> None:
         assert overlap(one, [("A", another)]) == ""
 
 
-@pytest.mark.parametrize("path", DOTTED)
-def test_a_path_with_dots_is_refused(path: str) -> None:
-    assert addresses.problem(f"https://storage.example.org{path}") == DOTS_SENTENCE
+def test_a_path_with_dots_is_refused() -> None:
+    for path in DOTTED:
+        assert addresses.problem(f"https://storage.example.org{path}") == DOTS_SENTENCE, path
 
 
-@pytest.mark.parametrize("host", NOBODYS)
-def test_an_address_that_is_no_hosts_is_refused_however_it_is_written(host: str) -> None:
-    assert addresses.problem(f"https://{host}/1") == HOST_SENTENCE
-    assert addresses.problem(f"https://{host}:1094/1") == HOST_SENTENCE
+def test_an_address_that_is_no_hosts_is_refused_however_it_is_written() -> None:
+    for host in NOBODYS:
+        assert addresses.problem(f"https://{host}/1") == HOST_SENTENCE, host
+        assert addresses.problem(f"https://{host}:1094/1") == HOST_SENTENCE, host
 
 
-@pytest.mark.parametrize("host", HOSTS)
-def test_names_and_addresses_of_hosts_are_fine(host: str) -> None:
-    assert addresses.problem(f"https://{host}:1094/a.b/.c/..d/...") == ""
+def test_names_and_addresses_of_hosts_are_fine() -> None:
+    for host in HOSTS:
+        assert addresses.problem(f"https://{host}:1094/a.b/.c/..d/...") == "", host
 
 
-@pytest.mark.parametrize("letters", UNPRINTABLE)
 @pytest.mark.parametrize("base", ["ftp://s.example", "root://s.example//data", "fake://s/data"])
-def test_what_ends_a_line_or_is_not_seen_is_refused_however_often_it_is_encoded(
-    base: str, letters: str
-) -> None:
-    once = quote(letters, errors="surrogatepass")
-    for text in (letters, once, once.replace("%", "%25"), once.replace("%", "%252525")):
-        assert addresses.problem(f"{base}/a{text}b") == LETTERS_SENTENCE
+def test_what_ends_a_line_or_is_not_seen_is_refused_however_often_it_is_encoded(base: str) -> None:
+    for letters in UNPRINTABLE:
+        once = quote(letters, errors="surrogatepass")
+        for text in (letters, once, once.replace("%", "%25"), once.replace("%", "%252525")):
+            assert addresses.problem(f"{base}/a{text}b") == LETTERS_SENTENCE, text
 
 
 @pytest.mark.parametrize("text", ["%0d%0a", "%00", "%250A", "%E2%80%AE", "\n", "\0", "\x7f"])
@@ -120,16 +118,12 @@ def test_an_issuer_that_is_no_url_is_a_sentence(issuer: str) -> None:
     assert wrong["issuer"].startswith("An issuer is https://host[:port]/path")
 
 
-@pytest.mark.parametrize(
-    "path", ["/%FF", "/%C3x", "/%ED%A0%80", "/%" + "25" * 9 + "41", "/%" + "25" * 100_000]
-)
-def test_what_cannot_be_decoded_is_refused(path: str) -> None:
-    assert addresses.problem(f"https://storage.example.org{path}") == LETTERS_SENTENCE
-
-
-@pytest.mark.parametrize("path", ["/a%20b", "/100%25/%", "/k%C3%B6ln/köln", "/%2541", "/a+b=c&d"])
-def test_what_can_be_printed_is_fine(path: str) -> None:
-    assert addresses.problem(f"https://storage.example.org{path}") == ""
+def test_what_cannot_be_decoded_is_refused_and_what_can_be_printed_is_fine() -> None:
+    for path in ("/%FF", "/%C3x", "/%ED%A0%80", "/%" + "25" * 9 + "41", "/%" + "25" * 100_000):
+        problem = addresses.problem(f"https://storage.example.org{path}")
+        assert problem == LETTERS_SENTENCE, path[:40]
+    for path in ("/a%20b", "/100%25/%", "/k%C3%B6ln/köln", "/%2541", "/a+b=c&d"):
+        assert addresses.problem(f"https://storage.example.org{path}") == "", path
 
 
 # Registered: by the API, a file, the models
@@ -146,16 +140,14 @@ def body(base_url: str, name: str = "NEW") -> dict[str, str]:
     return {"name": name, "site": "RAL", "base_url": base_url}
 
 
-@pytest.mark.parametrize("url", SAME)
-def test_the_api_names_the_endpoint_that_has_the_place_and_not_its_url(
-    root: Client, url: str
-) -> None:
-    response = post(root, "endpoints/", body(url))
-    assert response.status_code == 409
-    (sentence,) = response.json()["errors"]["base_url"]
-    assert "The base URL of KEPT is the same location" in sentence
-    assert "example" not in sentence
-    assert Endpoint.objects.count() == 1
+def test_the_api_names_the_endpoint_that_has_the_place_and_not_its_url(root: Client) -> None:
+    for url in SAME:
+        response = post(root, "endpoints/", body(url))
+        assert response.status_code == 409, url
+        (sentence,) = response.json()["errors"]["base_url"]
+        assert "The base URL of KEPT is the same location" in sentence
+        assert "example" not in sentence
+        assert Endpoint.objects.count() == 1
 
 
 def test_the_api_takes_what_lies_beside_it(root: Client) -> None:
@@ -163,29 +155,23 @@ def test_the_api_takes_what_lies_beside_it(root: Client) -> None:
         assert post(root, "endpoints/", body(url, f"N{number}")).status_code == 201
 
 
-@pytest.mark.parametrize(
-    ("url", "sentence"),
-    [
+def test_the_api_and_the_admin_refuse_what_is_no_place(root: Client) -> None:
+    kept = Endpoint.objects.get(name="KEPT")
+    form = model_to_dict(kept, ["name", "site", "inbound_cap", "outbound_cap"])
+    for url, sentence in (
         ("https://s.example.org/1/../2", DOTS_SENTENCE),
         ("https://0xa9fea9fe/1", HOST_SENTENCE),
         ("ftp://s.example.org/1%0d%0aDELE%20x", LETTERS_SENTENCE),
         ("root://s.example.org//1%2500", LETTERS_SENTENCE),
-    ],
-)
-def test_the_api_and_the_admin_refuse_what_is_no_place(
-    root: Client, url: str, sentence: str
-) -> None:
-    response = post(root, "endpoints/", body(url))
-    assert response.status_code == 400
-    assert response.json()["errors"]["base_url"] == [sentence]
-    kept = Endpoint.objects.get(name="KEPT")
-    page = root.post(
-        reverse("admin:sonar_endpoint_change", args=[kept.id]),
-        model_to_dict(kept, ["name", "site", "inbound_cap", "outbound_cap"]) | {"base_url": url},
-    )
-    assert escape(sentence) in page.content.decode()
-    kept.refresh_from_db()
-    assert (Endpoint.objects.count(), kept.base_url) == (1, BASE)
+    ):
+        response = post(root, "endpoints/", body(url))
+        assert response.status_code == 400, url
+        assert response.json()["errors"]["base_url"] == [sentence]
+        change = reverse("admin:sonar_endpoint_change", args=[kept.id])
+        page = root.post(change, form | {"base_url": url})
+        assert escape(sentence) in page.content.decode(), url
+        kept.refresh_from_db()
+        assert (Endpoint.objects.count(), kept.base_url) == (1, BASE)
 
 
 def test_a_retired_endpoint_keeps_its_place_as_its_files_may(root: Client) -> None:
@@ -209,19 +195,18 @@ def test_what_was_registered_before_may_be_edited_and_only_not_moved_so(root: Cl
         assert patch(root, f"endpoints/{name}/", {"base_url": SAME[2]}).status_code == 409
 
 
-@pytest.mark.parametrize("plural", ["sites", "endpoints", "meshes", "size-classes"])
-def test_a_name_that_only_its_case_tells_from_another_is_refused(root: Client, plural: str) -> None:
+def test_a_name_that_only_its_case_tells_from_another_is_refused(root: Client) -> None:
     Mesh.objects.create(name="uk")
-    new = {
+    for plural, new in {
         "sites": {"name": "ral"},
         "endpoints": body(OTHER[0], "Kept"),
         "meshes": {"name": "UK", "every": {"small": "1h"}},
         "size-classes": {"name": "LARGE", "from_bytes": 10**10, "test_bytes": 2 * 10**10},
-    }[plural]
-    response = post(root, f"{plural}/", new)
-    assert response.status_code == 409
-    (sentence,) = response.json()["errors"]["name"]
-    assert sentence.startswith(f"The name {new['name']} differs only in case from the ")
+    }.items():
+        response = post(root, f"{plural}/", new)
+        assert response.status_code == 409, plural
+        (sentence,) = response.json()["errors"]["name"]
+        assert sentence.startswith(f"The name {new['name']} differs only in case from the ")
 
 
 def test_the_models_themselves_refuse_such_names_when_they_change(root: Client) -> None:

@@ -20,7 +20,12 @@ SENTENCE = (
 )
 
 
-@pytest.fixture(params=["SQL_ASCII", "LATIN1"])
+both = pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"], indirect=True)
+# What a database that was made without thought has on some machines.
+common = pytest.mark.parametrize("encoding", ["SQL_ASCII"], indirect=True)
+
+
+@pytest.fixture
 def encoding(request: pytest.FixtureRequest) -> Iterator[str]:
     """Make a database with this encoding."""
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as session:
@@ -30,6 +35,7 @@ def encoding(request: pytest.FixtureRequest) -> Iterator[str]:
         session.execute(f"DROP DATABASE {NAME} WITH (FORCE)")
 
 
+@both
 @pytest.mark.django_db
 def test_readyz_says_it_and_not_that_migrations_are_missing(
     client: Client, monkeypatch: pytest.MonkeyPatch, encoding: str
@@ -37,6 +43,7 @@ def test_readyz_says_it_and_not_that_migrations_are_missing(
     readyz_says(SENTENCE.format(encoding), NAME, client, monkeypatch)
 
 
+@common
 def test_what_looks_at_the_database_before_it_makes_tables_ends_with_it(
     tmp_path: Path, encoding: str
 ) -> None:

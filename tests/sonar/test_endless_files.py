@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ HEADER = b"id,source,destination,started_at,seconds,bytes,state,mover\n"
 # What all lines of such a file come to, unpacked: more than may be held.
 ENDLESS_MB = 250
 MOST_MB = 120
-# Reads a file as an import does and says by how much that raised what it holds.
+# Reads files as an import does and says by how much that raised what it ever held.
 READ = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (4 * 10**9,) * 2)
@@ -28,13 +29,14 @@ from sonar.records import files
 def held():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000
 before = held()
-try:
-    for lines in files.batches(Path(sys.argv[1]), lambda position: None):
-        pass
-    print("read", end="|")
-except files.BrokenFileError as error:
-    print(error, end="|")
-print(held() - before)
+for path in sys.argv[1:]:
+    try:
+        for lines in files.batches(Path(path), lambda position: None):
+            pass
+        print("read")
+    except files.BrokenFileError as error:
+        print(error)
+    print(held() - before)
 """
 
 
@@ -49,36 +51,39 @@ def packed(path: Path, *pieces: tuple[bytes, int]) -> Path:
     return path
 
 
-def read(path: Path) -> tuple[str, int]:
-    """Read a file in a process of its own; return what was said and how many MB it took."""
+def read(*paths: Path) -> Iterator[tuple[str, int]]:
+    """Read files in a process of their own; say of each what was said, and the most MB by then."""
     done = subprocess.run(
-        [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", READ, *paths], capture_output=True, text=True, check=True
     )
-    said, _, held = done.stdout.rpartition("|")
-    return said, int(held)
+    lines = iter(done.stdout.splitlines())
+    return ((said, int(held)) for said, held in zip(lines, lines, strict=True))
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(b"0", "ñ".encode(), b'"\n",', b'"a\nb', b"\xff"),
-    ],
-    ids=["line", "text", "cells over lines", "cell over lines", "no text"],
-)
-def test_what_has_no_end_is_refused_by_its_line_before_it_is_held(
-    tmp_path: Path, piece: bytes
-) -> None:
-    path = packed(tmp_path / "endless.csv.gz", (piece, ENDLESS_MB * MB // len(piece)))
-    assert path.stat().st_size < 8 * MB
-    said, held = read(path)
-    assert said.startswith("line 2: ")
-    assert held < MOST_MB
+ENDLESS = {
+    "line": b"0",
+    "text": "ñ".encode(),
+    "cells over lines": b'"\n",',
+    "cell over lines": b'"a\nb',
+    "no text": b"\xff",
+}
+
+
+def test_what_has_no_end_is_refused_by_its_line_before_it_is_held(tmp_path: Path) -> None:
+    paths = {
+        kind: packed(tmp_path / f"{kind}.csv.gz", (piece, ENDLESS_MB * MB // len(piece)))
+        for kind, piece in ENDLESS.items()
+    }
+    assert max(path.stat().st_size for path in paths.values()) < 8 * MB
+    for kind, (said, held) in zip(paths, read(*paths.values()), strict=True):
+        assert said.startswith("line 2: "), kind
+        assert held < MOST_MB, kind
 
 
 def test_long_lines_are_not_held_by_the_thousand(tmp_path: Path) -> None:
     """A cell costs more than its comma: these would come to four times what is allowed."""
     long = b"," * (LONGEST_LINE - 10) + b"\n"
-    said, held = read(packed(tmp_path / "long.csv.gz", (long, 1000)))
+    ((said, held),) = read(packed(tmp_path / "long.csv.gz", (long, 1000)))
     assert said == "read"
     assert held < MOST_MB
 

@@ -51,122 +51,6 @@ def migrate_to_now() -> None:
     migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("sonar"))
 
 
-@pytest.mark.usefixtures("real_commits")
-def test_results_of_an_older_sonar_come_along_and_go_back():
-    world.three_endpoints()
-    migrate(BEFORE)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO sonar_profile (mover, mode, streams, origin, activity) "
-                "VALUES ('fake', '', 1, 'test', '')"
-            )
-            cursor.execute(
-                "INSERT INTO sonar_transfer SELECT %s, 'done', %s, 2.0, 2000000000, NULL, '[]', "
-                "'[]', '', '', false, '', destination.id, profile.id, size.id, source.id "
-                "FROM sonar_endpoint source, sonar_endpoint destination, sonar_profile profile, "
-                "sonar_sizeclass size WHERE source.name LIKE 'RAL%%' "
-                "AND destination.name LIKE 'LANCS%%' AND size.name = 'large'",
-                [UUID(int=7), STARTED],
-            )
-    finally:
-        migrate_to_now()
-    assert Transfer.objects.get().started_at == STARTED
-    assert "sonar_transfer_2025_12" in partitions.existing()
-    assert DirtyMark.objects.get().start == STARTED.replace(minute=0)
-    assert sealing.seal(datetime(2026, 11, 20, tzinfo=UTC)) == 2
-    assert Segment.objects.count() == 2
-    migrate(BEFORE)
-    migrate_to_now()
-    assert Transfer.objects.get().id == UUID(int=7)
-    assert DirtyMark.objects.count() == 1
-    partitions.ensure(MONTHS)
-
-
-@pytest.mark.usefixtures("real_commits")
-def test_notes_stay_readable_and_tokens_go_on_storing_results():
-    ral = world.endpoint("RAL").site
-    pushing, reading = account(name="cron"), account(name="reader")
-    roles.let_ingest(pushing)
-    tokens.create(pushing, "push", ["ingest"], 90)
-    tokens.create(reading, "look", ["read"], 90)
-    pushing.user_permissions.clear()
-    migrate(BEFORE_ROLES)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO sonar_annotation (text, starts_at, created_at, site_id) "
-                "VALUES ('new switch', now(), now(), %s)",
-                [ral.id],
-            )
-    finally:
-        migrate_to_now()
-    assert Annotation.objects.get().public
-    assert roles.own_permissions(pushing) == ["add_transfer"]
-    assert roles.own_permissions(reading) == []
-
-
-@pytest.mark.usefixtures("real_commits")
-def test_of_the_tests_of_one_link_that_an_older_sonar_has_begun_one_stays_and_the_others_wait():
-    world.three_endpoints()
-    migrate(BEFORE_ONE_PER_LINK)
-    states = ("queued", "running", "queued", "running")
-    try:
-        with connection.cursor() as cursor:
-            for number, state in enumerate(states):
-                began = STARTED if state == "running" else None
-                cursor.execute(
-                    "INSERT INTO sonar_probe (id, source_id, destination_id, size_class_id, bytes, "
-                    "mover, mode, streams, state, requested_at, sent_at, started_at, deadline, "
-                    "worker, progress_bytes, waits_because, runs) "
-                    "SELECT %s, source.id, destination.id, size.id, 20, 'fake', 'pull', 1, %s, %s, "
-                    "%s, %s, %s, '', 0, '', 0 FROM sonar_endpoint source, "
-                    "sonar_endpoint destination, sonar_sizeclass size "
-                    "WHERE source.name LIKE 'RAL%%' AND destination.name LIKE 'LANCS%%' "
-                    "AND size.name = 'small'",
-                    [UUID(int=number), state, STARTED, STARTED, began, began],
-                )
-    finally:
-        migrate_to_now()
-    found = Probe.objects.order_by("id").values_list("state", "started_at")
-    assert list(found) == [
-        ("waiting", None),
-        ("running", STARTED),
-        ("waiting", None),
-        ("waiting", None),
-    ]
-
-
-@pytest.mark.usefixtures("real_commits")
-def test_of_reported_connections_those_with_times_that_nobody_can_read_are_deleted():
-    """One packet was enough to leave one, which no page and no collector got by."""
-    migrate(BEFORE_POSSIBLE_TIMES)
-    told = "2026-11-20T04:00:00Z"
-    stored = [far for far in edges.BEYOND if not far.endswith("23:59")]  # PostgreSQL has no such
-    times = [(told, told, told), (told, told, None)]
-    times += [(far, told, told) for far in stored]
-    times += [(told, far, told) for far in stored]
-    times += [(told, told, far) for far in stored]
-    try:
-        with connection.cursor() as cursor:
-            for port, moments in enumerate(times):
-                cursor.execute(
-                    "INSERT INTO sonar_flow (reporter, scitag, source_address, source_port, "
-                    "destination_address, destination_port, source_endpoints, "
-                    "destination_endpoints, started_at, seen_at, ended_at, application, tcp) "
-                    "VALUES ('::1', 139, '::1', %s, '::1', 1, '{1}', '{2}', %s, %s, %s, '', '{}')",
-                    [port, *moments],
-                )
-    finally:
-        migrate_to_now()
-    assert set(Flow.objects.values_list("source_port", "ended_at")) == {
-        (0, parse_time(told)),
-        (1, None),
-    }
-    with pytest.raises(IntegrityError, match="flow_times_are_possible"):
-        Flow.objects.update(seen_at=datetime.max.replace(tzinfo=UTC))
-
-
 # Of an older Sonar: the name of an endpoint's site, its base URL and its credential.
 OLDER = [
     ("GLASGOW", "davs://Glasgow.example:1094/data", "uk"),
@@ -178,20 +62,75 @@ OLDER = [
 ]
 
 
+def register_old(site: str, base_url: str, credential: str) -> None:
+    """Register an endpoint as the first Sonar did."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sonar_site (name, cloud, tier, country) VALUES (%s, 'UK', 2, '') "
+            "RETURNING id",
+            [site],
+        )
+        cursor.execute(
+            "INSERT INTO sonar_endpoint (name, site_id, label, base_url, software, inbound_cap, "
+            "outbound_cap, credential, simulated) VALUES (%s, %s, '', %s, '', 2, 2, %s, false)",
+            [f"{site}_DATADISK", *cursor.fetchone(), base_url, credential],
+        )
+
+
+def store_first() -> None:
+    """Store a result as the first Sonar did."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sonar_profile (mover, mode, streams, origin, activity) "
+            "VALUES ('fake', '', 1, 'test', '')"
+        )
+        cursor.execute(
+            "INSERT INTO sonar_transfer SELECT %s, 'done', %s, 2.0, 2000000000, NULL, '[]', "
+            "'[]', '', '', false, '', destination.id, profile.id, size.id, source.id "
+            "FROM sonar_endpoint source, sonar_endpoint destination, sonar_profile profile, "
+            "sonar_sizeclass size WHERE source.name LIKE 'RAL%%' "
+            "AND destination.name LIKE 'LANCS%%' AND size.name = 'large'",
+            [UUID(int=7), STARTED],
+        )
+
+
 @pytest.mark.usefixtures("real_commits")
-def test_a_credential_of_an_older_sonar_is_for_the_hosts_that_used_it_and_goes_back():
-    for site, base_url, _ in OLDER:
-        world.endpoint(site, base_url=base_url)
-    migrate(BEFORE_CREDENTIALS)
+def test_results_and_credentials_of_an_older_sonar_come_along_and_go_back():
+    """Every migration is undone and done again; `migrate` goes no way back (sonar.tables)."""
+    migrate([("sonar", None)])
+    migrate(BEFORE)
     try:
-        with connection.cursor() as cursor:
-            for site, _, name in OLDER:
-                cursor.execute(
-                    "UPDATE sonar_endpoint SET credential = %s WHERE name = %s",
-                    [name, f"{site}_DATADISK"],
-                )
+        for one in OLDER:
+            register_old(*one)
+        store_first()
     finally:
         migrate_to_now()
+    assert Transfer.objects.get().started_at == STARTED
+    assert "sonar_transfer_2025_12" in partitions.existing()
+    assert DirtyMark.objects.get().start == STARTED.replace(minute=0)
+    assert sealing.seal(datetime(2026, 11, 20, tzinfo=UTC)) == 2
+    assert Segment.objects.count() == 2
+    check_credentials()
+    world.mesh(mover="http-tpc")
+    scheduler.claim_due(STARTED)
+    assert Schedule.objects.filter(skipped_because="credential").exists()
+    migrate(BEFORE_CREDENTIALS)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, credential FROM sonar_endpoint")
+        assert dict(cursor.fetchall()) == {f"{site}_DATADISK": name for site, _, name in OLDER}
+        cursor.execute("SELECT DISTINCT skipped_because FROM sonar_schedule")
+        assert ("credential",) not in cursor.fetchall()
+        cursor.execute("DELETE FROM sonar_schedule; DELETE FROM sonar_probe")
+    migrate(BEFORE)
+    migrate_to_now()
+    assert Transfer.objects.get().id == UUID(int=7)
+    assert DirtyMark.objects.count() == 1
+    assert Endpoint.objects.get(name="LANCS_DATADISK").credential.name == "uk"
+    partitions.ensure(MONTHS)
+
+
+def check_credentials() -> None:
+    """A credential is for the hosts that used it."""
     assert dict(Credential.objects.values_list("name", "hosts")) == {
         "uk": ["glasgow.example:1094", "lancs.example:443"],
         "-ral_2": ["ral.example:8080"],
@@ -204,22 +143,54 @@ def test_a_credential_of_an_older_sonar_is_for_the_hosts_that_used_it_and_goes_b
     wrong = {site for site, end in ends.items() if credentials.problem(end)}
     assert wrong == {"RAL", "ODD"}
     assert "unencrypted" in credentials.problem(ends["RAL"])
-    world.mesh(mover="http-tpc")
-    scheduler.claim_due(STARTED)
-    assert Schedule.objects.filter(skipped_because="credential").exists()
-    migrate(BEFORE_CREDENTIALS)
+
+
+def begin_old(number: int, state: str) -> None:
+    """Order a test of one link, and begin it, as a Sonar did that began several at once."""
+    began = STARTED if state == "running" else None
     with connection.cursor() as cursor:
-        cursor.execute("SELECT name, credential FROM sonar_endpoint")
-        assert dict(cursor.fetchall()) == {f"{site}_DATADISK": name for site, _, name in OLDER}
-        cursor.execute("SELECT DISTINCT skipped_because FROM sonar_schedule")
-        assert ("credential",) not in cursor.fetchall()
-    migrate_to_now()
-    assert Endpoint.objects.get(name="LANCS_DATADISK").credential.name == "uk"
+        cursor.execute(
+            "INSERT INTO sonar_probe (id, source_id, destination_id, size_class_id, bytes, "
+            "mover, mode, streams, state, requested_at, sent_at, started_at, deadline, "
+            "worker, progress_bytes, waits_because, runs) "
+            "SELECT %s, source.id, destination.id, size.id, 20, 'fake', 'pull', 1, %s, %s, "
+            "%s, %s, %s, '', 0, '', 0 FROM sonar_endpoint source, "
+            "sonar_endpoint destination, sonar_sizeclass size "
+            "WHERE source.name LIKE 'RAL%%' AND destination.name LIKE 'LANCS%%' "
+            "AND size.name = 'small'",
+            [UUID(int=number), state, STARTED, STARTED, began, began],
+        )
+
+
+TOLD = "2026-11-20T04:00:00Z"
+
+
+def report_connections() -> None:
+    """Store reports with times that nobody can read, as one packet could; and two others."""
+    stored = [far for far in edges.BEYOND if not far.endswith("23:59")]  # PostgreSQL has no such
+    times = [(TOLD, TOLD, TOLD), (TOLD, TOLD, None)]
+    times += [(far, TOLD, TOLD) for far in stored]
+    times += [(TOLD, far, TOLD) for far in stored]
+    times += [(TOLD, TOLD, far) for far in stored]
+    with connection.cursor() as cursor:
+        for port, moments in enumerate(times):
+            cursor.execute(
+                "INSERT INTO sonar_flow (reporter, scitag, source_address, source_port, "
+                "destination_address, destination_port, source_endpoints, "
+                "destination_endpoints, started_at, seen_at, ended_at, application, tcp) "
+                "VALUES ('::1', 139, '::1', %s, '::1', 1, '{1}', '{2}', %s, %s, %s, '', '{}')",
+                [port, *moments],
+            )
 
 
 @pytest.mark.usefixtures("real_commits")
-def test_an_older_sonar_has_no_pauses_and_says_the_reasons_anew():
-    glasgow, _, _ = world.three_endpoints()
+def test_notes_tokens_tests_pauses_and_reports_of_an_older_sonar_come_along():
+    glasgow, _, ral = world.three_endpoints()
+    pushing, reading = account(name="cron"), account(name="reader")
+    roles.let_ingest(pushing)
+    tokens.create(pushing, "push", ["ingest"], 90)
+    tokens.create(reading, "look", ["read"], 90)
+    pushing.user_permissions.clear()
     world.mesh()
     scheduler.follow_registry(world.NOW)
     glasgow.site.pause(world.NOW, "new firewall", None, None)
@@ -227,18 +198,55 @@ def test_an_older_sonar_has_no_pauses_and_says_the_reasons_anew():
     scheduler.claim_due(world.NOW)
     paused = Schedule.objects.filter(skipped_because="paused")
     assert paused.count() == 12
-    migrate(BEFORE_PAUSES)
+    Probe.objects.all().delete()
     try:
+        migrate(BEFORE_PAUSES)
         with connection.cursor() as cursor:
             cursor.execute("SELECT DISTINCT skipped_because, skipped_since FROM sonar_schedule")
             assert ("", None) in cursor.fetchall()
             cursor.execute(
                 "INSERT INTO sonar_site (name, cloud, tier, country) VALUES ('New', '', 2, '')"
             )
+            # A Sonar before circuits knows fewer of the other reasons.
+            cursor.execute("UPDATE sonar_schedule SET skipped_because = '', skipped_since = NULL")
+        migrate(BEFORE_ROLES)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO sonar_annotation (text, starts_at, created_at, site_id) "
+                "VALUES ('new switch', now(), now(), %s)",
+                [ral.site_id],
+            )
+        migrate(BEFORE_ONE_PER_LINK)
+        for number, state in enumerate(("queued", "running", "queued", "running")):
+            begin_old(number, state)
+        migrate(BEFORE_POSSIBLE_TIMES)
+        report_connections()
     finally:
         migrate_to_now()
+    # Notes stay readable, and tokens go on storing results.
+    assert Annotation.objects.get().public
+    assert roles.own_permissions(pushing) == ["add_transfer"]
+    assert roles.own_permissions(reading) == []
+    # Of the tests of one link that have begun one stays, and the others wait.
+    found = Probe.objects.order_by("id").values_list("state", "started_at")
+    assert list(found) == [
+        ("waiting", None),
+        ("running", STARTED),
+        ("waiting", None),
+        ("waiting", None),
+    ]
+    # There were no pauses, and the reasons are said anew.
     assert not any(site.is_paused(world.NOW) for site in Site.objects.all())
     assert not paused.exists()
+    # Of reported connections those with times that nobody can read are deleted.
+    assert set(Flow.objects.values_list("source_port", "ended_at")) == {
+        (0, parse_time(TOLD)),
+        (1, None),
+    }
+    with pytest.raises(IntegrityError, match="flow_times_are_possible"):
+        Flow.objects.update(seen_at=datetime.max.replace(tzinfo=UTC))
+    # Without a result there is no purpose to find.
+    assert not Profile.objects.exists()
 
 
 def store_old(number: int, link: tuple[str, str], profile: int, **more: object) -> None:
@@ -339,10 +347,3 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
     )
     migrate_to_now()
     assert purposes()[3] == "experiment"
-
-
-@pytest.mark.usefixtures("real_commits")
-def test_without_a_result_there_is_no_purpose_to_find():
-    migrate(BEFORE_PURPOSES)
-    migrate_to_now()
-    assert not Profile.objects.exists()

@@ -17,7 +17,7 @@ from django.db import connection
 from django.utils import timezone
 
 from sonar import cleanup, mover_catalogue, tasks, transfer_request
-from sonar.models import Leftover, Probe, SignOfLife, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, SignOfLife, SizeClass, Transfer
 from sonar.movers.base import aside
 from tests.sonar import world
 from tests.sonar.odd_worker import NO_WAY_BACK, NOTES, ODD
@@ -78,7 +78,8 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
 
 def queued(*movers: str) -> list[Probe]:
     """Queue a probe for each, of as many links, and send them to the workers."""
-    ends = [world.endpoint(f"END-{number}") for number in range(11)]
+    before = Endpoint.objects.count()
+    ends = [world.endpoint(f"END-{before + number}") for number in range(11)]
     small = SizeClass.objects.get(name="small")
     now = timezone.now()
     made = [
@@ -117,9 +118,20 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
     assert cleanup.due_endpoints(timezone.now()) == []  # a server may yet create a file
 
 
-def test_a_worker_says_which_mover_it_cannot_run_and_what_broke(worker: Worker):
+def test_a_worker_shares_connections_says_what_broke_and_ends_by_itself(worker: Worker):
+    worker.wait_until(SignOfLife.objects.exists)
+    before = sessions()
+    talkative = queued(*["talkative"] * 4)
+    worker.wait_until(lambda: Transfer.objects.count() == len(talkative))
     handless, broken = queued("handless", "broken")
-    worker.wait_until(lambda: Transfer.objects.count() == 2)
+    worker.wait_until(lambda: Transfer.objects.count() == len(talkative) + 2)
+    worker.process.terminate()
+    assert worker.process.wait(SOON) == 0
+    assert "told to stop" not in worker.said  # as it had nothing to do
+    # Each probe notes its progress about four times; without a pool each note is a connection.
+    assert NOTES > 30
+    assert sessions() - before <= 8
+    # It says which mover it cannot run.
     missing = "the program no-such-program (Debian's no-such-package) is not on its PATH"
     assert f"the mover handless cannot run here: {missing}" in worker.said
     assert "the mover deaf cannot" not in worker.said
@@ -138,30 +150,11 @@ def failure_of(probe: Probe) -> str:
     return transfer.error
 
 
-def test_a_worker_that_has_nothing_to_do_ends_by_itself(worker: Worker):
-    worker.wait_until(SignOfLife.objects.exists)
-    worker.process.terminate()
-    assert worker.process.wait(SOON) == 0
-    assert "told to stop" not in worker.said
-
-
 def sessions() -> int:
     """Return how many connections this database has ever been asked for."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT sessions FROM pg_stat_database WHERE datname = current_database()")
         return int(cursor.fetchone()[0])
-
-
-def test_the_threads_of_a_worker_share_connections_by_default(worker: Worker):
-    worker.wait_until(SignOfLife.objects.exists)
-    before = sessions()
-    probes = queued(*["talkative"] * 4)
-    worker.wait_until(lambda: Transfer.objects.count() == len(probes))
-    worker.process.terminate()
-    assert worker.process.wait(SOON) == 0
-    # Each probe notes its progress about four times; without a pool each note is a connection.
-    assert NOTES > 30
-    assert sessions() - before <= 8
 
 
 def test_a_worker_loads_no_page_and_nothing_that_another_one_may_have_to_do():
