@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import subprocess
@@ -84,14 +83,11 @@ def sonar(
 
 @pytest.fixture
 def generated(
-    sonar: Sonar, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    sonar: Sonar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ModuleType]:
-    """The package that openapi-python-client makes, as its users have it; made once."""
-    digest = hashlib.sha256(json.dumps(sonar.schema).encode()).hexdigest()[:12]
-    home = tmp_path_factory.getbasetemp() / f"client-{digest}"
-    if not home.exists():
-        generate(sonar.path, home)
-    monkeypatch.syspath_prepend(str(home))
+    """The package that openapi-python-client makes, as its users have it."""
+    generate(sonar.path, tmp_path / "client")
+    monkeypatch.syspath_prepend(str(tmp_path / "client"))
     yield import_module(MADE)
     for name in [name for name in sys.modules if name.partition(".")[0] == MADE]:
         del sys.modules[name]
@@ -117,10 +113,16 @@ def call(tag: str, operation: str) -> ModuleType:
     return import_module(f"{MADE}.api.{tag}.{operation}")
 
 
-def test_a_client_of_openapi_python_client_reads_every_answer(
+def test_a_client_of_openapi_python_client_reads_every_answer_with_types_and_writes(
     sonar: Sonar, generated: ModuleType
 ) -> None:
     client = generated.AuthenticatedClient(sonar.url, sonar.token, prefix="Token")
+    reads_every_answer(client, sonar)
+    reads_with_types(client)
+    orders_a_test_and_registers_an_endpoint(client)
+
+
+def reads_every_answer(client: Any, sonar: Sonar) -> None:
     read = set()
     for tag, operation, needed in sonar.reading():
         response = call(tag, operation).sync_detailed(client=client, **needed)
@@ -143,8 +145,7 @@ def same(value: Any) -> Any:
     return value
 
 
-def test_what_it_reads_has_types(sonar: Sonar, generated: ModuleType) -> None:
-    client = generated.AuthenticatedClient(sonar.url, sonar.token, prefix="Token")
+def reads_with_types(client: Any) -> None:
     meshes = {one.name: one for one in call("registry", "get_meshes").sync(client=client).meshes}
     assert meshes["everything"].sources == "all"
     assert meshes["of-a-few"].sources == ["DESY_DATADISK", "DESY_SCRATCHDISK"]
@@ -162,8 +163,7 @@ def test_what_it_reads_has_types(sonar: Sonar, generated: ModuleType) -> None:
     assert {state for row in cells.state for state in row} >= {"not_applicable", "down"}
 
 
-def test_it_orders_a_test_and_registers_an_endpoint(sonar: Sonar, generated: ModuleType) -> None:
-    client = generated.AuthenticatedClient(sonar.url, sonar.token, prefix="Token")
+def orders_a_test_and_registers_an_endpoint(client: Any) -> None:
     models = import_module(f"{MADE}.models")
     wanted = models.OrderedTests(**ENDS, sizes=["small"], count=2)
     ordered = call("operation", "post_probes").sync(client=client, body=wanted)
