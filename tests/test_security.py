@@ -59,12 +59,29 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_production_settings_pass_the_check_of_django(tmp_path: Path) -> None:
-    checked = run(
-        "check", "--deploy", "--fail-level", "WARNING", **PRODUCTION, SONAR_HOME=str(tmp_path)
-    )
+# What a shell is asked to do.
+CHECK = (
+    "from django.core.management import call_command;"
+    "call_command('check', deploy=True, fail_level='WARNING');"
+)
+PROXIES = (
+    "from django.conf import settings as s;"
+    "print(s.SECURE_PROXY_SSL_HEADER, s.REST_FRAMEWORK['NUM_PROXIES'])"
+)
+
+
+def test_production_settings_pass_the_check_of_django_and_believe_the_one_proxy(
+    tmp_path: Path,
+) -> None:
+    checked = run("shell", "-v", "0", "-c", CHECK + PROXIES, **PRODUCTION, SONAR_HOME=str(tmp_path))
     assert checked.returncode == 0, checked.stderr
     assert "no issues (1 silenced)" in checked.stdout
+    assert checked.stdout.splitlines()[-1] == "('HTTP_X_FORWARDED_PROTO', 'https') 1"
+
+
+def test_where_there_is_no_proxy_none_is_believed() -> None:
+    shown = run("shell", "-v", "0", "-c", PROXIES, **PRODUCTION | {"SONAR_PROXIES": "0"})
+    assert shown.stdout.strip() == "None 0", shown.stderr
 
 
 def test_the_one_silenced_check_is_the_one_that_is_explained() -> None:
@@ -86,12 +103,12 @@ def test_the_key_that_a_first_start_makes_is_long_enough(tmp_path: Path) -> None
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", PAGES)
-def test_every_answer_tells_browsers_what_they_may_do(client: Client, path: str) -> None:
-    response = client.get(path)
-    assert {name: response[name] for name in HEADERS} == HEADERS
-    policy = response["Content-Security-Policy"].split("; ")
-    assert set(policy) == POLICY
+def test_every_answer_tells_browsers_what_they_may_do(client: Client) -> None:
+    for path in PAGES:
+        response = client.get(path)
+        assert {name: response[name] for name in HEADERS} == HEADERS, path
+        policy = response["Content-Security-Policy"].split("; ")
+        assert set(policy) == POLICY, path
 
 
 def test_no_page_has_a_script_or_a_handler_inline() -> None:
@@ -105,21 +122,16 @@ def test_no_page_has_a_script_or_a_handler_inline() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "path", [CALL, "/api/v1/links/", "/api/v1/transfers/", "/api/v1/sites/", "/api/v1/series/"]
-)
-def test_csv_is_a_file_and_nothing_else(
-    client: Client, small_world: world.World, path: str
-) -> None:
-    asked = {"format": "csv"}
-    if "series" in path:
-        asked |= {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
-    response = client.get(path, asked)
-    assert response["Content-Type"].startswith("text/csv")
-    assert response["X-Content-Type-Options"] == "nosniff"
-    assert re.fullmatch(
-        r'(attachment|inline); filename="[\w.-]+\.csv"', response["Content-Disposition"]
-    )
+def test_csv_is_a_file_and_nothing_else(client: Client, small_world: world.World) -> None:
+    link = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
+    for call in ("matrix", "links", "transfers", "sites", "series"):
+        path = f"/api/v1/{call}/"
+        response = client.get(path, {"format": "csv"} | (link if call == "series" else {}))
+        assert response["Content-Type"].startswith("text/csv"), path
+        assert response["X-Content-Type-Options"] == "nosniff", path
+        assert re.fullmatch(
+            r'(attachment|inline); filename="[\w.-]+\.csv"', response["Content-Disposition"]
+        ), path
 
 
 # Cookies
@@ -176,18 +188,6 @@ def test_a_proxy_says_how_people_came(https: None, client: Client, settings: Set
     assert client.get("/login/", headers={"x-forwarded-proto": "http"}).status_code == 301
 
 
-@pytest.mark.parametrize(
-    ("proxies", "believed"), [("0", "None 0"), ("1", "('HTTP_X_FORWARDED_PROTO', 'https') 1")]
-)
-def test_a_proxy_is_believed_only_if_there_is_one(proxies: str, believed: str) -> None:
-    asked = (
-        "from django.conf import settings as s;"
-        "print(s.SECURE_PROXY_SSL_HEADER, s.REST_FRAMEWORK['NUM_PROXIES'])"
-    )
-    shown = run("shell", "-v", "0", "-c", asked, **PRODUCTION | {"SONAR_PROXIES": proxies})
-    assert shown.stdout.strip() == believed, shown.stderr
-
-
 # Scripts of other sites
 
 
@@ -215,15 +215,12 @@ def test_a_portal_may_read_and_push_with_a_token(client: Client, portal: dict[st
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("path", "origin"),
-    [(CALL, "https://evil.example.org"), (CALL, "null"), (CALL, "https://portal.example.org.evil"),
-     (CALL, "http://portal.example.org"), ("/", PORTAL), ("/login/", PORTAL), ("/cells/", PORTAL)],
-)  # fmt: skip
-def test_nobody_else_and_nothing_else(
-    client: Client, portal: dict[str, str], path: str, origin: str
-) -> None:
-    assert "Access-Control-Allow-Origin" not in client.get(path, headers={"origin": origin})
+def test_nobody_else_and_nothing_else(client: Client, portal: dict[str, str]) -> None:
+    strangers = ("https://evil.example.org", "null", f"{PORTAL}.evil", "http://portal.example.org")
+    asked = [(CALL, origin) for origin in strangers]
+    for path, origin in [*asked, ("/", PORTAL), ("/login/", PORTAL), ("/cells/", PORTAL)]:
+        answer = client.get(path, headers={"origin": origin})
+        assert "Access-Control-Allow-Origin" not in answer, (path, origin)
 
 
 @pytest.mark.django_db
