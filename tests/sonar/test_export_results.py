@@ -7,6 +7,7 @@ import gzip
 import io
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -174,7 +175,11 @@ def test_a_bad_wish_is_refused_in_a_sentence_and_writes_nothing(grid, tmp_path, 
 
 def test_a_name_in_gz_is_packed_and_the_same_results_give_the_same_file(grid, tmp_path):
     glasgow, _, ral = grid
-    results.store(result(glasgow, ral, number) for number in range(1, 2500))
+    one = result(glasgow, ral, 0)
+    minutes = ((number, timedelta(minutes=number)) for number in range(1, 2500))
+    results.store(
+        replace(one, id=uuid.UUID(int=number), started_at=NOW - ago) for number, ago in minutes
+    )
     first, second = tmp_path / "a.csv.gz", tmp_path / "b.csv.gz"
     for path in (first, second):
         call_command("export_results", str(path), stdout=(out := io.StringIO()))
