@@ -1,21 +1,28 @@
-// On a narrow screen the lists of what is wrong stand above the picture. A refresh would move it
-// under the reader's eyes when a link begins to fail or is well again: such a list keeps its height
-// until the reader asks for something, and a list that is new comes below the picture.
+// On a narrow screen the answer and the lists of what is wrong stand above the picture. A refresh would
+// move it under the reader's eyes when a link begins to fail or is well again: what stands there keeps
+// its height until the reader asks for something, and a list that is new comes below the picture.
 
 import { isRefresh } from "../page.js";
 
 const NARROW = matchMedia("(max-width: 600px)");
+const ANSWER = "#answer";
 const LISTS = "#rail > section";
 
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx, tasks } = event.detail;
   if (!NARROW.matches || !isRefresh(ctx)) return;
-  for (const { fragment } of tasks) for (const list of fragment.querySelectorAll(LISTS)) keepPlace(list);
+  for (const { fragment } of tasks) {
+    for (const answer of fragment.querySelectorAll(ANSWER)) keepHeight(answer, document.querySelector(ANSWER));
+    for (const list of fragment.querySelectorAll(LISTS)) keepPlace(list);
+  }
 });
 
 function keepPlace(list) {
   const shown = document.querySelector(`${LISTS}[aria-labelledby=${list.getAttribute("aria-labelledby")}]`);
   list.classList.toggle("late", !shown || shown.classList.contains("late"));
-  const rows = shown?.querySelector("ol");
-  if (rows) list.querySelector("ol").style.height = `${rows.offsetHeight}px`;
+  if (shown) keepHeight(list.querySelector("ol"), shown.querySelector("ol"));
+}
+
+function keepHeight(next, shown) {
+  next.style.height = `${shown.getBoundingClientRect().height}px`;
 }
