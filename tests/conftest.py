@@ -7,13 +7,11 @@ import os
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
-from django.apps import apps
-from django.db import connection, transaction
+from django.db import connection
 from django.test import TransactionTestCase, override_settings
 from django.utils import timezone
 from hypothesis import HealthCheck
@@ -129,17 +127,11 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture
 def real_commits(transactional_db: None) -> None:
-    """A database that other threads and processes see, with the default size classes.
-
-    The flush after such a test takes the classes away that a migration had brought.
-    """
-    from sonar.models import SizeClass
+    """A database that other threads and processes see, with the default size classes."""
+    from tests import flush
 
     assert not connection.in_atomic_block, "a scene of the module stands in a transaction"
-    default = import_module("sonar.migrations.0002_triggers_and_size_classes")
-    if not SizeClass.objects.exists():
-        with transaction.atomic():
-            default.add_default_classes(apps, None)
+    flush.add_size_classes()
 
 
 @pytest.fixture

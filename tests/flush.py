@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
+from django.apps import apps
 from django.db import connection, transaction
 
 from sonar import roles
+from sonar.models import SizeClass
 
 # Django truncates every table, which makes each of them and each index anew, then makes the same
 # permissions again: a fifth of a second for each test with real commits. To delete rows where
@@ -41,3 +45,11 @@ def empty(_test: object = None) -> None:
         with connection.cursor() as cursor:
             cursor.execute(EMPTY)
         roles.ensure_operators()
+
+
+def add_size_classes() -> None:
+    """Make the default classes again, which a migration had brought and ``empty`` took away."""
+    default = import_module("sonar.migrations.0002_triggers_and_size_classes")
+    if not SizeClass.objects.exists():
+        with transaction.atomic():
+            default.add_default_classes(apps, None)

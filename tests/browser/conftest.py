@@ -6,30 +6,42 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.handlers.base import BaseHandler
 from django.core.signals import request_finished, request_started
+from django.db import connection
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.test import TransactionTestCase
 from django.utils import timezone
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
+from pytest_django import DjangoDbBlocker
 from pytest_django.live_server_helper import LiveServer
 
 from sonar import request_probes
+from tests import flush
 from tests.accounts import logged_in
 from tests.browser import scene as scenes
 from tests.browser import slow_scene as slow_scenes
 from tests.browser.cells import DRAWN
+from tests.browser.kept import Kept
 from tests.browser.readers import CHROMIUM, LAPTOP, Reader
 from tests.browser.waiting import until, until_so
 from tests.browser.windows import Windows
-from tests.matrix import world
+from tests.matrix import changed_site, world
 from tests.needs import needs
 
 LONGEST_ANSWER_SECONDS = 5
 # Chromium's own words on an answer that is an error, and on none.
 REFUSED = "Failed to load resource: the server responded with a status of {status}"
 NOT_LOADED = "Failed to load resource: net::ERR_FAILED"
+
+Scene = TypeVar("Scene")
 
 
 @pytest.fixture(scope="session")
@@ -74,6 +86,12 @@ class Visit:
         """Give the window the cookie of this account, as the form of the login would."""
         value = logged_in(user).cookies["sessionid"].value
         self.page.context.add_cookies([{"name": "sessionid", "value": value, "url": self.base}])
+
+    def forget_files(self) -> None:
+        """Let the browser fetch all files again, as on a first visit."""
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Network.clearBrowserCache")
+        session.detach()
 
     def run_before_each_page(self, script: str) -> None:
         self.is_kept = False
@@ -148,14 +166,41 @@ Visiting = Callable[[Reader], Visit]
 
 
 @pytest.fixture(scope="session")
+def lasting() -> Iterator[set[str]]:
+    """Give the paths of answers, but for files, that a browser does not ask for a second time.
+
+    Files it keeps from test to test with what it compiled of them, as those with hashed names.
+    """
+    respond, serve = BaseHandler.get_response, StaticFilesHandler.serve
+    paths: set[str] = set()
+
+    def responding(handler: BaseHandler, request: HttpRequest) -> HttpResponseBase:
+        response = respond(handler, request)
+        if "max-age" in response.get("Cache-Control", ""):
+            paths.add(request.path)
+        return response
+
+    def serving(handler: StaticFilesHandler, request: HttpRequest) -> HttpResponseBase:
+        response = serve(handler, request)
+        response["Cache-Control"] = "max-age=86400"
+        return response
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseHandler, "get_response", responding)
+        patch.setattr(StaticFilesHandler, "serve", serving)
+        yield paths
+
+
+@pytest.fixture(scope="session")
 def windows(browser: Browser, live_server: LiveServer) -> Windows:
     return Windows(browser, live_server.url)
 
 
 @pytest.fixture
-def visiting(windows: Windows, live_server: LiveServer) -> Iterator[Visiting]:
+def visiting(windows: Windows, live_server: LiveServer, lasting: set[str]) -> Iterator[Visiting]:
     """Open windows; afterwards nothing may have gone wrong or left for another host."""
     visits: list[Visit] = []
+    lasting.clear()
 
     def visit(reader: Reader) -> Visit:
         visit = Visit(windows.take(reader), live_server.url, reader)
@@ -167,7 +212,7 @@ def visiting(windows: Windows, live_server: LiveServer) -> Iterator[Visiting]:
         yield visit
         for visit in visits:
             visit.watch_no_more()
-            windows.give_back(visit.reader, visit.page, keep=visit.is_kept)
+            windows.give_back(visit.reader, visit.page, keep=visit.is_kept, forget=bool(lasting))
         wait_until_answered(under_way)
     assert [visit.errors for visit in visits] == [[] for _ in visits]
     assert set().union(*(visit.hosts for visit in visits)) <= {urlsplit(live_server.url).netloc, ""}
@@ -194,10 +239,38 @@ def real_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "NOW", timezone.now())
 
 
+@pytest.fixture(scope="module")
+def kept(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Kept]:
+    """The scene that tests of the module share as long as they only read."""
+    kept = Kept()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: kept.end_test())
+        yield kept
+    with django_db_blocker.unblock():
+        kept.forget()
+        connection.close()
+
+
 @pytest.fixture
-def scene(real_commits: None, at_noon: None) -> scenes.Scene:
+def real_commits(kept: Kept, transactional_db: None) -> None:
+    """A database that the server sees, too, with the default size classes and nothing else."""
+    kept.forget()
+    flush.add_size_classes()
+
+
+Standing = Callable[[Callable[[], Scene]], Scene]
+
+
+@pytest.fixture
+def standing(kept: Kept, transactional_db: None) -> Standing[Scene]:
+    """Give a scene that others see, too, from what makes it or from an earlier test."""
+    return kept.scene
+
+
+@pytest.fixture
+def scene(standing: Standing[scenes.Scene], at_noon: None) -> scenes.Scene:
     """A small grid in trouble, with each of the six states."""
-    return scenes.make()
+    return standing(scenes.make)
 
 
 @pytest.fixture
@@ -208,8 +281,22 @@ def scene_of_today(real_commits: None, real_time: None) -> scenes.Scene:
 
 @pytest.fixture
 def slow_scene(
-    real_commits: None, at_noon: None, monkeypatch: pytest.MonkeyPatch
+    standing: Standing[slow_scenes.SlowScene], at_noon: None, monkeypatch: pytest.MonkeyPatch
 ) -> slow_scenes.SlowScene:
     """A grid of which something became slower; no test that is ordered reaches a worker."""
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
-    return slow_scenes.make()
+    return standing(slow_scenes.make)
+
+
+@pytest.fixture
+def changed(
+    standing: Standing[changed_site.ChangedSite], at_noon: None
+) -> changed_site.ChangedSite:
+    """A site and its partners over five weeks, with what changed there."""
+    return standing(changed_site.make)
+
+
+@pytest.fixture
+def published(standing: Standing[world.Published], at_noon: None) -> world.Published:
+    """Ninety links of 2011, and the averages that were printed beside them."""
+    return standing(world.make_published)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, Route
+from playwright.sync_api import FloatRect, Locator, Page, Route
 
 
 def fits(page: Page) -> bool:
@@ -47,3 +47,18 @@ def holding(held: list[Route]) -> Callable[[Route], None]:
         held.append(route)
 
     return hold
+
+
+def box_of(locator: Locator) -> FloatRect:
+    """Return where an element is on the screen: it must be there."""
+    box = locator.bounding_box()
+    assert box is not None, f"{locator} is not seen"
+    return box
+
+
+def is_on_the_screen(page: Page, box: FloatRect) -> bool:
+    """Say whether all of a box lies on the screen."""
+    size = page.viewport_size
+    assert size is not None
+    right, bottom = box["x"] + box["width"], box["y"] + box["height"]
+    return min(box["x"], box["y"]) >= 0 and right <= size["width"] and bottom <= size["height"]

@@ -11,7 +11,6 @@ from sonar.models import Site, Token
 from sonar.roles import Role
 from tests.browser.axe import ON_COLOURS, violations
 from tests.browser.conftest import Visit
-from tests.browser.readers import DARK, LAPTOP, seen_by
 
 DOCS = "/api/v1/docs/"
 SITE = '{"name": "RAL", "cloud": "UK", "tier": 1, "country": "GB"}'
@@ -43,22 +42,20 @@ def status_of(box: Locator) -> Locator:
     return box.locator(".live-responses-table td.response-col_status:not(.col_header)")
 
 
-@seen_by(LAPTOP, DARK)
-def test_the_page_shows_every_call_and_asks_no_other_host(real_commits: None, visit: Visit):
+def test_the_page_shows_every_call_in_colours_of_ours_and_asks_no_other_host(
+    real_commits: None, visit: Visit
+) -> None:
     page = opened(visit)
     schema = page.request.get(f"{visit.base}/api/v1/schema/").json()
     expect(page.locator(".opblock")).to_have_count(sum(map(len, schema["paths"].values())))
     expect(page.locator(".opblock-tag")).to_have_count(len(schema["tags"]))
-
-
-@seen_by(LAPTOP, DARK)
-def test_its_colours_are_those_of_the_pages_and_can_be_read(real_commits: None, visit: Visit):
-    page = opened(visit)
     page.locator(".opblock-summary-control").first.click()
-    assert violations(page, ON_COLOURS) == []
     title = page.locator(".info .title")
-    ours = page.evaluate("getComputedStyle(document.body).color")
-    assert title.evaluate("title => getComputedStyle(title).color") == ours
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page, ON_COLOURS) == [], scheme
+        ours = page.evaluate("getComputedStyle(document.body).color")
+        assert title.evaluate("title => getComputedStyle(title).color") == ours, scheme
 
 
 def test_who_is_logged_in_can_write_from_the_page(administrator: User, visit: Visit):
@@ -69,21 +66,19 @@ def test_who_is_logged_in_can_write_from_the_page(administrator: User, visit: Vi
     assert Site.objects.get().name == "RAL"
 
 
-def test_who_has_a_token_can_write_from_the_page(administrator: User, visit: Visit):
+def test_who_has_a_token_can_write_from_the_page_and_nobody_without(
+    administrator: User, visit: Visit
+):
     _, token = tokens.create(administrator, "docs", [Token.Scope.OPERATE], 1)
     page = opened(visit)
+    box = call(page, "post_sites")
+    box.locator("textarea.body-param__text").fill(SITE)
+    expect(status_of(box)).to_contain_text("401")
+    visit.expect_refusal(401)
+    assert not Site.objects.exists()
     page.get_by_role("button", name="Authorize").first.click()
     way = page.locator(".auth-container", has_text="token  (apiKey)")
     way.locator("input").fill(f"Token {token}")
     way.get_by_role("button", name="Apply credentials").click()
     way.get_by_role("button", name="Close").click()
-    box = call(page, "post_sites")
-    box.locator("textarea.body-param__text").fill(SITE)
     expect(status_of(box)).to_contain_text("201")
-
-
-def test_nobody_can_write_from_it_without(real_commits: None, visit: Visit):
-    box = call(opened(visit), "post_sites")
-    box.locator("textarea.body-param__text").fill(SITE)
-    expect(status_of(box)).to_contain_text("401")
-    visit.expect_refusal(401)

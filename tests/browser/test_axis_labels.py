@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.cells import wait_until_drawn
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Standing, Visit
+from tests.browser.pages import box_of
 from tests.browser.test_tasks import Shift, make
 from tests.browser.waiting import until_settled
-from tests.matrix import changed_site
 from tests.matrix.changed_site import ChangedSite
 
 SITE = "/sites/UKI-SCOTGRID-GLASGOW/"
@@ -26,13 +26,8 @@ MEETING = """(selectors) => {
 
 
 @pytest.fixture
-def changed(real_commits: None, at_noon: None) -> ChangedSite:
-    return changed_site.make()
-
-
-@pytest.fixture
-def shift(real_commits: None, at_noon: None) -> Shift:
-    return make()
+def shift(standing: Standing[Shift], at_noon: None) -> Shift:
+    return standing(make)
 
 
 def meeting(page: Page, selectors: str) -> list[list[str]]:
@@ -56,8 +51,6 @@ def test_ticks_of_rates_failures_and_both_windows_keep_apart(
 def test_the_unit_of_the_colours_keeps_off_their_highest_tick(visit: Visit, shift: Shift) -> None:
     page = wait_until_drawn(visit.go("/"))
     bar = page.locator("#picture .colorbar")
-    unit = bar.locator(".cbtitle tspan").first.bounding_box()
-    top = bar.get_by_text("▲").bounding_box()
-    assert unit
-    assert top
+    unit = box_of(bar.locator(".cbtitle tspan").first)
+    top = box_of(bar.get_by_text("▲"))
     assert unit["y"] + unit["height"] + 2 <= top["y"]

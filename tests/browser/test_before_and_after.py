@@ -16,11 +16,10 @@ from sonar.models import Transfer
 from sonar.windows import Window, format_time
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
-from tests.browser.pages import fits, look
+from tests.browser.pages import box_of, fits, look
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.test_everyday_tasks import GLASGOW, Hand, hand
 from tests.browser.test_time_strip import strip
-from tests.matrix import changed_site
 from tests.matrix.changed_site import CHANGED, NOTED, ChangedSite
 from tests.matrix.test_site_comparison import interval_by_hand, rates, shift_by_hand
 from tests.matrix.world import HOUR, NOW
@@ -28,11 +27,6 @@ from tests.matrix.world import HOUR, NOW
 SITE = f"/sites/{GLASGOW}/"
 END = NOW.replace(second=0) + timedelta(minutes=1)
 FACTOR = r"([\d.]+)× \(([\d.]+)–([\d.]+)\), ([a-z ]+): (\d+) tests (\w+) and (\d+) before"
-
-
-@pytest.fixture
-def changed(real_commits: None, at_noon: None) -> ChangedSite:
-    return changed_site.make()
 
 
 def links_at(end: str) -> list[tuple[str, str]]:
@@ -100,10 +94,8 @@ def test_did_what_we_changed_yesterday_at_20_15_help(visit: Visit, changed: Chan
     expect(answer).to_contain_text(f"{GLASGOW} received at")
     expect(on.page.locator("#compare-menu")).to_be_hidden()
     assert not covered(on.page, "#comparison")
-    first = on.page.locator("#answer").bounding_box()
-    box = answer.bounding_box()
-    assert first
-    assert box
+    first = box_of(on.page.locator("#answer"))
+    box = box_of(answer)
     assert box["y"] + box["height"] <= first["y"]
     look(on.page, f"before-after-site-{visit.reader.name}")
     received, sent = answer.locator("p:not(.rest)").all_inner_texts()
@@ -186,8 +178,7 @@ def test_an_hour_of_the_strip_leads_to_before_and_after_it(
     expect(strip(page).locator("svg")).to_be_visible()
     link = page.locator("#strip .around")
     expect(link).to_be_hidden()
-    box = strip(page).bounding_box()
-    assert box
+    box = box_of(strip(page))
     hours = (CHANGED.replace(minute=0) - (NOW.replace(minute=0, second=0) - 167 * HOUR)) / HOUR
     page.mouse.click(box["x"] + (hours + 0.5) / 168 * box["width"], box["y"] + 20)
     expect(link).to_have_attribute("title", "Compare before and after Thu 19 Nov 20:00 UTC")

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.cells import point_at, wait_until_drawn
-from tests.browser.conftest import Visit
-from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS, seen_by
+from tests.browser.conftest import Standing, Visit
+from tests.browser.pages import box_of, fits, is_on_the_screen, look
+from tests.browser.readers import NARROW, SCRIPTLESS, seen_by
 from tests.browser.waiting import until
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
@@ -20,8 +20,7 @@ DAY = timedelta(days=1)
 COMPARED = "/?window=24h&compare=previous"
 
 
-@pytest.fixture
-def changed(real_commits: None, at_noon: None) -> World:
+def make() -> World:
     """From RAL to Glasgow at half the rate of the day before; too few the other way."""
     made, draws = world.make(), random.Random(9)
     with world.transfers() as some:
@@ -34,12 +33,20 @@ def changed(real_commits: None, at_noon: None) -> World:
     return made
 
 
+@pytest.fixture
+def changed(standing: Standing[World], at_noon: None) -> World:
+    return standing(make)
+
+
 def row(card: Locator, name: str) -> list[str]:
     return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()
 
 
-def test_the_card_has_both_sides_of_both_directions(visit: Visit, changed: World) -> None:
-    card = point_at(wait_until_drawn(visit.open(COMPARED)), "RAL_DATADISK", "Glasgow_DATADISK")
+def test_the_card_has_both_sides_of_both_directions_and_nothing_stands_on_anything_else(
+    visit: Visit, changed: World
+) -> None:
+    page = wait_until_drawn(visit.open(COMPARED))
+    card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     here, few = row(card, "median, the last 24 hours")
     assert here.endswith(" MB/s (12)")
     assert 38 < float(here.split()[0]) < 42
@@ -52,18 +59,10 @@ def test_the_card_has_both_sides_of_both_directions(visit: Visit, changed: World
     assert no_ratio == "–"
     change = row(card, "change")
     assert change == ["certainly slower, p < 0.001", "too few results on a side"]
-
-
-@seen_by(LAPTOP, DARK)
-def test_nothing_of_the_card_stands_on_anything_else(visit: Visit, changed: World) -> None:
-    page = wait_until_drawn(visit.open(COMPARED))
-    card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     look(page, f"compared-card-{visit.reader}")
     for line in card.locator("tbody").first.get_by_role("row").all():
-        head = line.get_by_role("rowheader").bounding_box()
-        cell = line.get_by_role("cell").first.bounding_box()
-        assert head is not None
-        assert cell is not None
+        head = box_of(line.get_by_role("rowheader"))
+        cell = box_of(line.get_by_role("cell").first)
         assert head["x"] + head["width"] <= cell["x"] + 1
         inner = line.get_by_role("rowheader").evaluate("it => [it.scrollWidth, it.clientWidth]")
         assert inner[0] <= inner[1] + 1, line.inner_text()
@@ -76,10 +75,8 @@ def test_the_menu_fits_a_telephone(visit: Visit, changed: World) -> None:
     page.click("[popovertarget=compare-menu]")
     look(page, "compared-menu-narrow")
     assert fits(page)
-    box = page.locator("#compare-menu").bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
+    box = box_of(page.locator("#compare-menu"))
+    assert is_on_the_screen(page, box)
 
 
 def test_the_keyboard_says_the_ratio_of_a_cell(visit: Visit, changed: World) -> None:

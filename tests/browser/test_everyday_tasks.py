@@ -1,4 +1,4 @@
-"""Eleven everyday tasks, each from the front page in so many clicks at most, or so many keys."""
+"""Everyday tasks, each from the front page in so many clicks at most, or so many keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
 from sonar import endings
-from sonar.models import Downtime, Probe
+from sonar.models import Probe
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
@@ -23,17 +23,10 @@ from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import log_in
 from tests.browser.readers import COPYING, Reader
-from tests.matrix import changed_site
 from tests.matrix.changed_site import ChangedSite
 
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
-FAILING = "/links/UKI-SCOTGRID-GLASGOW_DATADISK/DESY-HH_DATADISK/"
 SLOW = "/links/PIC_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
-
-
-@pytest.fixture
-def changed(real_commits: None, at_noon: None) -> ChangedSite:
-    return changed_site.make()
 
 
 @dataclass
@@ -76,14 +69,6 @@ def test_what_got_slow_compared_with_before(visit: Visit, changed: ChangedSite) 
     expect(verdict).to_contain_text(
         re.compile(r"Less than a third of the usual rate since 19 Nov 2\d:\d\d: large 0\.\d\d×")
     )
-
-
-def test_why_a_link_fails_and_since_when(visit: Visit, changed: ChangedSite) -> None:
-    on = hand(visit, 2)
-    on.highlight(FAILING)
-    expect(on.page.locator("#now")).to_contain_text("All 8 tests have failed since 19 Nov ")
-    where = re.compile(r"at the destination, DESY-HH\S*: 503 Service Unavailable")
-    expect(on.page.locator("#now")).to_contain_text(where)
 
 
 def test_is_a_site_slow_as_source_or_as_destination(visit: Visit, changed: ChangedSite) -> None:
@@ -191,30 +176,6 @@ def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(
     table = on.page.evaluate("navigator.clipboard.readText()")
     assert "the last 30 days" in table.splitlines()[0]
     assert "RAL-LCG2_DATADISK" in table
-
-
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_the_exact_link_and_the_picture(visit: Visit, changed: ChangedSite, reader: Reader) -> None:
-    on = hand(visit, 2)
-    on.link("link to exactly these numbers")
-    expect(on.page.get_by_role("link", name="Copied")).to_be_visible()
-    link = on.page.evaluate("navigator.clipboard.readText()")
-    assert re.search(r"from=2026-11-13T12:01:00Z&to=2026-11-20T12:01:00Z", link)
-    with on.page.expect_download() as download:
-        on.click(on.page.get_by_role("button", name="PNG"))
-    assert download.value.suggested_filename.endswith(".png")
-
-
-def test_a_downtime_is_declared_by_the_admin_of_a_site(visit: Visit, changed: ChangedSite) -> None:
-    log_in(visit.open("/login/"), account(Role.SITE_ADMIN, changed.glasgow.site))
-    on = hand(visit, 4)
-    on.link("My site")
-    on.click(on.page.locator("summary", has_text="Declare downtime"))
-    on.click(on.page.locator("#downtime-reason"))
-    on.page.keyboard.type("new switch")
-    on.click(on.page.get_by_role("button", name="Declare"))
-    expect(on.page.locator("#site-work [role=status]")).to_contain_text("Declared a downtime")
-    assert Downtime.objects.filter(reason="new switch").count() == 1
 
 
 def test_any_link_is_opened_by_six_keys(visit: Visit, changed: ChangedSite) -> None:

@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 from sonar.models import Probe, SizeClass
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
+from tests.browser.pages import box_of
 from tests.browser.readers import (
-    DARK,
     LAPTOP,
     NARROW,
     NARROW_DARK,
@@ -57,28 +57,6 @@ def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, sc
     page.wait_for_url(f"**{LINK}?reverse=1")
 
 
-def test_failures_stand_on_a_strip_of_their_own(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open(FAILING))
-    expect(page.locator(POINTS)).to_have_count(6)
-    expect(in_legend(page, "failed")).to_have_text("failed")
-    words = page.locator("#rates .annotation-text", has_text="no transfer succeeded")
-    expect(words).to_have_text("no transfer succeeded")
-
-
-def test_a_point_leads_to_its_transfer(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open(FAILING))
-    point = page.locator(POINTS).last
-    point.scroll_into_view_if_needed()
-    box = point.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.locator("#rates .hoverlayer .hovertext").wait_for()
-    page.mouse.down()
-    page.mouse.up()
-    page.wait_for_url(f"**/transfers/{scene.failing}/")
-    expect(page.get_by_role("heading", name="Failed during the transfer")).to_be_visible()
-
-
 def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit: Visit, scene: Scene) -> None:
     page = drawn(visit.open(LINK))
     rows = page.get_by_role("region", name="Now, by file size")
@@ -97,7 +75,9 @@ def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit: Visit, scene:
     page.wait_for_url(f"**{LINK}?size=small")
 
 
-def test_verdict_and_picture_come_first_and_then_why_it_fails(visit: Visit, scene: Scene) -> None:
+def test_verdict_and_picture_of_failures_come_first_whose_points_lead_to_transfers(
+    visit: Visit, scene: Scene
+) -> None:
     page = drawn(visit.open(FAILING))
     verdict = page.locator("#verdict")
     expect(verdict).to_contain_text("All 6 tests have failed since 20 Nov 06:50.")
@@ -106,12 +86,26 @@ def test_verdict_and_picture_come_first_and_then_why_it_fails(visit: Visit, scen
     )
     expect(verdict).to_contain_text("Now: during the transfer: checksum differs.")
     parts = ["h1", "#verdict", "#rates", "#strip", ".tabs", ".causes-of-failure", ".latest"]
-    tops = [page.locator(part).bounding_box()["y"] for part in parts]  # type: ignore[index]
+    tops = [box_of(page.locator(part))["y"] for part in parts]
     assert tops == sorted(tops)
     assert tops[1] < 200, "it is the first thing in sight"
     assert tops[2] < 520, "and so is the picture"
     edge = verdict.evaluate("box => getComputedStyle(box).borderLeftColor")
     assert edge == "rgb(179, 20, 27)"
+    # What failed stands on a strip of its own.
+    expect(page.locator(POINTS)).to_have_count(6)
+    expect(in_legend(page, "failed")).to_have_text("failed")
+    words = page.locator("#rates .annotation-text", has_text="no transfer succeeded")
+    expect(words).to_have_text("no transfer succeeded")
+    point = page.locator(POINTS).last
+    point.scroll_into_view_if_needed()
+    box = box_of(point)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.locator("#rates .hoverlayer .hovertext").wait_for()
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_url(f"**/transfers/{scene.failing}/")
+    expect(page.get_by_role("heading", name="Failed during the transfer")).to_be_visible()
 
 
 def seen_parts(page: Page) -> list[str]:
@@ -154,16 +148,20 @@ def test_parts_are_tabs_that_the_address_keeps(visit: Visit, scene: Scene) -> No
 ALL_PARTS = ["overview", "failures", "inside-transfers", "measured", "all-results"]
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_tabs_are_a_table_of_contents(visit: Visit, scene: Scene) -> None:
-    page = visit.open(FAILING)
-    assert seen_parts(page) == ALL_PARTS
-    page.get_by_role("link", name="How it is measured").click()
-    expect(page.get_by_role("heading", name="How it is tested")).to_be_in_viewport()
-
-
-def test_on_paper_all_parts_stand_below_each_other(visit: Visit, scene: Scene) -> None:
+def test_notes_are_words_in_the_picture_the_dark_recolours_it_and_paper_has_all_parts(
+    visit: Visit, scene: Scene
+) -> None:
     page = drawn(visit.open(LINK))
+    expect(page.locator("#rates .annotation-text", has_text="note: New switch")).to_have_text(
+        re.compile("^note: New switch")
+    )
+    expect(page.locator("#rates .shapelayer path").first).to_be_attached()
+    paper = "getComputedStyle(document.querySelector('#rates svg.main-svg')).backgroundColor"
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    until(page, f"{paper} === 'rgb(20, 24, 29)'")
+    line = page.locator("#rates .scatterlayer .js-line").first
+    expect(line).to_have_css("stroke", "rgb(125, 184, 245)")
     page.emulate_media(media="print")
     assert seen_parts(page) == [part for part in ALL_PARTS if part != "failures"]
     page.emulate_media(media="screen")
@@ -171,14 +169,6 @@ def test_on_paper_all_parts_stand_below_each_other(visit: Visit, scene: Scene) -
     until(page, "document.querySelector('#inside-transfers .plot')?.clientWidth > 200")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert seen_parts(page) == ["overview"]
-
-
-def test_downtimes_and_notes_have_their_words_in_the_picture(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open(LINK))
-    expect(page.locator("#rates .annotation-text", has_text="note: New switch")).to_have_text(
-        re.compile("^note: New switch")
-    )
-    expect(page.locator("#rates .shapelayer path").first).to_be_attached()
 
 
 def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: Scene) -> None:
@@ -197,14 +187,15 @@ def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: S
     assert page.get_by_text("One row for each time bucket").is_visible()
 
 
-@pytest.mark.parametrize(
-    "reader", [LAPTOP, DARK, NARROW, NARROW_DARK, WALL, SCRIPTLESS_NARROW], ids=str
-)
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW, SCRIPTLESS_NARROW], ids=str)
 def test_no_page_scrolls_sideways(visit: Visit, scene: Scene) -> None:
     for path in (LINK, f"{LINK}?reverse=1", FAILING, *transfers(scene)):
+        visit.reader.adjust(visit.page)
         page = visit.open(path)
-        width = page.evaluate("document.documentElement.scrollWidth")
-        assert width == page.evaluate("innerWidth"), path
+        for screen in (visit.reader, WALL) if visit.reader is LAPTOP else (visit.reader,):
+            page.set_viewport_size({"width": screen.width, "height": screen.height})
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width == page.evaluate("innerWidth"), (path, screen)
 
 
 def transfers(scene: Scene) -> list[str]:
@@ -212,7 +203,13 @@ def transfers(scene: Scene) -> list[str]:
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_tables_have_the_numbers(visit: Visit, scene: Scene) -> None:
+def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbers(
+    visit: Visit, scene: Scene
+) -> None:
+    page = visit.open(FAILING)
+    assert seen_parts(page) == ALL_PARTS
+    page.get_by_role("link", name="How it is measured").click()
+    expect(page.get_by_role("heading", name="How it is tested")).to_be_in_viewport()
     page = visit.open(f"{LINK}?reverse=1")
     table = page.get_by_role("region", name="Rate over time as a table")
     expect(table.locator("tbody tr").first).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
@@ -225,26 +222,6 @@ def test_without_a_script_tables_have_the_numbers(visit: Visit, scene: Scene) ->
     page = visit.open(f"/transfers/{scene.sampled}/")
     page.get_by_text("5 progress samples as a table").click()
     expect(page.get_by_role("cell", name="1.40 GB")).to_be_visible()
-
-
-def test_dark_mode_recolours_the_pictures_without_a_reload(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open(LINK))
-    paper = "getComputedStyle(document.querySelector('#rates svg.main-svg')).backgroundColor"
-    assert page.evaluate(paper) == "rgb(255, 255, 255)"
-    page.emulate_media(color_scheme="dark")
-    until(page, f"{paper} === 'rgb(20, 24, 29)'")
-    line = page.locator("#rates .scatterlayer .js-line").first
-    expect(line).to_have_css("stroke", "rgb(125, 184, 245)")
-
-
-def test_the_rate_inside_a_transfer_is_drawn(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open(f"/transfers/{scene.sampled}/"), "inside")
-    expect(page.locator("#inside .legendtext")).to_have_text(
-        ["rate (MB/s, left)", "moved so far (MB, right)"]
-    )
-    with page.expect_download() as download:
-        page.get_by_role("button", name="PNG", exact=True).click()
-    assert download.value.suggested_filename.endswith(".png")
 
 
 def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, scene: Scene) -> None:
@@ -278,12 +255,22 @@ def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, sce
     assert asked == []
 
 
-def test_markup_in_errors_and_notes_is_text_in_pictures_too(visit: Visit, scene: Scene) -> None:
-    for path in (LINK, FAILING, *transfers(scene)):
+def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(
+    visit: Visit, scene: Scene
+) -> None:
+    sampled, failing = transfers(scene)
+    for path in (LINK, FAILING, failing, sampled):
         page = visit.open(path)
         until_settled(page)
         assert page.locator("main b, .plot b").count() == 0
-    assert page.locator("pre.error").count() == 1
+        assert page.locator("pre.error").count() == (path == failing)
+    drawn(page, "inside")
+    expect(page.locator("#inside .legendtext")).to_have_text(
+        ["rate (MB/s, left)", "moved so far (MB, right)"]
+    )
+    with page.expect_download() as download:
+        page.get_by_role("button", name="PNG", exact=True).click()
+    assert download.value.suggested_filename.endswith(".png")
 
 
 @seen_by(LAPTOP, NARROW_DARK, SCRIPTLESS_NARROW)

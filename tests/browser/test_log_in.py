@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from ipaddress import ip_network
 
 import jwt
@@ -14,11 +13,11 @@ from pytest_django import Settings
 from sonar import roles
 from sonar.models import Site
 from sonar.role_rules import Role
-from tests.browser.axe import violations
+from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit, Visiting
 from tests.browser.pages import fits, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, NARROW_DARK
-from tests.provider import Claims, Key, Provider, stranger
+from tests.browser.readers import LAPTOP, NARROW
+from tests.provider import Provider
 
 pytestmark = pytest.mark.usefixtures("real_commits")
 
@@ -80,40 +79,14 @@ def test_a_person_gets_the_roles_of_the_groups_and_loses_them(
     assert roles.described(User.objects.get(username="anna@localhost")) == "not active"
 
 
-def unsigned(claims: Claims, key: Key) -> str:
-    return jwt.encode(claims, None, "none")
-
-
-def foreign(claims: Claims, key: Key) -> str:
-    return jwt.encode(claims, stranger(), "RS256")
-
-
-def expired(claims: Claims, key: Key) -> str:
-    return jwt.encode(claims | {"exp": int(time.time()) - 60}, key, "RS256")
-
-
-def of_another_audience(claims: Claims, key: Key) -> str:
-    return jwt.encode(claims | {"aud": "another"}, key, "RS256")
-
-
-def of_another_log_in(claims: Claims, key: Key) -> str:
-    return jwt.encode(claims | {"nonce": "another"}, key, "RS256")
-
-
 def test_an_id_token_that_is_not_right_is_refused_in_a_sentence(
     visit: Visit, page: Page, provider: Provider
 ) -> None:
     provider.person("s-1", groups=["/grid/admins"])
-    for lie, sentence in (
-        (unsigned, "it is not signed, or not with a key pair of the issuer."),
-        (foreign, "its signature is not the issuer's."),
-        (expired, "it has expired."),
-        (of_another_audience, "it is meant for somebody else (its audience)."),
-        (of_another_log_in, "it was made for another log-in (nonce)."),
-    ):
-        provider.lie = lie
-        log_in(visit, "s-1")
-        expect_refused(visit, f"The ID token of Grid IAM is not accepted: {sentence}")
+    provider.lie = lambda claims, key: jwt.encode(claims | {"nonce": "another"}, key, "RS256")
+    log_in(visit, "s-1")
+    sentence = "it was made for another log-in (nonce)."
+    expect_refused(visit, f"The ID token of Grid IAM is not accepted: {sentence}")
     assert not User.objects.filter(username__contains="@").exists()
 
 
@@ -141,36 +114,23 @@ def test_a_log_in_that_is_cancelled_replayed_or_not_answered_is_a_sentence(
     expect_refused(visit, "Grid IAM does not answer", 503)
 
 
-def test_an_account_with_the_same_address_stays_whose_it_is(
-    visit: Visit, page: Page, provider: Provider
-) -> None:
-    own = User.objects.create_superuser("anna", "anna@example.org", "four in the morning")
-    claims = {"email": "anna@example.org", "email_verified": True}
-    provider.person("s-1", preferred_username="anna", groups=["/grid"], **claims)
-    log_in(visit, "s-1")
-    page.wait_for_url(f"{visit.base}/")
-    expect(page.get_by_role("link", name="Admin", exact=True)).to_have_count(0)
-    own.refresh_from_db()
-    assert own.last_login is None
-
-
 def test_the_page_offers_each_way_at_any_width(
     visiting: Visiting, provider: Provider, settings: Settings
 ) -> None:
     settings.SONAR_X509_PROXIES = [ip_network("192.0.2.7")]
-    for reader in (LAPTOP, DARK, NARROW, NARROW_DARK):
+    for reader in (LAPTOP, NARROW):
         visit = visiting(reader)
         settings.SONAR_PASSWORDS = True
         page = visit.open("/login/?next=/table/")
         expect(page.get_by_role("button", name="Log in with your certificate")).to_be_visible()
         expect(page.get_by_label("Password")).to_be_visible()
-        assert violations(page) == []
+        assert by_day_and_night(page) == []
         assert fits(page)
         look(page, f"login-all-{reader.name}")
         settings.SONAR_PASSWORDS = False
         visit.open("/login/oidc/callback/", status=403)
         expect(page.get_by_label("Password")).to_have_count(0)
-        assert violations(page) == []
+        assert by_day_and_night(page) == []
         assert fits(page)
         look(page, f"login-refused-{reader.name}")
     page.get_by_role("button", name="Log in with your certificate").click()

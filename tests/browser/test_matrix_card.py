@@ -13,8 +13,8 @@ from tests.accounts import account
 from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import call
-from tests.browser.pages import holding, look
-from tests.browser.readers import DARK, LAPTOP, NARROW, Reader, seen_by
+from tests.browser.pages import box_of, holding, is_on_the_screen, look
+from tests.browser.readers import NARROW, Reader
 from tests.browser.scene import HOURS, Scene, send
 from tests.browser.waiting import until_so
 from tests.matrix import world
@@ -41,13 +41,6 @@ def asked_for(page: Page) -> list[str]:
     return addresses
 
 
-def high(locator: Locator) -> float:
-    box = locator.bounding_box()
-    assert box is not None
-    return box["height"]
-
-
-@seen_by(LAPTOP, DARK)
 def test_the_week_all_sizes_and_the_last_error_come_to_the_card(visit: Visit, scene: Scene) -> None:
     page = wait_until_drawn(visit.open())
     card = point_at(page, "RAL_DATADISK", "DESY_DATADISK")
@@ -121,13 +114,13 @@ def test_the_card_neither_jumps_nor_leaves_the_screen_when_they_come(
     page.route("**/card/", holding(held))
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     until_so(page, lambda: len(held) == 1, "the facts are asked for")
-    before = card.bounding_box()
+    before = box_of(card)
     held[0].continue_()
     expect(facts_of(card).get_by_role("row")).to_have_count(4)
     assert card.bounding_box() == before
     card = point_at(page, "Glasgow_DATADISK", "RAL_DATADISK")
     until_so(page, lambda: len(held) == 2, "the second is asked for")
-    before = card.bounding_box()
+    before = box_of(card)
     held[1].continue_()
     expect(facts_of(card)).to_contain_text("checksum differs")
     assert card.bounding_box() == before
@@ -171,12 +164,8 @@ def test_a_tap_holds_a_card_that_has_room_beside_its_cell(visit: Visit, scene: S
         card = page.locator("#card.pinned")
         if row != column:
             expect(facts_of(card).get_by_role("row")).to_have_count(4)
-        box = card.bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 390
-        assert box["y"] >= 0
-        assert box["y"] + box["height"] <= 844
+        box = box_of(card)
+        assert is_on_the_screen(page, box)
         above = box["y"] + box["height"] <= cell["top"] + 1
         below = box["y"] >= cell["top"] + cell["height"] - 1
         assert above or below
@@ -230,50 +219,33 @@ def test_after_a_log_out_the_card_says_why_it_lacks_the_rest(visit: Visit, scene
     expect(facts_of(card)).to_contain_text("you may have to log in again")
 
 
-def test_a_slower_link_says_its_ratio_and_since_when(visit: Visit, scene: Scene) -> None:
-    made = scene.world
+def test_a_link_as_usual_a_slower_one_and_one_that_fails_say_so_on_the_whole_card(
+    visit: Visit, real_commits: None, at_noon: None
+) -> None:
+    made = world.make()
+    usual, slower, failed = (made.ral, made.desy), (made.glasgow, made.desy), (made.desy, made.ral)
     with world.transfers() as several:
         for number in range(40):
             ago = HOURS[0] * 1100 + HOURS[1] * number
-            several.add(made.glasgow, made.desy, 9.0 + number % 3, ago=ago)
+            several.add(*usual, 9.0, ago=ago)
+            several.add(*slower, 9.0 + number % 3, ago=ago)
+            several.add(*failed, 9.0, ago=timedelta(days=10, hours=number))
         for ago in HOURS[:4]:
-            several.add(made.glasgow, made.desy, 2.5, ago=ago)
+            several.add(*usual, 9.0, ago=ago)
+            several.add(*slower, 2.5, ago=ago)
+        several.add(*failed, None, ago=HOURS[0])
     page = wait_until_drawn(visit.open())
-    card = point_at(page, "Glasgow_DATADISK", "DESY_DATADISK")
-    row = card.get_by_role("row", name="state").first
-    expect(row).to_contain_text("slower than usual since ")
-    expect(row).to_contain_text("UTC (3 h), 4 tests")
-    expect(card.get_by_role("row", name="now / usual").first).to_contain_text(
-        "0.25× the usual 10.0 MB/s"
-    )
-
-
-def test_a_link_at_its_usual_rate_is_as_usual_on_the_whole_card(visit: Visit, scene: Scene) -> None:
-    made = scene.world
-    with world.transfers() as several:
-        for number in range(40):
-            several.add(made.glasgow, made.desy, 9.0, ago=HOURS[0] * 1100 + HOURS[1] * number)
-        for ago in HOURS[:4]:
-            several.add(made.glasgow, made.desy, 9.0, ago=ago)
-    page = wait_until_drawn(visit.open())
-    card = point_at(page, "Glasgow_DATADISK", "DESY_DATADISK")
-    row = card.get_by_role("row", name="state").first
-    expect(row.get_by_role("cell").first).to_have_text("as usual")
+    card = point_at(page, slower[0].name, slower[1].name)
+    state, ratio = (card.get_by_role("row", name=name).first for name in ("state", "now / usual"))
+    expect(state).to_contain_text("slower than usual since ")
+    expect(state).to_contain_text("UTC (3 h), 4 tests")
+    expect(ratio).to_contain_text("0.25× the usual 10.0 MB/s")
+    point_at(page, usual[0].name, usual[1].name)
+    expect(state.get_by_role("cell").first).to_have_text("as usual")
     expect(facts_of(card).get_by_role("row", name="large")).to_contain_text("as usual")
-
-
-def test_a_link_of_which_all_tests_failed_has_no_rate_now_on_the_whole_card(
-    visit: Visit, scene: Scene
-) -> None:
-    made = scene.world
-    with world.transfers() as several:
-        for number in range(40):
-            several.add(made.glasgow, made.desy, 9.0, ago=timedelta(days=10, hours=number))
-        several.add(made.glasgow, made.desy, None, ago=HOURS[0])
-    page = wait_until_drawn(visit.open())
-    card = point_at(page, "Glasgow_DATADISK", "DESY_DATADISK")
-    expect(card.get_by_role("row", name="state").first).to_contain_text("failed")
-    ratio = card.get_by_role("row", name="now / usual").first.get_by_role("cell").first
-    expect(ratio).to_have_text("–")
+    # All of its tests failed in this window: it has no rate now.
+    point_at(page, failed[0].name, failed[1].name)
+    expect(state).to_contain_text("failed")
+    expect(ratio.get_by_role("cell").first).to_have_text("–")
     cells = facts_of(card).get_by_role("row", name="large").get_by_role("cell")
     expect(cells).to_have_text(["–", "–", "failed"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import FloatRect, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.cells import DRAWN, place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, call
-from tests.browser.pages import holding
+from tests.browser.pages import box_of, holding, is_on_the_screen
 from tests.browser.readers import Reader
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
@@ -27,18 +27,15 @@ OVERLAP = """([one, other]) =>
     one.y < other.y + other.height && other.y < one.y + one.height"""
 
 
-def box_of(locator: Locator) -> FloatRect:
-    box = locator.bounding_box()
-    assert box is not None
-    return box
-
-
 def row(card: Locator, name: str) -> list[str]:
     return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()
 
 
-def test_a_card_says_both_directions_side_by_side(visit: Visit, scene: Scene) -> None:
-    card = point_at(wait_until_drawn(visit.open()), "Glasgow_DATADISK", "RAL_DATADISK")
+def test_a_card_says_both_directions_side_by_side_and_every_state_with_its_reason(
+    visit: Visit, scene: Scene
+) -> None:
+    page = wait_until_drawn(visit.open())
+    card = point_at(page, "Glasgow_DATADISK", "RAL_DATADISK")
     assert card.locator("p").first.inner_text() == "from Glasgow_DATADISK to RAL_DATADISK"
     assert card.inner_text().count("Glasgow_DATADISK") == 1
     heads = card.get_by_role("columnheader").all_inner_texts()
@@ -49,15 +46,6 @@ def test_a_card_says_both_directions_side_by_side(visit: Visit, scene: Scene) ->
     assert row(card, "failed") == ["0 of 2 tests", "0 of 7 tests"]
     assert row(card, "last result")[0] == "10 min ago"
     assert re.search(r"\d+ [A-Z][a-z]{2} \d\d:\d\d:\d\d UTC", card.inner_text())
-
-
-def test_the_asked_statistic_is_said_too_if_it_is_another(visit: Visit, scene: Scene) -> None:
-    page = wait_until_drawn(visit.open("/?stat=success"))
-    assert row(point_at(page, "RAL_DATADISK", "DESY_DATADISK"), "success")[0] == "0 %"
-
-
-def test_every_state_is_said_with_its_reason(visit: Visit, scene: Scene) -> None:
-    page = wait_until_drawn(visit.open())
     for source, destination, words in [
         ("RAL_DATADISK", "Glasgow_DATADISK", "measured"),
         ("RAL_DATADISK", "DESY_DATADISK", "failing since "),
@@ -70,6 +58,11 @@ def test_every_state_is_said_with_its_reason(visit: Visit, scene: Scene) -> None
         expect(card).to_contain_text(f"from {source}")
         expect(card).to_contain_text(words)
         assert not re.search("NaN|null|undefined|None", card.inner_text())
+
+
+def test_the_asked_statistic_is_said_too_if_it_is_another(visit: Visit, scene: Scene) -> None:
+    page = wait_until_drawn(visit.open("/?stat=success"))
+    assert row(point_at(page, "RAL_DATADISK", "DESY_DATADISK"), "success")[0] == "0 %"
 
 
 def test_a_reverse_that_is_not_shown_is_said_to_be_missing(visit: Visit, scene: Scene) -> None:
@@ -105,18 +98,18 @@ def test_numbers_that_do_not_come_are_said_to_be_elsewhere(visit: Visit, scene: 
     visit.expect_refusal(500)
 
 
-@pytest.mark.parametrize("corner", [(0, 0), (0, 3), (3, 0), (3, 3), (1, 2)])
-def test_the_card_is_neither_off_the_screen_nor_over_its_cell(
-    visit: Visit, scene: Scene, corner: tuple[int, int]
-) -> None:
+def test_the_card_is_neither_off_the_screen_nor_over_its_cell(visit: Visit, scene: Scene) -> None:
     page = wait_until_drawn(visit.open())
-    cell = page.evaluate(call("matrix/places", PIXELS_OF.format(*corner)))
-    page.mouse.move(cell["left"] + cell["width"] / 2, cell["top"] + cell["height"] / 2)
-    expect(page.locator("#card")).to_be_visible()
-    card = box_of(page.locator("#card"))
-    assert is_on_the_screen(page, card)
-    cell = {"x": cell["left"], "y": cell["top"], **cell}
-    assert not page.evaluate(OVERLAP, [card, cell])
+    for corner in ((0, 0), (0, 3), (3, 0), (3, 3), (1, 2)):
+        page.mouse.move(5, 5)
+        expect(page.locator("#card")).to_be_hidden()
+        cell = page.evaluate(call("matrix/places", PIXELS_OF.format(*corner)))
+        page.mouse.move(cell["left"] + cell["width"] / 2, cell["top"] + cell["height"] / 2)
+        expect(page.locator("#card")).to_be_visible()
+        card = box_of(page.locator("#card"))
+        assert is_on_the_screen(page, card), corner
+        cell = {"x": cell["left"], "y": cell["top"], **cell}
+        assert not page.evaluate(OVERLAP, [card, cell]), corner
 
 
 @pytest.mark.parametrize("reader", [Reader("small window", 640, 480)], ids=str)
@@ -128,15 +121,26 @@ def test_the_card_is_on_the_screen_of_a_small_window(visit: Visit, scene: Scene)
         assert is_on_the_screen(page, box_of(card))
 
 
-def is_on_the_screen(page: Page, box: FloatRect) -> bool:
-    size = page.viewport_size
-    assert size is not None
-    right, bottom = box["x"] + box["width"], box["y"] + box["height"]
-    return min(box["x"], box["y"]) >= 0 and right <= size["width"] and bottom <= size["height"]
-
-
-def test_labels_and_averages_say_the_whole_name_and_the_mean(visit: Visit, scene: Scene) -> None:
+def test_row_and_column_under_the_pointer_are_marked_and_labels_and_averages_say_their_mean(
+    visit: Visit, scene: Scene
+) -> None:
     page = wait_until_drawn(visit.open())
+    point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    cell_x, cell_y = place(page, "RAL_DATADISK", "Glasgow_DATADISK")
+    bands = page.locator(".band")
+    for number in range(2):
+        expect(bands.nth(number)).to_be_visible()
+    across, down = (box_of(band) for band in bands.all())
+    assert across["y"] < cell_y < across["y"] + across["height"]
+    cells = page.evaluate(f"{PLOT}._fullLayout.xaxis._length")
+    assert cells < across["width"] < 1300  # the strip of means too, but not the colour bar
+    assert down["x"] < cell_x < down["x"] + down["width"]
+    hot = page.locator("#picture text.hot").all_text_contents()
+    assert sorted(hot) == ["Glasgow_DATADISK", "RAL_DATADISK"]
+    page.mouse.move(5, 5)
+    expect(page.locator("#card")).to_be_hidden()
+    expect(page.locator(".band").first).to_be_hidden()
+    expect(page.locator("#picture text.hot")).to_have_count(0)
     plot = box_of(page.locator("#picture .plot"))
     y = plot["y"] + page.evaluate(AT_AXIS, ["yaxis", "Glasgow_DATADISK"])
     x = plot["x"] + page.evaluate(AT_AXIS, ["xaxis", "RAL_DATADISK"])
@@ -156,46 +160,21 @@ def test_labels_and_averages_say_the_whole_name_and_the_mean(visit: Visit, scene
     expect(card).to_contain_text("all cells")
 
 
-def test_row_and_column_under_the_pointer_are_marked_with_their_labels(
-    visit: Visit, scene: Scene
-) -> None:
-    page = wait_until_drawn(visit.open())
-    point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
-    x, y = place(page, "RAL_DATADISK", "Glasgow_DATADISK")
-    bands = page.locator(".band")
-    for number in range(2):
-        expect(bands.nth(number)).to_be_visible()
-    across, down = (box_of(band) for band in bands.all())
-    assert across["y"] < y < across["y"] + across["height"]
-    cells = page.evaluate(f"{PLOT}._fullLayout.xaxis._length")
-    assert cells < across["width"] < 1300  # the strip of means too, but not the colour bar
-    assert down["x"] < x < down["x"] + down["width"]
-    hot = page.locator("#picture text.hot").all_text_contents()
-    assert sorted(hot) == ["Glasgow_DATADISK", "RAL_DATADISK"]
-    page.mouse.move(5, 5)
-    expect(page.locator("#card")).to_be_hidden()
-    expect(page.locator(".band").first).to_be_hidden()
-    expect(page.locator("#picture text.hot")).to_have_count(0)
-
-
 def test_a_click_opens_the_link_with_the_window_of_the_view(visit: Visit, scene: Scene) -> None:
     page = wait_until_drawn(visit.open("/?window=24h"))
     page.mouse.click(*place(page, "RAL_DATADISK", "DESY_DATADISK"))
     page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/?window=24h")
 
 
-def test_a_middle_click_opens_it_in_another_tab(visit: Visit, scene: Scene) -> None:
+def test_a_middle_click_opens_another_tab_and_neither_a_drag_nor_what_is_not_applicable_does(
+    visit: Visit, scene: Scene
+) -> None:
     page = wait_until_drawn(visit.open())
     with page.context.expect_page() as opened:
         page.mouse.click(*place(page, "RAL_DATADISK", "DESY_DATADISK"), button="middle")
     opened.value.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/")
+    opened.value.close()
     expect(page).to_have_url(visit.base + "/")
-
-
-def test_neither_a_drag_nor_a_cell_that_is_not_applicable_opens_anything(
-    visit: Visit, scene: Scene
-) -> None:
-    page = wait_until_drawn(visit.open())
     x, y = place(page, "DESY_DATADISK", "Glasgow_DATADISK")
     page.mouse.move(x, y)
     page.mouse.down()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, refresh
-from tests.browser.readers import DARK, LAPTOP, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 from tests.matrix import world
+from tests.matrix.world import Published
 
 CURSOR = """async () => {
     const { ends } = await import("/static/js/matrix/links.js");
@@ -40,7 +39,9 @@ def said(page: Page) -> Locator:
     return page.locator("#said")
 
 
-def test_arrows_move_a_cursor_and_each_cell_is_said(visit: Visit, scene: Scene) -> None:
+def test_arrows_move_a_cursor_and_each_cell_is_said_with_since_when_it_fails(
+    visit: Visit, scene: Scene
+) -> None:
     page = on_the_matrix(visit)
     expect(said(page)).to_have_text(
         "from DESY_DATADISK to DESY_DATADISK: no value, 0 ok, 0 failed, not applicable"
@@ -58,29 +59,32 @@ def test_arrows_move_a_cursor_and_each_cell_is_said(visit: Visit, scene: Scene) 
     assert page.evaluate(CURSOR) == {"from": "DESY_DATADISK", "to": "DESY_SCRATCHDISK"}
     expect(page.locator("#card")).to_contain_text("to DESY_SCRATCHDISK")
     assert said(page).get_attribute("aria-live") == "polite"
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Home")
+    expect(said(page)).to_contain_text("from RAL_DATADISK to DESY_DATADISK")
+    expect(said(page)).to_contain_text(
+        re.compile(r"failing since \d+ [A-Z][a-z]{2} [\d:]{5} UTC \(\d+ \w+\), ")
+    )
 
 
-@pytest.mark.parametrize(
-    ("key", "ends"),
-    [
+def test_one_key_leads_to_edges_corners_and_the_reverse(visit: Visit, scene: Scene) -> None:
+    page = on_the_matrix(visit)
+    for key, ends in (
         ("End", "from Glasgow_DATADISK to RAL_DATADISK"),
         ("Home", "from Glasgow_DATADISK to DESY_DATADISK"),
         ("Control+End", "from RAL_DATADISK to RAL_DATADISK"),
-        ("Control+Home", "from DESY_DATADISK to DESY_DATADISK"),
         ("PageDown", "from RAL_DATADISK to DESY_SCRATCHDISK"),
         ("PageUp", "from DESY_DATADISK to DESY_SCRATCHDISK"),
         ("r", "from DESY_SCRATCHDISK to Glasgow_DATADISK"),
-    ],
-)
-def test_one_key_leads_to_edges_corners_and_the_reverse(
-    visit: Visit, scene: Scene, key: str, ends: str
-) -> None:
-    page = on_the_matrix(visit)
-    for arrow in ("ArrowDown", "ArrowDown", "ArrowRight"):
-        page.keyboard.press(arrow)
-    expect(said(page)).to_contain_text("from Glasgow_DATADISK to DESY_SCRATCHDISK")
-    page.keyboard.press(key)
-    expect(said(page)).to_contain_text(ends)
+    ):
+        # From the corner, itself reached by a key, always to the same cell.
+        page.keyboard.press("Control+Home")
+        expect(said(page)).to_contain_text("from DESY_DATADISK to DESY_DATADISK")
+        for arrow in ("ArrowDown", "ArrowDown", "ArrowRight"):
+            page.keyboard.press(arrow)
+        expect(said(page)).to_contain_text("from Glasgow_DATADISK to DESY_SCRATCHDISK")
+        page.keyboard.press(key)
+        expect(said(page)).to_contain_text(ends)
 
 
 def test_a_reverse_that_is_not_in_the_view_is_said(visit: Visit, scene: Scene) -> None:
@@ -119,8 +123,9 @@ def test_space_holds_the_card_whose_links_are_reached_and_escape_lets_go(
     page.wait_for_url("**/links/*/RAL_DATADISK/")
 
 
-@seen_by(LAPTOP, DARK)
-def test_the_keys_are_hinted_at_and_listed(visit: Visit, scene: Scene) -> None:
+def test_the_keys_are_hinted_at_and_listed_and_slash_goes_to_the_jump_box(
+    visit: Visit, scene: Scene
+) -> None:
     page = on_the_matrix(visit)
     expect(page.locator("#keys-hint")).to_be_visible()
     page.keyboard.press("?")
@@ -129,12 +134,6 @@ def test_the_keys_are_hinted_at_and_listed(visit: Visit, scene: Scene) -> None:
     page.keyboard.press("Escape")
     expect(listed).to_be_hidden()
     expect(page.locator("#picture")).to_be_focused()
-
-
-def test_slash_goes_to_the_jump_box_but_stays_a_slash_in_a_field(
-    visit: Visit, scene: Scene
-) -> None:
-    page = on_the_matrix(visit)
     page.keyboard.press("/")
     box = page.locator("#jump")
     expect(box).to_be_focused()
@@ -143,9 +142,8 @@ def test_slash_goes_to_the_jump_box_but_stays_a_slash_in_a_field(
 
 
 def test_the_cursor_brings_its_cell_into_a_part_that_is_looked_at(
-    visit: Visit, real_commits: None
+    visit: Visit, published: Published
 ) -> None:
-    world.make_published()
     page = on_the_matrix(visit)
     for key in ("+", "+", "Control+End"):
         page.keyboard.press(key)
@@ -195,33 +193,21 @@ def test_the_jump_box_is_walked_with_arrows_and_closed_with_escape(
     page.wait_for_url(f"**{target}")
 
 
-def test_enter_in_the_jump_box_without_a_choice_searches(visit: Visit, scene: Scene) -> None:
-    page = visit.open()
-    page.locator("#jump").fill("DISK")
-    page.locator("#jump").press("Enter")
-    page.wait_for_url("**/search/?q=DISK")
-    page.locator("#jump").fill("DESY")
-    page.locator("#jump").press("Enter")
-    page.wait_for_url("**/sites/DESY/")
-
-
-def test_a_click_elsewhere_closes_what_was_found(visit: Visit, scene: Scene) -> None:
+def test_a_click_elsewhere_closes_what_was_found_and_enter_without_a_choice_searches(
+    visit: Visit, scene: Scene
+) -> None:
     page = visit.open()
     page.locator("#jump").press_sequentially("DESY")
     expect(page.locator("#found a").first).to_be_visible()
     page.get_by_role("heading", level=1).click()
     expect(page.locator("#found a")).to_have_count(0)
     expect(page.locator("#jump")).to_have_attribute("aria-expanded", "false")
-
-
-def test_a_failing_link_is_said_with_since_when(visit: Visit, scene: Scene) -> None:
-    page = on_the_matrix(visit)
-    page.keyboard.press("Control+End")
-    page.keyboard.press("Home")
-    expect(said(page)).to_contain_text("from RAL_DATADISK to DESY_DATADISK")
-    expect(said(page)).to_contain_text(
-        re.compile(r"failing since \d+ [A-Z][a-z]{2} [\d:]{5} UTC \(\d+ \w+\), ")
-    )
+    page.locator("#jump").fill("DISK")
+    page.locator("#jump").press("Enter")
+    page.wait_for_url("**/search/?q=DISK")
+    page.locator("#jump").fill("DESY")
+    page.locator("#jump").press("Enter")
+    page.wait_for_url("**/sites/DESY/")
 
 
 def test_strips_are_walked_as_a_matrix_is(visit: Visit, scene: Scene) -> None:

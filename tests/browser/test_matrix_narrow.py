@@ -8,10 +8,11 @@ from playwright.sync_api import expect
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, call, wait_for_turns
-from tests.browser.readers import NARROW, NARROW_DARK, seen_by
+from tests.browser.pages import box_of, is_on_the_screen
+from tests.browser.readers import NARROW
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
-from tests.matrix import world
+from tests.matrix.world import Published
 
 CELLS_ARE_WIDE = """({{ sizeOf }}) => ['xaxis', 'yaxis'].every(
     (name) => sizeOf({}._fullLayout[name]) >= {})"""
@@ -22,18 +23,15 @@ CORNER = call(
     "({ pixelsOf }) => { const at = pixelsOf({ row: 4, column: 5 }); return [at.left, at.top]; }",
 )
 ROWS = "JSON.parse(document.getElementById('picture-data').textContent).rows.names"
-everybody = seen_by(NARROW, NARROW_DARK)
+pytestmark = pytest.mark.parametrize("reader", [NARROW], ids=str)
 
 
-@everybody
 def test_the_picture_is_as_wide_as_the_screen_and_shows_every_cell(
-    visit: Visit, real_commits: None
+    visit: Visit, published: Published
 ) -> None:
-    world.make_published()
     page = wait_until_drawn(visit.open())
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    box = page.locator("#picture .plot").bounding_box()
-    assert box is not None
+    box = box_of(page.locator("#picture .plot"))
     assert box["width"] <= 390
     until(page, CELLS_ARE_TOLD_APART)
     wide = "document.querySelector('#picture svg.main-svg').getBoundingClientRect().width"
@@ -43,9 +41,7 @@ def test_the_picture_is_as_wide_as_the_screen_and_shows_every_cell(
     assert len(set(labels)) == len(labels) == len(names) + 1  # the mean
 
 
-@everybody
-def test_a_drag_shows_other_cells(visit: Visit, real_commits: None) -> None:
-    world.make_published()
+def test_a_drag_shows_other_cells(visit: Visit, published: Published) -> None:
     page = wait_until_drawn(visit.open())
     until(page, CELLS_ARE_TOLD_APART)
     page.get_by_role("button", name="zoom in").click()
@@ -63,43 +59,30 @@ def test_a_drag_shows_other_cells(visit: Visit, real_commits: None) -> None:
     assert page.url.endswith("/")
 
 
-@everybody
-def test_a_tap_shows_the_card_with_the_way_to_the_link(visit: Visit, scene: Scene) -> None:
+def test_a_tap_shows_the_card_with_the_way_to_the_link_and_one_beside_puts_it_away(
+    visit: Visit, scene: Scene
+) -> None:
     page = wait_until_drawn(visit.open())
     page.locator("#picture").scroll_into_view_if_needed()
     page.touchscreen.tap(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))
     card = page.locator("#card")
     expect(card).to_contain_text("from RAL_DATADISK")
     expect(card).to_contain_text("0 of 7 tests")
-    box = card.bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
-    assert box["y"] >= 0
-    assert box["y"] + box["height"] <= 844
+    box = box_of(card)
+    assert is_on_the_screen(page, box)
+    page.touchscreen.tap(4, box["height"] + 20 if box["y"] == 0 else box["y"] - 20)
+    expect(card).to_be_hidden()
+    page.touchscreen.tap(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))
     card.get_by_role("link", name="Open this link").tap()
     page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
 
 
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
-def test_a_tap_beside_the_cells_puts_the_card_away(visit: Visit, scene: Scene) -> None:
-    page = wait_until_drawn(visit.open())
-    page.locator("#picture").scroll_into_view_if_needed()
-    page.touchscreen.tap(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))
-    expect(page.locator("#card")).to_be_visible()
-    card = page.locator("#card").bounding_box()
-    assert card is not None
-    page.touchscreen.tap(4, card["height"] + 20 if card["y"] == 0 else card["y"] - 20)
-    expect(page.locator("#card")).to_be_hidden()
-
-
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
 def test_what_fails_comes_first_then_the_picture_whose_controls_are_one_button(
     visit: Visit, scene: Scene
 ) -> None:
     page = wait_until_drawn(visit.open())
     tops = {
-        name: page.locator(selector).bounding_box()["y"]  # type: ignore[index]
+        name: box_of(page.locator(selector))["y"]
         for name, selector in {
             "failing": "#rail .failing",
             "button": "[popovertarget=controls]",

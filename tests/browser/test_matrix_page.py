@@ -10,13 +10,14 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Standing, Visit
 from tests.browser.modules import PLOT, refresh
-from tests.browser.pages import holding
-from tests.browser.readers import COPYING, DARK, LAPTOP, seen_by
+from tests.browser.pages import box_of, holding
+from tests.browser.readers import DARK, LAPTOP, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_so
 from tests.matrix import world
+from tests.matrix.world import Published
 
 pytestmark = pytest.mark.usefixtures("at_noon")
 # What survives where the page is changed in place, and not where it is loaded anew.
@@ -25,8 +26,7 @@ MARKED = "window.marked === true"
 ZOOM = f"['xaxis', 'yaxis'].flatMap((name) => {PLOT}.layout[name].range).map(Math.round)"
 
 
-@pytest.fixture
-def small_world(real_commits: None, at_noon: None) -> world.World:
+def make() -> world.World:
     made = world.make()
     world.transfer(made.ral, made.glasgow, 10.0)
     world.transfer(made.ral, made.glasgow, 14.0)
@@ -36,6 +36,11 @@ def small_world(real_commits: None, at_noon: None) -> world.World:
     return made
 
 
+@pytest.fixture
+def small_world(standing: Standing[world.World], at_noon: None) -> world.World:
+    return standing(make)
+
+
 def drawn_texts(page: Page) -> list[str]:
     texts: list[str] = page.locator("#picture svg text").all_text_contents()
     return texts
@@ -43,10 +48,8 @@ def drawn_texts(page: Page) -> list[str]:
 
 def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
     """Drag the pointer between two points, given as parts of the width and height of the cells."""
-    box = page.locator(
-        "#picture .xy .nsewdrag, #picture .nsewdrag[data-subplot=xy]"
-    ).first.bounding_box()
-    assert box is not None
+    cells = "#picture .xy .nsewdrag, #picture .nsewdrag[data-subplot=xy]"
+    box = box_of(page.locator(cells).first)
     for (across, down), act in ((start, page.mouse.down), (end, page.mouse.up)):
         page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"], steps=4)
         act()
@@ -58,10 +61,11 @@ def show(page: Page, label: str) -> None:
     page.locator("#show-menu a", has_text=label).first.click()
 
 
-def test_cells_averages_and_both_directions_are_drawn(
+def test_cells_averages_and_both_directions_take_most_of_a_laptop_screen(
     visit: Visit, small_world: world.World
 ) -> None:
-    texts = drawn_texts(visit.go())
+    page = visit.go()
+    texts = drawn_texts(page)
     assert texts.count("12.0") == 3  # the cell, and the mean of its row and of its column
     assert "1.23" in texts
     assert "6.08" in texts  # the mean of 12.0, 1.23 and 5.00
@@ -69,16 +73,18 @@ def test_cells_averages_and_both_directions_are_drawn(
     assert "from (source endpoint)" in texts
     assert texts.count("mean") == 2
     assert "MB/s" in texts
+    box = box_of(page.locator("#picture"))
+    assert box["width"] >= 0.7 * 1440
+    assert box["height"] >= 0.6 * 900
+    assert box_of(page.locator("#legend"))["y"] < 900
 
 
-def test_the_published_averages_are_drawn(visit: Visit, real_commits: None) -> None:
-    table = world.make_published()
+def test_the_published_averages_are_drawn(visit: Visit, published: Published) -> None:
     texts = drawn_texts(visit.go())
-    assert f"{table.average:.2f}" in texts
+    assert f"{published.average:.2f}" in texts
     assert "10.3" in texts  # RAL-LCG2: 10.26
 
 
-@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
 def test_dark_mode_recolours_page_and_picture_without_a_reload(
     visit: Visit, small_world: world.World
 ) -> None:
@@ -89,15 +95,6 @@ def test_dark_mode_recolours_page_and_picture_without_a_reload(
     page.emulate_media(color_scheme="dark")
     until(page, f"{drawn} === 'rgb(20, 24, 29)'")
     until(page, f"{paper} === 'rgb(20, 24, 29)'")
-
-
-def test_the_picture_takes_most_of_a_laptop_screen(visit: Visit, small_world: world.World) -> None:
-    page = visit.go()
-    box = page.locator("#picture").bounding_box()
-    assert box is not None
-    assert box["width"] >= 0.7 * 1440
-    assert box["height"] >= 0.6 * 900
-    assert page.locator("#legend").bounding_box()["y"] < 900  # type: ignore[index]
 
 
 def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(
@@ -227,7 +224,7 @@ def test_a_refresh_that_fails_is_said_and_the_picture_stays(
     expect(page.locator("#trouble")).to_be_hidden()
 
 
-def test_a_slow_answer_is_said_to_be_on_its_way_and_can_be_cancelled(
+def test_a_slow_answer_can_be_cancelled_and_an_error_of_the_server_changes_nothing(
     visit: Visit, small_world: world.World
 ) -> None:
     page = visit.go()
@@ -239,12 +236,6 @@ def test_a_slow_answer_is_said_to_be_on_its_way_and_can_be_cancelled(
     expect(page.get_by_text("Working …")).to_be_hidden()
     expect(page).to_have_url(visit.base + "/")
     assert "12.0" in drawn_texts(page)
-
-
-def test_an_error_of_the_server_is_said_and_changes_nothing(
-    visit: Visit, small_world: world.World
-) -> None:
-    page = visit.go()
     page.route("**/?window=24h", lambda route: route.fulfill(status=500, body="<h1>Broken</h1>"))
     page.get_by_role("link", name="24h").click()
     expect(page.get_by_role("alert")).to_contain_text("the server answered with status 500")
@@ -277,7 +268,7 @@ def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(
     visit: Visit, scene: Scene, tmp_path: Path
 ) -> None:
     page = wait_until_drawn(visit.open())
-    box = page.locator("#picture .plot").bounding_box()
+    box = box_of(page.locator("#picture .plot"))
     with page.expect_download() as started:
         page.get_by_role("button", name="PNG").click()
     saved = tmp_path / "matrix.png"
@@ -285,20 +276,9 @@ def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(
     assert started.value.suggested_filename.startswith("sonar-matrix-20")
     assert saved.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", saved.read_bytes()[16:24])
-    assert box is not None
     assert width == 2 * round(box["width"])
     assert 2 * box["height"] + 100 < height < 2 * box["height"] + 400
     expect(page.get_by_role("button", name="PNG")).to_be_enabled()
-
-
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_the_link_to_this_view_is_copied(visit: Visit, scene: Scene) -> None:
-    page = visit.go("/?window=24h&source_cloud=UK")
-    page.get_by_role("link", name="always the newest").click()
-    expect(page.get_by_role("link", name="Copied")).to_be_visible()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == visit.base + "/?window=24h&source_cloud=UK"
-    expect(page.get_by_role("link", name="always the newest")).to_be_visible()
 
 
 def test_labels_thin_out_until_the_reader_zooms_in(visit: Visit, real_commits: None) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, wait_for_turns
 from tests.browser.waiting import until
-from tests.matrix import world
-
-pytestmark = pytest.mark.usefixtures("at_noon")
+from tests.matrix.world import Published
 
 # How wide its cells are, and where what was written beside the colour bar stands.
 CELLS = f"{PLOT}._fullLayout.xaxis._length"
@@ -26,8 +23,7 @@ def assert_whole(page: Page, width: float) -> None:
     assert max(ticks) - min(ticks) < 20
 
 
-def test_a_picture_that_becomes_wide_again_is_as_it_was(visit: Visit, real_commits: None) -> None:
-    world.make_published()
+def test_a_picture_that_becomes_wide_again_is_as_it_was(visit: Visit, published: Published) -> None:
     page = visit.go()
     before = page.evaluate(CELLS)
     for width in (390, 1440):
@@ -37,9 +33,8 @@ def test_a_picture_that_becomes_wide_again_is_as_it_was(visit: Visit, real_commi
 
 
 def test_changes_of_its_room_that_overlap_leave_the_picture_whole(
-    visit: Visit, real_commits: None
+    visit: Visit, published: Published
 ) -> None:
-    world.make_published()
     page = visit.go()
     before = page.evaluate(CELLS)
     for width in (390, 1440, 900, 390, 1440):

@@ -12,15 +12,22 @@ from sonar.models import Transfer
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
-from tests.browser.pages import holding, look
-from tests.browser.readers import LAPTOP, SCRIPTLESS, WALL, Reader, seen_by
+from tests.browser.pages import box_of, holding, look
+from tests.browser.readers import LAPTOP, SCRIPTLESS, WALL, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until_so
 from tests.matrix import world
 
 on_walls = seen_by(WALL, LAPTOP)
-FULL_HD = Reader("full HD", 1920, 1080, dark=True)
-SIZES = [FULL_HD, Reader("4K", 3840, 2160), Reader("small", 1280, 720), Reader("tall", 1080, 1920)]
+SIZES = {"full HD": (1920, 1080), "4K": (3840, 2160), "small": (1280, 720), "tall": (1080, 1920)}
+# As a part of the height of a screen that is wide: of 1,080 lines so many, as on a poster.
+LINES = {
+    "h1": 58,
+    ".wall-lists .ends": 27,
+    "#clock": 40,
+    "#age": 20,
+    "#picture .ytick text": 16,
+}
 TURNS = "/?wall=1&views=size=small&views=&views=rows=site%26columns=site&every=10s"
 
 
@@ -37,80 +44,56 @@ def font_size(page: Page, selector: str) -> float:
     return float(page.evaluate(size, [selector]))
 
 
-@pytest.mark.parametrize("reader", SIZES, ids=str)
-def test_all_of_it_is_on_the_screen_whatever_its_size(visit: Visit, scene_of_today: Scene) -> None:
-    page = wait_until_drawn(visit.open("/?wall=1"))
-    size = page.viewport_size
-    assert size is not None
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    if size["width"] > size["height"]:
-        assert page.evaluate("document.documentElement.scrollHeight") <= size["height"]
-    for selector in ("h1", "#clock", "#picture .plot", ".wall-lists", "#age", "#leave"):
-        expect(page.locator(selector)).to_be_in_viewport(ratio=0.99)
-    assert page.get_by_role("navigation", name="Sonar").count() == 0
-    look(page, f"wall-{size['width']}")
-
-
-@pytest.mark.parametrize("reader", SIZES[:3], ids=str)
-def test_its_letters_are_those_of_a_poster_and_grow_with_the_screen(
+def test_all_of_it_is_on_the_screen_in_letters_that_grow_with_it(
     visit: Visit, scene_of_today: Scene
 ) -> None:
-    page = wait_until_drawn(visit.open("/?wall=1"))
-    size = page.viewport_size
-    assert size is not None
-    # As a part of the height of the screen: of 1,080 lines so many.
-    least = {
-        "h1": 58,
-        ".wall-lists .ends": 27,
-        "#clock": 40,
-        "#age": 20,
-        "#picture .ytick text": 16,
-    }
-    for selector, lines in least.items():
-        assert font_size(page, selector) >= lines * size["height"] / 1080 - 0.1, selector
+    page = visit.page
+    for name, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        wait_until_drawn(visit.open("/?wall=1"))
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        if width > height:
+            assert page.evaluate("document.documentElement.scrollHeight") <= height, name
+            for selector, lines in LINES.items():
+                least = lines * height / 1080 - 0.1
+                assert font_size(page, selector) >= least, (name, selector)
+        for selector in ("h1", "#clock", "#picture .plot", ".wall-lists", "#age", "#leave"):
+            expect(page.locator(selector)).to_be_in_viewport(ratio=0.99)
+        assert page.get_by_role("navigation", name="Sonar").count() == 0
+        look(page, f"wall-{width}")
 
 
 @on_walls
-def test_what_fails_stands_above_in_words_and_beside_with_its_age(
+def test_what_fails_stands_above_in_words_and_beside_with_its_age_under_a_clock_in_utc(
     visit: Visit, scene_of_today: Scene
 ) -> None:
     page = wait_until_drawn(visit.open("/?wall=1"))
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text(re.compile(r"^\s*1 link failing"))
     line = page.locator(".wall-lists .failing li").first
-    box, picture = line.bounding_box(), page.locator("#picture").bounding_box()
-    assert box is not None
-    assert picture is not None
+    box, picture = box_of(line), box_of(page.locator("#picture"))
     expect(line).to_contain_text(re.compile(r"from\s+RAL_DATADISK\s+to\s+DESY_DATADISK\s+5 h"))
     assert box["x"] > picture["x"] + picture["width"]
+    clock = page.locator("#clock")
+    expect(clock).to_have_text(re.compile(r"^\d\d:\d\d:\d\d UTC$"))
+    before = clock.inner_text()
+    expect(clock).not_to_have_text(before)
     line.get_by_role("link").click()
     page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/")
 
 
 @on_walls
-def test_its_clock_runs_in_utc(visit: Visit, scene_of_today: Scene) -> None:
-    page = wait_until_drawn(visit.open("/?wall=1"))
-    clock = page.locator("#clock")
-    expect(clock).to_have_text(re.compile(r"^\d\d:\d\d:\d\d UTC$"))
-    before = clock.inner_text()
-    expect(clock).not_to_have_text(before)
-
-
-def test_it_says_how_long_ago_it_was_updated(visit: Visit, scene_of_today: Scene) -> None:
+def test_it_says_how_long_ago_it_was_refreshed_and_since_when_it_cannot(
+    visit: Visit, scene_of_today: Scene
+) -> None:
     page = wait_until_drawn(visit.open("/?wall=1"))
     age = page.locator("#age")
     expect(age).to_have_text(re.compile(r"^updated ([5-9]|\d\d) s ago$"), timeout=15_000)
-    refresh(page)
-    expect(age).to_have_text(re.compile(r"^updated [0-3] s ago$"))
-    expect(page.locator("#newest")).to_have_text("10 min ago")
-
-
-@on_walls
-def test_it_refreshes_and_says_since_when_it_cannot(visit: Visit, scene_of_today: Scene) -> None:
-    page = wait_until_drawn(visit.open("/?wall=1"))
     made = scene_of_today.world
     world.transfer(made.ral, made.desy, 3.21)
     refresh(page)
+    expect(age).to_have_text(re.compile(r"^updated [0-3] s ago$"))
+    expect(page.locator("#newest")).to_have_text("10 min ago")
     expect(page.get_by_role("heading", level=1)).not_to_contain_text("failing")
     page.route("**/*", lambda route: route.fulfill(status=503))
     refresh(page)
@@ -184,7 +167,9 @@ def test_it_says_unmistakably_that_data_stopped_coming(visit: Visit, scene_of_to
     expect(page.locator("#newest")).to_have_text("2 d ago")
 
 
-def test_views_turn_by_themselves_round_and_round(visit: Visit, scene_of_today: Scene) -> None:
+def test_views_turn_by_themselves_and_by_arrows_space_pauses_and_escape_leaves(
+    visit: Visit, scene_of_today: Scene
+) -> None:
     page = by_a_clock_of_ours(visit, TURNS)
     turns, question = page.locator("#turns"), page.locator(".wall-question")
     for number, words in ((1, "small"), (2, "large"), (3, "site to site"), (1, "small")):
@@ -193,22 +178,15 @@ def test_views_turn_by_themselves_round_and_round(visit: Visit, scene_of_today: 
         expect(turns.locator("[aria-current]")).to_have_text(str(number))
         page.clock.run_for(10_500)
     expect(page).to_have_url(visit.base + TURNS)
-
-
-def test_space_pauses_arrows_turn_and_escape_leaves(visit: Visit, scene_of_today: Scene) -> None:
-    page = by_a_clock_of_ours(visit, TURNS)
-    turns = page.locator("#turns")
+    expect(turns).to_contain_text("2 of 3")
     page.keyboard.press("Space")
     button = page.get_by_role("button", name="paused: resume")
     expect(button).to_have_attribute("aria-pressed", "true")
     page.clock.run_for(25_000)
-    expect(turns).to_contain_text("1 of 3")
-    page.keyboard.press("ArrowLeft")
-    expect(turns).to_contain_text("3 of 3")
-    page.keyboard.press("ArrowRight")
-    expect(turns).to_contain_text("1 of 3")
-    page.keyboard.press("ArrowRight")
     expect(turns).to_contain_text("2 of 3")
+    for key, number in (("Left", 1), ("Left", 3), ("Right", 1), ("Right", 2)):
+        page.keyboard.press(f"Arrow{key}")
+        expect(turns).to_contain_text(f"{number} of 3")
     button.click()
     expect(page.get_by_role("button", name="pause", exact=True)).to_be_visible()
     page.clock.run_for(10_500)
@@ -244,7 +222,6 @@ def test_a_new_version_of_sonar_is_loaded_whole(visit: Visit, scene_of_today: Sc
     expect(page.locator("body#before")).to_have_count(0)
 
 
-@on_walls
 def test_a_link_leads_to_the_wall_and_back(visit: Visit, scene_of_today: Scene) -> None:
     page = wait_until_drawn(visit.open("/?window=24h"))
     page.get_by_role("link", name="wall").click()

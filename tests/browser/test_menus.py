@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Visit
+from tests.browser.pages import box_of, is_on_the_screen
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.slow_scene import LINK, SITE, SlowScene
 from tests.browser.waiting import until_settled
@@ -33,14 +34,8 @@ OFF_SCREEN = """() => [...document.querySelectorAll(
 
 def assert_on_screen(page: Page, menu: Locator, words: str) -> None:
     """Each edge of an open menu lies on the screen, and nothing in it is wider than it."""
-    box, size = menu.bounding_box(), page.viewport_size
-    assert box, words
-    assert size
-    edges = (box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"])
-    assert edges[0] >= 0, (words, edges)
-    assert edges[1] >= 0, (words, edges)
-    assert edges[2] <= size["width"], (words, edges)
-    assert edges[3] <= size["height"], (words, edges)
+    box = box_of(menu)
+    assert is_on_the_screen(page, box), (words, box)
     assert menu.evaluate("it => it.scrollWidth <= it.clientWidth"), words
 
 

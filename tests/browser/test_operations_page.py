@@ -137,14 +137,6 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Rea
     look(page, f"operations-{reader}")
 
 
-@everybody
-def test_an_empty_one_too(visit: Visit, real_commits: None, reader: Reader) -> None:
-    page = visit.open(URL)
-    assert by_day_and_night(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    look(page, f"operations-empty-{reader}")
-
-
 def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: Probe) -> None:
     visit.set_clock()
     page = visit.open(URL)

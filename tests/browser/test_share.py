@@ -16,7 +16,7 @@ from tests.accounts import account
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look
-from tests.browser.readers import COPYING, LAPTOP, SCRIPTLESS, Reader
+from tests.browser.readers import COPYING, SCRIPTLESS, Reader
 from tests.browser.scene import Scene
 from tests.matrix import world
 
@@ -52,44 +52,50 @@ def lines_of(page: Page) -> list[list[str]]:
 
 
 @copying
-@pytest.mark.parametrize("path", ["/?window=24h", "/table/?window=24h", SITE, LINK])
-def test_exactly_these_numbers_is_a_link_with_both_bounds(
-    path: str, visit: Visit, scene: Scene
-) -> None:
-    page = visit.open(path)
-    exact = page.get_by_role("link", name="exactly these numbers")
-    exact.click()
-    expect(page.get_by_role("link", name="Copied")).to_be_visible()
-    parts = urlsplit(text_of(page))
-    assert {"from", "to"} <= parse_qs(parts.query).keys()
-    # It is said for two seconds: time enough to go there, too, which it must not.
-    expect(exact).to_be_visible()
-    assert page.url == visit.base + path
-    visit.open(f"{parts.path}?{parts.query}")
-    expect(page.get_by_role("link", name="exactly these numbers")).to_have_count(0)
-    expect(page.get_by_role("link", name="Copy link")).to_be_visible()
+def test_exactly_these_numbers_is_a_link_with_both_bounds(visit: Visit, scene: Scene) -> None:
+    for path in ("/?window=24h", "/table/?window=24h", SITE, LINK):
+        page = visit.open(path)
+        exact = page.get_by_role("link", name="exactly these numbers")
+        exact.click()
+        expect(page.get_by_role("link", name="Copied")).to_be_visible()
+        parts = urlsplit(text_of(page))
+        assert {"from", "to"} <= parse_qs(parts.query).keys(), path
+        # It is said for two seconds: time enough to go there, too, which it must not.
+        expect(exact).to_be_visible()
+        assert page.url == visit.base + path
+        visit.open(f"{parts.path}?{parts.query}")
+        expect(page.get_by_role("link", name="exactly these numbers")).to_have_count(0)
+        expect(page.get_by_role("link", name="Copy link")).to_be_visible()
 
 
-@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
-@pytest.mark.parametrize("path", ["/?window=24h", "/table/", "/sites/", SITE, LINK])
 def test_exactly_these_numbers_are_those_of_the_last_refresh(
-    path: str, visit: Visit, at_noon: None, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    visit: Visit, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = visit.open(path)
-    exact = page.get_by_role("link", name="exactly these numbers")
-    expect(exact).to_have_attribute("href", re.compile(f"to={world.NOW + MINUTE:%Y-%m-%dT%H:%M}"))
     later = world.NOW + 10 * MINUTE
-    monkeypatch.setattr(world, "NOW", later)
-    refresh(page)
-    end = re.compile(f"to={later + MINUTE:%Y-%m-%dT%H:%M}")
-    expect(exact).to_have_attribute("href", end)
-    expect(exact).to_have_attribute("data-copy", end)
+    for path in ("/?window=24h", "/table/", "/sites/", SITE, LINK):
+        page = visit.open(path)
+        exact = page.get_by_role("link", name="exactly these numbers")
+        end = re.compile(f"to={world.NOW + MINUTE:%Y-%m-%dT%H:%M}")
+        expect(exact).to_have_attribute("href", end)
+        with monkeypatch.context() as patch:
+            patch.setattr(world, "NOW", later)
+            refresh(page)
+            end = re.compile(f"to={later + MINUTE:%Y-%m-%dT%H:%M}")
+            expect(exact).to_have_attribute("href", end)
+            expect(exact).to_have_attribute("data-copy", end)
 
 
 @copying
-def test_links_are_copied_by_keys_and_the_focus_stays(visit: Visit, scene: Scene) -> None:
-    page = visit.open("/table/?window=24h")
+def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(
+    visit: Visit, scene: Scene
+) -> None:
+    page = visit.go("/?window=24h&source_cloud=UK")
     link = page.get_by_role("link", name="always the newest")
+    link.click()
+    expect(page.get_by_role("link", name="Copied")).to_be_visible()
+    assert text_of(page) == visit.base + "/?window=24h&source_cloud=UK"
+    expect(link).to_be_visible()
+    page = visit.open("/table/?window=24h")
     link.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("link", name="Copied")).to_be_focused()
@@ -134,24 +140,20 @@ def test_the_matrix_is_copied_with_its_means_unit_and_window(visit: Visit, scene
 
 
 @copying
-@pytest.mark.parametrize("path", ["/table/", "/sites/", SITE, LINK])
-def test_every_page_with_data_copies_its_main_table(path: str, visit: Visit, scene: Scene) -> None:
-    page = visit.open(path)
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    (caption,), *rows = lines_of(page)
-    assert re.search(WINDOW, caption)
-    assert len(rows) > 1
-    assert not any("sort by" in cell or "▲" in cell for row in rows for cell in row)
+def test_every_page_with_data_copies_its_main_table(visit: Visit, scene: Scene) -> None:
+    for path in ("/table/", "/sites/", SITE, LINK):
+        page = visit.open(path)
+        page.get_by_role("button", name="Copy table").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        (caption,), *rows = lines_of(page)
+        assert re.search(WINDOW, caption), path
+        assert len(rows) > 1, path
+        assert not any("sort by" in cell or "▲" in cell for row in rows for cell in row), path
 
 
 @copying
-@pytest.mark.parametrize(
-    ("path", "head"),
-    [("/", r"from \ to"), (SITE, "partner"), (LINK, "started (UTC)")],
-)
 def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
-    path: str, head: str, visit: Visit, scene: Scene
+    visit: Visit, scene: Scene
 ) -> None:
     visit.log_in(account(Role.ADMINISTRATOR))
     # Above the results of its link stands what was ordered there.
@@ -160,14 +162,16 @@ def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
         world.transfer(scene.world.ral, scene.world.glasgow, 9.0, ago=hour * MINUTE, made=ordered)
     for simulated in (False, True):
         Endpoint.objects.update(simulated=simulated)
-        page = visit.open(path)
-        page.get_by_role("button", name="Copy table", exact=True).click()
-        expect(page.get_by_role("button", name="Copied")).to_be_visible()
-        (caption,), heads, *_ = lines_of(page)
-        assert heads[0] == head
-        assert ".." not in caption
-        assert caption.endswith(". Simulated endpoints") is simulated
-        assert ("Simulated endpoints</p>" in page.evaluate(READ_HTML)) is simulated
+        for path, head in (("/", r"from \ to"), (SITE, "partner"), (LINK, "started (UTC)")):
+            page = visit.open(path)
+            page.get_by_role("button", name="Copy table", exact=True).click()
+            expect(page.get_by_role("button", name="Copied")).to_be_visible()
+            (caption,), heads, *_ = lines_of(page)
+            assert heads[0] == head
+            assert ".." not in caption
+            assert caption.endswith(". Simulated endpoints") is simulated, path
+            html = page.evaluate(READ_HTML)
+            assert ("Simulated endpoints</p>" in html) is simulated, path
 
 
 @copying
@@ -185,33 +189,22 @@ def test_every_other_table_of_a_page_is_in_the_list(visit: Visit, scene: Scene) 
 
 
 @copying
-def test_each_table_of_operations_is_offered_by_the_heading_that_it_stands_under(
+def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_them(
     visit: Visit, scene: Scene
 ) -> None:
     page = visit.open("/operations/")
     page.locator("#export summary").click()
     offers = page.get_by_role("button", name="Copy table:")
     expect(offers).to_have_count(page.locator("main table").count())
+    running = page.get_by_role("button", name="Copy table: Running tests")
+    expect(running).to_have_count(0)
     page.get_by_role("button", name="Copy table: Latest results").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     (caption,), head, *rows = lines_of(page)
     assert re.fullmatch(r"Operations.* – Latest results\. As of \d+ [A-Z][a-z]{2} .* UTC", caption)
     assert head[:2] == ["link", "size class"]
-    assert (
-        len(rows) == page.get_by_role("region", name="Latest results").locator("tbody tr").count()
-    )
-
-
-@copying
-def test_what_is_offered_follows_the_tables_that_a_refresh_brings(
-    visit: Visit, scene: Scene
-) -> None:
-    page = visit.open("/operations/")
-    page.locator("#export summary").click()
-    running = page.get_by_role("button", name="Copy table: Running tests")
-    results = page.get_by_role("button", name="Copy table: Latest results")
-    expect(results).to_be_visible()
-    expect(running).to_have_count(0)
+    latest = page.get_by_role("region", name="Latest results").locator("tbody tr")
+    assert len(rows) == latest.count()
     made = scene.world
     small = SizeClass.objects.get(name="small")
     probe = Probe.objects.create(
@@ -229,7 +222,7 @@ def test_what_is_offered_follows_the_tables_that_a_refresh_brings(
     )
     refresh(page)
     expect(running).to_be_visible()
-    results.click()
+    page.get_by_role("button", name="Copy table: Latest results").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert "Latest results" in text_of(page)
     probe.delete()
@@ -255,29 +248,21 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number
     assert row == ['"\'=HYPERLINK(""x"")"', "-1.5", "1234", "<b> &"]
 
 
-@pytest.mark.parametrize(
-    ("path", "title", "when"),
-    [
+def test_a_png_says_its_size_class_and_its_window(visit: Visit, scene: Scene) -> None:
+    visit.run_before_each_page(WRITTEN)
+    transfer, of_sampled = f"/transfers/{scene.sampled}/", "20 Nov 11:50:30 UTC"
+    for path, title, when in (
         ("/", "Mean rate of large-file transfers", WINDOW_IN_FORCE),
         (SITE, "RAL as source, large files", WINDOW_IN_FORCE),
         (LINK, "From RAL_DATADISK to Glasgow_DATADISK, large files", WINDOW_IN_FORCE),
-        (
-            "/transfers/{sampled}/",
-            "Transfer from RAL_DATADISK to Glasgow_DATADISK, large file",
-            "20 Nov 11:50:30 UTC",
-        ),
-    ],
-)
-def test_a_png_says_its_size_class_and_its_window(
-    path: str, title: str, when: str, visit: Visit, scene: Scene
-) -> None:
-    visit.run_before_each_page(WRITTEN)
-    page = visit.open(path.format(sampled=scene.sampled))
-    with page.expect_download():
-        page.get_by_role("button", name="PNG", exact=True).first.click()
-    texts = page.evaluate("written.join(' ')")
-    assert title in texts
-    assert when in texts
+        (transfer, "Transfer from RAL_DATADISK to Glasgow_DATADISK, large file", of_sampled),
+    ):
+        page = visit.open(path)
+        with page.expect_download():
+            page.get_by_role("button", name="PNG", exact=True).first.click()
+        texts = page.evaluate("written.join(' ')")
+        assert title in texts
+        assert when in texts, path
 
 
 def test_a_figure_that_was_saved_draws_without_a_network(
@@ -324,21 +309,21 @@ REFUSED = "Promise.reject(new DOMException('', 'NotAllowedError'))"
 REFUSING = f"void (navigator.clipboard.write = () => {REFUSED})"
 
 
-@pytest.mark.parametrize("script", [REFUSING, "delete Navigator.prototype.clipboard"])
 @copying
-def test_without_permission_a_selection_is_copied(script: str, visit: Visit, scene: Scene) -> None:
-    page = visit.open("/table/")
-    page.evaluate("globalThis.kept = navigator.clipboard")
-    page.evaluate(script)
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert "MB/s" in page.evaluate("kept.readText()")
-    html = "kept.read().then(([item]) => item.getType('text/html')).then((html) => html.text())"
-    assert "<table" in page.evaluate(html)
-    page.get_by_role("link", name="always the newest").click()
-    expect(page.get_by_role("link", name="Copied")).to_be_visible()
-    assert page.evaluate("kept.readText()") == visit.base + "/table/"
-    expect(page.locator("textarea")).to_have_count(0)
+def test_without_permission_a_selection_is_copied(visit: Visit, scene: Scene) -> None:
+    for script in (REFUSING, "delete Navigator.prototype.clipboard"):
+        page = visit.open("/table/")
+        page.evaluate("globalThis.kept = navigator.clipboard")
+        page.evaluate(script)
+        page.get_by_role("button", name="Copy table").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        assert "MB/s" in page.evaluate("kept.readText()"), script
+        html = "kept.read().then(([item]) => item.getType('text/html')).then((html) => html.text())"
+        assert "<table" in page.evaluate(html), script
+        page.get_by_role("link", name="always the newest").click()
+        expect(page.get_by_role("link", name="Copied")).to_be_visible()
+        assert page.evaluate("kept.readText()") == visit.base + "/table/", script
+        expect(page.locator("textarea")).to_have_count(0)
 
 
 @copying
@@ -352,17 +337,16 @@ def test_where_nothing_can_be_copied_it_says_so(visit: Visit, scene: Scene) -> N
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-@pytest.mark.parametrize("path", ["/", "/table/", SITE, LINK])
-def test_without_a_script_all_of_it_are_links(path: str, visit: Visit, scene: Scene) -> None:
-    page = visit.open(path)
-    expect(page.get_by_role("button", name="Copy")).to_have_count(0)
-    page.locator("#export summary").click()
-    expect(page.get_by_role("link", name="JSON", exact=True)).to_be_visible()
-    page.get_by_role("link", name="exactly these numbers").click()
-    expect(page).to_have_url(re.compile("[?&]from=.*&to="))
+def test_without_a_script_all_of_it_are_links(visit: Visit, scene: Scene) -> None:
+    for path in ("/", "/table/", SITE, LINK):
+        page = visit.open(path)
+        expect(page.get_by_role("button", name="Copy")).to_have_count(0)
+        page.locator("#export summary").click()
+        expect(page.get_by_role("link", name="JSON", exact=True)).to_be_visible()
+        page.get_by_role("link", name="exactly these numbers").click()
+        expect(page).to_have_url(re.compile("[?&]from=.*&to="))
 
 
-@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
 def test_print_has_the_window_and_nothing_to_click(visit: Visit, scene: Scene) -> None:
     page = visit.open("/?window=24h")
     expect(page.locator(".from-to")).to_be_hidden()
@@ -385,7 +369,7 @@ def test_what_mail_adds_is_said_and_leaves_the_address(visit: Visit, scene: Scen
     )
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
+@copying
 def test_a_matrix_that_is_too_large_for_a_table_is_copied_whole(
     visit: Visit, real_commits: None, at_noon: None
 ) -> None:

@@ -14,11 +14,10 @@ from playwright.sync_api import Page, expect
 from sonar import results
 from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass
 from sonar.sandbox import topology
-from tests.browser.axe import violations
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Standing, Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look, navigate
-from tests.browser.readers import LAPTOP, NARROW, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until
 from tests.matrix import world
@@ -26,8 +25,7 @@ from tests.matrix import world
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
 
 
-@pytest.fixture
-def grid_in_a_box(real_commits: None, at_noon: None) -> None:
+def make() -> None:
     """The 19 sites of the sandbox with results of all links in three size classes."""
     rng = np.random.default_rng(1)
     classes = {one.name: one for one in SizeClass.objects.all()}
@@ -55,6 +53,11 @@ def grid_in_a_box(real_commits: None, at_noon: None) -> None:
         )
         for source, destination in permutations(places.values(), 2)
     )
+
+
+@pytest.fixture
+def grid_in_a_box(standing: Standing[None], at_noon: None) -> None:
+    standing(make)
 
 
 def register(one: topology.Site) -> Endpoint:
@@ -105,15 +108,14 @@ def drawn(page: Page) -> Page:
     return page
 
 
-@seen_by(LAPTOP, NARROW)
 def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
-    visit: Visit, grid_in_a_box: None, reader: Reader
+    visit: Visit, grid_in_a_box: None
 ) -> None:
     page = visit.open("/sites/")
     page.get_by_label("Jump to a site, endpoint or link").press_sequentially("glas")
     page.locator("#found").get_by_role("option", name=f"{GLASGOW} Tier 2 site").click()
     page.wait_for_url(f"**/sites/{GLASGOW}/")
-    look(drawn(page), f"site-{reader}")
+    look(drawn(page), "site")
     page.get_by_role("button", name="Make this my site").click()
     expect(page.get_by_text("my site", exact=True)).to_be_visible()
     visit.open("/sites/")
@@ -205,51 +207,6 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
     assert mean_of(drawn(page), "source") == before
 
 
-def test_a_refresh_brings_new_results_and_keeps_what_is_open(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open("/sites/Glasgow/"))
-    page.locator(".tabs").get_by_role("link", name="Peers").click()
-    page.get_by_text("All 6 links").click()
-    assert mean_of(page, "source") == "1.78"
-    world.transfer(scene.world.glasgow, scene.world.ral, 9.0)
-    refresh(page)
-    expect(page.locator("section[aria-labelledby=standing-source] table")).to_contain_text("4.19")
-    expect(page.locator(".partner-rows .rest").first).to_be_visible()
-    expect(page.get_by_role("heading", name="Among the Tier 2 sites")).to_be_visible()
-    expect(page.locator("section[aria-labelledby=as-source] .figures")).to_contain_text(
-        "of 3 tests succeeded"
-    )
-
-
-def test_dark_mode_recolours_the_pictures(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open("/sites/Glasgow/"))
-    colour = "document.querySelector('#over-time-source .plot').data[1].line.color"
-    light = page.evaluate(colour)
-    page.emulate_media(color_scheme="dark")
-    until(page, f"{colour} !== '{light}'")
-
-
-def test_a_png_of_the_row_is_saved(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open("/sites/Glasgow/"))
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="PNG", exact=True).first.click()
-    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
-    assert saved.value.suggested_filename.startswith("sonar-sites-Glasgow-")
-
-
-@seen_by(LAPTOP, NARROW)
-def test_all_states_and_markup_are_shown_as_they_are(
-    visit: Visit, scene: Scene, reader: Reader
-) -> None:
-    page = drawn(visit.open("/sites/DESY/"))
-    states = page.locator(".partner-rows .status").all_text_contents()
-    for word in ("down", "failing", "untested"):
-        assert any(word in state for state in states)
-    expect(page.locator("#page .notice")).to_contain_text(MARKUP)
-    expect(page.locator(".errors")).to_contain_text(MARKUP)
-    assert fits(page)
-    look(page, f"scene-{reader}")
-
-
 @seen_by(LAPTOP, NARROW)
 def test_the_list_is_searched_as_one_types_and_sorted(
     visit: Visit, grid_in_a_box: None, reader: Reader
@@ -286,6 +243,38 @@ def test_the_list_is_searched_without_a_script(
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(
+    visit: Visit, scene: Scene
+) -> None:
+    page = drawn(visit.open("/sites/Glasgow/"))
+    colour = "document.querySelector('#over-time-source .plot').data[1].line.color"
+    light = page.evaluate(colour)
+    page.emulate_media(color_scheme="dark")
+    until(page, f"{colour} !== '{light}'")
+    page.locator(".tabs").get_by_role("link", name="Peers").click()
+    page.get_by_text("All 6 links").click()
+    assert mean_of(page, "source") == "1.78"
+    world.transfer(scene.world.glasgow, scene.world.ral, 9.0)
+    refresh(page)
+    expect(page.locator("section[aria-labelledby=standing-source] table")).to_contain_text("4.19")
+    expect(page.locator(".partner-rows .rest").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Among the Tier 2 sites")).to_be_visible()
+    expect(page.locator("section[aria-labelledby=as-source] .figures")).to_contain_text(
+        "of 3 tests succeeded"
+    )
+
+
+def test_all_states_and_markup_are_shown_as_they_are(visit: Visit, scene: Scene) -> None:
+    page = drawn(visit.open("/sites/DESY/"))
+    states = page.locator(".partner-rows .status").all_text_contents()
+    for word in ("down", "failing", "untested"):
+        assert any(word in state for state in states)
+    expect(page.locator("#page .notice")).to_contain_text(MARKUP)
+    expect(page.locator(".errors")).to_contain_text(MARKUP)
+    assert fits(page)
+    look(page, "site-scene")
+
+
 def test_two_names_typed_lead_to_their_link(visit: Visit, scene: Scene) -> None:
     page = visit.open("/sites/")
     jump = page.get_by_label("Jump to a site, endpoint or link")
@@ -293,13 +282,3 @@ def test_two_names_typed_lead_to_their_link(visit: Visit, scene: Scene) -> None:
     expect(page.locator("#found")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
     jump.press("Enter")
     page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
-
-
-@pytest.mark.parametrize("path", ["/sites/", "/sites/DESY/", "/search/?q=DESY"])
-@seen_by(LAPTOP, NARROW_DARK)
-def test_axe_finds_nothing_serious(visit: Visit, scene: Scene, reader: Reader, path: str) -> None:
-    page = visit.open(path)
-    if "DESY/" in path:
-        drawn(page)
-        page.locator(".tabs").get_by_role("link", name="Row and column").click()
-    assert violations(page) == []

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.roles import Role
 from tests.accounts import account
-from tests.browser.axe import by_day_and_night
+from tests.browser.axe import ALL, by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, log_in, look
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
@@ -123,7 +123,8 @@ def test_a_paused_site_fits_and_breaks_no_rule(visit: Visit, site: Page, reader:
         expect(
             page.get_by_text("RAL has paused its tests").or_(page.locator("#pauses")).first
         ).to_be_visible()
-        assert by_day_and_night(page) == []
+        if reader is LAPTOP or path == SITE:
+            assert by_day_and_night(page) == []
         assert fits(page)
         look(page, f"paused-{path.split('/')[1] or 'matrix'}-{reader}")
 
@@ -137,7 +138,7 @@ def test_the_forms_fit_and_break_no_rule(visit: Visit, site: Page, reader: Reade
         site_admin_forms.nth(number).locator("summary").click()
         # One at a time, and no more than one button that comes first.
         expect(page.locator("#site-work > details[open]")).to_have_count(1)
-        assert by_day_and_night(page) == []
+        assert by_day_and_night(page, "#site-work" if number else ALL) == []
         assert fits(page)
         look(page, f"site-work-{number}-{reader}")
 

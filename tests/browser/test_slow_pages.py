@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from sonar.models import Experiment, Probe
@@ -48,44 +47,39 @@ def walk(page: Page) -> None:
     assert reached == count
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_tab_reaches_each_control_and_is_seen_there(visit: Visit, slow_scene: SlowScene) -> None:
+    visit.log_in(account(Role.OPERATOR))
+    for path in (
         "/causes/?window=24h&compare=previous",
         "/events/",
         f"{LINK}?window=1h&compare=previous",
         f"{SITE}?window=24h&compare=previous",
         "/table/?window=24h&compare=previous&source_site=RAL-LCG2",
-        "/experiments/{running}/",
+        f"/experiments/{slow_scene.running}/",
         f"{LINK}experiments/",
-    ],
-)
-def test_tab_reaches_each_control_and_is_seen_there(
-    visit: Visit, slow_scene: SlowScene, path: str
-) -> None:
-    visit.log_in(account(Role.OPERATOR))
-    page = visit.open(path.format(**vars(slow_scene)))
-    until_settled(page)
-    walk(page)
+    ):
+        page = visit.open(path)
+        until_settled(page)
+        walk(page)
 
 
-@pytest.mark.parametrize("path", ["/causes/", "/events/", "/table/", LINK, SITE])
 def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
-    visit: Visit, slow_scene: SlowScene, path: str
+    visit: Visit, slow_scene: SlowScene
 ) -> None:
-    page = visit.open(f"{path}?window=24h")
-    until_settled(page)
-    for button in page.locator(".controls .menu").all():
-        menu = page.locator(f"#{button.get_attribute('popovertarget')}")
-        button.focus()
-        page.keyboard.press("Enter")
-        expect(menu).to_be_visible()
-        menu.locator(":is(a, input, select, button):visible").last.focus()
-        if page.locator(".offers:visible").count():
-            page.keyboard.press("Escape")  # what the box offers
-        page.keyboard.press("Escape")
-        expect(menu).to_be_hidden()
-        expect(button).to_be_focused()
+    for path in ("/causes/", "/events/", "/table/", LINK, SITE):
+        page = visit.open(f"{path}?window=24h")
+        until_settled(page)
+        for button in page.locator(".controls .menu").all():
+            menu = page.locator(f"#{button.get_attribute('popovertarget')}")
+            button.focus()
+            page.keyboard.press("Enter")
+            expect(menu).to_be_visible()
+            menu.locator(":is(a, input, select, button):visible").last.focus()
+            if page.locator(".offers:visible").count():
+                page.keyboard.press("Escape")  # what the box offers
+            page.keyboard.press("Escape")
+            expect(menu).to_be_hidden()
+            expect(button).to_be_focused()
 
 
 def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> None:

@@ -20,7 +20,6 @@ from tests.browser.readers import (
     seen_by,
 )
 from tests.browser.waiting import until_settled
-from tests.matrix import changed_site
 from tests.matrix.changed_site import ChangedSite
 
 SITE = "/sites/UKI-SCOTGRID-GLASGOW/"
@@ -39,11 +38,6 @@ SHIFT = """new Promise((resolve) => {
 # Tables of many numbers, which on a telephone are two columns: those that scroll to the side.
 TOO_WIDE = """boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth)
     .filter((box) => box.checkVisibility()).map((box) => box.getAttribute("aria-label"))"""
-
-
-@pytest.fixture
-def changed(real_commits: None, at_noon: None) -> ChangedSite:
-    return changed_site.make()
 
 
 def tab(page: Page, name: str) -> Locator:
@@ -111,39 +105,34 @@ def test_without_a_script_all_parts_stand_below_a_table_of_contents(
     assert fits(page)
 
 
-def settle_as_admin(visit: Visit, path: str = SITE) -> Page:
-    visit.log_in(account(Role.ADMINISTRATOR))
-    page = visit.open(path)
-    until_settled(page)
-    return page
-
-
-@pytest.mark.parametrize("query", ["", "?compare=week", "?window=30d"])
-def test_no_part_makes_the_page_high(visit: Visit, changed: ChangedSite, query: str) -> None:
+def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(
+    visit: Visit, changed: ChangedSite
+) -> None:
     page = visit.page
-    page.set_viewport_size({"width": 1440, "height": 900})
-    settle_as_admin(visit, SITE + query)
-    for link in page.locator(".tabs a").all():
-        link.click()
-        height = page.evaluate("document.documentElement.scrollHeight")
-        assert height <= HIGHEST, (link.inner_text(), height)
+    visit.log_in(account(Role.ADMINISTRATOR))
+    for width in (390, 1024, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        for query in ("", "?compare=week", "?window=30d") if width == 1440 else ("",):
+            until_settled(visit.open(SITE + query))
+            assert page.evaluate(SHIFT) < 0.02, (width, query)
+            for link in page.locator(".tabs a").all() if width == 1440 else ():
+                link.click()
+                height = page.evaluate("document.documentElement.scrollHeight")
+                assert height <= HIGHEST, (query, link.inner_text(), height)
 
 
 @seen_by(LAPTOP, NARROW)
 def test_each_part_fits_and_breaks_no_rule(
     visit: Visit, changed: ChangedSite, reader: Reader
 ) -> None:
-    page = settle_as_admin(visit)
+    visit.log_in(account(Role.ADMINISTRATOR))
+    page = visit.open(SITE)
+    until_settled(page)
+    assert by_day_and_night(page) == []
     for link in page.locator(".tabs a").all():
         link.click()
         assert fits(page)
         assert page.locator(".scroll:has(.folded)").evaluate_all(TOO_WIDE) == []
-        assert by_day_and_night(page) == []
-        look(page, f"tab-{link.get_attribute('href')[1:]}-{reader}")  # type: ignore[index]
-
-
-@pytest.mark.parametrize("width", [390, 1024, 1440])
-def test_hardly_anything_moves_by_itself(visit: Visit, changed: ChangedSite, width: int) -> None:
-    visit.page.set_viewport_size({"width": width, "height": 900})
-    page = settle_as_admin(visit)
-    assert page.evaluate(SHIFT) < 0.02
+        part = str(link.get_attribute("href"))
+        assert by_day_and_night(page, part) == [], part
+        look(page, f"tab-{part[1:]}-{reader}")

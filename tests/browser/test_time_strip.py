@@ -9,10 +9,10 @@ from itertools import permutations
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.conftest import NOT_LOADED, Visit
+from tests.browser.conftest import NOT_LOADED, Standing, Visit
 from tests.browser.modules import refresh
-from tests.browser.pages import look
-from tests.browser.readers import DARK, LAPTOP, NARROW, SCRIPTLESS
+from tests.browser.pages import box_of, look
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS
 from tests.browser.waiting import until, until_so
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
@@ -28,8 +28,7 @@ def hour(bucket: int) -> datetime:
     return end - (WEEK - bucket) * HOUR
 
 
-@pytest.fixture
-def week(real_commits: None, at_noon: None) -> World:
+def make() -> World:
     """A week in which every link was tested each hour, after a week that says what is usual."""
     made = world.make()
     with world.transfers() as some:
@@ -40,6 +39,11 @@ def week(real_commits: None, at_noon: None) -> World:
                 rate = None if is_bad and destination == made.glasgow else 3.0 if is_bad else 10.0
                 some.add(source, destination, rate, ago=ago)
     return made
+
+
+@pytest.fixture
+def week(standing: Standing[World], at_noon: None) -> World:
+    return standing(make)
 
 
 def strip(page: Page) -> Locator:
@@ -54,8 +58,7 @@ def shown(visit: Visit, path: str = "/") -> Page:
 
 
 def place(page: Page, bucket: float, of: int = WEEK) -> tuple[float, float]:
-    box = strip(page).bounding_box()
-    assert box
+    box = box_of(strip(page))
     return box["x"] + (bucket + 0.5) / of * box["width"], box["y"] + 20
 
 
@@ -73,7 +76,9 @@ def words(first: int) -> str:
     return f"{start:%a} {start.day} {start:%b} {start:%H:%M} to {day}{end:%H:%M} UTC"
 
 
-def test_the_hour_under_the_pointer_is_said(visit: Visit, week: World) -> None:
+def test_the_hour_under_the_pointer_is_said_and_of_thirty_days_the_day(
+    visit: Visit, week: World
+) -> None:
     page = shown(visit)
     tip = page.locator("#strip .tip")
     expect(tip).to_be_hidden()
@@ -86,6 +91,15 @@ def test_the_hour_under_the_pointer_is_said(visit: Visit, week: World) -> None:
     look(page, "strip")
     page.mouse.move(5, 5)
     expect(tip).to_be_hidden()
+    page.get_by_role("button", name="30 d").click()
+    expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
+    day = world.NOW.date() - timedelta(days=1)
+    page.mouse.move(*place(page, 28, 30))
+    expect(tip).to_have_text(re.compile(rf"^{day:%a} {day.day} {day:%b} \(UTC\): \d of 12 links"))
+    page.mouse.click(*place(page, 28, 30))
+    expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to="))
+    # The longer strip stays.
+    expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_click_shows_that_hour_and_the_way_back(visit: Visit, week: World) -> None:
@@ -146,20 +160,6 @@ def test_keys_choose_a_window(visit: Visit, week: World) -> None:
     expect(page).to_have_url(before)
 
 
-def test_thirty_days_are_shown_by_the_day(visit: Visit, week: World) -> None:
-    page = shown(visit)
-    page.get_by_role("button", name="30 d").click()
-    expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
-    day = world.NOW.date() - timedelta(days=1)
-    tip = page.locator("#strip .tip")
-    page.mouse.move(*place(page, 28, 30))
-    expect(tip).to_have_text(re.compile(rf"^{day:%a} {day.day} {day:%b} \(UTC\): \d of 12 links"))
-    page.mouse.click(*place(page, 28, 30))
-    expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to="))
-    # The longer strip stays.
-    expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
-
-
 @pytest.mark.parametrize("reader", [NARROW], ids=str)
 def test_a_finger_chooses_a_window(visit: Visit, week: World) -> None:
     page = shown(visit)
@@ -195,7 +195,7 @@ def test_new_results_come_with_the_refresh_and_nothing_moves(visit: Visit, week:
     visit.page.route("**/api/v1/strip/**", hold)
     page = visit.open("/")
     until_so(page, lambda: bool(held), "the strip asks for its numbers")
-    before = page.locator("#strip").bounding_box()
+    before = box_of(page.locator("#strip"))
     held.pop().continue_()
     page.unroute("**/api/v1/strip/**", hold)
     expect(strip(page).locator("svg")).to_be_visible()
@@ -218,16 +218,18 @@ def test_without_a_script_days_are_links(visit: Visit, week: World) -> None:
     expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to={world.NOW.date()}T00:00:00Z"))
 
 
-@pytest.mark.parametrize("reader", [LAPTOP, DARK, NARROW], ids=str)
-@pytest.mark.parametrize("path", ["/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/RAL/"])
-def test_pages_of_links_and_sites_have_their_own(visit: Visit, week: World, path: str) -> None:
-    page = shown(visit, path)
-    page.mouse.move(*place(page, BAD[2]))
-    what = "1 test, 1 failed" if "links" in path else "1 of 6 links failing, 2 slower than usual"
-    expect(page.locator("#strip .tip")).to_have_text(f"{words(BAD[2])}: {what}")
-    look(page, f"strip{path.replace('/', '-')}")
-    page.mouse.click(*place(page, BAD[2]))
-    expect(page).to_have_url(at_window(BAD[2], BAD[3]))
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+def test_pages_of_links_and_sites_have_their_own(visit: Visit, week: World) -> None:
+    for path, said in (
+        ("/links/RAL_DATADISK/Glasgow_DATADISK/", "1 test, 1 failed"),
+        ("/sites/RAL/", "1 of 6 links failing, 2 slower than usual"),
+    ):
+        page = shown(visit, path)
+        page.mouse.move(*place(page, BAD[2]))
+        expect(page.locator("#strip .tip")).to_have_text(f"{words(BAD[2])}: {said}")
+        look(page, f"strip{path.replace('/', '-')}")
+        page.mouse.click(*place(page, BAD[2]))
+        expect(page).to_have_url(at_window(BAD[2], BAD[3]))
 
 
 def test_the_strip_has_a_scale_and_single_failures_leave_it_quiet(
@@ -240,13 +242,20 @@ def test_the_strip_has_a_scale_and_single_failures_leave_it_quiet(
     # Two links are slow as long as one fails.
     expect(page.locator("#strip .scale span")).to_have_text(["3 links", "0"])
     colours = [page.locator(f"#strip .key .{name}") for name in ("failing", "slower")]
-    assert len({round(one.bounding_box()["y"]) for one in colours}) == 1  # type: ignore[index]
+    assert len({round(box_of(one)["y"]) for one in colours}) == 1
 
 
-def test_it_begins_with_the_first_tests_and_takes_a_few_hours_of_them(
+def test_it_says_that_nothing_was_tested_or_answered_and_begins_after_a_few_hours_of_tests(
     visit: Visit, real_commits: None, at_noon: None
 ) -> None:
     made = world.make()
+    page = visit.open("/")
+    expect(strip(page)).to_have_text("No tests in this period.")
+    page.route("**/api/v1/strip/**", lambda route: route.abort())
+    page.reload()
+    expect(strip(page)).to_contain_text("The failures over time did not load")
+    visit.expect_error(NOT_LOADED)
+    page.unroute_all()
     world.transfer(made.ral, made.glasgow, 10.0, ago=HOUR)
     page = visit.open("/")
     expect(strip(page)).to_contain_text("After a few hours of tests")
@@ -257,15 +266,3 @@ def test_it_begins_with_the_first_tests_and_takes_a_few_hours_of_them(
     assert tested.startswith("M0 ")
     page.mouse.move(*place(page, 0, 31))
     expect(page.locator("#strip .tip")).to_contain_text("0 of 1 link failing")
-
-
-def test_nothing_tested_and_nothing_answered_are_said(
-    visit: Visit, real_commits: None, at_noon: None
-) -> None:
-    world.make()
-    page = visit.open("/")
-    expect(strip(page)).to_have_text("No tests in this period.")
-    page.route("**/api/v1/strip/**", lambda route: route.abort())
-    page.reload()
-    expect(strip(page)).to_contain_text("The failures over time did not load")
-    visit.expect_error(NOT_LOADED)

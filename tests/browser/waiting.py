@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Error, Page
 
+# To look costs a page and the test some milliseconds each.
+LOOK_MS = 50
 SETTLED = """[...document.querySelectorAll(".picture[data-figure]")].every((box) =>
     !document.getElementById(box.dataset.figure)?.textContent || box.querySelector(".main-svg")
     || !box.checkVisibility()
@@ -29,7 +31,7 @@ def until_so(page: Page, condition: Callable[[], bool], words: str, seconds: flo
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"still not so after {seconds} s: {words}"
-        page.wait_for_timeout(20)
+        page.wait_for_timeout(LOOK_MS)
 
 
 def until_settled(page: Page) -> None:

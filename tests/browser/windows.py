@@ -28,8 +28,11 @@ class Windows:
             return free.pop()
         return reader.sit_down(self._browser).new_page()
 
-    def give_back(self, reader: Reader, page: Page, *, keep: bool) -> None:
-        """Take from a window all that a test did to it, for the next one, or close it."""
+    def give_back(self, reader: Reader, page: Page, *, keep: bool, forget: bool) -> None:
+        """Take from a window all that a test did to it, for the next one, or close it.
+
+        What the browser keeps of answers stays unless it is to ``forget`` those, too.
+        """
         if not keep:
             page.context.close()
             return
@@ -43,7 +46,8 @@ class Windows:
         page.context.clear_cookies()
         session = page.context.new_cdp_session(page)
         session.send("Storage.clearDataForOrigin", {"origin": self._base, "storageTypes": "all"})
-        session.send("Network.clearBrowserCache")
+        if forget:
+            session.send("Network.clearBrowserCache")
         session.send("Page.resetNavigationHistory")
         session.detach()
         reader.adjust(page)
