@@ -135,7 +135,8 @@ def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene) -
         if visit.reader is NARROW and name not in ON_A_TELEPHONE:
             continue
         visit.forget_files()
-        for time in ("cold", "warm"):
+        # Where files are there at once, one page of a template is as good as another.
+        for time in ("cold", "warm") if name in ON_A_TELEPHONE else ("cold",):
             page = visit.open(path.format(**ids))
             until_settled(page)
             shifts = page.evaluate(SHIFTS)
