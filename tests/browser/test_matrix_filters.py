@@ -116,8 +116,14 @@ def test_the_other_end_and_either_have_menus_of_their_own(
     page.wait_for_url("**/?destination_tier=!2&mover=http-tpc")
 
 
-def test_what_is_no_value_of_anything_is_not_sent(visit: Visit, small_world: world.World) -> None:
+def test_menus_have_no_button_send_no_value_that_nothing_has_and_close_at_a_click(
+    visit: Visit, small_world: world.World
+) -> None:
     page = visit.go()
+    for menu in ("from-menu", "to-menu", "more"):
+        page.locator(f"[popovertarget={menu}]").click()
+        expect(page.locator(f"#{menu}").get_by_role("button")).to_have_count(0)
+        page.keyboard.press("Escape")
     box = opened(page)
     box.press_sequentially("Atlantis")
     expect(page.locator("#from-menu .offers")).to_have_text("No match for “Atlantis”")
@@ -125,23 +131,8 @@ def test_what_is_no_value_of_anything_is_not_sent(visit: Visit, small_world: wor
     page.wait_for_timeout(200)
     expect(page).to_have_url(visit.base + "/")
     expect(box).to_have_value("Atlantis")
-
-
-def test_a_menu_closes_when_another_opens_or_the_page_is_clicked(
-    visit: Visit, small_world: world.World
-) -> None:
-    page = visit.go()
-    opened(page)
     page.locator("h1").click()
     expect(page.locator(".sheet:popover-open")).to_have_count(0)
-
-
-def test_no_button_is_needed_where_scripts_run(visit: Visit, small_world: world.World) -> None:
-    page = visit.go()
-    for menu in ("from-menu", "to-menu", "more"):
-        page.locator(f"[popovertarget={menu}]").click()
-        expect(page.locator(f"#{menu}").get_by_role("button")).to_have_count(0)
-        page.keyboard.press("Escape")
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)

@@ -208,7 +208,7 @@ def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_op
     expect(page.locator("[popovertarget=show-menu]")).to_be_focused()
 
 
-def test_a_refresh_that_fails_is_said_and_the_picture_stays(
+def test_the_picture_stays_where_a_refresh_fails_a_slow_answer_is_cancelled_or_the_server_errs(
     visit: Visit, small_world: world.World
 ) -> None:
     page = visit.go()
@@ -222,12 +222,6 @@ def test_a_refresh_that_fails_is_said_and_the_picture_stays(
     refresh(page)
     expect(page.locator("#updated")).not_to_have_class("late")
     expect(page.locator("#trouble")).to_be_hidden()
-
-
-def test_a_slow_answer_can_be_cancelled_and_an_error_of_the_server_changes_nothing(
-    visit: Visit, small_world: world.World
-) -> None:
-    page = visit.go()
     held: list[Route] = []
     page.route("**/?stat=max*", holding(held))
     show(page, "highest")
