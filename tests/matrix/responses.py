@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.html import Page
 from tests.matrix.written import written
+
+
+def page(client: Client, address: str, *, follow: bool = False) -> Page:
+    response = client.get(address, follow=follow)
+    assert response.status_code == 200, response
+    return Page(response.content.decode())
 
 
 def html(client: Client, address: str, *, follow: bool = False) -> str:

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
 
+from tests.html import Part
 from tests.matrix import responses, world
-from tests.matrix.responses import words
 from tests.matrix.world import HOUR, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 PAGES = ["/", "/table/"]
 
 
-def menu(client: Client, address: str) -> str:
-    html = responses.html(client, address)
-    inside = html.split('<div popover class="sheet" id="compare-menu"')[1]
-    return re.split(r"</form>\s*</div>", inside)[0]
+def menu(client: Client, address: str) -> Part:
+    return responses.page(client, address).part("#compare-menu")
 
 
 def choices(client: Client, address: str) -> dict[str, str]:
     """Return where each of the links of the menu leads, by its words."""
-    links = re.findall(r'<a href="([^"]*)"[^>]*>([^<]*)</a>', menu(client, address))
-    return {words(text).strip(): unescape(url) for url, text in links}
+    return {link.words: link["href"] for link in menu(client, address).parts("a[href]")}
 
 
 def fields(client: Client, address: str) -> list[tuple[str, str]]:
     """Return what its form sends as it stands."""
-    form = menu(client, address).split("<form")[1]
-    sent = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form)
-    for select in re.findall(r"<select.*?</select>", form, re.DOTALL):
-        chosen = re.findall(r'<option value="([^"]*)" selected', select)
-        sent.append((re.findall(r'name="([^"]*)"', select)[0], chosen[0]))
-    if re.search(r'value="reverse"\s+checked', form):
-        sent.append(("compare", "reverse"))
-    between = re.findall(r'name="compare" value="([^"]*)" size', form)
-    return [(name, unescape(text)) for name, text in [*sent, ("compare", between[0])]]
+    return menu(client, address).parts("form")[0].sent()
 
 
 @pytest.fixture
@@ -65,12 +53,11 @@ def test_each_choice_takes_one_click_and_another_takes_it_away(
         "medium files": f"{path}?window=24h&compare.size=medium",
     }
     for label, url in offered.items():
-        html = responses.html(client, url)
-        assert "compared with" in words(html)
+        page = responses.page(client, url)
+        assert "compared with" in page
         again = choices(client, url)
         assert again[label] == again["compare with nothing"] == f"{path}?window=24h"
-        chips = re.findall(r'<a class="chip" href="([^"]*)"', html)
-        assert chips == [f"{path}?window=24h"]
+        assert page.links("a.chip") == [f"{path}?window=24h"]
 
 
 def test_choices_stand_together(client: Client, measured: World) -> None:
@@ -82,7 +69,7 @@ def test_choices_stand_together(client: Client, measured: World) -> None:
     # A week before a week is what stands there already.
     assert not [label for label in offered if "a week earlier" in label]
     assert "the 30 days before" in offered
-    assert "compare=month" not in menu(client, "/?window=30d")
+    assert not [url for url in menu(client, "/?window=30d").links() if "compare=month" in url]
     assert offered["medium files"] == "/?compare=previous&compare.size=medium"
 
 
@@ -114,33 +101,31 @@ def test_the_form_sent_as_it_stands_asks_the_same(
 def test_the_form_offers_the_ways_of_measuring_that_there_are(
     client: Client, measured: World
 ) -> None:
-    shown = words(menu(client, "/")).split("or compare with")[1]
+    shown = menu(client, "/").words.split("or compare with")[1]
     assert re.findall(r"streams\s+any, as here\s+1\s+4", shown)
     assert "mover" not in shown
     sent = [*fields(client, "/"), ("compare.streams", "4")]
     sent.remove(("compare.streams", ""))
     response = client.get(f"/?{urlencode(sent)}")
     assert response["Location"] == "/?compare.streams=4"
-    assert "transfers only with streams 4" in words(responses.html(client, response["Location"]))
+    assert "transfers only with streams 4" in responses.page(client, response["Location"])
 
 
 def test_two_times_come_from_a_box(client: Client, measured: World) -> None:
     sent = [pair for pair in fields(client, "/") if pair[0] != "compare"]
     sent.append(("compare", "2026-11-01 00:00..2026-11-05 12:30"))
     response = client.get(f"/?{urlencode(sent)}")
-    assert unescape(response["Location"]) == (
-        "/?compare=2026-11-01T00:00:00Z..2026-11-05T12:30:00Z"
-    )
+    assert response["Location"] == ("/?compare=2026-11-01T00:00:00Z..2026-11-05T12:30:00Z")
 
 
 def test_another_size_changes_places_with_that_it_is_compared_with(
     client: Client, measured: World
 ) -> None:
     for path in PAGES:
-        html = responses.html(client, f"{path}?compare.size=small")
-        small = re.findall(r'href="([^"]*)"[^>]*>small</a>', html)
-        assert unescape(small[0]) == f"{path}?size=small&compare.size=large"
-        assert client.get(unescape(small[0])).status_code == 200
+        page = responses.page(client, f"{path}?compare.size=small")
+        small, *_ = [link["href"] for link in page.parts("a[href]") if link.words == "small"]
+        assert small == f"{path}?size=small&compare.size=large"
+        assert client.get(small).status_code == 200
 
 
 def test_no_direction_is_opposite_where_rows_and_columns_differ(
@@ -151,11 +136,9 @@ def test_no_direction_is_opposite_where_rows_and_columns_differ(
 
 
 def test_the_ratio_is_of_medians_or_of_means(client: Client, measured: World) -> None:
-    html = responses.html(client, "/?stat=p95&compare=previous")
-    shows = html.split('id="show-menu"')[1].split("</ul>")[0]
-    of_medians, means = (unescape(url) for url in re.findall(r'href="([^"]*)"', shows))
+    page = responses.page(client, "/?stat=p95&compare=previous")
+    of_medians, means = page.parts("#show-menu ul")[0].links()
     assert of_medians == "/?stat=p95&compare=previous"
     # What was shown before is shown again once nothing is compared.
     assert means == "/?stat=p95&compare=previous&compare.of=mean"
-    of_means = responses.html(client, means)
-    assert "Ratio of mean rates of large-file transfers" in words(of_means)
+    assert "Ratio of mean rates of large-file transfers" in responses.page(client, means)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from dataclasses import replace
 from datetime import timedelta
-from html import unescape
 from itertools import permutations
 
 import numpy as np
@@ -29,8 +27,8 @@ from matrix.plots.palettes import DIVERGING
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.two_samples import SMALLEST
 from sonar.models import Endpoint
+from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.responses import words
 from tests.matrix.test_cells_file import decoded
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -64,8 +62,8 @@ def changed(small_world: World) -> World:
     return made
 
 
-def page(client: Client, text: str) -> str:
-    return responses.html(client, f"/{text}")
+def look(client: Client, text: str) -> Page:
+    return responses.page(client, f"/{text}")
 
 
 def answered(text: str) -> Grid:
@@ -75,34 +73,31 @@ def answered(text: str) -> Grid:
 def test_the_heading_says_how_many_links_changed_and_against_what(
     client: Client, changed: World
 ) -> None:
-    html = page(client, COMPARED)
-    heading = words(re.findall(r"<h1.*?</h1>", html, re.DOTALL)[0]).strip()
-    assert heading.replace(" ,", ",") == (
+    page = look(client, COMPARED)
+    assert page.part("h1").words.replace(" ,", ",") == (
         "1 link failing, 2 slower, 1 faster with large files, compared with the 24 hours before"
     )
-    counts = words(html.split('<ul class="counts"')[1].split("</ul>")[0])
-    assert " ".join(counts.partition(">")[2].split()) == (
+    assert page.part("ul.counts").words == (
         "1 without a significant difference 2 with too few results"
     )
     question = (
         "Ratio of median rates of large-file transfers, the last 24 hours, compared with the "
         "24 hours before."
     )
-    assert question in words(html)
+    assert question in page
 
 
 def test_what_changed_is_listed_first_with_interval_and_counts(
     client: Client, changed: World
 ) -> None:
-    html = page(client, COMPARED)
-    rail = html.split('<aside id="rail"')[1]
-    assert re.findall(r'<section class="ranked (\w+)"', rail) == ["failing", "changed"]
-    items = re.findall(r"<li>.*?</li>", rail, re.DOTALL)[1:4]
-    said = [" ".join(words(item).split()) for item in items]
+    rail = look(client, COMPARED).part("aside#rail")
+    kinds = [section["class"] for section in rail.parts("section.ranked")]
+    assert kinds == ["ranked failing", "ranked changed"]
+    said = rail.texts("section.changed li")[:3]
     assert ["0.2" in said[0], "3.0×" in said[1], "0.5" in said[2]] == [True] * 3, said
     pattern = r"39\.\d against 8\d\.\d MB/s \(0\.4\d–0\.5\d×\), n = 12 and 12, p < 0\.001"
-    assert re.search(pattern, unescape(said[2]))
-    assert 'href="/?window=24h&amp;compare=previous&amp;only=slower&amp;only=faster"' in rail
+    assert re.search(pattern, said[2])
+    assert "/?window=24h&compare=previous&only=slower&only=faster" in rail.links()
     assert "Slower than usual" not in rail
     assert "asymmetric" not in rail
 
@@ -143,9 +138,13 @@ def plots_scale(compared: Grid) -> plots.Scale:
 def test_the_legend_counts_what_is_marked_and_shows_only_that(
     client: Client, changed: World
 ) -> None:
-    html = page(client, COMPARED)
-    legend = html.split('<ul class="legend"')[1].split("</ul>")[0]
-    counts = dict(re.findall(r'<span class="swatch (\w+)".*?<b>(\d+)</b>', legend, re.DOTALL))
+    page = look(client, COMPARED)
+    legend = page.part("ul.legend")
+    entries = legend.parts("li")
+    counts = {
+        entry.part(".swatch")["class"].removeprefix("swatch "): entry.part("b").words
+        for entry in entries
+    }
     assert {name: counts[name] for name in ("slower", "faster", "too_few", "failing")} == {
         "slower": "2",
         "faster": "1",
@@ -153,27 +152,30 @@ def test_the_legend_counts_what_is_marked_and_shows_only_that(
         "failing": "1",
     }
     assert "partly" not in counts
+    legend = f"{legend.words} {legend.titles()}"
     assert "¼× to 4× of the other side" in legend
     assert "brown is slower than the 24 hours before, teal is faster" in legend
     assert "fewer than 3 successful tests on one side of the comparison" in legend
     only = arrange(answered(COMPARED), Display(only=("slower",)))
     assert only.in_focus.sum() == 2
     # There is one palette around 1.
-    assert 'class="ramp"' not in html
+    assert not page.parts(".ramp")
 
 
 def test_the_table_of_numbers_says_both_sides_of_each_cell(client: Client, changed: World) -> None:
-    table = unescape(page(client, COMPARED).split("Matrix as a table</summary>")[1])
-    cells = re.findall(r'<td class="(\w+)" title="([^"]*)">(.*?)</td>', table, re.DOTALL)
-    measured = [title for state, title, _ in cells if state == "measured"]
+    table = look(client, COMPARED).part("#table table")
+    measured = [cell["title"] for cell in table.parts("td.measured")]
     assert len(measured) == 4
     assert all(
         re.search(r"against .* MB/s \(.*×\), n = \d+ and 12, p ", title) for title in measured
     )
-    few = [(title, words(text).split()) for state, title, text in cells if state == "too_few"]
-    assert sorted(title.split(", ", 1)[1] for title, _ in few) == ["n = 12 and 0", "n = 2 and 12"]
-    assert all(text == ["–", "too", "few"] for _, text in few)
-    assert "of measured cells, and geometric" in " ".join(table.split())
+    few = table.parts("td.too_few")
+    assert sorted(cell["title"].split(", ", 1)[1] for cell in few) == [
+        "n = 12 and 0",
+        "n = 2 and 12",
+    ]
+    assert all(cell.words == "– too few" for cell in few)
+    assert "of measured cells, and geometric" in table
 
 
 def test_the_numbers_behind_the_picture_have_both_sides(changed: World) -> None:
@@ -245,14 +247,10 @@ def test_a_tally_in_a_line(tally: dict[str, int], words: str) -> None:
 
 
 def test_the_wall_says_and_lists_what_changed(client: Client, changed: World) -> None:
-    html = page(client, f"{COMPARED}&wall=1")
-    head = html.split("<h1>")[1].split("</h1>")[0]
-    assert [" ".join(words(part).split()) for part in re.findall(r"<span.*?</span>", head)] == [
-        "1 link failing",
-        "2 slower",
-        "1 faster with large files",
-    ]
-    assert re.findall(r'<section class="(\w+)">', html)[:2] == ["failing", "changed"]
+    page = look(client, f"{COMPARED}&wall=1")
+    assert page.texts("h1 span") == ["1 link failing", "2 slower", "1 faster with large files"]
+    kinds = [section["class"] for section in page.parts(".wall-lists section")]
+    assert kinds[:2] == ["failing", "changed"]
 
 
 def test_what_is_not_certain_is_listed_as_such(client: Client, small_world: World) -> None:
@@ -271,12 +269,12 @@ def test_what_is_not_certain_is_listed_as_such(client: Client, small_world: Worl
     assert not compared.changed.any()
     apart = (ratios.p < 0.05) & (np.abs(np.log(ratios.ratio)) > np.log(SMALLEST))
     assert (compared.perhaps == apart).all()
-    html = page(client, COMPARED)
-    assert "No certain change with large files" in words(html.split("<h1")[1].split("</h1>")[0])
+    page = look(client, COMPARED)
+    assert "No certain change with large files" in page.part("h1")
     found = {one.kind: one for one in Highlights(compared, lambda *_: "", {}).all()}
     first = found["perhaps"].items[0]
     assert (first.source, first.destination) == ("RAL_DATADISK", "Glasgow_DATADISK")
-    assert found["perhaps"].title in words(html).casefold()
+    assert found["perhaps"].title in page.words.casefold()
 
 
 def test_what_fails_is_neither_slow_nor_fast(changed: World) -> None:
@@ -323,8 +321,7 @@ def test_the_page_carries_the_words_of_both_sides_for_the_card(
     client: Client, changed: World
 ) -> None:
     def sides(text: str) -> dict[str, str]:
-        data = re.findall(r'id="picture-data"[^>]*>(.*?)</script>', page(client, text), re.DOTALL)
-        compared: dict[str, str] = json.loads(data[0])["compared"]
+        compared: dict[str, str] = look(client, text).data("picture-data")["compared"]
         return compared
 
     assert sides(COMPARED) == {

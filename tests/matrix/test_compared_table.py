@@ -17,9 +17,9 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Transfer
 from sonar.windows import Window
-from tests.matrix import moderated, responses, world
+from tests.matrix import moderated, world
 from tests.matrix.test_link_table import fill, names
-from tests.matrix.test_table_page import rows, words
+from tests.matrix.test_table_page import heads, look, rows
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -44,10 +44,6 @@ def changed(small_world: World) -> World:
             added.add(*link, before * draws.lognormvariate(0, 0.05), ago=DAY + ago)
     added.store()
     return made
-
-
-def page(client: Client, text: str) -> str:
-    return responses.html(client, f"/table/{text}", follow=True)
 
 
 def rates(source: str, destination: str, window: Window) -> list[float]:
@@ -106,38 +102,38 @@ def test_links_are_paired_with_their_opposite_direction(changed: World) -> None:
 
 
 def test_a_row_has_both_sides_the_ratio_its_interval_and_p(client: Client, changed: World) -> None:
-    html = page(client, f"{WHOLE_PAGE}&source.has=RAL&destination.has=Glasgow")
-    (row,) = rows(html)
+    page = look(client, f"{WHOLE_PAGE}&source.has=RAL&destination.has=Glasgow")
+    (row,) = rows(page)
     assert re.fullmatch(r"[34]\d\.\d n = 12", row[9])
     assert re.fullmatch(r"[78]\d\.\d n = 12", row[10])
     assert re.fullmatch(r"0\.\d\d× \(0\.\d\d–0\.\d\d\)", row[11])
     assert row[12] == "< 0.001"
-    assert 'class="number slower' in html
-    head = words(html.split("<thead")[1].split("</thead>")[0]).split()
-    assert [word for word in head if word in ("this", "other", "ratio", "now", "usual")] == [
-        *("this", "other", "ratio")
-    ]
-    assert "large files: median rate of the other side, the 24 hours before (MB/s)" in html
-    assert "large files compared with the 24 hours before" in words(html)
+    assert page.parts("table.links td.number.slower")
+    assert [
+        word for word in heads(page).split() if word in ("this", "other", "ratio", "now", "usual")
+    ] == [*("this", "other", "ratio")]
+    other = "large files: median rate of the other side, the 24 hours before (MB/s)"
+    assert other in page.titles()
+    assert "large files compared with the 24 hours before" in page
 
 
 def test_a_link_of_too_few_results_says_so(client: Client, changed: World) -> None:
-    html = page(client, f"{WHOLE_PAGE}&source.has=DESY_DATA&destination.has=RAL")
-    (row,) = rows(html)
+    page = look(client, f"{WHOLE_PAGE}&source.has=DESY_DATA&destination.has=RAL")
+    (row,) = rows(page)
     assert row[9].endswith("n = 2")
     assert row[11:13] == ["–", "–"]
-    assert "fewer than 3 successful tests on one side" in html
+    assert "fewer than 3 successful tests on one side" in page.titles()
 
 
 def test_columns_of_a_comparison_order_and_filter(client: Client, changed: World) -> None:
-    first = rows(page(client, f"{COMPARED_PAGE}&ordering=large.compared_p"))[0]
+    first = rows(look(client, f"{COMPARED_PAGE}&ordering=large.compared_p"))[0]
     assert first[0].startswith("RAL_DATADISK")
-    few = page(client, f"{COMPARED_PAGE}&large.compared_ratio.max=0.7")
+    few = look(client, f"{COMPARED_PAGE}&large.compared_ratio.max=0.7")
     assert len(rows(few)) == 1
-    assert "large ratio of this side to the other at most 0.7" in words(few)
-    slower = page(client, f"{COMPARED_PAGE}&only=slower")
+    assert "large ratio of this side to the other at most 0.7" in few
+    slower = look(client, f"{COMPARED_PAGE}&only=slower")
     assert [row[0].split()[0] for row in rows(slower)] == ["RAL_DATADISK"]
-    assert "1 certainly slower" in " ".join(words(slower).split())
+    assert "1 certainly slower" in slower
 
 
 @pytest.mark.parametrize(
@@ -152,7 +148,7 @@ def test_a_condition_on_nothing_that_is_compared_is_refused(
 ) -> None:
     response = client.get(f"/table/?{text}")
     assert response.status_code == 400
-    assert f"{name} is there only while comparing" in words(response.content.decode())
+    assert f"{name} is there only while comparing" in response.content.decode()
     order = client.get("/table/?ordering=large.compared_p")
     assert order.status_code == 400
 
@@ -161,12 +157,13 @@ def test_what_was_asked_of_a_comparison_goes_with_it(client: Client, changed: Wo
     text = (
         f"{COMPARED_PAGE}&ordering=-large.compared_ratio&large.compared_p.max=0.05&large.ok.min=3"
     )
-    html = page(client, text)
-    chip = re.findall(r'<a class="chip" href="([^"]*)"[^>]*>\s*compared with', html)
-    assert chip == ["/table/?window=24h&amp;large.ok.min=3"]
-    small = re.findall(r'href="([^"]*size=small[^"]*)"[^>]*>small<', html)
-    assert small == ["/table/?size=small&amp;window=24h&amp;compare=previous&amp;large.ok.min=3"]
-    assert client.get(small[0].replace("&amp;", "&")).status_code == 200
+    page = look(client, text)
+    chips = {chip.words: chip["href"] for chip in page.parts("a.chip")}
+    (compared,) = [url for words, url in chips.items() if words.startswith("compared with")]
+    assert compared == "/table/?window=24h&large.ok.min=3"
+    small = page.part('[aria-label^="size class"]').link("small")
+    assert small == "/table/?size=small&window=24h&compare=previous&large.ok.min=3"
+    assert client.get(small).status_code == 200
 
 
 def test_what_is_certain_is_told_among_all_links_whichever_are_shown(small_world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
@@ -20,7 +19,6 @@ from sonar.roles import Role
 from tests.matrix import changed, responses
 from tests.matrix.changed import change, outage
 from tests.matrix.registry import caller
-from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -31,7 +29,6 @@ TODAY = (
     "Today: RAL_DATADISK → Glasgow_DATADISK slowed to 0.50×, "
     "RAL_DATADISK → DESY_DATADISK recovered."
 )
-KINDS = "(?:slower|faster|failing|recovered)"
 COURSE = [*[1.0] * 12, *[0.5] * 12]
 
 
@@ -53,12 +50,8 @@ def past(small_world: World) -> World:
 
 def rows(client: Client, text: str = "") -> list[list[str]]:
     """Return the texts of the cells of each event."""
-    page = responses.html(client, f"/events/{text}")
-    parts = re.findall(
-        r'<tr class="(?:slower|faster|failing|recovered)">(.*?)</tr>', page, re.DOTALL
-    )
-    cells = (re.findall(r"<t[hd].*?</t[hd]>", part, re.DOTALL) for part in parts)
-    return [[words(cell) for cell in row] for row in cells]
+    table = responses.page(client, f"/events/{text}").table("table.events tbody tr")
+    return [row for row in table if len(row) > 1]
 
 
 def told(client: Client, text: str = "") -> list[str]:
@@ -89,7 +82,7 @@ def test_events_stand_newest_first_by_day(client: Client, past: World) -> None:
             *("0.70×", "0.56–0.88", "certain, 58 tests"),
         ],
     ]
-    page = words(responses.html(client, "/events/"))
+    page = responses.page(client, "/events/").words
     assert TODAY in page
     assert "Today, Fri 20 Nov" in page
     assert "Wed 18 Nov" in page
@@ -156,7 +149,7 @@ def test_a_link_that_fails_now_is_an_event_before_any_search(
             some.add(ral, glasgow, None, ago=ago * HOUR)
     (event,) = responses.answer(client, API)["events"]
     assert (event["kind"], event["since"], event["tests"]) == ("failing", "2026-11-20T09:00:30Z", 3)
-    assert "Today: RAL_DATADISK → Glasgow_DATADISK fails." in words(responses.html(client, "/"))
+    assert "Today: RAL_DATADISK → Glasgow_DATADISK fails." in responses.page(client, "/").words
     # The search knows since when, and that it goes on; the matrix how many tests there were since.
     outage(ral, glasgow, 3 * HOUR, tests=2)
     (event,) = responses.answer(client, API)["events"]
@@ -178,7 +171,7 @@ def test_a_success_after_the_search_ends_an_outage(client: Client, small_world: 
 
 
 def test_an_empty_page_says_when_something_can_appear(client: Client, small_world: World) -> None:
-    page = words(responses.html(client, "/events/"))
+    page = responses.page(client, "/events/").words
     assert "Today: nothing new so far." in page
     assert "No certain event in this window" in page
     assert "after three failed tests" in page
@@ -187,10 +180,9 @@ def test_an_empty_page_says_when_something_can_appear(client: Client, small_worl
 
 
 def test_what_lasts_from_before_the_window_is_counted(client: Client, past: World) -> None:
-    page = responses.html(client, "/events/")
-    (url,) = re.findall(r'href="([^"]*)">Still going on', page)
-    assert "Still going on from before: 1 slower" in words(page)
-    assert len(rows(client, f"?{urlsplit(url.replace('&amp;', '&')).query}")) == 3
+    page = responses.page(client, "/events/")
+    url = page.link("Still going on from before: 1 slower")
+    assert len(rows(client, url.removeprefix("/events/"))) == 3
 
 
 def test_notes_and_downtimes_near_an_event_stand_beside_it(client: Client, past: World) -> None:
@@ -211,12 +203,11 @@ def test_notes_and_downtimes_near_an_event_stand_beside_it(client: Client, past:
 
 
 def test_links_and_sites_have_their_own(client: Client, past: World) -> None:
-    link = responses.html(client, "/links/RAL_DATADISK/Glasgow_DATADISK/")
-    listed = re.findall(r'<tr class="(slower|faster|failing|recovered)">', link)
+    link = responses.page(client, "/links/RAL_DATADISK/Glasgow_DATADISK/")
     # Its own, and what befell all links; what its source does elsewhere is not its own.
-    assert listed == ["slower", "slower"]
-    site = responses.html(client, "/sites/Glasgow/")
-    assert re.findall(r'<tr class="(slower|faster|failing|recovered)">', site)[:1] == ["slower"]
+    assert link.texts("td.what") == ["slower", "slower"]
+    site = responses.page(client, "/sites/Glasgow/")
+    assert site.texts("td.what")[:1] == ["slower"]
     assert "Glasgow" in site
 
 
@@ -234,10 +225,8 @@ def test_pages_follow_each_other_without_gaps(client: Client, small_world: World
         url = answer["next"]
     assert len(seen) == len(set(seen)) == len(everything)
     assert len(rows(client)) == 50
-    (earlier,) = re.findall(
-        r'href="([^"]*before=[^"]*)">Earlier', responses.html(client, "/events/")
-    )
-    further = rows(client, f"?{urlsplit(earlier.replace('&amp;', '&')).query}")
+    earlier = responses.page(client, "/events/").link("Earlier events")
+    further = rows(client, earlier.removeprefix("/events/"))
     assert len(further) == len(everything) - 50
 
 
@@ -273,9 +262,9 @@ def test_bad_cursors_are_refused(client: Client, small_world: World) -> None:
 
 
 def test_a_search_that_is_late_is_said_first(client: Client, past: World) -> None:
-    assert "search for events is late" not in responses.html(client, "/events/")
+    assert "search for events is late" not in responses.page(client, "/events/").source
     ChangeSearch.objects.update(searched_at=NOW - 9 * HOUR)
-    assert "The search for events is late." in responses.html(client, "/events/")
+    assert "The search for events is late." in responses.page(client, "/events/")
 
 
 def test_former_addresses_lead_on_with_the_same_question(client: Client, past: World) -> None:
@@ -297,9 +286,8 @@ def test_the_front_page_says_what_happened_today_to_the_links_that_it_shows(
     client: Client, past: World
 ) -> None:
     def today(address: str) -> str:
-        page = responses.html(client, address)
-        found = re.findall(r'class="(?:wall-)?today"[^>]*>(.*?)</(?:a|p)>', page)
-        return words(found[0]) if found else ""
+        page = responses.page(client, address)
+        return " ".join((page.texts(".today") + page.texts(".wall-today"))[:1])
 
     assert today("/") == today("/?wall=1") == today("/?rows=site") == TODAY
     assert (
@@ -364,18 +352,18 @@ def test_an_address_and_its_question_say_the_same(
 
 
 def test_a_dash_where_nothing_was_written_is_not_on_a_phone(client: Client, past: World) -> None:
-    html = responses.html(client, "/events/")
-    near = re.findall(r'<td class="wide( nothing)?">(.*?)</td>', html, re.DOTALL)
+    page = responses.page(client, "/events/")
+    near = page.parts("table.events td.wide")
     assert near
-    assert all(bool(nothing) == ("–" in words(text)) for nothing, text in near)
+    assert all(("nothing" in cell["class"].split()) == ("–" in cell) for cell in near)
 
 
 def test_an_empty_list_says_what_was_searched_and_from_when(
     client: Client, small_world: World
 ) -> None:
-    html = " ".join(words(responses.html(client, "/events/")).split())
-    assert "Results are searched every 15 min; the first search is still to come." in html
-    assert "manage.py" not in html
+    page = responses.page(client, "/events/")
+    assert "Results are searched every 15 min; the first search is still to come." in page
+    assert "manage.py" not in page.source
     changed.searched()
-    html = " ".join(words(responses.html(client, "/events/?window=1h")).split())
-    assert re.search(r"Searched 20 min ago: results of .*, from \d+ \w+ 2026 on\.", html)
+    page = responses.page(client, "/events/?window=1h")
+    assert re.search(r"Searched 20 min ago: results of .*, from \d+ \w+ 2026 on\.", page.words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import plotly.io
 import pytest
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 
 from matrix.plots import standalone
 from sonar.models import Annotation, Endpoint
@@ -18,7 +20,9 @@ from sonar.roles import Role
 from tests.accounts import account, logged_in
 from tests.browser import scene
 from tests.browser.scene import MARKUP, Scene
+from tests.matrix import responses
 from tests.matrix.world import HOUR, NOW
+from tests.scenes import standing
 
 API = "/api/v1"
 ENDS = "source=RAL_DATADISK&destination=Glasgow_DATADISK"
@@ -34,9 +38,15 @@ PLOTS = Path(standalone.__file__).parent
 WORKED_OUT = ("x", "y", "hovertext", "hoverinfo")
 
 
+@pytest.fixture(scope="module")
+def standing_scene(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scene]:
+    with standing(django_db_blocker, scene.make) as made:
+        yield made
+
+
 @pytest.fixture
-def grid(db: None, at_noon: None) -> Scene:
-    return scene.make()
+def grid(standing_scene: Scene, db: None, at_noon: None) -> Scene:
+    return standing_scene
 
 
 def drawn(client: Client, call: str, form: str = "plotly") -> Any:
@@ -51,10 +61,7 @@ def figure(client: Client, call: str) -> dict[str, Any]:
 
 def on_page(client: Client, path: str, name: str) -> dict[str, Any]:
     """Return the figure that a page has in this element, in the colours of a light page."""
-    text = client.get(path).content.decode()
-    found = re.search(rf'<script id="{name}" type="application/json">(.*?)</script>', text, re.S)
-    assert found
-    return standalone.with_colours(json.loads(found[1]))
+    return standalone.with_colours(responses.page(client, path).data(name))
 
 
 @FIGURES

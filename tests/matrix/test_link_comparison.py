@@ -17,8 +17,9 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.statistics.moderation import Prior
 from sonar.models import Endpoint
+from tests.html import Page
 from tests.matrix import moderated, responses, world
-from tests.matrix.responses import words
+from tests.matrix.test_link_page import figure
 from tests.matrix.world import HOUR, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -28,8 +29,8 @@ SERIES = "/api/v1/series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
 NOW_RATES, OLD_RATES = [11.0, 12.0, 12.5, 13.0, 14.5], [20.0, 24.0, 25.0, 26.0, 29.0, 31.0]
 
 
-def page(client: Client, text: str = "", path: str = LINK) -> str:
-    return responses.html(client, f"{path}{text}")
+def look(client: Client, text: str = "", path: str = LINK) -> Page:
+    return responses.page(client, f"{path}{text}")
 
 
 def send(
@@ -49,47 +50,42 @@ def slower(small_world: World) -> World:
     return small_world
 
 
-def comparison(html: str) -> str:
-    return words(html.partition('<section id="comparison"')[2].partition("</section>")[0])
-
-
-def figure(html: str, name: str = "rates") -> dict:
-    start = f'<script id="{name}-data" type="application/json">'
-    return json.loads(html.partition(start)[2].partition("</script>")[0])
+def comparison(page: Page) -> str:
+    return page.part("section#comparison").words
 
 
 def test_a_sentence_has_both_rates_the_ratio_its_interval_n_and_p(
     client: Client, slower: World
 ) -> None:
-    said = comparison(page(client, "?compare=previous"))
+    said = comparison(look(client, "?compare=previous"))
     assert "Large files: slower than the 7 days before" in said
     assert (
         "Large files from RAL_DATADISK to Glasgow_DATADISK: median 12.5 MB/s in the last 7 days, "
         "25.5 MB/s for the 7 days before. Ratio 0.49× (0."
     ) in said
-    assert "n = 5 and 6, p &lt; 0.001." in said
+    assert "n = 5 and 6, p < 0.001." in said
 
 
 def test_without_a_comparison_nothing_is_said_of_one(client: Client, slower: World) -> None:
-    html = page(client)
-    assert 'id="comparison"' not in html
-    assert "Grey:" not in words(html)
+    page = look(client)
+    assert not page.parts("section#comparison")
+    assert "Grey:" not in page.words
 
 
 def test_all_size_classes_stand_in_a_table_and_lead_to_their_picture(
     client: Client, slower: World
 ) -> None:
     send((slower.ral, slower.glasgow), [3.0, 3.1, 3.2], HOUR, "small")
-    html = page(client, "?compare=previous")
-    said = comparison(html)
+    page = look(client, "?compare=previous")
+    said = comparison(page)
     assert "small 3.10 (3) – (0) – – too few results" in said
     assert "large 12.5 (5) 25.5 (6) 0.49×" in said
-    assert f'href="{LINK}?size=small&amp;compare=previous"' in html
+    assert f"{LINK}?size=small&compare=previous" in page.links()
 
 
 def test_too_few_results_on_a_side_have_no_ratio(client: Client, slower: World) -> None:
     send((slower.glasgow, slower.ral), [5.0, 6.0], HOUR)
-    said = comparison(page(client, "?compare=reverse"))
+    said = comparison(look(client, "?compare=reverse"))
     assert "Large files: too few results to compare with the opposite direction" in said
     assert (
         "5 successful transfers in the last 7 days, 2 successful transfers for the opposite "
@@ -102,15 +98,15 @@ def test_chance_is_called_so(client: Client, small_world: World) -> None:
     ends = small_world.ral, small_world.glasgow
     send(ends, [10.0, 12.0, 14.0, 16.0], HOUR)
     send(ends, [11.0, 12.5, 13.5, 16.5], 8 * DAY)
-    said = comparison(page(client, "?compare=previous"))
+    said = comparison(look(client, "?compare=previous"))
     assert "no significant difference from the 7 days before" in said
 
 
 def test_both_windows_are_drawn_over_each_other_from_their_beginnings(
     client: Client, slower: World
 ) -> None:
-    html = page(client, "?compare=previous")
-    drawn = figure(html)
+    page = look(client, "?compare=previous")
+    drawn = figure(page)
     go.Figure(drawn)
     own, other = (drawn["layout"][axis]["range"] for axis in ("xaxis", "xaxis2"))
     week = 7 * 86_400_000
@@ -123,8 +119,8 @@ def test_both_windows_are_drawn_over_each_other_from_their_beginnings(
     assert sorted(lines["each test"]["y"]) == NOW_RATES
     assert points["marker"]["opacity"] < lines["each test"]["marker"]["opacity"]
     assert points["marker"]["symbol"] != lines["each test"]["marker"]["symbol"]
-    assert "Grey: the 7 days before, with its times above the picture." in words(html)
-    assert "directions shown" not in html, "the reverse direction would be a third line"
+    assert "Grey: the 7 days before, with its times above the picture." in page.words
+    assert "directions shown" not in page.source, "the reverse direction would be a third line"
 
 
 @pytest.mark.parametrize(
@@ -139,14 +135,14 @@ def test_both_windows_are_drawn_over_each_other_from_their_beginnings(
 def test_a_window_has_the_same_scale_unless_it_is_much_longer(
     client: Client, slower: World, text: str, days: tuple[int, int]
 ) -> None:
-    layout = figure(page(client, f"?window=24h&{text}"))["layout"]
+    layout = figure(look(client, f"?window=24h&{text}"))["layout"]
     ranges = (np.diff(layout[axis]["range"])[0] / 86_400_000 for axis in ("xaxis", "xaxis2"))
     assert tuple(ranges) == days
 
 
 def test_the_opposite_direction_has_the_same_times(client: Client, slower: World) -> None:
     send((slower.glasgow, slower.ral), [50.0, 51.0, 52.0, None], 2 * HOUR)
-    drawn = figure(page(client, "?compare=reverse"))
+    drawn = figure(look(client, "?compare=reverse"))
     assert "xaxis2" not in drawn["layout"]
     lines = {line["name"]: line for line in drawn["data"]}
     assert sorted(lines["the opposite direction: each test"]["y"]) == [50.0, 51.0, 52.0]
@@ -154,10 +150,10 @@ def test_the_opposite_direction_has_the_same_times(client: Client, slower: World
 
 
 def test_distribution_and_tables_have_both_sides(client: Client, slower: World) -> None:
-    html = page(client, "?compare=previous")
-    shapes = figure(html, "distribution")["data"]
+    page = look(client, "?compare=previous")
+    shapes = figure(page, "distribution")["data"]
     assert [sum(shape["y"]) for shape in shapes] == [5, 6]
-    tables = words(html)
+    tables = page.words
     assert tables.count("large RAL_DATADISK → Glasgow_DATADISK, the 7 days before 1 0") == 6
     assert "large RAL_DATADISK → Glasgow_DATADISK, the 7 days before 20.0 25.1 3" in tables
 
@@ -166,14 +162,14 @@ def test_another_size_class_stands_beside_that_of_the_page_alone(
     client: Client, slower: World
 ) -> None:
     send((slower.ral, slower.glasgow), [2.4, 2.5, 2.6], HOUR, "small")
-    html = page(client, "?compare.size=small")
+    page = look(client, "?compare.size=small")
     assert (
         "12.5 MB/s in the last 7 days, 2.50 MB/s for small-file transfers. Ratio 5.0×"
-        in comparison(html)
+        in comparison(page)
     )
-    assert 'id="compared"' not in html
-    assert f'href="{LINK}?size=small&amp;compare.size=large"' in html, "they change places"
-    assert "small RAL_DATADISK → Glasgow_DATADISK, small-file transfers 1 0" in words(html)
+    assert not page.parts("#compared")
+    assert f"{LINK}?size=small&compare.size=large" in page.links(), "they change places"
+    assert "small RAL_DATADISK → Glasgow_DATADISK, small-file transfers 1 0" in page.words
 
 
 def test_ways_of_testing_are_compared(client: Client, slower: World) -> None:
@@ -181,18 +177,18 @@ def test_ways_of_testing_are_compared(client: Client, slower: World) -> None:
     with world.transfers() as some:
         for number, rate in enumerate((36.0, 37.0, 38.0, 39.0)):
             some.add(*ends, rate, ago=number * HOUR, made=four)
-    said = comparison(page(client, "?streams=1&compare.streams=4"))
+    said = comparison(look(client, "?streams=1&compare.streams=4"))
     assert (
         "12.5 MB/s in the last 7 days, 37.5 MB/s for transfers only with streams 4. Ratio 0.33×"
         in said
     )
-    said = comparison(page(client, "?streams=4&compare.streams="))
+    said = comparison(look(client, "?streams=4&compare.streams="))
     assert "37.5 MB/s in the last 7 days" in said
     assert "for transfers whatever the streams" in said
 
 
 def test_means_are_compared_where_they_are_asked_for(client: Client, slower: World) -> None:
-    said = comparison(page(client, "?compare=previous&compare.of=mean"))
+    said = comparison(look(client, "?compare=previous&compare.of=mean"))
     means = np.mean(NOW_RATES), np.mean(OLD_RATES)
     assert f"mean {means[0]:.1f} MB/s in the last 7 days, {means[1]:.1f} MB/s for the 7" in said
 
@@ -200,9 +196,9 @@ def test_means_are_compared_where_they_are_asked_for(client: Client, slower: Wor
 def test_it_is_taken_back_with_one_click_and_calls_know_no_comparison(
     client: Client, slower: World
 ) -> None:
-    html = page(client, "?window=30d&compare=previous")
-    assert f'<a class="chip" href="{LINK}?window=30d"' in html
-    assert "transfers/?window=30d&amp;source_endpoint" in html
+    page = look(client, "?window=30d&compare=previous")
+    assert f"{LINK}?window=30d" in page.links("a.chip")
+    assert page.links('a[href^="/api/v1/transfers/?window=30d&source_endpoint"]')
     url = f"{LINK}?compare=previous&reverse=1"
     assert client.get(url).headers["Location"] == f"{LINK}?compare=previous"
 
@@ -213,7 +209,7 @@ def test_too_long_a_window_is_refused_on_either_side(client: Client, slower: Wor
     text = "?window=24h&compare=1971-01-01T00:00:00Z..2070-01-01T00:00:00Z"
     answer = client.get(f"{LINK}{text}")
     assert answer.status_code == 400
-    assert "compare must be at most 30,000 days before the end" in words(answer.text)
+    assert "compare must be at most 30,000 days before the end" in answer.text
 
 
 def test_a_comparison_costs_as_many_queries_however_much_there_is(
@@ -221,9 +217,9 @@ def test_a_comparison_costs_as_many_queries_however_much_there_is(
 ) -> None:
     counts = []
     for text in ("", "?compare=reverse", "?compare=previous", "?window=24h&compare=week"):
-        page(client, text)
+        look(client, text)
         with CaptureQueriesContext(connection) as captured:
-            page(client, text)
+            look(client, text)
         counts.append(len(captured))
     # The results of the other side; for each size class, all links on both sides are kept for their
     # version, which takes two statements; and so is what others changed by.

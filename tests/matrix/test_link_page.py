@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import timedelta
 
@@ -20,8 +19,8 @@ from matrix.plots.scales import decades
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
 from sonar.roles import Role
 from tests.accounts import account
+from tests.html import Page, Part
 from tests.matrix import responses, world
-from tests.matrix.responses import words
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -30,46 +29,37 @@ DAY = timedelta(days=1)
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 
 
-def page(client: Client, text: str = "", path: str = LINK) -> str:
-    return responses.html(client, f"{path}{text}")
+def look(client: Client, text: str = "", path: str = LINK) -> Page:
+    return responses.page(client, f"{path}{text}")
 
 
-def inside(html: str, start: str, end: str) -> str:
-    return html.partition(start)[2].partition(end)[0]
-
-
-def section(html: str, name: str) -> str:
-    return inside(html, f'aria-labelledby="{name}"', "</section>")
-
-
-def figure(html: str, name: str = "rates") -> dict:
-    return json.loads(
-        inside(html, f'<script id="{name}-data" type="application/json">', "</script>")
-    )
+def figure(page: Page, name: str = "rates") -> dict:
+    return page.data(f"{name}-data")
 
 
 def test_heading_and_sentence_say_the_link_the_window_and_the_filters(
     client: Client, small_world: World
 ) -> None:
-    html = words(page(client, "?window=24h&streams=4"))
-    assert "From RAL_DATADISK to Glasgow_DATADISK" in html
-    assert "The last 24 hours, only with streams 4." in html
-    html = words(page(client, "?size=small"))
-    assert "The last 7 days. Times are in UTC" in html
-    assert "Small files over time" in html
+    page = look(client, "?window=24h&streams=4").words
+    assert "From RAL_DATADISK to Glasgow_DATADISK" in page
+    assert "The last 24 hours, only with streams 4." in page
+    page = look(client, "?size=small").words
+    assert "The last 7 days. Times are in UTC" in page
+    assert "Small files over time" in page
 
 
 def test_a_picture_to_take_away_says_link_size_class_and_window(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 10.0, size="small")
-    html = page(client, "?size=small&window=24h")
-    assert inside(html, 'data-png-title="', '"') == (
+    page = look(client, "?size=small&window=24h")
+    assert [picture["data-png-title"] for picture in page.parts("[data-png-title]")] == [
         "From RAL_DATADISK to Glasgow_DATADISK, small files, 19 Nov 12:01 to 20 Nov 2026 12:01 UTC"
-    )
-    html = page(client, "?size=small", "/sites/RAL/")
-    titles = re.findall(r'data-png-title="([^"]*)"', html)
-    assert titles == ["RAL as source, small files, 13 Nov 12:01 to 20 Nov 2026 12:01 UTC"]
+    ]
+    page = look(client, "?size=small", "/sites/RAL/")
+    assert [picture["data-png-title"] for picture in page.parts("[data-png-title]")] == [
+        "RAL as source, small files, 13 Nov 12:01 to 20 Nov 2026 12:01 UTC"
+    ]
 
 
 def test_each_direction_has_its_numbers_and_a_comparison(
@@ -82,28 +72,26 @@ def test_each_direction_has_its_numbers_and_a_comparison(
         transfer(*ends, rate)
     transfer(*ends, None)
     transfer(*reversed(ends), 1.2)
-    there, back = (
-        page(client).split('id="directions"')[1].split("</table>")[0].split("</tbody>")[:2]
-    )
-    assert "From RAL_DATADISK to Glasgow_DATADISK" in words(there)
-    large = words(there.split('<th scope="row">large</th>')[1].split("</tr>")[0])
-    assert (
-        "as usual 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 14.0 2 of 3 67 % 30 min ago 36.0 (5)" in large
+    page = look(client)
+    there, back = page.part("tbody.there"), page.part("tbody.back")
+    assert "From RAL_DATADISK to Glasgow_DATADISK" in there
+    large = " ".join(there.by_head("tr")["large"])
+    assert large.startswith(
+        "as usual 12.0 ± 2.83 (2) 12.0 10.2 to 13.8 14.0 2 of 3 67 % 30 min ago 36.0 (5)"
     )
     assert "0.33× 10×" in large
-    assert "From Glasgow_DATADISK to RAL_DATADISK" in words(back)
-    large = words(back.split('<th scope="row">large</th>')[1].split("</tr>")[0])
-    assert "measured 1.20 (1) 1.20" in large
+    assert "From Glasgow_DATADISK to RAL_DATADISK" in back
+    large = " ".join(back.by_head("tr")["large"])
+    assert large.startswith("measured 1.20 (1) 1.20")
     assert "0.10×" in large
 
 
 def test_what_is_missing_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
-    html = page(client)
+    page = look(client)
     why = "failed: every test in this window failed, too few to call it failing"
-    assert f'<span title="{why}">–</span>' in html
-    assert "nan" not in words(html).lower().replace("finance", "")
-    assert "None" not in words(html.replace("None in this window", ""))
+    assert set(page.texts(f'span[title="{why}"]')) == {"–"}
+    assert not re.search(r"\bnan|None(?! in this window)", page.words)
 
 
 def test_points_medians_and_failures_are_in_a_figure_that_plotly_takes(
@@ -112,7 +100,7 @@ def test_points_medians_and_failures_are_in_a_figure_that_plotly_takes(
     many(small_world.ral, small_world.glasgow, 90, NOW)
     many(small_world.glasgow, small_world.ral, 30, NOW - HOUR)
     for text, names, count in (("", 1, 30), ("?reverse=1", 2, 40)):
-        drawn = figure(page(client, text))
+        drawn = figure(look(client, text))
         go.Figure(drawn)
         points = [one for one in drawn["data"] if one.get("mode") == "markers"]
         assert len({one["name"] for one in points if "failed" not in one["name"]}) == names
@@ -131,7 +119,7 @@ def test_a_point_is_where_and_what_its_transfer_was(client: Client, small_world:
     fast = transfer(small_world.ral, small_world.glasgow, 200.0, ago=3 * HOUR)
     wrong = transfer(small_world.ral, small_world.glasgow, None, ago=2 * HOUR)
     slow = transfer(small_world.glasgow, small_world.ral, 3.0, ago=HOUR)
-    data = {one["name"]: one for one in figure(page(client, "?reverse=1"))["data"] if one["x"]}
+    data = {one["name"]: one for one in figure(look(client, "?reverse=1"))["data"] if one["x"]}
     there = data["each test"]
     assert there["x"] == [(NOW - 3 * HOUR).timestamp() * 1000]
     assert (there["y"], there["customdata"]) == ([200.0], [fast.id.hex])
@@ -152,28 +140,28 @@ def test_few_results_do_not_all_stand_at_the_edge_of_a_long_window(
     ends = small_world.ral, small_world.glasgow
     for minutes in (40, 20, 0):
         transfer(*ends, 7.0, ago=minutes * MINUTE)
-    html = page(client)
-    begin, end = figure(html)["layout"]["xaxis"]["range"]
+    page = look(client)
+    begin, end = figure(page)["layout"]["xaxis"]["range"]
     assert (begin, end) == (
         (NOW - 45 * MINUTE).timestamp() * 1000,
         (NOW + MINUTE / 2).timestamp() * 1000,
     )
-    assert "begins with the first of its few results, 20 Nov 11:15 UTC." in words(html)
+    assert "begins with the first of its few results, 20 Nov 11:15 UTC." in page.words
     # What else is seen in the window stays in sight, and so do results that fill some of it.
     Annotation.objects.create(
         site=small_world.ral.site, text="moved", starts_at=NOW - 5 * DAY, public=True
     )
-    begin, _ = figure(page(client))["layout"]["xaxis"]["range"]
+    begin, _ = figure(look(client))["layout"]["xaxis"]["range"]
     assert begin < (NOW - 5 * DAY).timestamp() * 1000
     Annotation.objects.all().delete()
     transfer(*ends, 7.0, ago=DAY)
-    html = page(client)
-    assert end - figure(html)["layout"]["xaxis"]["range"][0] == 7 * DAY.total_seconds() * 1000
-    assert "first of its few results" not in words(html)
+    page = look(client)
+    assert end - figure(page)["layout"]["xaxis"]["range"][0] == 7 * DAY.total_seconds() * 1000
+    assert "first of its few results" not in page.words
 
 
-def trace(html: str, name: str) -> dict:
-    return next(one for one in figure(html)["data"] if one["name"] == name)
+def trace(page: Page, name: str) -> dict:
+    return next(one for one in figure(page)["data"] if one["name"] == name)
 
 
 def test_the_line_changes_at_the_test_at_which_the_rate_did(
@@ -186,7 +174,7 @@ def test_the_line_changes_at_the_test_at_which_the_rate_did(
             rate = 2.1 if NOW - ago >= change else 7.5
             some.add(small_world.ral, small_world.glasgow, rate, ago=ago)
     for window in ("", "?window=30d"):
-        line = trace(page(client, window), "median of 5 tests")
+        line = trace(look(client, window), "median of 5 tests")
         drawn = [at for at, rate in zip(line["x"], line["y"], strict=True) if rate == 2.1]
         assert min(drawn) == change.timestamp() * 1000, window
         assert {rate for rate in line["y"] if rate} == {7.5, 2.1}
@@ -197,23 +185,23 @@ def test_the_line_has_a_gap_where_nothing_came_through_for_long(
 ) -> None:
     for hours in (1, 2, 3, 30, 31, 32):
         transfer(small_world.ral, small_world.glasgow, float(hours), ago=hours * HOUR)
-    line = trace(page(client), "median of 5 tests")
+    line = trace(look(client), "median of 5 tests")
     assert line["y"] == [31.0, 31.0, 31.0, None, 2.0, 2.0, 2.0, None]
 
 
 def test_usual_is_a_line_with_its_range_as_a_band(client: Client, small_world: World) -> None:
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 7.0)
-    assert not [one for one in figure(page(client))["layout"]["shapes"] if one["name"] == "usual"]
+    assert not [one for one in figure(look(client))["layout"]["shapes"] if one["name"] == "usual"]
     for number in range(21):
         transfer(*ends, 5.0 + 0.1 * number, ago=8 * DAY + number * HOUR)
-    html = page(client)
-    layout = figure(html)["layout"]
+    page = look(client)
+    layout = figure(page)["layout"]
     band, line = (one for one in layout["shapes"] if one["name"] == "usual")
     assert (band["y0"], band["y1"]) == (pytest.approx(5.1), pytest.approx(6.9))
     assert line["y0"] == line["y1"] == pytest.approx(6.0)
     assert [one["text"] for one in layout["annotations"]] == ["usual 6.00"]
-    assert "Usual is 6.00 MB/s, range 5.10 to 6.90" in words(html)
+    assert "Usual is 6.00 MB/s, range 5.10 to 6.90" in page.words
 
 
 @pytest.mark.parametrize(("rates", "kind"), [((2.1, 7.5), "linear"), ((0.1, 7.5), "log")])
@@ -222,7 +210,7 @@ def test_rates_are_drawn_from_zero_unless_they_differ_by_far(
 ) -> None:
     for rate in rates:
         transfer(small_world.ral, small_world.glasgow, rate)
-    axis = figure(page(client))["layout"]["yaxis"]
+    axis = figure(look(client))["layout"]["yaxis"]
     assert axis["type"] == kind
     low, high = axis["range"] if kind == "linear" else [10**end for end in axis["range"]]
     assert (low == 0) == (kind == "linear")
@@ -233,12 +221,12 @@ def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(
     client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many(small_world.ral, small_world.glasgow, 60, NOW)
-    assert "are drawn as points" not in words(page(client, "?size=small"))
+    assert "are drawn as points" not in look(client, "?size=small").words
     monkeypatch.setattr("matrix.plots.link_lines.MOST_POINTS", 10)
-    html = page(client, "?size=small")
+    page = look(client, "?size=small")
     said = "The newest 10 of 20 tests are drawn as points; the line covers all of them."
-    assert said in words(html)
-    points = [one for one in figure(html)["data"] if one.get("mode") == "markers"]
+    assert said in page.words
+    points = [one for one in figure(page)["data"] if one.get("mode") == "markers"]
     assert sum(len(one["x"]) for one in points) == 10
     first = min(min(one["x"]) for one in points if one["x"])
     assert first == (NOW - 27 * MINUTE).timestamp() * 1000
@@ -258,15 +246,15 @@ def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(
         site=small_world.glasgow.site, text="new switch", starts_at=NOW - HOUR, public=True
     )
     Annotation.objects.create(site=small_world.ral.site, text="secret", starts_at=NOW - HOUR)
-    html = page(client)
-    drawn = figure(html)
+    page = look(client)
+    drawn = figure(page)
     assert [one["type"] for one in drawn["layout"]["shapes"]] == ["rect", "line"]
     said = [one["text"] for one in drawn["layout"]["annotations"]]
     assert said == ["downtime, RAL: new disks", "note: new switch"]
-    assert "RAL: new disks from 20 Nov 10:00 to 20 Nov 11:00 UTC" in words(html)
-    assert "new switch" in section(html.replace('aria-label="Notes"', 'aria-labelledby="n"'), "n")
-    assert "elsewhere" not in words(html).replace("Elsewhere", "")
-    assert "secret" not in html
+    assert "RAL: new disks from 20 Nov 10:00 to 20 Nov 11:00 UTC" in page.words
+    assert "new switch" in page.part('section[aria-label="Notes"]')
+    assert "elsewhere" not in page.words.replace("Elsewhere", "")
+    assert "secret" not in page.source
 
 
 def test_without_a_script_tables_have_what_the_pictures_show(
@@ -275,14 +263,14 @@ def test_without_a_script_tables_have_what_the_pictures_show(
     for rate in (10.0, 20.0):
         transfer(small_world.ral, small_world.glasgow, rate)
     transfer(small_world.ral, small_world.glasgow, None)
-    html = page(client)
-    assert 'id="distribution"' not in html
-    assert "Too few results for a distribution of rates: it takes 8." in words(html)
+    page = look(client)
+    assert not page.parts("#distribution")
+    assert "Too few results for a distribution of rates: it takes 8." in page.words
     for _ in range(6):
         transfer(small_world.ral, small_world.glasgow, 10.0, ago=20 * HOUR)
-    table = words(section(page(client, "?window=6h"), "over-time").split("<tbody>")[1])
+    table = look(client, "?window=6h").section("over-time").part("tbody")
     assert "20 Nov 11:30 large RAL_DATADISK → Glasgow_DATADISK 2 1 15.0 15.0 10.5 19.5" in table
-    bins = words(section(page(client), "distribution-heading").split("<tbody>")[1])
+    bins = look(client).section("distribution-heading").part("tbody")
     assert "large RAL_DATADISK → Glasgow_DATADISK 10.0 12.6 7" in bins
 
 
@@ -291,7 +279,7 @@ def test_results_say_where_they_failed_as_the_failures_do(
 ) -> None:
     ends = small_world.ral, small_world.glasgow
     send(*ends, NOW, error="no worker", error_where="control")
-    listed = words(section(page(client), "results"))
+    listed = look(client).section("results")
     assert "failed in Sonar itself: no worker" in listed
     assert "control" not in listed
 
@@ -301,14 +289,14 @@ def test_failures_are_grouped_and_the_newest_is_linked(client: Client, small_wor
     for number in range(3):
         newest = send(*ends, NOW - (3 - number) * HOUR, error=f"503 from node{number}.example.org")
     send(*ends, NOW, error="checksum differs", error_where="transfer")
-    html = section(page(client), "failures-heading")
+    page = look(client).section("failures-heading")
     grouped = (
         "at the destination, Glasgow_DATADISK 503 from node2.example.org large 3 20 Nov 09:00 "
         "20 Nov 11:00"
     )
-    assert grouped in words(html)
-    assert f'<a href="/transfers/{newest}/">' in html
-    assert "during the transfer checksum differs large 1" in words(html)
+    assert grouped in page.words
+    assert f"/transfers/{newest}/" in page.links()
+    assert "during the transfer checksum differs large 1" in page.words
 
 
 def test_results_go_on_page_by_page(
@@ -318,13 +306,12 @@ def test_results_go_on_page_by_page(
     many(small_world.ral, small_world.glasgow, 10, NOW)
     seen, text = [], "?window=24h"
     while text:
-        html = section(page(client, text), "results")
-        seen += re.findall(r'<th scope="row"><a href="/transfers/([^/]+)/"', html)
-        further = re.search(r'href="[^"]*(\?[^"]*)">Earlier results', html)
-        text = further[1].replace("&amp;", "&") if further else ""
+        page = look(client, text).section("results")
+        seen += page.links('tbody th a[href^="/transfers/"]')
+        text = page.link("Earlier results").removeprefix(LINK) if "Earlier results" in page else ""
     assert len(seen) == len(set(seen)) == 10
-    assert "No earlier results in this window." in html
-    assert f'<a href="{LINK}?window=24h">Newest results</a>' in html
+    assert "No earlier results in this window." in page
+    assert page.link("Newest results") == f"{LINK}?window=24h"
 
 
 def test_results_have_their_numbers_and_lead_to_their_transfer(
@@ -335,14 +322,14 @@ def test_results_have_their_numbers_and_lead_to_their_transfer(
     one = send(
         small_world.ral, small_world.glasgow, NOW, profile_id=made.id, worker="w1", seconds=8.0
     )
-    html = section(page(client), "results")
+    page = look(client).section("results")
     way = "http-tpc, 4 streams requested, IPv6"
-    assert "20 Nov 12:00:30 large 250 2 GB 8.00 done w1" in words(html)
-    assert f"All measured with {way}." in words(html)
-    assert f'href="/transfers/{one}/"' in html
-    everybodys = section(page(Client()), "results")
-    assert "w1" not in words(everybodys)
-    assert "worker" not in words(everybodys)
+    assert "20 Nov 12:00:30 large 250 2 GB 8.00 done w1" in page.words
+    assert f"All measured with {way}." in page.words
+    assert f"/transfers/{one}/" in page.links()
+    everybodys = look(Client()).section("results")
+    assert "w1" not in everybodys
+    assert "worker" not in everybodys
 
 
 def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(
@@ -358,11 +345,11 @@ def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(
         site=small_world.ral.site, text=f"note {MARKUP}", starts_at=NOW - HOUR
     )
     client.force_login(account(Role.OPERATOR))
-    html = page(client)
-    assert "<script>alert" not in html
-    assert "<b>bold" not in html
-    assert html.count("&lt;script&gt;alert(1)") >= 5
-    labels = figure(html)["layout"]["annotations"]
+    page = look(client)
+    assert "<script>alert" not in page.source
+    assert "<b>bold" not in page.source
+    assert page.source.count("&lt;script&gt;alert(1)") >= 5
+    labels = figure(page)["layout"]["annotations"]
     said = [one[name] for one in labels for name in ("text", "hovertext")]
     # Plotly reads some HTML.
     assert said
@@ -375,21 +362,19 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 10.0, made=world.profile(**PLAIN))
     transfer(*ends, None, made=world.profile(**PLAIN | {"ip_version": None, "streams": 9}))
-    html = page(client)
-    assert 'id="mixed"' not in html
+    page = look(client)
+    assert not page.parts("#mixed")
     transfer(*ends, 90.0, made=world.profile(**PLAIN | {"streams": 4, "ip_version": 6}))
     transfer(*ends, 5.0, made=world.profile(**PLAIN | {"origin": "production"}))
-    html = page(client)
-    notice = words(html.partition('id="mixed"')[2].partition("</p>")[0])
-    assert "Mixes tests with 1 and 4 streams, with origin production and test." in notice
-    hrefs = re.findall(r'<a href="([^"]*)" aria-label="only these:', section(html, "methods"))
+    page = look(client)
+    said = "Mixes tests with 1 and 4 streams, with origin production and test."
+    assert said in page.part("#mixed")
+    hrefs = page.section("methods").links('a[aria-label^="only these:"]')
     medians = []
     for href in hrefs:
-        alone = page(client, href.replace("&amp;", "&").removeprefix(LINK))
-        medians.append(
-            words(alone.split('<th scope="row">large</th>')[1]).split("(")[0].split()[-1]
-        )
-        assert 'id="mixed"' not in alone
+        alone = look(client, href.removeprefix(LINK))
+        medians.append(alone.part("tbody.there").by_head("tr")["large"][1].split()[0])
+        assert not alone.parts("#mixed")
     assert sorted(medians) == ["10.0", "5.00", "90.0", "–"]
 
 
@@ -402,24 +387,22 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
     transfer(*ends, 10.0, made=world.profile(**pulled, beside=0))
     transfer(*ends, 5.0, made=world.profile(**push, streams_used=1, beside=1))
     transfer(*ends, 6.0, made=world.profile(**push, streams_used=None, beside=1))
-    html, mixed = page(client), "Mixes tests with mode pull and push, with 1 and 4 streams."
-    assert mixed in html
-    methods = section(html, "methods")
+    page, mixed = look(client), "Mixes tests with mode pull and push, with 1 and 4 streams."
+    assert mixed in page
+    methods = page.section("methods")
     # What is the same in all rows is said above them.
-    assert "All: mover http-tpc, origin test." in words(methods)
-    lines = [words(line).strip() for line in methods.split("<tr>")[2:]]
-    assert lines == [
+    assert "All: mover http-tpc, origin test." in methods
+    assert methods.texts("tbody tr") == [
         "large pull 1 alone at both endpoints 10.0 1 0 only these",
         "large push 4 requested, not known or 1 used alongside other tests 5.50 2 0 only these",
     ]
-    assert "http-tpc push, 4 streams requested, 1 used, alongside other tests" in words(
-        section(html, "results")
-    )
+    push = "http-tpc push, 4 streams requested, 1 used, alongside other tests"
+    assert push in page.section("results")
     for text, count in (("mode=push", 2), ("mode=!push", 1), ("beside=0", 1), ("beside=!0", 2)):
-        listed = section(page(client, f"?{text}"), "results")
-        assert listed.count('<th scope="row">') == count, text
+        listed = look(client, f"?{text}").section("results")
+        assert len(listed.parts("tbody tr")) == count, text
     transfer(*ends, 7.0, made=world.profile(**pulled, beside=1))
-    assert mixed in page(client)
+    assert mixed in look(client)
 
 
 def test_tests_in_company_that_were_slower_are_told_with_both_numbers(
@@ -434,19 +417,19 @@ def test_tests_in_company_that_were_slower_are_told_with_both_numbers(
         transfer(*ends, rate, size="medium", made=company, ago=number * HOUR)
         transfer(*ends, 10.0 + number, size="small", made=(alone, company)[number % 2])
     transfer(*ends, None, size="medium", made=company)
-    html = page(client)
-    notice = words(inside(html, 'id="company">', "</p>")).strip()
-    assert notice == (
+    page = look(client)
+    notice = page.part("#company")
+    assert notice.words == (
         "Tests that ran alongside others were significantly slower than those that ran alone. "
         "Medians with medium files: 2.74 MB/s alongside others (4 tests), 22.9 MB/s alone (3 "
         "tests). Show only tests that ran alone ."
     )
-    assert f'<a href="{LINK}?beside=0">Show only tests that ran alone</a>' in html
+    assert notice.link("Show only tests that ran alone") == f"{LINK}?beside=0"
     for narrower in ("?beside=0", "?beside=some", "?size=small&show=one", "?window=1h"):
-        assert 'id="company"' not in page(client, narrower)
+        assert not look(client, narrower).parts("#company")
     other = world.profile(**PLAIN | {"mode": "push"}, beside=1)
     Transfer.objects.filter(profile=company).update(profile=other)
-    assert 'id="company"' not in page(client), "what was pushed is compared with what was pulled"
+    assert not look(client).parts("#company"), "what was pushed is compared with what was pulled"
 
 
 def test_the_schedule_says_how_often_when_and_why_it_waits(
@@ -454,15 +437,15 @@ def test_the_schedule_says_how_often_when_and_why_it_waits(
 ) -> None:
     mine = Schedule.objects.filter(source=small_world.ral, destination=small_world.glasgow)
     mine.update(next_due=NOW + 12 * MINUTE, every_seconds=5400)
-    html = section(page(client), "planned")
-    assert "All: mesh everything, mover http-tpc, mode pull, streams 1, priority 5." in words(html)
-    assert "large every 90 min in 12 min" in words(html)
+    page = look(client).section("planned")
+    assert "All: mesh everything, mover http-tpc, mode pull, streams 1, priority 5." in page.words
+    assert "large every 90 min in 12 min" in page.words
     mine.update(next_due=NOW - 3 * HOUR, skipped_because="budget", skipped_since=NOW - HOUR)
-    html = section(page(client), "planned")
-    assert "waiting because of budget, since 20 Nov 11:00 UTC" in words(html)
-    assert "overdue by 3 h" in words(html)
+    page = look(client).section("planned")
+    assert "waiting because of budget, since 20 Nov 11:00 UTC" in page.words
+    assert "overdue by 3 h" in page.words
     Mesh.objects.update(name="other")
-    assert "mesh other" in words(section(page(client), "planned"))
+    assert "mesh other" in look(client).section("planned")
 
 
 def test_what_is_queued_or_running_is_said_for_both_directions(
@@ -480,49 +463,49 @@ def test_what_is_queued_or_running_is_said_for_both_directions(
         progress_bytes=5 * 10**8,
     )
     Probe.objects.create(**common, source=small_world.glasgow, destination=small_world.ral)
-    html = words(section(page(client), "planned"))
+    page = look(client).section("planned")
     assert (
         "large, from RAL_DATADISK to Glasgow_DATADISK : running since 20 Nov 12:00 UTC, "
-        "500 MB of 2 GB (25 %)" in html
+        "500 MB of 2 GB (25 %)" in page
     )
-    assert "from Glasgow_DATADISK to RAL_DATADISK : queued since 20 Nov 11:00 UTC" in html
+    assert "from Glasgow_DATADISK to RAL_DATADISK : queued since 20 Nov 11:00 UTC" in page
 
 
 def test_the_rate_inside_the_newest_transfer_is_drawn(client: Client, small_world: World) -> None:
     ends = small_world.ral, small_world.glasgow
     send(*ends, NOW - HOUR, samples=[[5.0, 5e8], [10.0, 2e9]])
     send(*ends, NOW)
-    html = page(client)
-    assert "20 Nov 11:00:30 UTC</a>, 200 MB/s overall." in html
-    drawn = figure(html, "inside")
+    page = look(client)
+    assert "20 Nov 11:00:30 UTC , 200 MB/s overall." in page
+    drawn = figure(page, "inside")
     go.Figure(drawn)
     assert drawn["data"][0]["y"] == [100.0, 100.0, 300.0, 300.0]
 
 
-def verdict(html: str) -> str:
-    return words(inside(html, 'id="verdict"', "</div>"))
+def verdict(page: Page) -> Part:
+    return page.part("#verdict")
 
 
 def test_a_link_that_nobody_tests_says_so(client: Client, small_world: World) -> None:
     Schedule.objects.all().delete()
-    html = page(client)
-    assert "Not tested: no mesh includes this link, and it has never had a result." in verdict(html)
-    assert 'href="/admin/sonar/mesh/"' in html
-    assert "No enabled mesh tests this direction." in html
+    page = look(client)
+    assert "Not tested: no mesh includes this link, and it has never had a result." in verdict(page)
+    assert "/admin/sonar/mesh/" in page.links()
+    assert "No enabled mesh tests this direction." in page
 
 
 def test_a_link_without_a_result_yet_says_when_its_test_is_due(
     client: Client, small_world: World
 ) -> None:
     Schedule.objects.update(next_due=NOW + 12 * MINUTE)
-    said = verdict(page(client))
+    said = verdict(look(client))
     assert (
         "Not tested yet: its first test has not run yet. The reverse direction has no test in "
         "this window. The next test is due in 12 min (20 Nov 12:12 UTC). Come back then."
     ) in said
     Schedule.objects.update(skipped_because="downtime", skipped_since=NOW - HOUR)
     assert "it has been waiting since 20 Nov 11:00 UTC because of downtime." in verdict(
-        page(client)
+        look(client)
     )
 
 
@@ -532,29 +515,29 @@ def test_a_link_without_a_result_yet_says_when_its_test_is_due(
         (3 * HOUR, "?window=6h"),
         (3 * DAY, ""),
         (60 * DAY, "?window=90d"),
-        (100 * DAY, "?from=2026-08-12T00:00:00Z&amp;to=2026-08-13T00:00:00Z"),
+        (100 * DAY, "?from=2026-08-12T00:00:00Z&to=2026-08-13T00:00:00Z"),
     ],
 )
 def test_a_window_without_results_leads_to_one_that_has_some(
     client: Client, small_world: World, ago: timedelta, leads_to: str
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=ago)
-    html = page(client, "?window=1h")
-    assert "No test in this window: the last one was" in verdict(html)
-    assert f'href="{LINK}{leads_to}"' in inside(html, 'id="verdict"', "</div>")
-    assert "No test in this window: " not in verdict(page(client, leads_to.replace("&amp;", "&")))
+    page = look(client, "?window=1h")
+    assert "No test in this window: the last one was" in verdict(page)
+    assert f"{LINK}{leads_to}" in verdict(page).links()
+    assert "No test in this window: " not in verdict(look(client, leads_to))
 
 
 def test_a_link_that_only_fails_says_so_above_its_failures(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
-    html = page(client)
-    assert "Failed in this window: the only test with large files" in verdict(html)
+    page = look(client)
+    assert "Failed in this window: the only test with large files" in verdict(page)
     parts = ("verdict", "rates", "why-failed", "last-tests", "failures")
-    places = [html.index(f'id="{part}"') for part in parts]
+    places = [page.source.index(f'id="{part}"') for part in parts]
     assert places == sorted(places)
-    drawn = figure(html)
+    drawn = figure(page)
     assert drawn["layout"]["annotations"][0]["text"] == "no transfer succeeded"
 
 
@@ -562,14 +545,14 @@ def test_without_failures_there_is_no_empty_table_of_them(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 5.0)
-    assert 'id="failures"' not in page(client)
+    assert not look(client).parts("#failures")
 
 
 def test_filters_that_nothing_passes_can_be_dropped(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 5.0)
-    html = page(client, "?window=24h&streams=9")
-    assert "no result of this link in this window matches the filters." in verdict(html)
-    assert f'<a href="{LINK}?window=24h">Show all tests, however they were made</a>' in html
+    page = look(client, "?window=24h&streams=9")
+    assert "no result of this link in this window matches the filters." in verdict(page)
+    assert page.link("Show all tests, however they were made") == f"{LINK}?window=24h"
 
 
 @pytest.mark.parametrize(
@@ -624,16 +607,16 @@ def test_one_view_has_one_url(
 
 
 def test_controls_keep_all_but_what_they_change(client: Client, small_world: World) -> None:
-    html = page(client, "?window=24h&streams=4&show=one&reverse=1")
+    page = look(client, "?window=24h&streams=4&show=one&reverse=1")
     for href in (
-        "?window=24h&amp;streams=4&amp;show=one",
-        "?size=small&amp;window=24h&amp;streams=4&amp;show=one&amp;reverse=1",
-        "?window=24h&amp;streams=4&amp;reverse=1",
-        "?window=1h&amp;streams=4&amp;show=one&amp;reverse=1",
-        "?window=24h&amp;show=one&amp;reverse=1",
+        "?window=24h&streams=4&show=one",
+        "?size=small&window=24h&streams=4&show=one&reverse=1",
+        "?window=24h&streams=4&reverse=1",
+        "?window=1h&streams=4&show=one&reverse=1",
+        "?window=24h&show=one&reverse=1",
     ):
-        assert f'href="{LINK}{href}"' in html, href
-    assert '<input type="hidden" name="reverse" value="1">' in html
+        assert f"{LINK}{href}" in page.links(), href
+    assert page.parts('input[type="hidden"][name="reverse"][value="1"]')
 
 
 def test_lists_of_one_class_alone_leave_the_others_out(client: Client, small_world: World) -> None:
@@ -641,25 +624,26 @@ def test_lists_of_one_class_alone_leave_the_others_out(client: Client, small_wor
     transfer(*ends, 10.0)
     transfer(*ends, 3.0, size="small")
     transfer(*ends, None, size="medium")
-    html = page(client, "?size=small&show=one")
-    assert "medium" not in words(section(html, "results"))
-    assert 'id="failures"' not in html
-    assert "/api/v1/transfers/?size=small&amp;source_endpoint=RAL_DATADISK" in html
-    every = page(client, "?size=small")
-    order = re.findall(r'<th scope="row">(small|medium|large)</th>', every)
-    assert order[:3] == ["small", "medium", "large"]
-    assert "medium" in words(section(every, "results"))
-    assert "/api/v1/transfers/?source_endpoint=RAL_DATADISK" in every
+    page = look(client, "?size=small&show=one")
+    assert "medium" not in page.section("results")
+    assert not page.parts("#failures")
+    of_small = 'a[href^="/api/v1/transfers/?size=small&source_endpoint=RAL_DATADISK"]'
+    assert page.links(of_small)
+    every = look(client, "?size=small")
+    order = every.texts('tbody.there th[scope="row"]')
+    assert order == ["small", "medium", "large"]
+    assert "medium" in every.section("results")
+    assert every.links('a[href^="/api/v1/transfers/?source_endpoint=RAL_DATADISK"]')
 
 
 def test_the_share_links_answer(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 10.0)
     for text in ("", "?show=one", "?size=small&window=24h&streams=!4&show=one"):
-        html = page(client, text)
-        calls = re.findall(r'href="(/api/v1/[^"]*)"', html)
+        page = look(client, text)
+        calls = page.links('a[href^="/api/v1/"]')
         assert len(calls) >= 2
         for call in calls:
-            response = client.get(call.replace("&amp;", "&"))
+            response = client.get(call)
             assert response.status_code == 200, call
             # A stream that is not read to its end keeps the connection that the next call needs.
             assert response.getvalue()
@@ -668,9 +652,8 @@ def test_the_share_links_answer(client: Client, small_world: World) -> None:
 def test_it_leads_to_the_reverse_link_both_sites_and_the_matrix(
     client: Client, small_world: World
 ) -> None:
-    html = page(client, "?window=24h&streams=4")
-    nav = html.split('aria-label="Related pages"')[1].split("</nav>")[0]
-    hrefs = [href.replace("&amp;", "&") for href in re.findall(r'href="([^"]*)"', nav)]
+    page = look(client, "?window=24h&streams=4")
+    hrefs = page.part('nav[aria-label="Related pages"]').links()
     assert hrefs[:3] == [
         "/links/Glasgow_DATADISK/RAL_DATADISK/?window=24h&streams=4",
         "/sites/RAL/?window=24h&streams=4",
@@ -681,15 +664,15 @@ def test_it_leads_to_the_reverse_link_both_sites_and_the_matrix(
 
 
 def test_simulated_rates_are_called_so(client: Client, small_world: World) -> None:
-    assert "Simulated" not in page(client)
+    assert "Simulated" not in look(client).source
     Endpoint.objects.filter(name="Glasgow_DATADISK").update(simulated=True)
-    assert "Simulated" in page(client)
+    assert "Simulated" in look(client)
 
 
 def test_the_number_of_queries_does_not_grow_with_the_data(
     client: Client, small_world: World
 ) -> None:
-    page(client)
+    look(client)
     for count in (10, 1000):
         many(small_world.ral, small_world.glasgow, count, NOW)
         many(small_world.glasgow, small_world.ral, count, NOW)
@@ -702,22 +685,22 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
             )
             for number in range(count // 10)
         )
-        page(client)  # places are read anew after a change of the registry
+        look(client)  # places are read anew after a change of the registry
         with CaptureQueriesContext(connection) as captured:
-            page(client, "?reverse=1")
+            look(client, "?reverse=1")
         assert len(captured) == 23, [one["sql"] for one in captured.captured_queries]
         Transfer.objects.all().delete()
 
 
 @pytest.mark.parametrize("of", ["ral", "glasgow"])
 def test_a_note_can_be_written_by_who_may(client: Client, small_world: World, of: str) -> None:
-    assert "Add a note" not in page(client)
+    assert "Add a note" not in look(client).source
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
-    assert "Add a note" not in page(client)
+    assert "Add a note" not in look(client).source
     client.force_login(account(Role.SITE_ADMIN, getattr(small_world, of).site))
-    html = page(client)
-    assert "Add a note" in html
-    assert '<input type="hidden" name="source" value="RAL_DATADISK">' in html
+    page = look(client)
+    assert "Add a note" in page
+    assert ("source", "RAL_DATADISK") in page.part("#add-note").hidden()
 
 
 def test_without_public_read_the_page_leads_to_the_login(
@@ -729,8 +712,8 @@ def test_without_public_read_the_page_leads_to_the_login(
 
 def test_the_page_names_no_other_host(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    html = page(client)
+    page = look(client)
     hosts = {"http://www.w3.org/2000/svg"}
     assert {
-        one for one in re.findall(r"https?://[\w./-]+", html) if "testserver" not in one
+        one for one in re.findall(r"https?://[\w./-]+", page.source) if "testserver" not in one
     } <= hosts

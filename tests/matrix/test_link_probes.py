@@ -13,7 +13,8 @@ from sonar import endings, request_probes
 from sonar.models import Downtime, Endpoint, Mesh, Probe, Profile, SizeClass
 from sonar.roles import Role
 from tests.accounts import account
-from tests.matrix import world
+from tests.html import Page
+from tests.matrix import responses, world
 from tests.matrix.world import HOUR, MB, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -38,12 +39,12 @@ def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
-def text(client: Client, url: str = URL) -> str:
-    return plain(client.get(url))
+def look(client: Client, url: str = URL) -> Page:
+    return responses.page(client, url)
 
 
-def plain(response: object) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+def read(response: object) -> Page:
+    return Page(response.content.decode())
 
 
 def order(client: Client, **change: object) -> object:
@@ -53,10 +54,8 @@ def order(client: Client, **change: object) -> object:
 
 def cells(client: Client) -> list[list[str]]:
     """Return the rows of the table of results, as texts."""
-    page = client.get(URL).content.decode()
-    body = page.partition('id="test-now-live"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
-    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in body.split("</tr>")]
-    return [[" ".join(re.sub(r"<[^>]+>", "", cell).split()) for cell in row] for row in rows if row]
+    table = look(client).table("#test-now-live tbody tr")
+    return [[cell.replace(" ,", ",") for cell in row] for row in table]
 
 
 def test_streams_and_directions_take_turns(client: Client, small_world: World) -> None:
@@ -73,37 +72,35 @@ def test_streams_and_directions_take_turns(client: Client, small_world: World) -
     assert {(probe.mode, probe.size_class.name, probe.mover) for probe in probes} == {
         ("push", "large", "http-tpc")
     }
-    words = text(client)
+    words = look(client).words
     assert "8 tests were ordered." in words
     assert words.count("Cancel the test") == 8
 
 
 def test_the_page_of_a_link_has_the_form_for_who_may(client: Client, small_world: World) -> None:
-    assert 'id="test-now"' not in client.get(LINK).content.decode()
+    assert not look(client, LINK).parts("#test-now")
     for role, sites in ((Role.READER, []), (Role.SITE_ADMIN, [small_world.glasgow.site])):
         client.force_login(account(role, *sites))
-        assert 'id="test-now"' not in client.get(LINK).content.decode()
-        assert "<form" not in client.get(URL).content.decode().partition("<h1>")[2]
+        assert not look(client, LINK).parts("#test-now")
+        assert not look(client).parts("main form")
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
-    page = client.get(f"{LINK}?size=small&show=one").content.decode()
-    assert f'action="{URL}"' in page
-    assert '<option value="small" selected>' in page
-    assert 'name="count" value="3"' in page
-    assert page.count('name="csrfmiddlewaretoken"') >= 1
+    form = look(client, f"{LINK}?size=small&show=one").part(f'form[action="{URL}"]')
+    assert {("size", "small"), ("count", "3")} <= set(form.sent())
+    assert form.field("csrfmiddlewaretoken")
 
 
 def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(
     client: Client, small_world: World
 ) -> None:
-    page = client.get(URL).content.decode()
-    assert "<h1>Ordered tests from RAL_DATADISK to DESY_DATADISK</h1>" in page
-    assert ">Tests ordered in the last 24 hours</h2>" in page
-    assert "Order tests" not in page
+    page = look(client)
+    assert page.texts("h1") == ["Ordered tests from RAL_DATADISK to DESY_DATADISK"]
+    assert "Tests ordered in the last 24 hours" in page.texts("h2")
+    assert "Order tests" not in page.source
     client.force_login(account(Role.OPERATOR))
     for path in (URL, LINK):
-        page = client.get(path).content.decode()
-        assert ">Order tests</h2>" in page
-        assert "Tests ordered in the last 24 hours</h2>" not in page
+        heads = look(client, path).texts("h2")
+        assert "Order tests" in heads
+        assert "Tests ordered in the last 24 hours" not in heads
 
 
 def test_who_may_not_is_refused_before_anything_is_looked_at(
@@ -129,15 +126,14 @@ def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(
 ) -> None:
     client.force_login(account(Role.OPERATOR))
     response = order(client, count="40", streams="4", compare="on", mode="push")
-    page = response.content.decode()
     assert response.status_code == 400
-    field = page.partition('id="test-count_error"')[2].partition("</p>")[0]
-    assert "Number of tests must be a whole number from 1 to 10." in field
-    assert 'aria-invalid="true"' in page.partition('name="count"')[2].partition(">")[0]
-    assert 'name="count" value="40"' in page
-    assert 'name="streams" value="4"' in page
-    assert '<option value="push" selected>' in page
-    assert re.search(r'name="compare"[^>]* checked', page)
+    page = read(response)
+    said = "Number of tests must be a whole number from 1 to 10."
+    assert said in page.part("#test-count_error")
+    form = page.part(f'form[action="{URL}"]')
+    assert form.field("count")["aria-invalid"] == "true"
+    kept = {("count", "40"), ("streams", "4"), ("mode", "push"), ("compare", "on")}
+    assert kept <= set(form.sent())
     assert not Probe.objects.exists()
 
 
@@ -150,12 +146,11 @@ def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(
     client.force_login(account(Role.OPERATOR))
     response = order(client, both="on")
     assert response.status_code == 409
-    assert plain(response).count("DESY_DATADISK is in a declared downtime.") == 1
+    assert read(response).words.count("DESY_DATADISK is in a declared downtime.") == 1
     form = {"source": "RAL", "destination": "DESY_DATADISK", "size": "large", "both": "on"}
-    page = client.post("/operations/probes/", form).content.decode()
-    error = page.partition('id="test-destination_error"')[2].partition("</p>")[0]
-    assert "DESY_DATADISK is in a declared downtime." in error
-    assert 'id="test-source_error"' not in page
+    page = read(client.post("/operations/probes/", form))
+    assert "DESY_DATADISK is in a declared downtime." in page.part("#test-destination_error")
+    assert not page.parts("#test-source_error")
 
 
 def test_a_used_up_budget_says_what_is_left_and_what_is_needed(
@@ -166,21 +161,20 @@ def test_a_used_up_budget_says_what_is_left_and_what_is_needed(
     response = order(client, count="4")
     assert response.status_code == 409
     sentence = "RAL_DATADISK has 5 GB left of its budget of test bytes for today, 8 GB are"
-    assert sentence in plain(response)
+    assert sentence in read(response)
 
 
 def test_only_movers_that_fit_are_offered(client: Client, small_world: World) -> None:
     client.force_login(account(Role.OPERATOR))
-    html = client.get(LINK).content.decode()
-    offered = re.findall(r'<option value="(http-tpc|xrootd|gfal2|gridftp|fake)"', html)
-    assert set(offered) == {"http-tpc", "gfal2"}
+    offered = {option["value"] for option in look(client, LINK).parts('[name="mover"] option')}
+    assert offered & {"http-tpc", "xrootd", "gfal2", "gridftp", "fake"} == {"http-tpc", "gfal2"}
     ends = [small_world.ral.id, small_world.desy.id]
     for number in ends:
         Endpoint.objects.filter(id=number).update(base_url=f"fake://{number}/sonar")
     assert order(client).status_code == 302
     assert set(Probe.objects.values_list("mover", flat=True)) == {"fake"}
     Endpoint.objects.filter(id=ends[0]).update(base_url="root://one.example.org/data")
-    assert "moves files by dav, davs, http, https, not those of" in plain(order(client))
+    assert "moves files by dav, davs, http, https, not those of" in read(order(client))
 
 
 def test_now_stands_beside_the_week_before_and_the_usual(
@@ -229,7 +223,7 @@ def test_now_stands_beside_the_week_before_and_the_usual(
             f"{median(week + older):.2f}",
         ],
     ]
-    words = text(client)
+    words = look(client).words
     assert "4 streams and 1 stream: 1 and 2 tests, too few to compare." in words
     assert "median 8.00 MB/s instead of 4.20 MB/s" in words
 
@@ -240,7 +234,7 @@ def test_an_import_is_no_test_that_somebody_ordered(client: Client, small_world:
         imported = ordered(purpose=purpose)
         world.transfer(small_world.ral, small_world.desy, 5.0, made=imported)
     client.force_login(account(Role.OPERATOR))
-    assert "No test was ordered on this link in the last 24 hours." in text(client)
+    assert "No test was ordered on this link in the last 24 hours." in look(client)
     assert cells(client) == []
     send(small_world, 5, 7.0, ordered())
     assert [row[4] for row in cells(client)] == ["7.00"]
@@ -275,7 +269,7 @@ def test_streams_are_compared_with_interval_and_number_of_tests(
     fill(small_world, 4, 4, several)
     fill(small_world, 1, 1, few)
     client.force_login(account(Role.OPERATOR))
-    words = text(client)
+    words = look(client).words
     found = re.search(
         r"4 streams: ([0-9.]+)× \(([0-9.]+)–([0-9.]+)\) the rate of 1 stream, "
         "certain: 3 and 4 tests",
@@ -293,7 +287,7 @@ def test_what_chance_may_make_is_not_certain(client: Client, small_world: World)
     fill(small_world, 4, 4, [3.0, 9.0, 5.1])
     fill(small_world, 1, 1, [4.1, 2.0, 8.3])
     client.force_login(account(Role.OPERATOR))
-    assert "the rate of 1 stream, not certain: 3 and 3 tests." in text(client)
+    assert "the rate of 1 stream, not certain: 3 and 3 tests." in look(client)
 
 
 def test_streams_count_as_they_were_used(client: Client, small_world: World) -> None:
@@ -301,12 +295,12 @@ def test_streams_count_as_they_were_used(client: Client, small_world: World) -> 
     fill(small_world, 4, 1, [5.0, 5.1, 5.2])
     fill(small_world, 1, 1, [7.0, 7.1, 7.2])
     client.force_login(account(Role.OPERATOR))
-    words = text(client)
+    words = look(client).words
     assert "Every transfer used 1 stream, however many were requested (n = 6)" in words
     assert "the rate of 1 stream" not in words
     assert [row[2] for row in cells(client)] == ["1", "4 requested, 1 used"]
     fill(small_world, 8, 2, [14.0, 14.1, 14.2])
-    words = text(client)
+    words = look(client).words
     assert "Every transfer used" not in words
     assert "2 streams: 2.3" in words
     assert "the rate of 1 stream, certain: 3 and 6 tests." in words
@@ -316,7 +310,7 @@ def test_of_streams_that_nobody_counted_it_says_so(client: Client, small_world: 
     fill(small_world, 4, None, [8.0, 8.4, 7.7])
     fill(small_world, 1, 1, [4.1, 4.0, 4.3])
     client.force_login(account(Role.OPERATOR))
-    assert "4 streams requested: 1.95× (" in text(client)
+    assert "4 streams requested: 1.95× (" in look(client)
 
 
 def test_tests_of_two_size_classes_or_ways_are_not_compared(
@@ -328,7 +322,7 @@ def test_tests_of_two_size_classes_or_ways_are_not_compared(
         over_6 = {"mode": "pull", "streams": 1, "streams_used": 1, "ip_version": 6}
         send(small_world, minute + 20, 4.0, world.profile(**over_6, purpose="ordered"))
     client.force_login(account(Role.OPERATOR))
-    assert "the rate of" not in text(client)
+    assert "the rate of" not in look(client)
 
 
 def running(made: World, share: float) -> Probe:
@@ -360,20 +354,20 @@ def test_a_test_that_began_within_a_second_is_told_as_any(
 
 def test_a_running_test_says_how_far_it_is_and_how_fast(client: Client, small_world: World) -> None:
     probe = running(small_world, 0.75)
-    page = client.get(URL).content.decode()
-    assert '<progress max="100" value="75"' in page
-    assert f"75 %, {0.75 * probe.bytes / MB / 10:.2f} MB/s so far" in text(client)
-    assert 'hx-trigger="every 2s, refresh"' in page
+    page = look(client)
+    assert page.part("progress")["value"] == "75"
+    assert f"75 %, {0.75 * probe.bytes / MB / 10:.2f} MB/s so far" in page
+    assert page.parts('[hx-trigger="every 2s, refresh"]')
     Probe.objects.all().delete()
-    page = client.get(URL).content.decode()
-    assert "every 2s" not in page
+    page = look(client)
+    assert "every 2s" not in page.source
     assert "No test was ordered on this link in the last 24 hours." in page
 
 
 def test_tests_of_meshes_are_not_among_them(client: Client, small_world: World) -> None:
     probe = running(small_world, 0.5)
     Probe.objects.filter(id=probe.id).update(mesh=small_world.mesh)
-    assert "<progress" not in client.get(URL).content.decode()
+    assert not look(client).parts("progress")
 
 
 def test_a_test_is_cancelled_where_it_stands(client: Client, small_world: World) -> None:
@@ -382,7 +376,7 @@ def test_a_test_is_cancelled_where_it_stands(client: Client, small_world: World)
     last = Probe.objects.get(state="waiting")
     response = client.post(f"/operations/probes/{last.id}/cancel/", {"next": URL})
     assert (response.status_code, response["Location"]) == (302, URL)
-    assert "was cancelled: nothing was measured." in text(client)
+    assert "was cancelled: nothing was measured." in look(client)
     for evil in ("https://example.org/", "//example.org", "/\\example.org", ""):
         url = f"/operations/probes/{Probe.objects.get().id}/cancel/"
         response = client.post(url, {"next": evil})

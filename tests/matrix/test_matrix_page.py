@@ -18,43 +18,43 @@ from matrix.http.my_site import MY_SITE
 from matrix.store.cache import ANSWERS
 from sonar import made_up
 from sonar.models import Endpoint, Probe, Schedule, Site, SizeClass
+from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
-def page(client: Client, text: str = "") -> str:
-    return responses.html(client, f"/{text}")
+def look(client: Client, text: str = "") -> Page:
+    return responses.page(client, f"/{text}")
 
 
 def test_the_heading_says_what_is_shown_and_in_which_unit(
     client: Client, small_world: World
 ) -> None:
-    html = page(client, "?window=24h&source_cloud=UK")
+    page = look(client, "?window=24h&source_cloud=UK")
     assert (
         "Mean rate of large-file transfers, the last 24 hours, "
-        "only from cloud UK, in MB/s." in words(html)
+        "only from cloud UK, in MB/s." in page.words
     )
 
 
 def test_the_table_has_every_published_average(client: Client, db: None) -> None:
     table = world.make_published()
-    html = page(client)
-    last = html.split("<tfoot>")[1].split("</tfoot>")[0]
-    assert words(last).split()[-1] == f"{table.average:.2f}"
-    assert words(html).count("UKI-LT2-QMUL_DATADISK") >= 1
+    page = look(client)
+    assert page.table("tfoot tr")[0][-1] == f"{table.average:.2f}"
+    assert page.words.count("UKI-LT2-QMUL_DATADISK") >= 1
 
 
 def test_a_blank_cell_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
-    html = page(client)
+    page = look(client)
     why = "failed: every test in this window failed, too few to call it failing"
-    assert f'<td class="failed" title="{why}">–' in html
-    assert '<td class="untested" title="untested: scheduled' in html
-    assert "nan" not in html.split("<table")[1].split("</table>")[0].lower()
-    assert "None" not in html
+    table = page.part("#table table")
+    assert [cell.words for cell in table.parts(f'td.failed[title="{why}"]')] == ["– failed"]
+    assert table.parts('td.untested[title^="untested: scheduled"]')
+    assert "nan" not in table.words.lower()
+    assert "None" not in page.source
 
 
 @pytest.mark.parametrize(
@@ -76,26 +76,25 @@ def test_every_control_leads_to_the_same_view_with_one_thing_changed(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, None)
-    html = page(client, "?stat=p95&site=RAL&site=!DESY&order=tier&only=failed")
-    kept = "stat=p95&amp;site=RAL&amp;site=!DESY&amp;order=tier"
+    page = look(client, "?stat=p95&site=RAL&site=!DESY&order=tier&only=failed")
+    kept = "stat=p95&site=RAL&site=!DESY&order=tier"
     for url in (
-        f"/?size=small&amp;{kept}&amp;only=failed",
-        f"/?window=24h&amp;{kept}&amp;only=failed",
-        f"/?{kept}&amp;transpose=1&amp;only=failed",
-        f"/?{kept}&amp;only=failed&amp;wall=1",
-        f"/?{kept}&amp;only=failed&amp;only=untested",
-        f"/?window=1h&amp;{kept}&amp;only=failed",
-        "/?stat=max&amp;site=RAL&amp;site=!DESY&amp;order=tier&amp;only=failed",
-        f"/?{kept}&amp;only=failed".replace("stat=p95", "stat=p95&amp;rows=site&amp;columns=site"),
+        f"/?size=small&{kept}&only=failed",
+        f"/?window=24h&{kept}&only=failed",
+        f"/?{kept}&transpose=1&only=failed",
+        f"/?{kept}&only=failed&wall=1",
+        f"/?{kept}&only=failed&only=untested",
+        f"/?window=1h&{kept}&only=failed",
+        "/?stat=max&site=RAL&site=!DESY&order=tier&only=failed",
+        f"/?{kept}&only=failed".replace("stat=p95", "stat=p95&rows=site&columns=site"),
         f"/?{kept}",
-        "/?stat=p95&amp;site=!DESY&amp;order=tier&amp;only=failed",
-        "/?stat=p95&amp;order=tier",
+        "/?stat=p95&site=!DESY&order=tier&only=failed",
+        "/?stat=p95&order=tier",
     ):
-        assert f'href="{url}"' in html
-    purpose = "<small>95 % of tests are slower</small>"
-    assert re.search(rf'aria-current="true">95th percentile\s+{purpose}', html)
-    assert '<option value="tier" selected>' in html
-    assert '<input type="hidden" name="site" value="!DESY">' in html
+        assert f"{url}" in page.links()
+    assert "95th percentile 95 % of tests are slower" in page.texts('a[aria-current="true"]')
+    assert page.parts('option[value="tier"][selected]')
+    assert page.parts('input[type="hidden"][name="site"][value="!DESY"]')
 
 
 def hidden(kept: list[tuple[str, str]]) -> str:
@@ -241,9 +240,9 @@ def test_the_switch_of_size_classes_says_how_large_their_test_files_are(
     client: Client, small_world: World, path: str
 ) -> None:
     SizeClass.objects.filter(name="medium").update(test_bytes=300_000_000)
-    html = responses.html(client, path)
-    switch = html.split('aria-label="size class"')[1].split("</div>")[0]
-    titles = re.findall(r'title="(test files [^"]*)"[^>]*>(\w+)<', switch)
+    page = responses.page(client, path)
+    switch = page.part('[aria-label="size class"]')
+    titles = [(choice["title"], choice.words) for choice in switch.parts('[title^="test files "]')]
     assert titles == [
         ("test files of 20 MB", "small"),
         ("test files of 300 MB", "medium"),
@@ -254,16 +253,18 @@ def test_the_switch_of_size_classes_says_how_large_their_test_files_are(
 @pytest.mark.parametrize("asked", ["", "?stat=max&source_cloud=UK&order=tier"])
 def test_my_site_is_a_view_of_its_own(client: Client, small_world: World, asked: str) -> None:
     client.cookies[MY_SITE] = "RAL"
-    html = page(client, asked)
-    whole = "/?stat=max&amp;order=tier&amp;site=RAL" if asked else "/?site=RAL"
-    assert f'<a href="{whole}" title="Only links from or to RAL">' in html
-    assert client.get(whole.replace("&amp;", "&"), follow=True).context["query"].filters
+    page = look(client, asked)
+    whole = "/?stat=max&order=tier&site=RAL" if asked else "/?site=RAL"
+    assert page.links('a[title="Only links from or to RAL"]') == [whole]
+    assert client.get(whole, follow=True).context["query"].filters
 
 
 def test_how_old_a_success_may_be_has_its_field(client: Client, small_world: World) -> None:
-    html = page(client, "?max_age=6h")
-    field = html.split('name="max_age"')[1].split(">")[0]
-    assert 'value="6h"' in field
+    page = look(client, "?max_age=6h")
+    fields = [
+        part for part in page.parts('[name="max_age"]') if part.attributes.get("type") != "hidden"
+    ]
+    assert [field["value"] for field in fields] == ["6h"]
     response = client.get("/?max_age=soon")
     assert response.status_code == 400
     assert "max_age “soon” is not an age" in response.content.decode()
@@ -273,12 +274,12 @@ def test_a_bad_parameter_is_a_400_that_says_what_is_allowed_and_leads_back(
     client: Client, db: None
 ) -> None:
     response = client.get("/?stat=<script>alert(1)</script>&colour=red")
-    html = response.content.decode()
+    page = Page(response.content.decode())
     assert response.status_code == 400
-    assert "stat “&lt;script&gt;alert(1)&lt;/script&gt;” is not known: use mean, median" in html
-    assert "colour" not in html
-    assert "<script>alert" not in html
-    assert 'href="/"' in html
+    assert "stat “<script>alert(1)</script>” is not known: use mean, median" in page
+    assert "colour" not in page.source
+    assert "<script>alert" not in page.source
+    assert "/" in page.links()
 
 
 MARKUP = "</script><script>alert(1)</script>"
@@ -302,34 +303,34 @@ def test_free_text_of_the_registry_is_escaped(
     Endpoint.objects.filter(id=small_world.ral.id).update(label=MARKUP)
     transfer(small_world.ral, small_world.glasgow, 1.0)
     transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(activity=MARKUP))
-    html = page(client, text)
-    assert "<script>alert" not in html
-    assert "alert(1)" in html
+    page = look(client, text)
+    assert "<script>alert" not in page.source
+    assert "alert(1)" in page.source
     # Nor does the figure hold markup, which Plotly would read.
     figure = client.get(f"/{text}").context["picture"]["figure"]
     assert "<script" not in repr(figure)
 
 
 def test_no_endpoints_yet_says_what_to_do(client: Client, db: None) -> None:
-    html = page(client)
-    assert "No endpoints are registered yet." in html
-    assert 'href="/admin/sonar/site/add/"' in html
-    assert "picture-data" not in html
+    page = look(client)
+    assert "No endpoints are registered yet." in page
+    assert "/admin/sonar/site/add/" in page.links()
+    assert "picture-data" not in page.source
 
 
 def test_endpoints_without_a_mesh_say_so(client: Client, small_world: World) -> None:
     Schedule.objects.all().delete()
-    html = page(client)
-    assert "No mesh tests links with large files." in html
-    assert "There has never been a result with large files." in html
+    page = look(client)
+    assert "No mesh tests links with large files." in page
+    assert "There has never been a result with large files." in page
 
 
 def test_filters_that_nothing_passes_say_so_and_can_be_dropped(
     client: Client, small_world: World
 ) -> None:
-    html = page(client, "?stat=max&cloud=FR")
-    assert "No link matches these filters." in html
-    assert '<a href="/?stat=max">Show the matrix without filters</a>' in html
+    page = look(client, "?stat=max&cloud=FR")
+    assert "No link matches these filters." in page
+    assert page.link("Show the matrix without filters") == "/?stat=max"
 
 
 def test_a_window_without_results_says_when_the_last_was_and_what_runs(
@@ -344,41 +345,41 @@ def test_a_window_without_results_says_when_the_last_was_and_what_runs(
         requested_at=NOW,
         sent_at=NOW,
     )
-    html = page(client, "?window=1h")
-    assert "No results in this window yet." in html
+    page = look(client, "?window=1h")
+    assert "No results in this window yet." in page
     last = "The last result with large files was 3 h ago, at 20 Nov 09:00 UTC."
-    assert last in re.sub("<[^>]+>", "", html)
-    assert "0 tests of this size are running, 1 queued." in html
+    assert last in " ".join(page.text.split())
+    assert "0 tests of this size are running, 1 queued." in page
 
 
 def test_endpoints_that_are_not_shown_are_named(client: Client, small_world: World) -> None:
     Schedule.objects.all().delete()
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    html = words(page(client))
-    assert "2 registered endpoints not shown" in html
-    assert "DESY_DATADISK, DESY_SCRATCHDISK" in html
+    page = look(client).words
+    assert "2 registered endpoints not shown" in page
+    assert "DESY_DATADISK, DESY_SCRATCHDISK" in page
 
 
 def test_simulated_rates_are_called_so_before_anything_else(
     client: Client, small_world: World
 ) -> None:
-    assert "Simulated" not in page(client)
+    assert "Simulated" not in look(client).source
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
-    assert "Simulated" in page(client)
-    assert "made up, to show" not in page(client)
+    assert "Simulated" in look(client)
+    assert "made up, to show" not in look(client).source
 
 
 def test_a_simulated_grid_says_what_sonar_is_and_how_large_files_are(
     client: Client, small_world: World
 ) -> None:
-    assert "Sonar copies" not in words(page(client))
+    assert "Sonar copies" not in look(client).words
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
     assert (
         "Sonar copies test files between all storage endpoints and records the rates: "
         "large files have 2 GB here."
-    ) in words(page(client))
+    ) in look(client).words
     SizeClass.objects.filter(name="large").update(test_bytes=3 * 10**9)
-    assert "large files have 3 GB here." in words(page(client))
+    assert "large files have 3 GB here." in look(client).words
 
 
 PAST = "Results before 20 Nov 09:00 UTC are entirely made up, to show what weeks of tests"
@@ -403,21 +404,21 @@ def test_each_page_that_is_simulated_says_since_when_results_are_measured(
         ago=4 * HOUR,
         made=world.profile(**made_up.profile_fields(end)),
     )
-    assert PAST in words(responses.html(client, path))
+    assert PAST in responses.page(client, path)
 
 
 def test_the_legend_counts_the_cells_of_each_state(client: Client, small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    legend = words(page(client).split('class="legend"')[1].split("</ul>")[0])
+    legend = look(client).part("ul.legend")
     assert "measured 1" in legend
     assert "untested 11" in legend
     assert "not applicable 4" in legend
 
 
 def test_api_and_csv_of_the_same_view_are_linked(client: Client, small_world: World) -> None:
-    html = page(client, "?stat=max&site=!RAL")
-    assert 'href="/api/v1/matrix/?stat=max&amp;site=!RAL"' in html
-    assert 'href="/api/v1/matrix/?stat=max&amp;site=!RAL&amp;format=csv"' in html
+    page = look(client, "?stat=max&site=!RAL")
+    assert "/api/v1/matrix/?stat=max&site=!RAL" in page.links()
+    assert "/api/v1/matrix/?stat=max&site=!RAL&format=csv" in page.links()
 
 
 def test_an_unchanged_page_is_a_304_for_its_reader_alone(
@@ -436,7 +437,7 @@ def queries(client: Client, text: str = "", *, kept: bool = False) -> int:
     if not kept:
         ANSWERS.forget()
     with CaptureQueriesContext(connection) as captured:
-        page(client, text)
+        look(client, text)
     return len(captured)
 
 
@@ -466,11 +467,10 @@ def test_the_number_of_queries_of_the_page_does_not_grow_with_the_data(
 
 def test_no_more_queries_are_needed_for_many_endpoints(client: Client, small_world: World) -> None:
     site = small_world.ral.site
-    for number in range(40):
-        world.endpoint(f"more-{number}", site)
+    world.endpoints((f"more-{number}", site) for number in range(40))
     world.schedule(world.Mesh.objects.create(name="x"), *permutations(Endpoint.objects.all(), 2))
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    page(client)
+    look(client)
     assert queries(client) == 15
 
 
@@ -485,12 +485,12 @@ def test_without_public_read_the_page_leads_to_the_login_and_back(
     assert 'name="next" value="/?stat=max"' in form
     sent = {"username": "shifter", "password": "four in the morning", "next": "/?stat=max"}
     assert client.post("/login/", sent)["Location"] == "/?stat=max"
-    assert "Log out (shifter)" in page(client, "?stat=max")
+    assert "Log out (shifter)" in look(client, "?stat=max")
 
 
 def test_a_wrong_password_is_said_without_saying_which_was_wrong(client: Client, db: None) -> None:
-    html = client.post("/login/", {"username": "x", "password": "y"}).content.decode()
-    assert "do not match an account" in html
+    page = client.post("/login/", {"username": "x", "password": "y"}).content.decode()
+    assert "do not match an account" in page
 
 
 def test_a_path_that_does_not_exist_is_a_page_that_leads_back(client: Client, db: None) -> None:
@@ -506,8 +506,8 @@ def test_a_page_is_read_only(client: Client, db: None) -> None:
 @pytest.mark.parametrize("stat", ["mean", "success", "count", "last"])
 def test_a_page_names_no_other_host(client: Client, small_world: World, stat: str) -> None:
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    html = page(client, "" if stat == "mean" else f"?stat={stat}")
-    hosts = set(re.findall(r"https?://([\w.-]+)", html))
+    page = look(client, "" if stat == "mean" else f"?stat={stat}")
+    hosts = set(re.findall(r"https?://([\w.-]+)", page.source))
     assert hosts <= {"www.w3.org", "testserver"}
 
 
@@ -546,15 +546,17 @@ def test_a_large_matrix_has_a_table_of_its_rows_and_columns(
     client: Client, small_world: World
 ) -> None:
     site = small_world.ral.site
-    many = [world.endpoint(f"more-{number:02d}", site) for number in range(32)]
-    for number, one in enumerate(many):
-        transfer(one, many[0] if number else many[1], 1.0 + number)
+    names = [f"more-{number:02d}" for number in range(32)]
+    many = [*world.endpoints((name, site) for name in names).values()]
+    with world.transfers() as some:
+        for number, one in enumerate(many):
+            some.add(one, many[0] if number else many[1], 1.0 + number)
     context = client.get("/?endpoint=more-00").context
     assert context["table"] is None
     assert context["summary"].rows == [("from more-00", 1, "1.00"), ("to more-00", 31, "17.0")]
     assert context["summary"].columns[:2] == [("more-01", 2, "1.50"), ("more-02", 1, "3.00")]
     assert context["table_url"] == "/table/?endpoint=more-00"
-    assert 'href="/table/?endpoint=more-00"' in page(client, "?endpoint=more-00")
+    assert "/table/?endpoint=more-00" in look(client, "?endpoint=more-00").links()
 
 
 def test_what_stands_out_leads_to_links_or_into_groups(client: Client, small_world: World) -> None:
@@ -673,10 +675,10 @@ def test_only_a_matrix_of_the_same_on_both_sides_has_reverse_cells(
 def test_a_focus_on_nothing_has_a_page_without_a_picture(
     client: Client, small_world: World
 ) -> None:
-    html = page(client, "?only=failed")
-    assert "No cell matches." in html
-    assert 'href="/">Show all cells</a>' in html
-    assert "picture-data" not in html
+    page = look(client, "?only=failed")
+    assert "No cell matches." in page
+    assert page.link("Show all cells") == "/"
+    assert "picture-data" not in page.source
 
 
 def test_one_view_has_one_url_with_its_display(client: Client, small_world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from uuid import uuid4
 
@@ -32,7 +31,8 @@ from sonar.mover_catalogue import names
 from sonar.roles import Role
 from tests import refusing
 from tests.accounts import account
-from tests.matrix import world
+from tests.html import Page
+from tests.matrix import responses, world
 from tests.matrix.world import NOW, World, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
@@ -69,10 +69,8 @@ def well(db: None) -> None:
     )
 
 
-def text(client: Client, url: str = URL) -> str:
-    response = client.get(url)
-    assert response.status_code == 200
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+def look(client: Client, url: str = URL) -> Page:
+    return responses.page(client, url)
 
 
 def probe(source: Endpoint, destination: Endpoint, **fields: object) -> Probe:
@@ -96,24 +94,24 @@ def probe(source: Endpoint, destination: Endpoint, **fields: object) -> Probe:
 def test_a_sonar_that_is_well_says_so_in_one_line(
     client: Client, small_world: World, well: None
 ) -> None:
-    page = text(client)
+    page = look(client)
     assert "Operations: Sonar is healthy All workers answer, due tests are started" in page
     assert "silent" not in page
-    assert page.count("1 alive") == 3
+    assert page.words.count("1 alive") == 3
 
 
 def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(
     client: Client, small_world: World
 ) -> None:
-    assert "Simulated." not in text(client)
+    assert "Simulated." not in look(client).source
     Endpoint.objects.filter(pk=small_world.ral.pk).update(simulated=True)
-    assert "Simulated. Some or all endpoints are sandbox nodes" in text(client)
+    assert "Simulated. Some or all endpoints are sandbox nodes" in look(client)
     Endpoint.objects.filter(pk=small_world.ral.pk).update(retired_at=NOW)
-    assert "Simulated." not in text(client)
+    assert "Simulated." not in look(client).source
 
 
 def test_an_empty_sonar_without_processes_says_what_to_start(client: Client) -> None:
-    page = text(client)
+    page = look(client)
     assert "No worker takes from the queue “transfers”: nothing is measured." in page
     assert "No worker takes from the queue “control”" in page
     assert "The beat sends nothing: it has never been seen." in page
@@ -130,9 +128,9 @@ def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(
     client: Client, small_world: World, well: None
 ) -> None:
     SignOfLife.objects.filter(name="plan").update(seen_at=NOW - HOUR)
-    assert "The task “plan” does not finish: last seen 1 h ago" in text(client)
+    assert "The task “plan” does not finish: last seen 1 h ago" in look(client)
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
-    page = text(client)
+    page = look(client)
     assert "The beat sends nothing: last seen 1 h ago" in page
     assert "The task “plan”" not in page
 
@@ -144,7 +142,7 @@ def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(
     refuse, why = refusing.WAYS[way]
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
     with refuse(project.REDIS_URL):
-        page = text(client)
+        page = look(client)
     assert f"The queue does not work: Redis answers and refuses writes: {why}" in page
     assert "The beat sends nothing" not in page
 
@@ -153,7 +151,7 @@ def test_without_redis_the_page_names_it_and_not_all_who_are_silent_with_it(
     client: Client, small_world: World, settings: Settings
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    page = text(client)
+    page = look(client)
     assert "The queue does not work: Redis does not answer" in page
     assert "No worker takes from" not in page
 
@@ -162,15 +160,15 @@ def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
     client: Client, small_world: World, well: None
 ) -> None:
     SignOfLife.objects.filter(name="keep_months").delete()
-    assert "Sonar is healthy" in text(client)
-    assert "not run yet: it runs every 1 h" in text(client)
+    assert "Sonar is healthy" in look(client)
+    assert "not run yet: it runs every 1 h" in look(client)
     SignOfLife.objects.filter(name="sweep").update(seen_at=NOW - HOUR)
-    assert "The task “sweep” does not finish" in text(client)
-    assert "worker for the queue “control”" in text(client)
+    assert "The task “sweep” does not finish" in look(client)
+    assert "worker for the queue “control”" in look(client)
     SignOfLife.objects.filter(name="sweep").update(seen_at=NOW)
     SignOfLife.objects.filter(name="clean").update(seen_at=NOW - HOUR)
-    assert "The task “clean” does not finish" in text(client)
-    assert "worker for the queue “cleaning”" in text(client)
+    assert "The task “clean” does not finish" in look(client)
+    assert "worker for the queue “cleaning”" in look(client)
 
 
 def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(
@@ -178,7 +176,7 @@ def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(
 ) -> None:
     probe(small_world.ral, small_world.desy)
     transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
-    page = text(client)
+    page = look(client)
     assert "1 test is queued, the oldest for 11 min" in page
     assert "Results are packed late (sealing): 1 finished hour or day is not packed" in page
 
@@ -187,12 +185,12 @@ def test_running_tests_have_a_bar_and_lead_to_their_pages(
     client: Client, small_world: World, well: None
 ) -> None:
     one = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=15_000_000)
-    page = client.get(URL).content.decode()
-    assert '<progress max="100" value="75"' in page
-    assert f'href="/transfers/{one.id}/"' in page
-    assert "every 5s, refresh" in page
+    page = look(client)
+    assert page.part("progress")["value"] == "75"
+    assert f"/transfers/{one.id}/" in page.links()
+    assert page.parts('[hx-trigger="every 5s, refresh"]')
     Probe.objects.all().delete()
-    assert "every 5s" not in client.get(URL).content.decode()
+    assert "every 5s" not in look(client).source
 
 
 def test_what_waits_has_its_reason_and_the_links_that_wait_longest(
@@ -204,12 +202,11 @@ def test_what_waits_has_its_reason_and_the_links_that_wait_longest(
     since = {"skipped_because": "cap", "skipped_since": NOW - 20 * MINUTE}
     waiting.update(next_due=NOW - HOUR, **since)
     waiting.filter(destination=made.desy).update(next_due=NOW - 2 * HOUR)
-    page = client.get(URL).content.decode()
+    page = look(client)
     assert "is running as many tests as its cap allows" in page
-    row = page.partition('<th scope="row">cap</th>')[2].partition("</tr>")[0]
-    assert '<td class="number">3</td>' in row
-    first = re.findall(r'href="(/links/[^"]+)"', row)[0]
-    assert first == "/links/RAL_DATADISK/DESY_DATADISK/"
+    reasons = page.section("waiting")
+    assert reasons.by_head()["cap"][0] == "3"
+    assert reasons.links("tbody a")[0] == "/links/RAL_DATADISK/DESY_DATADISK/"
 
 
 def test_only_the_oldest_are_looked_at_for_examples(
@@ -231,9 +228,9 @@ def test_coverage_leads_to_the_matrix_of_these_links(
     client: Client, small_world: World, well: None
 ) -> None:
     transfer(small_world.ral, small_world.desy, None)
-    page = client.get(URL).content.decode()
-    assert '<a href="/?window=24h&amp;only=failed">1</a>' in page
-    assert "Only matching cells" in client.get("/?window=24h&only=failed").content.decode()
+    page = look(client)
+    assert page.link("1") == "/?window=24h&only=failed"
+    assert "Only matching cells" in look(client, "/?window=24h&only=failed")
 
 
 def test_results_and_downtimes_are_there_and_escaped(
@@ -249,14 +246,14 @@ def test_results_and_downtimes_are_there_and_escaped(
             ends_at=NOW + end * HOUR,
             reason=f"disks {begin} {MARKUP}",
         )
-    page = client.get(URL).content.decode()
-    assert f'href="/transfers/{one.id}/"' in page
+    page = look(client)
+    assert f"/transfers/{one.id}/" in page.links()
     assert "disks -1" in page
     assert "disks 24 " in page
-    assert "disks 192" not in page
-    assert "disks -3" not in page
-    assert MARKUP not in page
-    assert "<strong>now</strong>" in page
+    assert "disks 192" not in page.source
+    assert "disks -3" not in page.source
+    assert MARKUP not in page.source
+    assert "now" in page.texts("li strong")
 
 
 def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
@@ -265,7 +262,7 @@ def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
     Schedule.objects.update(next_due=NOW - HOUR, skipped_because="link", skipped_since=NOW)
     Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
     Schedule.objects.filter(source=small_world.desy).update(skipped_because="credential")
-    page = text(client)
+    page = look(client)
     assert "an endpoint has no credential, one for another host, or one that" in page
     assert "another test of the link has not finished: a link runs one at a time" in page
     assert "tests of an endpoint keep failing, so it is tested less often" in page
@@ -290,36 +287,36 @@ def test_an_end_by_which_tests_keep_failing_is_said_with_its_last_error(
         "7 tests in a row failed because of RAL_DATADISK since 20 Nov 09:00 UTC, most "
         "recently 1 min ago: its tests run less often until one succeeds. Last error: no answer"
     )
-    page = client.get(URL).content.decode()
-    assert words in text(client)
-    assert "by DESY_DATADISK" not in page
-    assert MARKUP not in page
-    assert '<a href="/sites/RAL/">Look at RAL</a>' in page
-    assert words in text(client, "/sites/RAL/")
-    assert "failed because of RAL_DATADISK" not in text(client, "/sites/DESY/")
+    page = look(client)
+    assert words in page
+    assert "by DESY_DATADISK" not in page.source
+    assert MARKUP not in page.source
+    assert page.link("Look at RAL") == "/sites/RAL/"
+    assert words in look(client, "/sites/RAL/")
+    assert "failed because of RAL_DATADISK" not in look(client, "/sites/DESY/").source
 
 
 def test_that_ends_keep_failing_stands_apart_from_whether_sonar_is_healthy(
     client: Client, small_world: World, well: None
 ) -> None:
     circuit(small_world.ral)
-    page = client.get(URL).content.decode()
-    healthy, _, apart = page.partition('<h2 id="failing-ends">Endpoints that keep failing</h2>')
-    assert "Sonar is healthy" in healthy
-    assert "failed because of" not in healthy
+    page = look(client)
+    assert "Sonar is healthy" in page.part("#health")
+    assert "failed because of" not in page.part("#health")
+    apart = page.section("failing-ends")
+    assert apart.texts("h2") == ["Endpoints that keep failing"]
     assert "7 tests in a row failed because of RAL_DATADISK" in apart
     SignOfLife.objects.filter(kind="beat").delete()
-    page = client.get(URL).content.decode()
-    troubled, _, apart = page.partition('id="failing-ends"')
-    assert "Sonar is healthy" not in page
-    assert "The beat sends nothing:" in troubled
-    assert "7 tests in a row failed because of RAL_DATADISK" in apart
+    page = look(client)
+    assert "Sonar is healthy" not in page.source
+    assert "The beat sends nothing:" in page.part("#health")
+    assert "7 tests in a row failed because of RAL_DATADISK" in page.section("failing-ends")
 
 
 def test_without_ends_that_keep_failing_there_is_no_part_for_them(
     client: Client, small_world: World, well: None
 ) -> None:
-    assert "keep failing" not in client.get(URL).content.decode()
+    assert "keep failing" not in look(client).source
 
 
 def test_of_many_such_ends_the_first_are_named_and_the_others_counted(
@@ -327,8 +324,8 @@ def test_of_many_such_ends_the_first_are_named_and_the_others_counted(
 ) -> None:
     for number in range(12):
         circuit(world.endpoint(f"E{number}", small_world.desy.site))
-    page = text(client)
-    assert page.count("in a row failed because of E") == 10
+    page = look(client)
+    assert page.words.count("in a row failed because of E") == 10
     assert "2 more endpoints keep failing:" in page
 
 
@@ -342,16 +339,15 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
     planned = probe(made.desy, made.ral, mesh=made.mesh)
     for ago, one in enumerate([planned, *reversed(waiting)]):
         Probe.objects.filter(id=one.id).update(requested_at=NOW - ago * MINUTE)
-    page = client.get(URL).content.decode()
-    part = page.partition('<h2 id="ordered">')[2].partition("</section>")[0]
-    assert part.count("<tr>") == 1 + 3
-    assert part.count("Another test of this link is running.") == 2
-    assert "a worker: it is queued" in part
-    assert re.findall(r'<td class="number">(\d+)</td>', part) == ["1", "1", "2"]
-    assert all(f'href="/transfers/{one.id}/"' in part for one in waiting)
-    assert "2 queued and 2 ordered and waiting" in text(client)
-    assert "Cancel" not in part
-    assert "every 5s" in page
+    page = look(client)
+    ordered = page.section("ordered")
+    assert [row[3] for row in ordered.table()] == ["1", "1", "2"]
+    assert ordered.words.count("Another test of this link is running.") == 2
+    assert "a worker: it is queued" in ordered
+    assert {f"/transfers/{one.id}/" for one in waiting} <= set(ordered.links())
+    assert "2 queued and 2 ordered and waiting" in page
+    assert "Cancel" not in ordered
+    assert page.parts('[hx-trigger^="every 5s"]')
 
 
 @pytest.mark.parametrize(
@@ -363,7 +359,7 @@ def test_names_of_machines_are_for_operators(
     probe(small_world.ral, small_world.desy, worker=WORKER)
     if role:
         client.force_login(account(role))
-    assert (WORKER in client.get(URL).content.decode()) is sees
+    assert (WORKER in look(client).source) is sees
 
 
 def test_the_page_costs_the_same_with_few_and_with_many(
@@ -404,20 +400,20 @@ def test_who_may_orders_a_test_and_is_led_to_it(
     client: Client, small_world: World, role: Role
 ) -> None:
     client.force_login(account(role))
-    assert 'action="/operations/probes/"' in client.get(URL).content.decode()
+    assert look(client).parts('form[action="/operations/probes/"]')
     response = order(client)
     made = Probe.objects.get()
     followed = "/links/RAL_DATADISK/DESY_DATADISK/tests/"
     assert (response.status_code, response["Location"]) == (302, followed)
     assert (made.source, made.destination, made.mesh) == (small_world.ral, small_world.desy, None)
-    page = client.get(f"/transfers/{made.id}/").content.decode()
-    assert "ordered by hand" in page
+    page = look(client, f"/transfers/{made.id}/")
+    assert "ordered by hand" in page.titles()
     assert "This test has not finished" in page
 
 
 def test_an_admin_of_a_site_orders_for_it_alone(client: Client, small_world: World) -> None:
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
-    assert "One of them must be at one of your sites" in text(client)
+    assert "One of them must be at one of your sites" in look(client)
     assert order(client).status_code == 302
     refusal = order(client, destination="Glasgow_DATADISK", count="3")
     assert refusal.status_code == 403
@@ -440,11 +436,11 @@ def test_an_admin_of_several_sites_reads_which(client: Client, small_world: Worl
 
 
 def test_readers_have_no_form_and_may_not(client: Client, small_world: World) -> None:
-    assert ORDER not in client.get(URL).content.decode()
+    assert ORDER not in look(client).source
     response = order(client)
     assert (response.status_code, response["Location"]) == (302, "/login/?next=/")
     client.force_login(account(Role.READER))
-    assert ORDER not in client.get(URL).content.decode()
+    assert ORDER not in look(client).source
     assert order(client).status_code == 403
     assert order(client, source="nowhere").status_code == 403
     assert not Probe.objects.exists()
@@ -489,12 +485,12 @@ def test_a_name_of_a_site_stands_for_its_only_endpoint_and_is_told(
     client: Client, small_world: World
 ) -> None:
     client.force_login(account(Role.OPERATOR))
-    page = client.get(URL).content.decode()
-    assert '<option value="RAL">RAL_DATADISK</option>' in page
-    assert '<option value="DESY">a site with 2 endpoints</option>' in page
+    page = look(client)
+    assert set(page.texts('option[value="RAL"]')) == {"RAL_DATADISK"}
+    assert set(page.texts('option[value="DESY"]')) == {"a site with 2 endpoints"}
     response = order(client, source="ral", destination="desy_datadisk")
     assert Probe.objects.get().source == small_world.ral
-    words = text(client, response["Location"])
+    words = look(client, response["Location"])
     assert "1 test was ordered. RAL stands for RAL_DATADISK." in words
 
 
@@ -502,12 +498,13 @@ def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(
     client: Client, small_world: World
 ) -> None:
     client.force_login(account(Role.OPERATOR))
-    page = order(client, source="DESY", destination="RAL", both="on").content.decode()
-    choice = page.partition('<select name="source"')[2].partition("</select>")[0]
-    assert '<option value="DESY" selected>of DESY: choose</option>' in choice
-    assert '<option value="DESY_SCRATCHDISK">' in choice
-    assert 'name="destination" value="RAL"' in page
-    assert re.search(r'name="both"[^>]* checked', page)
+    response = order(client, source="DESY", destination="RAL", both="on")
+    form = Page(response.content.decode()).part(f'form[action="{ORDER}"]')
+    choice = form.field("source")
+    assert choice.texts('option[value="DESY"][selected]') == ["of DESY: choose"]
+    assert choice.parts('option[value="DESY_SCRATCHDISK"]')
+    assert form.field("destination")["value"] == "RAL"
+    assert "checked" in form.field("both").attributes
 
 
 def test_what_the_ends_do_not_bear_is_said(client: Client, small_world: World) -> None:
@@ -541,12 +538,12 @@ def test_who_may_cancels_a_test_and_is_led_to_the_operations_with_a_message(
         order(client)
     first, second = Probe.objects.order_by("state")
     for page in (URL, f"/transfers/{second.id}/"):
-        assert f'action="{ORDER}{second.id}/cancel/"' in client.get(page).content.decode()
+        assert look(client, page).parts(f'form[action="{ORDER}{second.id}/cancel/"]')
     response = cancel(client, second)
     assert (response.status_code, response["Location"]) == (302, URL)
     said = "The small test from RAL_DATADISK to DESY_DATADISK was cancelled: nothing was measured."
-    assert said in text(client)
-    assert said not in text(client)
+    assert said in look(client)
+    assert said not in look(client).source
     assert Probe.objects.get() == first
 
 
@@ -558,12 +555,12 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(
         order(client)
     first, *waiting = Probe.objects.order_by("state", "requested_at", "id")
     said = "It was ordered and is waiting for a free slot: Another test of this link is running."
-    assert f"{said} It is next of those" in text(client, f"/transfers/{waiting[0].id}/")
-    assert f"{said} It is number 2 of those" in text(client, f"/transfers/{waiting[1].id}/")
-    assert "Cancel this test" in text(client, f"/transfers/{waiting[1].id}/")
-    assert "It is queued for a worker" in text(client, f"/transfers/{first.id}/")
+    assert f"{said} It is next of those" in look(client, f"/transfers/{waiting[0].id}/")
+    assert f"{said} It is number 2 of those" in look(client, f"/transfers/{waiting[1].id}/")
+    assert "Cancel this test" in look(client, f"/transfers/{waiting[1].id}/")
+    assert "It is queued for a worker" in look(client, f"/transfers/{first.id}/")
     client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site, name="glasgow"))
-    assert "Cancel this test" not in text(client, f"/transfers/{waiting[1].id}/")
+    assert "Cancel this test" not in look(client, f"/transfers/{waiting[1].id}/").source
 
 
 def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(
@@ -571,7 +568,7 @@ def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(
 ) -> None:
     client.force_login(account(Role.OPERATOR))
     one = probe(small_world.ral, small_world.desy, worker=WORKER)
-    assert "Cancel this test" not in text(client, f"/transfers/{one.id}/")
+    assert "Cancel this test" not in look(client, f"/transfers/{one.id}/").source
     response = cancel(client, one)
     assert response.status_code == 409
     assert "is already running: it cannot be cancelled" in response.content.decode()
@@ -614,23 +611,23 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
 ) -> None:
     credential_in_trouble(small_world.ral)
     credential_in_trouble(small_world.desy, holds=False)
-    page = client.get(URL).content.decode()
+    page = look(client)
     assert (
         "The credential of RAL_DATADISK does not work since 20 Nov 09:00 UTC (3 h ago): "
         "tests that need it wait. Look at RAL"
-    ) in text(client)
+    ) in look(client)
     assert (
         "The lent credential of DESY_DATADISK needs attention since 20 Nov 09:00 UTC "
         "(3 h ago): tests still run. It expires at 20 Nov 13:00 UTC."
-    ) in text(client)
-    assert "grid-client" not in page
-    assert "the issuer" not in page
+    ) in look(client)
+    assert "grid-client" not in page.source
+    assert "the issuer" not in page.source
     client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
-    page = client.get(URL).content.decode()
-    assert page.count("Credential grid-client (file): the issuer gives no token") == 1
-    assert MARKUP not in page
+    page = look(client)
+    assert page.words.count("Credential grid-client (file): the issuer gives no token") == 1
+    assert MARKUP not in page.source
     client.force_login(account(Role.OPERATOR, name="op"))
-    assert client.get(URL).content.decode().count("Credential grid-client (file)") == 2
+    assert look(client).source.count("Credential grid-client (file)") == 2
 
 
 def test_so_is_that_of_a_service_and_its_name_only_to_operators(
@@ -645,10 +642,10 @@ def test_so_is_that_of_a_service_and_its_name_only_to_operators(
     for user in (None, account(Role.SITE_ADMIN, small_world.ral.site)):
         if user:
             client.force_login(user)
-        assert said in text(client)
-        assert "grid-client" not in client.get(URL).content.decode()
+        assert said in look(client)
+        assert "grid-client" not in look(client).source
     client.force_login(account(Role.OPERATOR, name="op"))
-    assert f"{said} Credential grid-client (file): it is empty." in text(client)
+    assert f"{said} Credential grid-client (file): it is empty." in look(client)
 
 
 def test_links_with_two_proxies_are_said(client: Client, small_world: World, well: None) -> None:
@@ -663,8 +660,8 @@ def test_links_with_two_proxies_are_said(client: Client, small_world: World, wel
         "The mesh by-xrdcp cannot test all of its links: 4 links are not tested. P1 and "
         "P3 have different X.509 proxies, and xrootd shows one to both: give both "
         "endpoints the same credential, or use another mover."
-    ) in text(client)
-    assert "Sonar is healthy" not in text(client)
+    ) in look(client)
+    assert "Sonar is healthy" not in look(client).source
 
 
 def test_where_many_credentials_are_in_trouble_the_first_ones_are_named(
@@ -672,6 +669,6 @@ def test_where_many_credentials_are_in_trouble_the_first_ones_are_named(
 ) -> None:
     for number in range(12):
         credential_in_trouble(world.endpoint(f"E{number}", small_world.desy.site))
-    page = text(client)
-    assert page.count("does not work since") == 10
+    page = look(client)
+    assert page.words.count("does not work since") == 10
     assert "2 more credentials are in trouble. The API lists all of them" in page

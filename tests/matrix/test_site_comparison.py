@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -16,6 +17,7 @@ from django.db import connection
 from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoDbBlocker
 from scipy import stats
 
 from matrix.answers import grid
@@ -32,11 +34,19 @@ from sonar.units import format_factor
 from sonar.windows import Window, format_time
 from tests.matrix import changed_site, responses
 from tests.matrix.changed_site import CHANGED, SLOWED
-from tests.matrix.responses import words
 from tests.matrix.test_site_page import figures
-from tests.matrix.world import NOW, World
+from tests.matrix.world import NOW
+from tests.scenes import standing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def changed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with standing(django_db_blocker, changed_site.make):
+        yield
+
+
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
 END = NOW.replace(second=0) + timedelta(minutes=1)
 AFTER, BEFORE = Window(CHANGED, END), Window(CHANGED - timedelta(days=7), CHANGED)
@@ -71,8 +81,7 @@ def rates(source: str, destination: str, window: Window) -> list[float]:
     return [row["bytes"] / row["seconds"] / 1e6 for row in done.values("bytes", "seconds")]
 
 
-def test_each_link_is_compared_as_sql_and_scipy_do(db: None) -> None:
-    changed_site.make()
+def test_each_link_is_compared_as_sql_and_scipy_do() -> None:
     site = compared(ASKED)
     for end, comparison in site.comparisons.items():
         assert len(site.links[end]) == len(comparison.pairs) == 10
@@ -138,8 +147,7 @@ def interval_by_hand(
     return float(np.exp(shift.log)), low, high
 
 
-def test_all_links_together_are_as_sql_numpy_and_scipy_have_them(db: None) -> None:
-    changed_site.make()
+def test_all_links_together_are_as_sql_numpy_and_scipy_have_them() -> None:
     site = compared(ASKED)
     for end, comparison in site.comparisons.items():
         links = [(link.source, link.destination) for link in site.links[end]]
@@ -157,30 +165,30 @@ def test_all_links_together_are_as_sql_numpy_and_scipy_have_them(db: None) -> No
     assert sent.low < 1.1
 
 
-def test_few_tests_of_each_link_are_enough_together(client: Client, db: None) -> None:
+def test_few_tests_of_each_link_are_enough_together(client: Client) -> None:
     """Six hours on each side: a test of a link or two, which by themselves tell nothing."""
-    changed_site.make()
     around = {"compare.around": format_time(NOW - timedelta(hours=6))}
     site = compared(around)
     for comparison in site.comparisons.values():
         assert not comparison.ratios.enough.any()
         assert comparison.together.links > 7
         assert not np.isnan(comparison.together.high)
-    html = words(responses.html(client, f"/sites/{GLASGOW}/?{compared_url(around)}"))
-    assert re.search(rf"{GLASGOW} received at [01]\.\d+× \([^)]*\), (not certain|about)", html)
+    page = responses.page(client, f"/sites/{GLASGOW}/?{compared_url(around)}")
+    assert re.search(
+        rf"{GLASGOW} received at [01]\.\d+× \([^)]*\), (not certain|about)", page.words
+    )
 
 
 def compared_url(params: dict[str, str]) -> str:
     return urlencode(compared_question(QueryDict(urlencode(params))).to_params(), doseq=True)
 
 
-def test_the_call_compares_as_the_page_does(client: Client, db: None) -> None:
-    changed_site.make()
+def test_the_call_compares_as_the_page_does(client: Client) -> None:
     site = compared(ASKED)
     url = f"/api/v1/sites/{GLASGOW}/?{urlencode(ASKED)}"
     report = responses.answer(client, url)
     SiteReport.model_validate(report)
-    page = words(responses.html(client, f"/sites/{GLASGOW}/?{urlencode(ASKED)}"))
+    page = responses.page(client, f"/sites/{GLASGOW}/?{urlencode(ASKED)}")
     answer = report["comparison"]
     assert answer["description"] in page
     for end, comparison in site.comparisons.items():
@@ -203,14 +211,13 @@ def test_the_call_compares_as_the_page_does(client: Client, db: None) -> None:
     assert "comparison" not in responses.answer(client, f"/api/v1/sites/{GLASGOW}/")
 
 
-def test_what_a_call_cannot_compare_with_is_named(client: Client, small_world: World) -> None:
+def test_what_a_call_cannot_compare_with_is_named(client: Client) -> None:
     for text, name in (("compare=yesterday", "compare"), ("compare.site=RAL", "compare.site")):
         refused = client.get(f"/api/v1/sites/RAL/?{text}")
         assert (refused.status_code, list(refused.json()["errors"])) == (400, [name])
 
 
-def test_what_changed_is_what_the_matrix_of_all_links_says(db: None) -> None:
-    changed_site.make()
+def test_what_changed_is_what_the_matrix_of_all_links_says() -> None:
     site = compared(ASKED)
     whole = grid.build(compared_question(QueryDict(urlencode(ASKED))), NOW)
     places = [
@@ -233,11 +240,10 @@ def test_what_changed_is_what_the_matrix_of_all_links_says(db: None) -> None:
     assert sorted(slowed) == sorted(SLOWED)
 
 
-def test_the_page_says_it_and_lists_what_changed_first(client: Client, db: None) -> None:
-    changed_site.make()
-    html = responses.html(client, f"/sites/{GLASGOW}/?{urlencode(ASKED, safe=':')}")
-    assert html.index('id="comparison"') < html.index('id="answer"')
-    said = words(html.partition('id="comparison"')[2].partition("</div>")[0])
+def test_the_page_says_it_and_lists_what_changed_first(client: Client) -> None:
+    page = responses.page(client, f"/sites/{GLASGOW}/?{urlencode(ASKED, safe=':')}")
+    assert page.source.index('id="comparison"') < page.source.index('id="answer"')
+    said = page.part("#comparison").words
     start, end = BEFORE.start, BEFORE.end
     window = f"{start.day} {start:%b %H:%M} to {end.day} {end:%b %Y %H:%M} UTC"
     assert f"Compared with {window}" in said
@@ -247,19 +253,17 @@ def test_the_page_says_it_and_lists_what_changed_first(client: Client, db: None)
     assert re.search(
         rf"{GLASGOW} sent at 1\.\d+× \([^)]*\), (not certain|about the same|faster)", said
     )
-    table = html.partition('aria-labelledby="as-destination"')[2].partition("compared-rows")[2]
-    rows = table.partition("</table>")[0].split("<tr")[2:]
-    assert [row.startswith(' class="slower"') for row in rows] == [True] * 4 + [False] * 6
-    assert sorted(name for name in SLOWED if name in "".join(rows[:4])) == sorted(SLOWED)
-    assert re.search(r"0\.\d\d× \(0\.\d\d–0\.\d\d\)", words(rows[0]))
-    assert f"compare={between(BEFORE)}" in rows[0], "the link is compared, too"
+    rows = page.section("as-destination").parts("table.compared-rows tbody tr")
+    assert ["slower" in row["class"].split() for row in rows] == [True] * 4 + [False] * 6
+    assert sorted(row.part("th").words for row in rows[:4]) == sorted(SLOWED)
+    assert re.search(r"0\.\d\d× \(0\.\d\d–0\.\d\d\)", rows[0].words)
+    assert f"compare={between(BEFORE)}" in rows[0].links()[0], "the link is compared, too"
 
 
-def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client: Client, db: None) -> None:
-    changed_site.make()
-    plain = figures(responses.html(client, f"/sites/{GLASGOW}/"))
+def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client: Client) -> None:
+    plain = figures(responses.page(client, f"/sites/{GLASGOW}/"))
     assert all(len(drawn["data"]) == 3 for drawn in plain)
-    compared_figures = figures(responses.html(client, f"/sites/{GLASGOW}/?compare=previous"))
+    compared_figures = figures(responses.page(client, f"/sites/{GLASGOW}/?compare=previous"))
     for drawn in compared_figures:
         go.Figure(drawn)
         other = next(line for line in drawn["data"] if line.get("xaxis") == "x2")
@@ -270,8 +274,7 @@ def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client: Client,
         assert np.median(levels) == pytest.approx(1, abs=0.15), "it was as usual then"
 
 
-def test_the_opposite_direction_is_the_other_end_upside_down(db: None) -> None:
-    changed_site.make()
+def test_the_opposite_direction_is_the_other_end_upside_down() -> None:
     site = compared({"compare": "reverse"})
     received, sent = (site.comparisons[end] for end in ("destination", "source"))
     back = {
@@ -285,24 +288,22 @@ def test_the_opposite_direction_is_the_other_end_upside_down(db: None) -> None:
         assert there.ratio == pytest.approx(1 / pair.ratio, nan_ok=True)
 
 
-def test_without_results_on_the_other_side_it_says_so(client: Client, db: None) -> None:
-    changed_site.make()
+def test_without_results_on_the_other_side_it_says_so(client: Client) -> None:
     old = between(Window(NOW.replace(year=2020, second=0), NOW.replace(year=2021, second=0)))
-    html = words(responses.html(client, f"/sites/{GLASGOW}/?compare={old}"))
-    assert f"No link to {GLASGOW} has successful transfers on both sides." in html
-    assert f"No link from {GLASGOW} has successful transfers on both sides." in html
-    empty = words(responses.html(client, "/sites/PIC/?size=small&window=24h&compare=week"))
+    page = responses.page(client, f"/sites/{GLASGOW}/?compare={old}")
+    assert f"No link to {GLASGOW} has successful transfers on both sides." in page
+    assert f"No link from {GLASGOW} has successful transfers on both sides." in page
+    empty = responses.page(client, "/sites/PIC/?size=small&window=24h&compare=week")
     assert "No link to PIC has successful transfers on both sides." in empty
 
 
-def test_filters_on_links_are_no_parameters_here(client: Client, small_world: World) -> None:
-    html = responses.html(client, "/sites/RAL/?compare=previous&compare.source_cloud=UK")
-    assert "Ignored: compare.source_cloud" in words(html)
-    assert client.get("/sites/RAL/?compare=yesterday").status_code == 400
+def test_filters_on_links_are_no_parameters_here(client: Client) -> None:
+    page = responses.page(client, "/sites/PIC/?compare=previous&compare.source_cloud=UK")
+    assert "Ignored: compare.source_cloud" in page
+    assert client.get("/sites/PIC/?compare=yesterday").status_code == 400
 
 
-def test_a_comparison_costs_as_many_queries_however_much_there_is(client: Client, db: None) -> None:
-    changed_site.make()
+def test_a_comparison_costs_as_many_queries_however_much_there_is(client: Client) -> None:
     counts = []
     for text in ("", "?compare=previous", "?compare=reverse"):
         responses.html(client, f"/sites/{GLASGOW}/{text}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import timedelta
+from itertools import permutations
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,67 +16,55 @@ from pytest_django import Settings
 
 from sonar import sealing
 from sonar.models import Annotation, Downtime, Endpoint, Schedule, Site, SizeClass, Transfer
+from tests.html import Page, Part
 from tests.matrix import changed_site, responses, world
-from tests.matrix.responses import words
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 MARKUP = "</script><script>alert(1)</script>"
 
 
-def page(client: Client, path: str = "/sites/RAL/") -> str:
-    return responses.html(client, path)
+def look(client: Client, path: str = "/sites/RAL/") -> Page:
+    return responses.page(client, path)
 
 
-def row(html: str, head: str, end: str = "source") -> list[str]:
-    """Return the texts of a row of the summary of an end."""
-    table = html.split(f'aria-labelledby="standing-{end}"')[1].split("</table>", maxsplit=1)[0]
-    (found,) = [one for one in table.split("<tr>") if f">{head}</th>" in one]
-    return [words(cell).strip() for cell in re.findall(r"<td.*?</td>", found, re.DOTALL)]
+def standing(page: Page, end: str = "source") -> dict[str, list[str]]:
+    """Return the numbers of the summary of an end, by what they are."""
+    return page.section(f"standing-{end}").by_head()
 
 
-def figures(html: str) -> list[dict[str, object]]:
-    found = re.findall(
-        r'<script id="over-time-\w+-data" type="application/json">(.*?)</script>', html
-    )
-    return [json.loads(one) for one in found]
+def figures(page: Page) -> list[dict[str, object]]:
+    ends = ("source", "destination")
+    names = (f"over-time-{end}-data" for end in ends)
+    return [page.data(name) for name in names if page.parts(f"#{name}")]
 
 
-def partner_rows(html: str, end: str) -> list[list[str]]:
-    """Return the texts of the table of an end, row by row."""
-    table = html.split(f'aria-labelledby="as-{end}"')[1].split("</table>", maxsplit=1)[0]
-    bodies = re.findall(r"<tr.*?</tr>", table.split("<tbody>")[1], re.DOTALL)
-    return [
-        [words(cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", one, re.DOTALL)]
-        for one in bodies
-    ]
-
-
-def section(html: str, name: str) -> str:
-    return words(html.split(f'aria-labelledby="{name}"')[1].split("</section>", maxsplit=1)[0])
+def partners(page: Page, end: str) -> Part:
+    """Return the table of the links of an end."""
+    return page.section(f"as-{end}").part("table.partner-rows")
 
 
 def test_the_head_says_who_it_is_and_for_which_window(client: Client, small_world: World) -> None:
     Site.objects.filter(name="RAL").update(wan_gbit_s=10)
-    html = words(page(client, "/sites/RAL/?window=24h"))
-    assert "RAL the last 24 hours" in html
-    assert "Tier 1, cloud UK, country GB, WAN 10 Gbit/s" in html
+    page = look(client, "/sites/RAL/?window=24h").words
+    assert "RAL the last 24 hours" in page
+    assert "Tier 1, cloud UK, country GB, WAN 10 Gbit/s" in page
 
 
 def test_tags_stand_with_the_site_and_each_endpoint(client: Client, small_world: World) -> None:
-    untagged = page(client, "/sites/DESY/")
-    assert "tags" not in words(untagged).casefold()
-    assert "DESY_DATADISK DATADISK – yes" in section(untagged, "endpoints")
+    untagged = look(client, "/sites/DESY/")
+    assert "tags" not in untagged.words.casefold()
+    assert "DESY_DATADISK DATADISK – yes" in untagged.section("endpoints")
     Site.objects.filter(name="DESY").update(tags=["atlas", "lhcone"])
-    head = page(client, "/sites/DESY/")
-    assert "no WAN capacity registered. Tags: atlas, lhcone. Times are" in words(head)
-    assert "tags" not in section(head, "endpoints")
+    head = look(client, "/sites/DESY/")
+    assert "no WAN capacity registered. Tags: atlas, lhcone. Times are" in head.words
+    assert "tags" not in head.section("endpoints").words
     Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(tags=["disk", "tape"])
-    said = section(page(client, "/sites/DESY/"), "endpoints")
+    said = look(client, "/sites/DESY/").section("endpoints")
     assert "endpoint label tags software" in said
     assert "DESY_DATADISK DATADISK – yes" in said
     assert "DESY_SCRATCHDISK SCRATCHDISK disk, tape – yes" in said
-    assert "Tags:" not in words(page(client))
+    assert "Tags:" not in look(client).words
 
 
 def test_the_summary_has_each_class_and_both_ends(client: Client, small_world: World) -> None:
@@ -85,24 +73,24 @@ def test_the_summary_has_each_class_and_both_ends(client: Client, small_world: W
     transfer(small_world.desy, small_world.glasgow, None)
     transfer(small_world.glasgow, small_world.ral, 24.0)
     transfer(small_world.glasgow, small_world.desy, 7.5, size="small")
-    html = page(client, "/sites/DESY/")
-    assert row(html, "mean in MB/s") == ["–", "–", "96.0"]
-    assert row(html, "rank in Tier 2") == ["–", "–", "1st of 2"]
-    assert row(html, "median of its peers") == ["7.50", "–", "24.0"]
-    assert row(html, "ratio to its peers") == ["–", "–", "4.00"]
-    assert row(html, "tests ok, failed") == ["0, 0", "0, 0", "1, 1"]
-    assert row(html, "success") == ["–", "–", "50 %"]
-    assert row(html, "fastest vs 10 Gbit/s") == ["–", "–", "7.7 %"]
-    assert row(html, "mean in MB/s", "destination") == ["7.50", "–", "–"]
-    assert row(html, "last result", "destination") == ["30 min ago", "–", "–"]
+    page = look(client, "/sites/DESY/")
+    sent, received = standing(page), standing(page, "destination")
+    assert sent["mean in MB/s"] == ["–", "–", "96.0"]
+    assert sent["rank in Tier 2"] == ["–", "–", "1st of 2"]
+    assert sent["median of its peers"] == ["7.50", "–", "24.0"]
+    assert sent["ratio to its peers"] == ["–", "–", "4.00"]
+    assert sent["tests ok, failed"] == ["0, 0", "0, 0", "1, 1"]
+    assert sent["success"] == ["–", "–", "50 %"]
+    assert sent["fastest vs 10 Gbit/s"] == ["–", "–", "7.7 %"]
+    assert received["mean in MB/s"] == ["7.50", "–", "–"]
+    assert received["last result"] == ["30 min ago", "–", "–"]
 
 
 def test_what_is_missing_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
-    html = page(client)
-    assert '<span title="no measured cell to rank by">–' in html
-    assert '<span title="no nominal WAN capacity registered">–' in html
-    shown = words(re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
-    assert not re.search(r"\b(nan|None)\b", shown)
+    page = look(client)
+    for why in ("no measured cell to rank by", "no nominal WAN capacity registered"):
+        assert set(page.texts(f'span[title="{why}"]')) == {"–"}
+    assert not re.search(r"\b(nan|None)\b", page.words)
 
 
 def test_both_ends_have_a_picture_over_time_with_notes_and_downtimes(
@@ -119,7 +107,7 @@ def test_both_ends_have_a_picture_over_time_with_notes_and_downtimes(
     )
     send_all(small_world, size="large", rate=2.0)
     transfer(small_world.ral, small_world.glasgow, None)
-    sent, received = (graph_objects.Figure(one) for one in figures(page(client)))
+    sent, received = (graph_objects.Figure(one) for one in figures(look(client)))
     for picture in (received, sent):
         texts = [one.text for one in picture.layout.annotations]
         assert "note: New switch" in texts
@@ -128,32 +116,16 @@ def test_both_ends_have_a_picture_over_time_with_notes_and_downtimes(
     assert received.layout.yaxis.range == sent.layout.yaxis.range
 
 
-def test_the_first_sentence_is_the_verdict(client: Client, db: None) -> None:
-    changed_site.make()
-    html = page(client, "/sites/UKI-SCOTGRID-GLASGOW/")
-    answer = words(html.split('id="answer"')[1].split("</div>")[0])
-    assert (
-        "Large files, against its own past Slower than usual from 4 of 10 sites (0.30×, since 19 "
-        "Nov 20:45). 1 link is "
-        "failing: to DESY-HH since 19 Nov 06:04. Faster than usual to NDGF-T1 (2.0×, since 16 Nov "
-        "13:27). 14 other links are as usual." in answer
-    )
-    assert answer.endswith("Not compared with its peers: too few other links have results. Causes")
-    assert 'class="verdict failing"' in html
-    small = page(client, "/sites/UKI-SCOTGRID-GLASGOW/?size=small")
-    assert "No link to or from UKI-SCOTGRID-GLASGOW is tested with small files." in words(small)
-    assert "Not compared with its peers: too few other links have results." in words(small)
-
-
-def answer_of(html: str) -> str:
-    return html.split('id="answer"')[1].split("</div>", maxsplit=1)[0]
+def answer_of(page: Page) -> Part:
+    return page.part("#answer")
 
 
 def send_all(small_world: World, *, size: str, rate: float) -> None:
     """Let the links between RAL and Glasgow be tested every six hours, both ways."""
-    for hours in range(6, 20 * 24, 6):
-        for ends in (small_world.ral, small_world.glasgow), (small_world.glasgow, small_world.ral):
-            transfer(*ends, rate, ago=hours * HOUR, size=size)
+    with transfers() as some:
+        for hours in range(6, 20 * 24, 6):
+            for ends in permutations((small_world.ral, small_world.glasgow)):
+                some.add(*ends, rate, ago=hours * HOUR, size=size)
 
 
 def test_the_answer_says_how_the_other_size_classes_are_and_leads_to_each(
@@ -161,19 +133,19 @@ def test_the_answer_says_how_the_other_size_classes_are_and_leads_to_each(
 ) -> None:
     send_all(small_world, size="small", rate=2.0)
     send_all(small_world, size="medium", rate=3.0)
-    html = answer_of(page(client, "/sites/RAL/?window=24h"))
-    assert "Small and medium files: as usual." in words(html)
-    assert '<a href="/sites/RAL/?size=small&amp;window=24h">Small</a> and' in html
-    assert '<a href="/sites/RAL/?size=medium&amp;window=24h">medium</a> files' in html
+    answer = answer_of(look(client, "/sites/RAL/?window=24h"))
+    assert "Small and medium files: as usual." in answer
+    assert answer.link("Small") == "/sites/RAL/?size=small&window=24h"
+    assert answer.link("medium") == "/sites/RAL/?size=medium&window=24h"
     for hours in (3, 2, 1):
         transfer(small_world.ral, small_world.glasgow, None, ago=hours * HOUR, size="medium")
         transfer(small_world.glasgow, small_world.ral, 0.5, ago=hours * HOUR, size="medium")
-    said = words(answer_of(page(client, "/sites/RAL/?window=24h")))
+    said = answer_of(look(client, "/sites/RAL/?window=24h")).words
     assert "Medium files: 1 link failing, 1 slower than usual. Small files: as usual." in said
     sentence = client.get("/api/v1/sites/RAL/?window=24h").json()["verdict"]["sentence"]
     assert sentence.endswith("1 link failing, 1 slower than usual. Small files: as usual.")
     # The class that is shown is not another one.
-    said = words(answer_of(page(client, "/sites/RAL/?size=medium&window=24h")))
+    said = answer_of(look(client, "/sites/RAL/?size=medium&window=24h")).words
     assert "Small files: as usual." in said
     assert said.count("Medium files") == 1
 
@@ -185,7 +157,7 @@ def test_a_link_within_the_site_counts_once_among_the_other_classes(
     within = world.endpoint("RAL_SCRATCHDISK", small_world.ral.site)
     for hours in (3, 2, 1):
         transfer(small_world.ral, within, None, ago=hours * HOUR, size="small")
-    said = words(answer_of(page(client, "/sites/RAL/?window=24h")))
+    said = answer_of(look(client, "/sites/RAL/?window=24h")).words
     assert "Small files: 1 link failing." in said
 
 
@@ -200,7 +172,7 @@ def test_of_other_classes_it_is_said_what_is_missing_and_nothing_of_those_that_n
     client: Client, small_world: World, ago: timedelta, rate: float, said: str
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, rate, ago=ago, size="small")
-    answer = words(answer_of(page(client, "/sites/RAL/?window=24h")))
+    answer = answer_of(look(client, "/sites/RAL/?window=24h")).words
     assert said in answer
     assert answer.count("files:") == bool(said)
 
@@ -210,24 +182,13 @@ def test_other_classes_without_a_test_or_in_a_downtime_say_so(
 ) -> None:
     small = SizeClass.objects.get(name="small")
     Schedule.objects.filter(size_class__name="large").update(size_class=small)
-    said = words(answer_of(page(client)))
+    said = answer_of(look(client)).words
     assert "Small files: no test in this window." in said
     Downtime.objects.create(
         site=small_world.ral.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
     )
-    said = words(answer_of(page(client)))
+    said = answer_of(look(client)).words
     assert "Small files: all links are in a declared downtime." in said
-
-
-def test_five_figures_stand_at_each_end(client: Client, db: None) -> None:
-    changed_site.make()
-    html = page(client, "/sites/UKI-SCOTGRID-GLASGOW/")
-    received = section(html, "as-destination")
-    assert "10 links from 10 sites 0." in received
-    assert "of usual (median link) 2.63 MB/s, median link, usually 5.12 0 of 10" in received
-    assert "0 of 10 links failing 4 slower than usual 98 % of" in received
-    sent = section(html, "as-source")
-    assert "1 of 10 links failing 0 slower than usual, 1 faster" in sent
 
 
 def test_before_anything_is_usual_it_shows_rates_the_slowest_first(
@@ -235,85 +196,117 @@ def test_before_anything_is_usual_it_shows_rates_the_slowest_first(
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 9.0)
     transfer(small_world.ral, small_world.desy, 3.0)
-    html = page(client)
-    assert "2 of 2 tests succeeded, on 2 of 6 links." in words(answer_of(html))
-    sent = section(html, "as-source")
+    page = look(client)
+    assert "2 of 2 tests succeeded, on 2 of 6 links." in answer_of(page).words
+    sent = page.section("as-source").words
     assert "3 links to 2 sites, 2 tested 6.00 MB/s, median link 0 of 3 links failing 100 %" in sent
     assert "usual" not in sent.replace("usual rate yet", "").replace("no usual yet", "")
-    rows = partner_rows(html, "source")
+    rows = partners(page, "source").table()
     assert [(row[0], row[1], row[-1]) for row in rows] == [
         ("RAL_DATADISK → DESY_DATADISK", "3.00", "1"),
         ("Glasgow", "9.00", "1"),
         ("RAL_DATADISK → DESY_SCRATCHDISK", "–", "0"),
     ]
-    (picture,) = figures(html)
+    (picture,) = figures(page)
     assert picture["layout"]["yaxis"]["ticksuffix"] == " MB/s"
-    assert "No test in this window." in section(html, "as-destination")
+    assert "No test in this window." in page.section("as-destination")
 
 
 def test_what_is_not_tested_yet_is_asked_for_like_more_than_ten(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 9.0)
-    html = page(client)
-    assert re.findall(r'<tr class="\w+( rest)?">', html).count(" rest") == 2
-    assert "<summary>All 6 links</summary>" in html
+    page = look(client)
+    assert len(page.parts("tr.rest")) == 2
+    assert "All 6 links" in page.texts("summary")
     transfer(small_world.ral, small_world.desy, 3.0)
 
 
-def test_partners_are_listed_worst_against_usual_first_with_state_and_since(
-    client: Client, db: None
-) -> None:
+GLASGOW = "/sites/UKI-SCOTGRID-GLASGOW/"
+
+
+def test_a_site_that_changed_says_so_in_each_of_its_parts(client: Client, db: None) -> None:
     changed_site.make()
-    html = page(client, "/sites/UKI-SCOTGRID-GLASGOW/")
-    received = partner_rows(html, "destination")
+    page = look(client, GLASGOW)
+    the_first_sentence_is_the_verdict(page, look(client, f"{GLASGOW}?size=small"))
+    five_figures_stand_at_each_end(page)
+    partners_are_listed_worst_against_usual_first_with_state_and_since(page)
+    bars_begin_at_zero_and_have_a_tick_at_usual(partners(page, "destination"))
+    row_and_column_are_two_strips_over_the_same_partners(page.part("table.strips"))
+    Annotation.objects.update(starts_at=changed_site.CHANGED)
+    a_note_has_its_before_and_after_in_numbers(look(client, GLASGOW))
+    assert not look(client, "/sites/PIC/").parts('[aria-labelledby="effects"]')
+
+
+def the_first_sentence_is_the_verdict(page: Page, small: Page) -> None:
+    answer = answer_of(page).words
+    assert (
+        "Large files, against its own past Slower than usual from 4 of 10 sites (0.30×, since 19 "
+        "Nov 20:45). 1 link is "
+        "failing: to DESY-HH since 19 Nov 06:04. Faster than usual to NDGF-T1 (2.0×, since 16 Nov "
+        "13:27). 14 other links are as usual." in answer
+    )
+    assert answer.endswith("Not compared with its peers: too few other links have results. Causes")
+    assert page.parts(".verdict.failing")
+    assert "No link to or from UKI-SCOTGRID-GLASGOW is tested with small files." in small
+    assert "Not compared with its peers: too few other links have results." in small
+
+
+def five_figures_stand_at_each_end(page: Page) -> None:
+    received = page.section("as-destination")
+    assert "10 links from 10 sites 0." in received
+    assert "of usual (median link) 2.63 MB/s, median link, usually 5.12 0 of 10" in received
+    assert "0 of 10 links failing 4 slower than usual 98 % of" in received
+    sent = page.section("as-source")
+    assert "1 of 10 links failing 0 slower than usual, 1 faster" in sent
+
+
+def partners_are_listed_worst_against_usual_first_with_state_and_since(page: Page) -> None:
+    received = partners(page, "destination").table()
     assert received[0][:2] == ["SARA-MATRIX", "1.95"]
     assert received[0][4] == "0.28×"
     assert received[0][7:] == ["slower since 19 Nov 20:54", "42"]
     assert {row[0] for row in received[:4]} == set(changed_site.SLOWED)
     assert [row[7] for row in received[4:]] == ["as usual"] * 6
-    first = partner_rows(html, "source")[0]
+    first = partners(page, "source").table()[0]
     assert (first[0], first[7]) == ("DESY-HH", "failing since 19 Nov 06:04, 8 tests")
     assert (first[1], first[4]) == ("–", "–")
-    assert html.count("failing: its last successes are more than 29 h old") == 3
-    link = "/links/SARA-MATRIX_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
-    assert f'href="{link}" title="from SARA-MATRIX_DATADISK to UKI' in html
+    assert page.source.count("failing: its last successes are more than 29 h old") == 3
+    link = partners(page, "destination").part('a[href^="/links/SARA-MATRIX_DATADISK/"]')
+    assert link["href"] == "/links/SARA-MATRIX_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
+    assert link["title"].startswith("from SARA-MATRIX_DATADISK to UKI")
 
 
-def test_bars_begin_at_zero_and_have_a_tick_at_usual(client: Client, db: None) -> None:
-    changed_site.make()
-    side = page(client, "/sites/UKI-SCOTGRID-GLASGOW/").split('aria-labelledby="as-destination"')[1]
-    bars = [float(one) for one in re.findall(r'<rect class="now" y="2" width="([\d.]+)"', side)]
-    ticks = [float(one) for one in re.findall(r'<path class="usual" d="M([\d.]+) 0v10"', side)]
+def bars_begin_at_zero_and_have_a_tick_at_usual(received: Part) -> None:
+    bars = [float(bar["width"]) for bar in received.parts("rect.now")]
+    ticks = [float(tick["d"][1:].removesuffix(" 0v10")) for tick in received.parts("path.usual")]
+    assert not [bar for bar in received.parts("rect.now") if "x" in bar.attributes]
     assert len(bars) == len(ticks) == 10
     assert max(*bars, *ticks) == 100
     assert all(bar < 0.4 * tick for bar, tick in zip(bars[:4], ticks[:4], strict=True))
 
 
-def test_a_note_has_its_before_and_after_in_numbers(client: Client, db: None) -> None:
-    changed_site.make()
-    Annotation.objects.update(starts_at=changed_site.CHANGED)
-    said = section(page(client, "/sites/UKI-SCOTGRID-GLASGOW/"), "effects")
+def row_and_column_are_two_strips_over_the_same_partners(strips: Part) -> None:
+    names = [head["title"] for head in strips.parts("thead th[title]")]
+    assert sorted(names, key=str.casefold) == names
+    assert len(names) == 10
+    rows = strips.parts("tbody tr")
+    assert [row.part("th").words for row in rows] == ["sent to", "received from"]
+    cells = [dict(zip(names, row.parts("td"), strict=True))["DESY-HH"] for row in rows]
+    assert [cell["class"] for cell in cells] == ["failing", "measured"]
+    site = "UKI-SCOTGRID-GLASGOW_DATADISK"
+    assert [*cells[0].links(), *cells[1].links()] == [
+        f"/links/{site}/DESY-HH_DATADISK/",
+        f"/links/DESY-HH_DATADISK/{site}/",
+    ]
+    assert rows[0].texts("td span").count("–") == 1
+
+
+def a_note_has_its_before_and_after_in_numbers(page: Page) -> None:
+    said = page.section("effects").words
     assert "new firmware of the switch 19 Nov 20:15" in said
     assert re.search(r"20:15 0\.[56]\d× \(0\.\d+–0\.\d+\) slower 3\d, 3\d [01]\.\d+× ", said)
-    assert re.search(r"\) (not certain|about the same) 3\d, 3\d$", said.strip())
-    assert 'aria-labelledby="effects"' not in page(client, "/sites/PIC/")
-
-
-def test_row_and_column_are_two_strips_over_the_same_partners(client: Client, db: None) -> None:
-    changed_site.make()
-    html = page(client, "/sites/UKI-SCOTGRID-GLASGOW/").split('<table class="strips">')[1]
-    head, *rows = html.split("</table>")[0].split("<tr>")[1:]
-    partners = re.findall(r'<th scope="col" title="([^"]+)">', head)
-    assert sorted(partners, key=str.casefold) == partners
-    assert len(partners) == 10
-    cells = re.compile(r'<td class="(\w+)">.*?href="([^"]+)".*?</td>', re.DOTALL)
-    sent, received = (dict(zip(partners, cells.findall(row), strict=True)) for row in rows)
-    site = "UKI-SCOTGRID-GLASGOW_DATADISK"
-    assert received["DESY-HH"] == ("measured", f"/links/DESY-HH_DATADISK/{site}/")
-    assert rows[0].count("–</span>") == 1
-    assert sent["DESY-HH"] == ("failing", f"/links/{site}/DESY-HH_DATADISK/")
-    assert [words(row).split()[:2] for row in rows] == [["sent", "to"], ["received", "from"]]
+    assert re.search(r"\) (not certain|about the same) 3\d, 3\d$", said)
 
 
 def test_names_are_short_and_whole_under_the_pointer(client: Client, db: None) -> None:
@@ -322,14 +315,14 @@ def test_names_are_short_and_whole_under_the_pointer(client: Client, db: None) -
     places = Endpoint.objects.order_by("id")
     transfer(places[0], places[1], 5.0)
     transfer(places[1], places[0], None)
-    html = page(client, "/sites/UKI-NORTHGRID-MAN-HEP/")
-    assert "<h1>MAN <span" in html
-    assert "UKI-NORTHGRID-MAN-HEP, Tier" in words(html)
-    assert partner_rows(html, "source")[0][0] == "LANCS"
+    page = look(client, "/sites/UKI-NORTHGRID-MAN-HEP/")
+    assert page.part("h1").words.startswith("MAN ")
+    assert "UKI-NORTHGRID-MAN-HEP, Tier" in page.words
+    assert partners(page, "source").table()[0][0] == "LANCS"
     link = "from UKI-NORTHGRID-MAN-HEP_DATADISK to UKI-NORTHGRID-LANCS-HEP_DATADISK"
-    assert f'title="{link}">LANCS</a>' in html
-    assert "MAN" in words(answer_of(html))
-    assert "HEP" not in words(answer_of(html))
+    assert partners(page, "source").part(f'[title="{link}"]').words == "LANCS"
+    assert "MAN" in answer_of(page).words
+    assert "HEP" not in answer_of(page).words
 
 
 def test_a_table_has_the_same_numbers_and_leads_to_the_link(
@@ -338,35 +331,36 @@ def test_a_table_has_the_same_numbers_and_leads_to_the_link(
     transfer(small_world.ral, small_world.glasgow, 6.0)
     transfer(small_world.ral, small_world.glasgow, 4.0)
     transfer(small_world.glasgow, small_world.ral, 2.0)
-    html = page(client, "/sites/RAL/?window=24h")
-    table = html.split('id="partners"')[1].split("</table>")[1]
-    (glasgow,) = [one for one in table.split("<tr>") if 'title="Glasgow">' in one]
-    assert "Glasgow 5.00 ± 1.41 2, 0 30 min ago measured 2.00 1, 0" in words(glasgow)
-    assert words(glasgow).split()[-1] == "2.50"  # sends 2.5 times as fast as it receives
-    assert 'href="/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h"' in glasgow
-    (desy,) = [one for one in table.split("<tr>") if 'title="DESY">' in one]
-    assert 'href="/?window=24h&amp;source_site=RAL&amp;destination_site=DESY"' in desy
+    page = look(client, "/sites/RAL/?window=24h")
+    table = page.part("table[data-main]")
+    rows = {row.part("th")["title"]: row for row in table.parts("tbody tr")}
+    glasgow, desy = rows["Glasgow"], rows["DESY"]
+    assert "Glasgow 5.00 ± 1.41 2, 0 30 min ago measured 2.00 1, 0" in glasgow
+    assert glasgow.cells()[-1] == "2.50"  # sends 2.5 times as fast as it receives
+    assert "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h" in glasgow.links()
+    assert "/?window=24h&source_site=RAL&destination_site=DESY" in desy.links()
 
 
 def test_where_a_partner_has_several_links_both_ends_are_named(
     client: Client, small_world: World
 ) -> None:
     transfer(small_world.desy, small_world.ral, 6.0)
-    names = {row[0] for row in partner_rows(page(client, "/sites/DESY/"), "source")}
+    names = {row[0] for row in partners(look(client, "/sites/DESY/"), "source").table()}
     assert "DESY_SCRATCHDISK → RAL_DATADISK" in names
-    assert "Glasgow" in {row[0] for row in partner_rows(page(client), "source")}
+    assert "Glasgow" in {row[0] for row in partners(look(client), "source").table()}
 
 
 def test_errors_are_grouped_and_lead_to_the_newest(client: Client, small_world: World) -> None:
     for _ in range(3):
         made = transfer(small_world.ral, small_world.glasgow, None)
     transfer(small_world.glasgow, small_world.desy, None)
-    html = page(client)
-    assert "3 failed tests" in section(html, "errors")
-    assert "3 1 at the destination 503 Service Unavailable 30 min ago" in section(html, "errors")
+    page = look(client)
+    errors = page.section("errors")
+    assert "3 failed tests" in errors
+    assert "3 1 at the destination 503 Service Unavailable 30 min ago" in errors
     newest = Transfer.objects.filter(source=small_world.ral).order_by("-started_at", "id").first()
     assert newest is not None
-    assert f'href="/transfers/{newest.id}/"' in html or f'href="/transfers/{made.id}/"' in html
+    assert f"/transfers/{newest.id}/" in page.links() or f"/transfers/{made.id}/" in page.links()
 
 
 def test_the_plan_of_a_day_is_said(client: Client, small_world: World) -> None:
@@ -376,31 +370,31 @@ def test_the_plan_of_a_day_is_said(client: Client, small_world: World) -> None:
         skipped_because="budget", skipped_since=NOW - HOUR
     )
     transfer(small_world.ral, small_world.glasgow, 10.0)
-    html = page(client)
-    said = section(html, "planned")
+    page = look(client)
+    said = page.section("planned")
     assert "outbound 72 tests , 144 GB (1.67 MB/s, 1.3 % of its WAN, about 0.17 at once)" in said
     assert "3 due tests are waiting: budget, the longest since 20 Nov 11:00 UTC" in said
     assert "everything large 3 72 144 GB 3 72 144 GB" in said
-    assert "144 tests, 288 GB 144 GB 200 %: over budget" in section(html, "endpoints")
+    assert "144 tests, 288 GB 144 GB 200 %: over budget" in page.section("endpoints")
 
 
 def test_an_end_without_a_plan_says_so(client: Client, small_world: World) -> None:
     Schedule.objects.filter(source=small_world.ral).delete()
     world.Mesh.objects.create(name="newer")  # schedules follow the registry
-    said = section(page(client), "planned")
+    said = look(client).section("planned")
     assert "outbound no tests; inbound 72 tests , 144 GB (1.67 MB/s). Right" in said
 
 
 def test_paper_has_the_worst_of_many_and_says_how_many_more(
     client: Client, small_world: World
 ) -> None:
-    for number in range(45):
-        site = Site.objects.create(name=f"site-{number:02d}")
-        transfer(small_world.ral, world.endpoint(f"place-{number:02d}", site), number + 1.0)
-    html = page(client).split('aria-labelledby="as-source"')[1].split("</section>")[0]
-    rows = re.findall(r'<tr class="\w+( rest)?">', html)
-    assert (len(rows), rows.count("")) == (48, 10)
-    assert "38 more links are on the page and in its CSV." in words(html)
+    with transfers() as some:
+        for number in range(45):
+            site = Site.objects.create(name=f"site-{number:02d}")
+            some.add(small_world.ral, world.endpoint(f"place-{number:02d}", site), number + 1.0)
+    sent = look(client).section("as-source")
+    assert (len(sent.parts("tbody tr")), len(sent.parts("tbody tr.rest"))) == (48, 38)
+    assert "38 more links are on the page and in its CSV." in sent
 
 
 def test_endpoints_are_listed_with_their_caps_and_what_they_are(
@@ -409,7 +403,7 @@ def test_endpoints_are_listed_with_their_caps_and_what_they_are(
     Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(
         retired_at=NOW - HOUR, software="dCache 9", simulated=True, inbound_cap=7
     )
-    said = section(page(client, "/sites/DESY/"), "endpoints")
+    said = look(client, "/sites/DESY/").section("endpoints")
     assert "DESY_DATADISK DATADISK – yes 0 / 2 0 / 2" in said
     assert "DESY_SCRATCHDISK SCRATCHDISK dCache 9 retired at 20 Nov 11:00 UTC" in said
     assert "simulated 0 / 2 0 / 7" in said
@@ -425,12 +419,11 @@ def test_downtimes_now_and_soon_are_said(client: Client, small_world: World) -> 
     down(24 * 30 * HOUR, "far away", endpoint=small_world.scratch)
     down(-24 * HOUR, "long over", endpoint=small_world.scratch)
     down(-HOUR / 2, "of another site", site=small_world.ral.site)
-    whole = page(client, "/sites/DESY/")
-    html, notices = words(whole), re.findall('<p class="notice">.*?</p>', whole, re.DOTALL)
-    assert "In declared downtime now: moving racks" in html
-    assert "Declared downtime soon, DESY_SCRATCHDISK: new kernel" in html
-    assert not re.search("far away|of another site", html)
-    assert "long over" not in words("".join(notices))
+    page = look(client, "/sites/DESY/")
+    assert "In declared downtime now: moving racks" in page
+    assert "Declared downtime soon, DESY_SCRATCHDISK: new kernel" in page
+    assert not re.search("far away|of another site", page.source)
+    assert not [notice for notice in page.texts("p.notice") if "long over" in notice]
 
 
 def test_free_text_is_text(client: Client, small_world: World) -> None:
@@ -442,14 +435,14 @@ def test_free_text_is_text(client: Client, small_world: World) -> None:
     Annotation.objects.create(site=small_world.desy.site, text=MARKUP, starts_at=NOW - HOUR)
     made = transfer(small_world.ral, small_world.desy, None)
     Transfer.objects.filter(id=made.id).update(error=MARKUP)
-    html = page(client, "/sites/DESY/")
-    assert "<script>alert" not in html
-    assert html.count("&lt;script&gt;alert") >= 6
+    page = look(client, "/sites/DESY/")
+    assert "<script>alert" not in page.source
+    assert page.source.count("&lt;script&gt;alert") >= 6
     for path in ("/sites/", "/search/?q=DESY"):
         # Of a search, what is listed as one types: the whole name leads to the site.
-        html = client.get(path, headers={"HX-Request": "true"}).content.decode()
-        assert "<script>alert" not in html
-        assert "&lt;/script&gt;&lt;script&gt;alert" in html
+        part = client.get(path, headers={"HX-Request": "true"}).content.decode()
+        assert "<script>alert" not in part
+        assert "&lt;/script&gt;&lt;script&gt;alert" in part
 
 
 def test_a_site_that_is_not_registered_is_a_404_that_says_so(client: Client, db: None) -> None:
@@ -474,13 +467,13 @@ def test_one_view_has_one_url_and_controls_lead_to_the_others(
 ) -> None:
     response = client.get("/sites/RAL/?window=7d&size=large&streams=4")
     assert response["Location"] == "/sites/RAL/?streams=4"
-    html = page(client, "/sites/RAL/?streams=4")
-    assert 'href="/sites/RAL/?size=small&amp;streams=4"' in html
-    assert 'href="/sites/RAL/?window=24h&amp;streams=4"' in html
-    assert '<a class="chip" href="/sites/RAL/"' in html
-    assert 'href="/?site=RAL&amp;streams=4"' in html
-    assert 'href="/table/?site=RAL&amp;streams=4"' in html
-    assert 'href="/api/v1/sites/RAL/?streams=4"' in html
+    page = look(client, "/sites/RAL/?streams=4")
+    assert "/sites/RAL/?size=small&streams=4" in page.links()
+    assert "/sites/RAL/?window=24h&streams=4" in page.links()
+    assert page.links("a.chip") == ["/sites/RAL/"]
+    assert "/?site=RAL&streams=4" in page.links()
+    assert "/table/?site=RAL&streams=4" in page.links()
+    assert "/api/v1/sites/RAL/?streams=4" in page.links()
 
 
 @pytest.mark.parametrize("path", ["/?site=RAL&streams=4", "/table/?site=RAL&streams=4"])
@@ -490,31 +483,31 @@ def test_the_site_only_links_are_shortest(client: Client, small_world: World, pa
 
 def test_empty_is_explained(client: Client, small_world: World) -> None:
     Site.objects.create(name="New")
-    html = words(page(client, "/sites/New/"))
-    assert "This site has no endpoint." in html
+    page = look(client, "/sites/New/").words
+    assert "This site has no endpoint." in page
     assert (
         "No results for this site in this window. 0 of its tests are running, 0 are queued."
-    ) in words(page(client))
+    ) in look(client).words
     transfer(small_world.ral, small_world.glasgow, 5.0, size="small")
-    assert "No results with large files in this window." in words(page(client))
+    assert "No results with large files in this window." in look(client).words
     Schedule.objects.all().delete()
-    html = page(client, "/sites/DESY/")
-    assert "No mesh tests any of its links" in words(html)
-    assert 'href="/sites/DESY/?window=90d"' in html
+    page = look(client, "/sites/DESY/")
+    assert "No mesh tests any of its links" in page.words
+    assert "/sites/DESY/?window=90d" in page.links()
 
 
 def test_simulated_results_are_called_so(client: Client, small_world: World) -> None:
-    assert "Simulated." not in page(client)
+    assert "Simulated." not in look(client).source
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
-    assert "Simulated." in page(client)
+    assert "Simulated." in look(client)
 
 
 def test_notes_on_the_site_are_shown(client: Client, small_world: World) -> None:
     Annotation.objects.create(
         site=small_world.ral.site, text="New switch", starts_at=NOW - HOUR, public=True
     )
-    assert "New switch" in page(client)
-    assert "New switch" not in page(client, "/sites/DESY/")
+    assert "New switch" in look(client)
+    assert "New switch" not in look(client, "/sites/DESY/").source
 
 
 def test_the_number_of_queries_is_the_same_for_little_and_for_much(
@@ -522,7 +515,7 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
 ) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            page(client)
+            look(client)
         seen.append("\n".join(one["sql"] for one in captured.captured_queries))
         return len(captured)
 
@@ -532,9 +525,10 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
     transfer(small_world.ral, small_world.glasgow, None)
     queries()
     little = queries()
-    for number in range(40):
-        ends = small_world.endpoints[number % 4], small_world.endpoints[(number + 1) % 4]
-        transfer(*ends, None if number % 3 else 5.0, ago=number * HOUR / 4)
+    with transfers() as some:
+        for number in range(40):
+            ends = small_world.endpoints[number % 4], small_world.endpoints[(number + 1) % 4]
+            some.add(*ends, None if number % 3 else 5.0, ago=number * HOUR / 4)
     queries()  # how links stand is kept until results change
     # Of each class the version of how its links stand, and the results of the links over time.
     # Five more for the diagnoses of links that fail.

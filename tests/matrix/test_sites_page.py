@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from django.db import connection
 from django.test import Client
@@ -13,26 +11,23 @@ from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar import sealing
 from sonar.models import Endpoint, Site
+from tests.html import Page
 from tests.matrix import changed_site, responses, world
-from tests.matrix.responses import words
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
-def page(client: Client, text: str = "") -> str:
-    return responses.html(client, f"/sites/{text}")
+def look(client: Client, text: str = "") -> Page:
+    return responses.page(client, f"/sites/{text}")
 
 
 def rows(client: Client, text: str = "") -> list[list[str]]:
-    body = page(client, text).split("<tbody>")[1].split("</tbody>")[0]
-    cells = (re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL) for row in body.split("<tr>")[1:])
-    return [[words(cell) for cell in row] for row in cells]
+    return look(client, text).table("table.sites tbody tr")
 
 
 def heads(client: Client, text: str = "") -> list[str]:
-    row = page(client, text).split("<thead>")[1].split("</thead>")[0]
-    return [words(cell) for cell in re.findall(r"<th .*?</th>", row, re.DOTALL)]
+    return look(client, text).texts("table.sites thead th")
 
 
 WRONG = ("links failing", "slower as", "vs usual")
@@ -40,10 +35,10 @@ WRONG = ("links failing", "slower as", "vs usual")
 
 def facts(client: Client, text: str = "") -> list[list[str]]:
     """Return the rows without the columns of what is wrong."""
-    names = heads(client, text)
+    names, *lines = look(client, text).table("table.sites tr")
     return [
-        [cell for name, cell in zip(names, row, strict=True) if not name.startswith(WRONG)]
-        for row in rows(client, text)
+        [cell for name, cell in zip(names, line, strict=True) if not name.startswith(WRONG)]
+        for line in lines
     ]
 
 
@@ -66,7 +61,7 @@ def test_each_site_stands_with_its_numbers(client: Client, measured: World) -> N
         ["Glasgow", "UK", "2", "GB", "1", "–", "4.00", "10.0", "67 %", "30 min ago"],
         ["RAL", "UK", "1", "GB", "1", "0.4", "10.0", "4.00", "100 %", "30 min ago"],
     ]
-    assert "Showing 3 sites." in words(page(client))
+    assert "Showing 3 sites." in look(client).words
 
 
 def test_tags_are_a_column_where_a_listed_site_has_some(client: Client, measured: World) -> None:
@@ -77,7 +72,7 @@ def test_tags_are_a_column_where_a_listed_site_has_some(client: Client, measured
         ["RAL", "UK", "1", "GB", "atlas, lhcone", "1"],
     ]
     assert heads(client)[3:6] == ["country", "tags", "endpoints"]
-    assert "ordering=tags" not in page(client)
+    assert "ordering=tags" not in look(client).source
     assert facts(client, "?search=glas")[0][:5] == ["Glasgow", "UK", "2", "GB", "1"]
     assert heads(client, "?search=glas")[3:5] == ["country", "endpoints"]
 
@@ -110,7 +105,7 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client: Client, db: No
     slowest = [row[0] for row in rows(client, "?ordering=ratio_source")[:4]]
     assert set(slowest) == set(changed_site.SLOWED)
     assert order(client, "?ordering=-slower_destination")[0] == "UKI-SCOTGRID-GLASGOW"
-    assert 'href="/api/v1/sites/?ordering=-trouble"' in page(client)
+    assert "/api/v1/sites/?ordering=-trouble" in look(client).links()
 
 
 def test_a_link_within_a_site_fails_once(client: Client, small_world: World) -> None:
@@ -141,12 +136,12 @@ def test_any_column_sorts_and_sites_without_a_value_come_last(
 
 
 def test_a_head_sorts_the_other_way_the_second_time(client: Client, measured: World) -> None:
-    html = page(client, "?window=24h&search=a&ordering=-source")
-    assert 'aria-sort="descending"' in html
-    assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=source"' in html
-    assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=-destination"' in html
-    assert 'href="/sites/?window=24h&amp;search=a&amp;ordering=name"' in html
-    assert 'href="/sites/?window=24h&amp;search=a"' in html  # what is wrong first, as it is anyway
+    page = look(client, "?window=24h&search=a&ordering=-source")
+    assert page.part("th[aria-sort]")["aria-sort"] == "descending"
+    assert "/sites/?window=24h&search=a&ordering=source" in page.links()
+    assert "/sites/?window=24h&search=a&ordering=-destination" in page.links()
+    assert "/sites/?window=24h&search=a&ordering=name" in page.links()
+    assert "/sites/?window=24h&search=a" in page.links()  # what is wrong first, as it is anyway
 
 
 @pytest.mark.parametrize(
@@ -168,10 +163,11 @@ def test_a_search_looks_at_all_that_is_known_of_a_site(
 def test_a_search_says_what_it_left_out_or_that_there_is_nothing(
     client: Client, measured: World
 ) -> None:
-    assert "Showing 1 site (filtered from 3)." in words(page(client, "?search=glas"))
-    html = page(client, "?window=24h&search=<i>nowhere")
-    assert "No site has “&lt;i&gt;nowhere” in its name" in html
-    assert 'href="/sites/?window=24h"' in html
+    assert "Showing 1 site (filtered from 3)." in look(client, "?search=glas").words
+    page = look(client, "?window=24h&search=<i>nowhere")
+    assert "No site has “<i>nowhere” in its name" in page
+    assert "<i>" not in page.source
+    assert "/sites/?window=24h" in page.links()
 
 
 @pytest.mark.parametrize(
@@ -190,14 +186,14 @@ def test_filters_choose_sites(
     client: Client, measured: World, filters: str, names: list[str]
 ) -> None:
     assert order(client, filters) == names
-    assert 'class="chip"' in page(client, filters)
+    assert look(client, filters).parts("a.chip")
 
 
 def test_filters_choose_the_links_that_count(client: Client, measured: World) -> None:
     at = heads(client, "?source_site=RAL").index("mean as source")
     shown = rows(client, "?source_site=RAL")
     assert [row[at] for row in shown] == ["–", "–", "10.0"]
-    assert "No site passes these filters." in page(client, "?country=FR")
+    assert "No site passes these filters." in look(client, "?country=FR")
 
 
 def test_a_site_whose_endpoints_are_retired_is_listed_as_history(
@@ -211,20 +207,21 @@ def test_a_site_whose_endpoints_are_retired_is_listed_as_history(
         ["RAL", "UK", "1", "GB", "1"],
     ]
     assert rows(client)[1][heads(client).index("mean as source")] == "4.00"
-    assert "DESY_DATADISK, DESY_SCRATCHDISK (retired)" in page(client)
-    assert "Simulated." in page(client)
+    assert "DESY_DATADISK, DESY_SCRATCHDISK (retired)" in look(client).source
+    assert "Simulated." in look(client)
 
 
 def test_a_site_leads_to_its_page_with_the_same_window(client: Client, measured: World) -> None:
-    html = page(client, "?size=small&window=24h&cloud=UK&streams=4&ordering=-source")
-    assert 'href="/sites/RAL/?size=small&amp;window=24h&amp;streams=4"' in html
-    assert 'href="/api/v1/sites/?size=small&amp;window=24h&amp;cloud=UK&amp;streams=4' in html
+    page = look(client, "?size=small&window=24h&cloud=UK&streams=4&ordering=-source")
+    assert "/sites/RAL/?size=small&window=24h&streams=4" in page.links()
+    call = "/api/v1/sites/?size=small&window=24h&cloud=UK&streams=4"
+    assert page.links(f'a[href^="{call}"]')
 
 
 def test_no_sites_yet_says_what_to_do(client: Client, db: None) -> None:
-    html = page(client)
-    assert "No sites are registered yet." in html
-    assert 'href="/admin/sonar/site/add/"' in html
+    page = look(client)
+    assert "No sites are registered yet." in page
+    assert "/admin/sonar/site/add/" in page.links()
 
 
 @pytest.mark.parametrize(
@@ -249,7 +246,7 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
 ) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            page(client)
+            look(client)
         return len(captured)
 
     transfer(small_world.ral, small_world.glasgow, 5.0)
@@ -286,7 +283,7 @@ def test_simulated_is_said_once_where_all_are_and_of_each_where_only_some(
     client: Client, measured: World
 ) -> None:
     Endpoint.objects.update(simulated=True)
-    assert "Simulated." in page(client)
-    assert "simulated</small>" not in page(client)
+    assert "Simulated." in look(client)
+    assert "simulated</small>" not in look(client).source
     Endpoint.objects.filter(site__name="RAL").update(simulated=False)
-    assert page(client).count("simulated</small>") == 2
+    assert look(client).source.count("simulated</small>") == 2

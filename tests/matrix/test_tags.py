@@ -19,8 +19,9 @@ from sonar.models import Endpoint, Site
 from sonar.models.tags import MOST_TAGS, TAG_RULE
 from sonar.roles import Role
 from tests.accounts import account, logged_in
+from tests.matrix import responses
 from tests.matrix.registry import caller, get, made, patch, post
-from tests.matrix.world import World, transfer
+from tests.matrix.world import World, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -54,8 +55,9 @@ def tagged(small_world: World) -> World:
     ):
         row.tags = tags
         row.save()
-    for number, (source, destination) in enumerate(permutations(small_world.endpoints, 2)):
-        transfer(source, destination, 5.0 + number)
+    with transfers() as some:
+        for number, (source, destination) in enumerate(permutations(small_world.endpoints, 2)):
+            some.add(source, destination, 5.0 + number)
     return small_world
 
 
@@ -65,37 +67,32 @@ def in_sql(text: str) -> set[tuple[str, str]]:
         return set(cursor.fetchall())
 
 
-@pytest.mark.parametrize("text", FILTERS)
-class TestFilters:
-    """Matrix, table, rows of links and transfers choose as SQL does."""
+def test_matrix_rows_of_links_table_and_transfers_choose_as_sql_does(
+    client: Client, tagged: World, subtests: pytest.Subtests
+):
+    for text in FILTERS:
+        with subtests.test(text):
+            expected = in_sql(text)
+            assert in_matrix(client, text) == expected
+            rows = get(client, f"links/?window=24h&{text}")["links"]
+            assert {(row["source"]["name"], row["destination"]["name"]) for row in rows} == expected
+            page = responses.page(client, f"/table/?window=24h&{text}", follow=True)
+            ends = permutations([one.name for one in tagged.endpoints], 2)
+            shown = {link for link in ends if page.parts(f'a[href^="/links/{link[0]}/{link[1]}/"]')}
+            assert shown == expected
+            rows = get(client, f"transfers/?window=24h&{text}")["transfers"]
+            assert {(row["source"], row["destination"]) for row in rows} == expected
 
-    def test_the_matrix(self, client: Client, tagged: World, text: str):
-        answer = get(client, f"matrix/?window=24h&{text}")
-        ends = [[group["name"] for group in answer[side]] for side in ("sources", "destinations")]
-        assert {
-            (source, destination)
-            for source, row in zip(ends[0], answer["cells"]["ok"], strict=True)
-            for destination, ok in zip(ends[1], row, strict=True)
-            if ok
-        } == in_sql(text)
 
-    def test_the_rows_of_links(self, client: Client, tagged: World, text: str):
-        rows = get(client, f"links/?window=24h&{text}")["links"]
-        links = {(row["source"]["name"], row["destination"]["name"]) for row in rows}
-        assert links == in_sql(text)
-
-    def test_the_table(self, client: Client, tagged: World, text: str):
-        page = client.get(f"/table/?window=24h&{text}", follow=True).content.decode()
-        links = {
-            link
-            for link in permutations([one.name for one in tagged.endpoints], 2)
-            if f"/links/{link[0]}/{link[1]}/" in page
-        }
-        assert links == in_sql(text)
-
-    def test_transfers(self, client: Client, tagged: World, text: str):
-        rows = get(client, f"transfers/?window=24h&{text}")["transfers"]
-        assert {(row["source"], row["destination"]) for row in rows} == in_sql(text)
+def in_matrix(client: Client, text: str) -> set[tuple[str, str]]:
+    answer = get(client, f"matrix/?window=24h&{text}")
+    ends = [[group["name"] for group in answer[side]] for side in ("sources", "destinations")]
+    return {
+        (source, destination)
+        for source, row in zip(ends[0], answer["cells"]["ok"], strict=True)
+        for destination, ok in zip(ends[1], row, strict=True)
+        if ok
+    }
 
 
 def test_the_page_says_the_filter_and_offers_it(client: Client, tagged: World):
@@ -217,21 +214,22 @@ BAD_TAGS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("tags", BAD_TAGS, ids=lambda tags: repr(tags)[:20])
 @pytest.mark.parametrize(
     ("method", "path"),
     [("post", "sites/"), ("patch", "sites/RAL/"), ("patch", "endpoints/RAL_DATADISK/")],
 )
 def test_a_bad_tag_names_field_and_rule_and_changes_nothing(
-    root: Client, tagged: World, method: str, path: str, tags: object
+    root: Client, tagged: World, subtests: pytest.Subtests, method: str, path: str
 ):
     before = [list(kind.objects.order_by("pk").values()) for kind in (Site, Endpoint)]
-    body = {"name": "New", "tags": tags} if method == "post" else {"tags": tags}
-    answer = {"post": post, "patch": patch}[method](root, path, body)
-    assert answer.status_code == 400
-    (sentence,) = answer.json()["errors"]["tags"]
-    assert sentence.startswith("tags ")
-    assert f"is not a list of at most {MOST_TAGS} tags, each {TAG_RULE}" in sentence
+    for tags in BAD_TAGS:
+        with subtests.test(tags=tags):
+            body = {"name": "New", "tags": tags} if method == "post" else {"tags": tags}
+            answer = {"post": post, "patch": patch}[method](root, path, body)
+            assert answer.status_code == 400
+            (sentence,) = answer.json()["errors"]["tags"]
+            assert sentence.startswith("tags ")
+            assert f"is not a list of at most {MOST_TAGS} tags, each {TAG_RULE}" in sentence
     assert [list(kind.objects.order_by("pk").values()) for kind in (Site, Endpoint)] == before
 
 

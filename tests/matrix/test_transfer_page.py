@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
-import re
 from datetime import timedelta
 from uuid import uuid4
 
@@ -20,8 +17,8 @@ from sonar import made_up
 from sonar.models import Mesh, Probe, SizeClass
 from sonar.roles import Role
 from tests.accounts import account
+from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.responses import words
 from tests.matrix.sent import MARKUP, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -29,13 +26,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
 
 
-def page(client: Client, one: object) -> str:
-    return responses.html(client, f"/transfers/{one}/")
+def look(client: Client, one: object) -> Page:
+    return responses.page(client, f"/transfers/{one}/")
 
 
-def facts(html: str) -> dict[str, str]:
-    pairs = re.findall(r"<dt[^>]*>(.*?)</dt>\s*<dd>(.*?)</dd>", html, re.DOTALL)
-    return {name: words(text).strip() for name, text in pairs}
+def facts(page: Page) -> dict[str, str]:
+    return page.part("dl.facts").facts()
 
 
 def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
@@ -57,9 +53,9 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
         worker="worker-1",
     )
     client.force_login(account(Role.OPERATOR))
-    html = page(client, one)
-    assert "Transfer from RAL_DATADISK to Glasgow_DATADISK" in words(html)
-    assert facts(html) == {
+    page = look(client, one)
+    assert "Transfer from RAL_DATADISK to Glasgow_DATADISK" in page.words
+    assert facts(page) == {
         "id": str(one),
         "link": "from RAL_DATADISK to Glasgow_DATADISK",
         "source": "RAL_DATADISK at site RAL",
@@ -88,9 +84,9 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
         "VO or activity": "atlas",
         "worker": "worker-1",
     }
-    assert 'href="/links/RAL_DATADISK/Glasgow_DATADISK/"' in html
-    assert 'href="/sites/RAL/"' in html
-    assert f'href="/api/v1/transfers/{one}/"' in html
+    assert "/links/RAL_DATADISK/Glasgow_DATADISK/" in page.links()
+    assert "/sites/RAL/" in page.links()
+    assert f"/api/v1/transfers/{one}/" in page.links()
 
 
 @pytest.mark.parametrize("role", [None, Role.READER, Role.SITE_ADMIN])
@@ -105,20 +101,20 @@ def test_addresses_of_storage_servers_and_workers_are_for_operators_alone(
     if role:
         sites = [small_world.ral.site] if role is Role.SITE_ADMIN else []
         client.force_login(account(role, *sites))
-    assert facts(page(client, one))["remote connections"] == "2"
+    assert facts(look(client, one))["remote connections"] == "2"
     for known in (one, queued.id):
-        assert "worker" not in facts(page(client, known))
-        assert "worker-1" not in page(client, known)
+        assert "worker" not in facts(look(client, known))
+        assert "worker-1" not in look(client, known).source
 
 
 def test_what_is_not_known_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
-    html = page(client, transfer(small_world.ral, small_world.glasgow, 10.0).id)
-    known = facts(html)
+    page = look(client, transfer(small_world.ral, small_world.glasgow, 10.0).id)
+    known = facts(page)
     for name in ("time to first byte", "overhead", "mode", "TCP buffer", "IP version", "mesh"):
         assert known[name] == "–", name
-    assert '<span title="the mover does not say">–</span>' in html
-    assert "None" not in html
-    assert "nan" not in words(html)
+    assert set(page.texts('span[title="the mover does not say"]')) == {"–"}
+    assert "None" not in page.source
+    assert "nan" not in page.words
 
 
 def test_it_is_compared_with_its_link_in_the_days_around_it(
@@ -133,10 +129,10 @@ def test_it_is_compared_with_its_link_in_the_days_around_it(
     one = transfer(ral, glasgow, 10.0)
     assert (
         "10.0 MB/s . The median of its link is 30.0 MB/s (3 large results in the 7 days around "
-        "it). This is 0.33× that." in words(page(client, one.id))
+        "it). This is 0.33× that." in look(client, one.id).words
     )
     alone = transfer(glasgow, small_world.desy, 5.0)
-    assert "No other large test of this link succeeded" in words(page(client, alone.id))
+    assert "No other large test of this link succeeded" in look(client, alone.id).words
 
 
 def test_a_failed_one_begins_with_its_whole_error_as_text(
@@ -145,42 +141,45 @@ def test_a_failed_one_begins_with_its_whole_error_as_text(
     ends = small_world.ral, small_world.glasgow
     error = f"first line\n{MARKUP}\n" + "x" * 3000
     client.force_login(account(Role.OPERATOR))
-    html = page(client, send(*ends, NOW, error=error, error_is_permanent=True, worker=MARKUP))
-    assert "Failed at the destination" in words(html)
-    assert "<script>alert" not in html
-    assert "first line\n&lt;/script&gt;&lt;script&gt;" in html
-    assert "x" * 3000 in html
-    assert "Looks permanent: it will fail again until something is changed." in html
-    assert facts(html)["rate"] == "–"
-    assert '<span title="failed: it has no rate">–</span>' in html
-    html = page(client, send(*ends, NOW, error="timeout"))
-    assert "Looks temporary: the next test may succeed." in html
+    page = look(client, send(*ends, NOW, error=error, error_is_permanent=True, worker=MARKUP))
+    assert "Failed at the destination" in page.words
+    assert "<script>alert" not in page.source
+    assert page.part("pre.error").text == error
+    assert "Looks permanent: it will fail again until something is changed." in page
+    assert facts(page)["rate"] == "–"
+    assert set(page.texts('span[title="failed: it has no rate"]')) == {"–"}
+    page = look(client, send(*ends, NOW, error="timeout"))
+    assert "Looks temporary: the next test may succeed." in page
 
 
 def test_a_lost_one_says_that_this_is_not_the_links_fault(
     client: Client, small_world: World
 ) -> None:
     lost = {"state": "lost", "error": "its worker died", "error_where": "control"}
-    html = page(client, send(small_world.ral, small_world.glasgow, NOW, **lost))
-    assert "Lost in Sonar itself" in words(html)
-    assert "which says nothing about the link" in html
-    assert facts(html)["state"] == "lost: its worker died"
+    page = look(client, send(small_world.ral, small_world.glasgow, NOW, **lost))
+    assert "Lost in Sonar itself" in page.words
+    assert "which says nothing about the link" in page
+    assert facts(page)["state"] == "lost: its worker died"
 
 
 def test_its_rate_from_within_is_a_picture_and_a_table(client: Client, small_world: World) -> None:
     one = send(
         small_world.ral, small_world.glasgow, NOW, samples=[[2.0, 2e8], [4.0, 1e9], [10.0, 2e9]]
     )
-    html = page(client, one)
-    payload = html.split('<script id="inside-data" type="application/json">')[1]
-    drawn = json.loads(payload.split("</script>")[0])
+    page = look(client, one)
+    drawn = page.data("inside-data")
     go.Figure(drawn)
     rate, moved = drawn["data"]
     assert rate["x"] == [0.0, 2.0, 2.0, 4.0, 4.0, 10.0]
     assert rate["y"] == pytest.approx([100, 100, 400, 400, 166.6667, 166.6667])
     assert moved["y"] == [0, 200, 1000, 2000]
-    table = words(html.split("3 progress samples as a table")[1].split("</table>")[0])
-    assert "2.00 200 MB 100 4.00 1 GB 400 10.0 2 GB 167" in table
+    samples = page.section("inside-heading")
+    assert "3 progress samples as a table" in samples
+    assert samples.table() == [
+        ["2.00", "200 MB", "100"],
+        ["4.00", "1 GB", "400"],
+        ["10.0", "2 GB", "167"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +196,7 @@ def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(
 ) -> None:
     made = world.profile(**PLAIN | {"streams": asked}, streams_used=used)
     one = send(small_world.ral, small_world.glasgow, NOW, profile_id=made.id)
-    assert facts(page(client, one))["streams"] == said
+    assert facts(look(client, one))["streams"] == said
 
 
 @pytest.mark.parametrize(
@@ -239,13 +238,13 @@ def test_it_says_what_ran_beside_it(
     names = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
     beside = dict(zip(names, (*source, *destination), strict=True))
     one = send(small_world.ral, small_world.glasgow, NOW, **beside)
-    assert html.unescape(facts(page(client, one))["concurrent tests"]) == said
+    assert facts(look(client, one))["concurrent tests"] == said
 
 
 def test_a_checksum_is_verified_or_not_and_why(client: Client, small_world: World) -> None:
     ends = small_world.ral, small_world.glasgow
     checksums = [
-        facts(page(client, send(*ends, NOW, **kept)))["checksum"]
+        facts(look(client, send(*ends, NOW, **kept)))["checksum"]
         for kept in (
             {"verified": True},
             {"verified": False, "verified_note": "the server has <b>no</b> adler32"},
@@ -254,7 +253,7 @@ def test_a_checksum_is_verified_or_not_and_why(client: Client, small_world: Worl
     ]
     assert checksums == [
         "Checksum verified",
-        "Not verified: the server has &lt;b&gt;no&lt;/b&gt; adler32",
+        "Not verified: the server has <b>no</b> adler32",
         "–",
     ]
 
@@ -272,13 +271,13 @@ def test_a_failed_one_shows_what_it_moved_in_which_time_and_its_rate_from_within
         moved_bytes=5 * 10**8,
         samples=[[5.0, 2e8], [10.0, 5e8]],
     )
-    found = page(client, one)
+    found = look(client, one)
     known = facts(found)
     assert known["preparation"] == "30.0 s before the transfer itself started"
     assert known["duration"] == "12.0 s"
     assert known["finished"] == "20 Nov 11:01:12 UTC"
     assert known["moved"] == "500 MB (25 % of the file)"
-    assert '<script id="inside-data"' in found
+    assert found.data("inside-data")
     assert "2 progress samples as a table" in found
 
 
@@ -314,10 +313,9 @@ def test_where_there_is_no_picture_the_reason_is_the_true_one(
 ) -> None:
     profile = world.profile(**PLAIN | made)
     ends = small_world.ral, small_world.glasgow
-    found = page(client, send(*ends, NOW, profile_id=profile.id, **kept))
-    text = words(found.split('id="inside-heading">')[1])
-    assert why in text
-    assert ("as a table" in text) == bool(kept.get("samples"))
+    inside = look(client, send(*ends, NOW, profile_id=profile.id, **kept)).section("inside-heading")
+    assert why in inside
+    assert ("as a table" in inside) == bool(kept.get("samples"))
 
 
 @pytest.mark.parametrize(
@@ -351,32 +349,32 @@ def probe(small_world: World, **fields: object) -> Probe:
 def test_a_queued_test_says_that_it_waits_and_refreshes_itself(
     client: Client, small_world: World
 ) -> None:
-    html = page(client, probe(small_world).id)
-    assert "This test has not finished. It is queued for a worker" in words(html)
-    assert facts(html)["started"] == "–"
-    assert 'hx-trigger="every 5s, refresh"' in html
+    page = look(client, probe(small_world).id)
+    assert "This test has not finished. It is queued for a worker" in page.words
+    assert facts(page)["started"] == "–"
+    assert page.parts('[hx-trigger="every 5s, refresh"]')
 
 
 def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -> None:
     running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
     client.force_login(account(Role.OPERATOR))
     one = probe(small_world, **running, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
-    html = page(client, one.id)
-    assert "It is running: 500 MB of 2 GB (25 %)." in words(html)
-    assert 'value="25"' in html
-    assert "<script>alert" not in html
+    page = look(client, one.id)
+    assert "It is running: 500 MB of 2 GB (25 %)." in page.words
+    assert page.part("progress")["value"] == "25"
+    assert "<script>alert" not in page.source
 
 
 def test_when_it_ends_the_result_stands_there_and_it_no_longer_asks_every_few_seconds(
     client: Client, small_world: World
 ) -> None:
     one = probe(small_world).id
-    page(client, one)
+    look(client, one)
     Probe.objects.all().delete()
     send(small_world.ral, small_world.glasgow, NOW, id=one)
-    html = page(client, one)
-    assert facts(html)["rate"] == "200 MB/s"
-    assert "every 5s" not in html
+    page = look(client, one)
+    assert facts(page)["rate"] == "200 MB/s"
+    assert "every 5s" not in page.source
 
 
 def test_an_unknown_id_is_a_404_that_says_how_long_results_are_kept(
@@ -403,23 +401,23 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
     client: Client, small_world: World
 ) -> None:
     one = transfer(small_world.ral, small_world.glasgow, 10.0)
-    page(client, one.id)
+    look(client, one.id)
     for count in (2, 1000):
         many(small_world.ral, small_world.glasgow, count, NOW)
         with CaptureQueriesContext(connection) as captured:
-            page(client, one.id)
+            look(client, one.id)
         assert len(captured) == 4, [one["sql"] for one in captured.captured_queries]
 
 
 def test_simulated_rates_are_called_so(client: Client, small_world: World) -> None:
     small_world.ral.simulated = True
     small_world.ral.save()
-    assert "Simulated" in page(client, transfer(small_world.ral, small_world.glasgow, 1.0).id)
+    assert "Simulated" in look(client, transfer(small_world.ral, small_world.glasgow, 1.0).id)
 
 
 def test_a_result_that_is_made_up_is_called_so(client: Client, small_world: World) -> None:
     made = world.profile(**made_up.profile_fields(NOW))
-    said = words(page(client, transfer(small_world.ral, small_world.glasgow, 1.0, made=made).id))
+    said = look(client, transfer(small_world.ral, small_world.glasgow, 1.0, made=made).id).words
     assert "Made up. No file was moved" in said
     assert "It is made up: no file was moved." in said
     assert "imported" not in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 
 import pytest
@@ -12,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from matrix.pages.matrix.wall import LINES, shares
-from tests.matrix import world
+from tests.html import Page
+from tests.matrix import responses, world
 from tests.matrix.world import HOUR, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -35,25 +35,19 @@ def trouble(small_world: World) -> World:
     return small_world
 
 
-def text_of(client: Client, path: str = "/?wall=1") -> str:
-    response = client.get(path)
-    assert response.status_code == 200
-    html = re.sub(r"<script.*?</script>", "", response.content.decode(), flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+def wall(client: Client, path: str = "/?wall=1") -> Page:
+    return responses.page(client, path)
 
 
 def test_it_says_what_is_wrong_first_and_lists_it_with_since_when(
     client: Client, trouble: World
 ) -> None:
-    html = client.get("/?wall=1").content.decode()
-    heading = re.search(r"<h1>(.*?)</h1>", html, re.DOTALL)
-    assert heading
-    assert '<span class="failing">1 link failing with large files</span>' in heading[1]
-    assert '<span class="slower">1 slower than usual</span>' in heading[1]
-    text = text_of(client)
-    assert re.search(r"Failing now +from RAL_DATADISK to Glasgow_DATADISK +5 h", text)
-    assert re.search(r"Slower than usual +from Glasgow_DATADISK to RAL_DATADISK +0\.30×", text)
-    assert "3.00 MB/s now, 10.0 usual, since 20 Nov 07:00 UTC" in text
+    page = wall(client)
+    assert page.texts("h1 .failing") == ["1 link failing with large files"]
+    assert page.texts("h1 .slower") == ["1 slower than usual"]
+    assert "Failing now from RAL_DATADISK to Glasgow_DATADISK 5 h" in page
+    assert "Slower than usual from Glasgow_DATADISK to RAL_DATADISK 0.30×" in page
+    assert "3.00 MB/s now, 10.0 usual, since 20 Nov 07:00 UTC" in page
 
 
 def test_where_nothing_is_wrong_it_says_so_and_lists_the_slowest(
@@ -61,9 +55,9 @@ def test_where_nothing_is_wrong_it_says_so_and_lists_the_slowest(
 ) -> None:
     ral, glasgow, *_ = small_world.endpoints
     world.transfer(ral, glasgow, 10.0)
-    text = text_of(client)
-    assert "Slowest" in text
-    assert "Failing" not in text
+    page = wall(client)
+    assert "Slowest" in page
+    assert "Failing" not in page
 
 
 def test_each_list_has_some_lines_and_the_most_serious_has_the_rest() -> None:
@@ -82,28 +76,24 @@ def test_a_list_that_is_cut_says_how_many_there_are(client: Client, small_world:
                 if source != destination:
                     for number in range(3):
                         several.add(source, destination, None, ago=(number + 1) * HOUR)
-    text = text_of(client)
+    text = wall(client).words
     shown = text.count("3 failed in a row")
     assert 1 < shown < 12
     assert f"{shown} of 12" in text
 
 
 def test_several_views_are_counted_and_each_is_a_link(client: Client, trouble: World) -> None:
-    html = client.get("/?wall=1&views=size=small&views=&every=15s&view=2").content.decode()
-    assert "2 of 2, 15 s each" in html
-    assert 'data-every="15"' in html
-    first, second = re.findall(r'<a href="([^"]*)" data-view', html)
-    assert first == "/?wall=1&amp;views=size=small&amp;views=&amp;every=15s"
-    assert second == f"{first}&amp;view=2"
-    assert '<a id="leave" href="/">' in html
-    assert "Mean rate of large-file transfers" in html
+    page = wall(client, "/?wall=1&views=size=small&views=&every=15s&view=2")
+    assert "2 of 2, 15 s each" in page
+    assert page.parts('[data-every="15"]')
+    first = "/?wall=1&views=size=small&views=&every=15s"
+    assert page.links("a[data-view]") == [first, f"{first}&view=2"]
+    assert page.part("#leave")["href"] == "/"
+    assert "Mean rate of large-file transfers" in page
 
 
 def test_one_click_turns_through_all_sizes(client: Client, trouble: World) -> None:
-    html = client.get("/?window=24h&wall=1").content.decode()
-    found = re.search(r'<a href="([^"]*)">all sizes in turn</a>', html)
-    assert found
-    response = client.get(found[1].replace("&amp;", "&"))
+    response = client.get(wall(client, "/?window=24h&wall=1").link("all sizes in turn"))
     assert response.status_code == 200
     views = response.context["page"].rotation.views
     assert [view.query.size for view in views] == ["small", "medium", "large"]
@@ -113,32 +103,29 @@ def test_one_click_turns_through_all_sizes(client: Client, trouble: World) -> No
 def test_without_a_script_it_goes_on_to_the_next_view_and_has_a_table(
     client: Client, trouble: World
 ) -> None:
-    html = client.get("/?wall=1&views=&views=size=small&every=20s").content.decode()
-    refresh = '<meta http-equiv="refresh" content="20; url='
-    other = "/?wall=1&amp;views=&amp;views=size=small&amp;every=20s&amp;view=2"
-    assert f'<noscript>{refresh}{other}">' in html
-    assert re.search(r"<noscript>.*<table.*RAL_DATADISK.*</noscript>", html, re.DOTALL)
+    page = wall(client, "/?wall=1&views=&views=size=small&every=20s")
+    other = "/?wall=1&views=&views=size=small&every=20s&view=2"
+    refresh = page.part('noscript meta[http-equiv="refresh"]')
+    assert refresh["content"] == f"20; url={other}"
+    assert "RAL_DATADISK" in page.part("noscript table")
 
 
 def test_it_says_when_it_was_made_and_how_old_its_newest_result_is(
     client: Client, trouble: World
 ) -> None:
-    html = client.get("/?wall=1").content.decode()
-    assert f'data-made="{int(world.NOW.timestamp())}"' in html
-    newest = re.search(r'id="newest" data-at="([\d.]+)"', html)
-    assert newest
-    assert float(newest[1]) == (world.NOW - HOUR).timestamp()
-    assert "12:00 UTC" in html
+    page = wall(client)
+    assert page.part("[data-made]")["data-made"] == f"{int(world.NOW.timestamp())}"
+    assert float(page.part("#newest")["data-at"]) == (world.NOW - HOUR).timestamp()
+    assert "12:00 UTC" in page
 
 
 def test_data_that_stopped_are_said_to_have(client: Client, small_world: World) -> None:
     world.transfer(*small_world.endpoints[:2], 10.0, ago=2 * DAY)
-    assert "Data stopped arriving at 18 Nov" in text_of(client)
+    assert "Data stopped arriving at 18 Nov" in wall(client)
 
 
 def test_an_empty_registry_is_no_error(client: Client) -> None:
-    text = text_of(client)
-    assert "No endpoints are registered yet." in text
+    assert "No endpoints are registered yet." in wall(client)
 
 
 def test_it_is_read_as_the_matrix_is(client: Client, trouble: World, settings: Settings) -> None:
