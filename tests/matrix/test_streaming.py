@@ -349,9 +349,23 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("headers", [{}, {"Accept-Encoding": "gzip"}])
-def test_all_of_it_arrives(web: Web, much: datetime, headers: dict[str, str]) -> None:
-    response = web().get(URL, {"format": "ndjson"}, headers)
+def beside(running: loopback.Web) -> int:
+    """Return what another stream is answered, which has nothing but its head."""
+    return running.get(URL, {"format": "csv", "size": "small"}).status
+
+
+def test_a_stream_arrives_whole_or_has_no_end(web: Web, much: datetime, tmp_path: Path) -> None:
+    """Of one server and another, which take seconds to start, all is asked that there is to ask."""
+    running = web()
+    for headers in ({}, {"Accept-Encoding": "gzip"}):
+        all_of_it_arrives(running, headers)
+        without_the_database_it_has_no_end(running, headers, tmp_path / "gunicorn.log")
+    a_reader_who_leaves_frees_the_database_at_once(running)
+    it_ends_when_its_time_is_over(web(SONAR_STREAM_SECONDS="2", SONAR_STATEMENT_SECONDS="60"))
+
+
+def all_of_it_arrives(running: loopback.Web, headers: dict[str, str]) -> None:
+    response = running.get(URL, {"format": "ndjson"}, headers)
     assert response.headers.get("Content-Encoding") == headers.get("Accept-Encoding")
     records = [json.loads(line) for line in response.data.splitlines()]
     assert [one["id"] for one in records] == [
@@ -360,36 +374,33 @@ def test_all_of_it_arrives(web: Web, much: datetime, headers: dict[str, str]) ->
     ]
 
 
-def test_a_reader_who_leaves_frees_the_database_at_once(web: Web, much: datetime) -> None:
-    running = web()
+def a_reader_who_leaves_frees_the_database_at_once(running: loopback.Web) -> None:
     response = begin(running)
     assert len(backends()) == 1
-    assert running.get(URL, {"format": "csv"}).status == 503
+    assert beside(running) == 503
     assert running.get(URL, {}).status == 200
     response.close()
     until(lambda: not backends())
-    until(lambda: running.get(URL, {"format": "csv"}).status == 200)
+    until(lambda: beside(running) == 200)
 
 
-@pytest.mark.parametrize("headers", [{}, {"Accept-Encoding": "gzip"}])
-def test_a_stream_whose_database_goes_away_has_no_end(
-    web: Web, much: datetime, tmp_path: Path, headers: dict[str, str]
+def without_the_database_it_has_no_end(
+    running: loopback.Web, headers: dict[str, str], log: Path
 ) -> None:
-    running = web()
+    before = len(log.read_text())
     response = begin(running, headers)
     (backend,) = backends()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s)", [backend])
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
         response.read()
-    until(lambda: running.get(URL, {"format": "csv"}).status == 200)
-    log = (tmp_path / "gunicorn.log").read_text()
-    assert log.count("WARNING matrix.api.streaming: A response broke off and was cut:") == 1
-    assert "Traceback" not in log
+    until(lambda: beside(running) == 200)
+    logged = log.read_text()[before:]
+    assert logged.count("WARNING matrix.api.streaming: A response broke off and was cut:") == 1
+    assert "Traceback" not in logged
 
 
-def test_a_stream_ends_when_its_time_is_over(web: Web, much: datetime) -> None:
-    running = web(SONAR_STREAM_SECONDS="2", SONAR_STATEMENT_SECONDS="60")
+def it_ends_when_its_time_is_over(running: loopback.Web) -> None:
     response = begin(running)
     time.sleep(2.5)  # who reads nothing holds it up: it ends when it goes on
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
