@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import nan
 from typing import Any
@@ -101,10 +101,14 @@ class LinkFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """The answers of SQL on a window as of now; each question is one statement."""
+    """The answers of SQL on a window as of now; each question is one statement.
+
+    What was asked of a link is remembered: meanwhile nobody may store a result.
+    """
 
     window: Window
     now: datetime
+    links: dict[tuple[str, str, str], LinkFacts] = field(default_factory=dict)
 
     def bounds(self) -> dict[str, datetime]:
         day = midnight(self.window.start)
@@ -124,6 +128,11 @@ class Facts:
 
     def of(self, source: str, destination: str, size: str) -> LinkFacts:
         link = source, destination, size
+        if link not in self.links:
+            self.links[link] = self._asked(link)
+        return self.links[link]
+
+    def _asked(self, link: tuple[str, str, str]) -> LinkFacts:
         ((now, count),) = self.ask(NOW, *link)
         ((usual, enough),) = self.ask(USUAL, *link)
         ((streak, since),) = self.ask(STREAK, *link)

@@ -169,8 +169,7 @@ def test_any_history_window_filter_and_grouping(small_world, steps, asked):
         transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize("stat", STATS)
-def test_each_statistic_over_sealed_and_dirty_hours(small_world, stat):
+def test_each_statistic_over_sealed_and_dirty_hours(small_world, subtests):
     store = Store(small_world.endpoints, experiments=True)
     moments = [MIDNIGHT + timedelta(minutes=37 * number) for number in range(-60, 90)]
     states = ["done", "done", "failed", "done", "lost"]
@@ -182,10 +181,11 @@ def test_each_statistic_over_sealed_and_dirty_hours(small_world, stat):
     results.store(
         store.result(moment, "done", number % 7) for number, moment in enumerate(moments[::9])
     )
-    for text in FILTERS:
-        for rows, columns in (("endpoint", "endpoint"), ("cloud", "site")):
-            check(MIDNIGHT - timedelta(hours=30), MIDNIGHT + timedelta(hours=50, seconds=7),
-                  text, rows, columns, stat)  # fmt: skip
+    window = MIDNIGHT - timedelta(hours=30), MIDNIGHT + timedelta(hours=50, seconds=7)
+    groups = (("endpoint", "endpoint"), ("cloud", "site"))
+    for stat, text, grouping in product(STATS, FILTERS, groups):
+        with subtests.test(text, stat=stat, grouping=grouping):
+            check(*window, text, *grouping, stat)
 
 
 # What is now and what is usual of links, and of cells of several: the mean of the rates now of
@@ -251,14 +251,19 @@ def weeks_of(store: Store) -> list[results.Result]:
     return tests
 
 
-@pytest.mark.parametrize(("rows", "columns"), [("endpoint", "endpoint"), ("site", "cloud"),
-                                               ("cloud", "cloud")])  # fmt: skip
-@pytest.mark.parametrize("window", ["window=24h", "window=7d", "from=2026-10-25&to=2026-10-31"])
-def test_rates_now_and_against_usual_are_those_of_sql(small_world, window, rows, columns):
+def test_rates_now_and_against_usual_are_those_of_sql(small_world, subtests):
     tests = weeks_of(Store(small_world.endpoints))
     partitions.ensure([test.started_at for test in tests])
     results.store(tests)
     sealing.seal(NOW)
+    windows = ("window=24h", "window=7d", "from=2026-10-25&to=2026-10-31")
+    groups = (("endpoint", "endpoint"), ("site", "cloud"), ("cloud", "cloud"))
+    for window, grouping in product(windows, groups):
+        with subtests.test(window, grouping=grouping):
+            are_those_of_sql(window, *grouping)
+
+
+def are_those_of_sql(window: str, rows: str, columns: str) -> None:
     found: dict[str, dict[tuple[str, str], float]] = {}
     for stat in ("now", "vs_usual"):
         query = MatrixQuery.from_params(

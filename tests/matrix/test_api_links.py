@@ -355,9 +355,9 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
     transfer(small_world.ral, small_world.glasgow, 1.0)
     few = statements("")
     site = Site.objects.create(name="CERN")
-    for number in range(30):
-        place = world.endpoint(f"CERN-{number}", site)
-        transfer(small_world.ral, place, 5.0)
+    with world.transfers() as some:
+        for place in world.endpoints((f"CERN-{number}", site) for number in range(30)).values():
+            some.add(small_world.ral, place, 5.0)
     # The version of the registry, classes of form and table, what has changed; versions, classes,
     # places and three plans; what is dirty and segments of each class, raw rows, who is down.
     # For each class the versions of how its links stand, and the same of three windows.

@@ -201,22 +201,21 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("plural", "changed", "field", "said"), WRONG)
-def test_a_wrong_value_is_named_with_what_is_allowed(
-    root: Client, plural: str, changed: dict[str, object], field: str, said: str
+@pytest.mark.parametrize("plural", PLURALS)
+def test_a_wrong_value_is_named_with_what_is_allowed_in_a_new_row_and_in_a_change(
+    root: Client, subtests: pytest.Subtests, plural: str
 ) -> None:
+    wrong = [entry[1:] for entry in WRONG if entry[0] == plural]
     before = kept()
-    refused(post(root, f"{plural}/", BODIES[plural][0] | changed), field, said)
+    for changed, field, said in wrong:
+        with subtests.test(new=changed):
+            refused(post(root, f"{plural}/", BODIES[plural][0] | changed), field, said)
     assert kept() == before
-
-
-@pytest.mark.parametrize(("plural", "changed", "field", "said"), WRONG)
-def test_it_is_refused_likewise_when_a_row_is_changed(
-    root: Client, plural: str, changed: dict[str, object], field: str, said: str
-) -> None:
-    record = made(root, plural)
+    where = address(plural, made(root, plural))
     before = kept()
-    refused(patch(root, address(plural, record), changed), field, said)
+    for changed, field, said in wrong:
+        with subtests.test(changed=changed):
+            refused(patch(root, where, changed), field, said)
     assert kept() == before
 
 
@@ -279,77 +278,79 @@ def test_a_base_url_that_is_taken_is_a_conflict(root: Client, small_world: World
     refused(post(root, "endpoints/", body), "base_url", "base_url is taken", status=409)
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "said"),
-    [
-        (b"{", 400, "The body is not JSON"),
-        (b"", 400, "There is no body: send a JSON object"),
-        (b"[]", 400, "The body is not a JSON object"),
-        (b"null", 400, "The body is not a JSON object"),
-        (b'"RAL"', 400, "The body is not a JSON object"),
-        (b'{"name": NaN}', 400, "The body is not JSON"),
-        (b'{"wan_gbit_s": 1e999}', 400, "The body is not JSON"),
-        (b'{"cloud": "\\ud800"}', 400, "The body is not JSON"),
-        (b'{"cloud": "\xff"}', 400, "The body is not JSON"),
-        (b"[" * 90_000, 400, "The body is not JSON"),
-        (b'{"name": "' + b"x" * 100_001 + b'"}', 413, "larger than 100,000 bytes"),
-    ],
-)
+NO_OBJECT = [
+    (b"{", 400, "The body is not JSON"),
+    (b"", 400, "There is no body: send a JSON object"),
+    (b"[]", 400, "The body is not a JSON object"),
+    (b"null", 400, "The body is not a JSON object"),
+    (b'"RAL"', 400, "The body is not a JSON object"),
+    (b'{"name": NaN}', 400, "The body is not JSON"),
+    (b'{"wan_gbit_s": 1e999}', 400, "The body is not JSON"),
+    (b'{"cloud": "\\ud800"}', 400, "The body is not JSON"),
+    (b'{"cloud": "\xff"}', 400, "The body is not JSON"),
+    (b"[" * 90_000, 400, "The body is not JSON"),
+    (b'{"name": "' + b"x" * 100_001 + b'"}', 413, "larger than 100,000 bytes"),
+]
+
+
 @pytest.mark.parametrize("plural", PLURALS)
 def test_a_body_that_is_no_json_object_is_refused(
-    root: Client, plural: str, body: bytes, status: int, said: str
+    root: Client, subtests: pytest.Subtests, plural: str
 ) -> None:
-    response = root.post(f"/api/v1/{plural}/", body, content_type=JSON)
-    assert response.status_code == status
-    assert said in response.json()["detail"]
+    for body, status, said in NO_OBJECT:
+        with subtests.test(body=body[:40]):
+            response = root.post(f"/api/v1/{plural}/", body, content_type=JSON)
+            assert response.status_code == status
+            assert said in response.json()["detail"]
 
 
 def test_another_content_type_is_refused(root: Client) -> None:
     assert root.post("/api/v1/sites/", {"name": "x"}).status_code == 415
 
 
-@pytest.mark.parametrize(
-    ("path", "parameter", "said"),
-    [
-        ("endpoints/?site=Nowhere", "site", "site “Nowhere” is not known: use the name of a"),
-        ("endpoints/?site=%00", "site", "is not known"),
-        ("endpoints/?cloud=%00", "cloud", "cloud must be at most 80 printable characters."),
-        ("endpoints/?label=" + "x" * 81, "label", "at most 80 printable characters"),
-        ("endpoints/?retired=1", "retired", "retired “1” is not known: use true or false."),
-        ("endpoints/?tier=1", "tier", "There is no parameter “tier”: use cloud, cursor, format,"),
-        ("endpoints/?site=RAL&site=DESY", "site", "site is given 2 times: give it once."),
-        ("endpoints/?page_size=0", "page_size", "is not a whole number from 1 to 1000."),
-        ("endpoints/?page_size=1001", "page_size", "is not a whole number from 1 to 1000."),
-        ("endpoints/?cursor=%00", "cursor", "is not from the `next` of a response."),
-        ("endpoints/?format=xml", "format", "use json, csv or ndjson."),
-        ("endpoints/?format=csv&page_size=5", "page_size", "page_size is for JSON"),
-        ("endpoints/?format=ndjson&cursor=x", "cursor", "cursor is for JSON"),
-        ("endpoints/RAL_DATADISK/?format=csv", "format", "use json."),
-        ("endpoints/RAL_DATADISK/?site=RAL", "site", "There is no parameter “site”"),
-        ("size-classes/?cursor=a", "cursor", "is not from the `next` of a"),
-        ("downtimes/?endpoint=Nowhere", "endpoint", "the name of a registered endpoint."),
-        ("downtimes/?current=now", "current", "use true or false."),
-        ("downtimes/?from=yesterday", "from", "is not a valid time. Use 2026-11-20 04:00"),
-        ("downtimes/?to=0001-01-01T00:00:00Z", "to", "is not a valid time. Use 2026-11-20 04:00"),
-        (
-            "downtimes/?from=2026-11-20T00:00:00Z&to=2026-11-20T00:00:00Z",
-            "from",
-            "from must be before to.",
-        ),
-        ("downtimes/?cursor=1", "cursor", "is not from the `next` of a"),
-        (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not from the `next` of a"),
-        (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not from the `next` of a"),
-        ("annotations/?destination=a b", "destination", "is not known"),
-        ("annotations/?current=true", "current", "There is no parameter “current”"),
-        ("sites/?page_size=x", "page_size", "is not a whole number"),
-        ("sites/?cursor=x", "cursor", "is not from the `next` of a"),
-        ("sites/?format=ndjson&cursor=1-1", "cursor", "cursor is for JSON"),
-    ],
-)
+WRONG_PARAMETERS = [
+    ("endpoints/?site=Nowhere", "site", "site “Nowhere” is not known: use the name of a"),
+    ("endpoints/?site=%00", "site", "is not known"),
+    ("endpoints/?cloud=%00", "cloud", "cloud must be at most 80 printable characters."),
+    ("endpoints/?label=" + "x" * 81, "label", "at most 80 printable characters"),
+    ("endpoints/?retired=1", "retired", "retired “1” is not known: use true or false."),
+    ("endpoints/?tier=1", "tier", "There is no parameter “tier”: use cloud, cursor, format,"),
+    ("endpoints/?site=RAL&site=DESY", "site", "site is given 2 times: give it once."),
+    ("endpoints/?page_size=0", "page_size", "is not a whole number from 1 to 1000."),
+    ("endpoints/?page_size=1001", "page_size", "is not a whole number from 1 to 1000."),
+    ("endpoints/?cursor=%00", "cursor", "is not from the `next` of a response."),
+    ("endpoints/?format=xml", "format", "use json, csv or ndjson."),
+    ("endpoints/?format=csv&page_size=5", "page_size", "page_size is for JSON"),
+    ("endpoints/?format=ndjson&cursor=x", "cursor", "cursor is for JSON"),
+    ("endpoints/RAL_DATADISK/?format=csv", "format", "use json."),
+    ("endpoints/RAL_DATADISK/?site=RAL", "site", "There is no parameter “site”"),
+    ("size-classes/?cursor=a", "cursor", "is not from the `next` of a"),
+    ("downtimes/?endpoint=Nowhere", "endpoint", "the name of a registered endpoint."),
+    ("downtimes/?current=now", "current", "use true or false."),
+    ("downtimes/?from=yesterday", "from", "is not a valid time. Use 2026-11-20 04:00"),
+    ("downtimes/?to=0001-01-01T00:00:00Z", "to", "is not a valid time. Use 2026-11-20 04:00"),
+    (
+        "downtimes/?from=2026-11-20T00:00:00Z&to=2026-11-20T00:00:00Z",
+        "from",
+        "from must be before to.",
+    ),
+    ("downtimes/?cursor=1", "cursor", "is not from the `next` of a"),
+    (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not from the `next` of a"),
+    (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not from the `next` of a"),
+    ("annotations/?destination=a b", "destination", "is not known"),
+    ("annotations/?current=true", "current", "There is no parameter “current”"),
+    ("sites/?page_size=x", "page_size", "is not a whole number"),
+    ("sites/?cursor=x", "cursor", "is not from the `next` of a"),
+    ("sites/?format=ndjson&cursor=1-1", "cursor", "cursor is for JSON"),
+]
+
+
 def test_a_wrong_parameter_is_named(
-    client: Client, small_world: World, path: str, parameter: str, said: str
+    client: Client, small_world: World, subtests: pytest.Subtests
 ) -> None:
-    refused(client.get(f"/api/v1/{path}"), parameter, said)
+    for path, parameter, said in WRONG_PARAMETERS:
+        with subtests.test(path):
+            refused(client.get(f"/api/v1/{path}"), parameter, said)
 
 
 def test_a_cursor_may_name_an_id_that_no_row_can_have(client: Client, small_world: World) -> None:
@@ -357,25 +358,24 @@ def test_a_cursor_may_name_an_id_that_no_row_can_have(client: Client, small_worl
     assert get(client, f"size-classes/?cursor={'9' * 19}")["size_classes"] == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("endpoints/Nowhere/", "meshes/Nowhere/", "size-classes/Nowhere/", "endpoints/%00/"),
-        *("endpoints/a%0A/", "sites/%00/", f"sites/{'x' * 3000}/", "endpoints/%ED%A0%80/"),
-        *("downtimes/1/", f"downtimes/{2**63}/", f"annotations/{'9' * 5000}/", "downtimes/-1/"),
-        *("downtimes/one/", "annotations/0/"),
-    ],
+NOWHERE = (
+    *("endpoints/Nowhere/", "meshes/Nowhere/", "size-classes/Nowhere/", "endpoints/%00/"),
+    *("endpoints/a%0A/", "sites/%00/", f"sites/{'x' * 3000}/", "endpoints/%ED%A0%80/"),
+    *("downtimes/1/", f"downtimes/{2**63}/", f"annotations/{'9' * 5000}/", "downtimes/-1/"),
+    *("downtimes/one/", "annotations/0/"),
 )
-def test_what_is_not_there_is_a_404_for_every_method(root: Client, path: str) -> None:
-    answers = [
-        root.get(f"/api/v1/{path}"),
-        patch(root, path, {}),
-        root.delete(f"/api/v1/{path}"),
-    ]
-    for response in answers:
-        assert response.status_code in (404, 405), response.content
-        assert response.json()["errors"] == {}
-    assert answers[0].status_code == 404
+
+
+def test_what_is_not_there_is_a_404_for_every_method(
+    root: Client, subtests: pytest.Subtests
+) -> None:
+    for path in NOWHERE:
+        with subtests.test(path):
+            gone = root.get(f"/api/v1/{path}")
+            assert gone.status_code == 404
+            for response in (gone, patch(root, path, {}), root.delete(f"/api/v1/{path}")):
+                assert response.status_code in (404, 405), response.content
+                assert response.json()["errors"] == {}
 
 
 def test_a_404_says_what_there_is_not(client: Client, small_world: World) -> None:

@@ -18,7 +18,7 @@ from matrix.api.schema.sites import LISTED, REPORT, ListedSite, SiteReport
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Site, Transfer
 from tests.matrix import changed_site, responses
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -330,9 +330,10 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
     for path, number in pinned.items():
         queries(path)
         assert (path, queries(path)) == (path, number)
-    for number in range(30):
-        ends = small_world.endpoints[number % 4], small_world.endpoints[(number + 1) % 4]
-        transfer(*ends, None if number % 3 else 5.0, ago=number * HOUR / 4)
+    with transfers() as some:
+        for number in range(30):
+            ends = small_world.endpoints[number % 4], small_world.endpoints[(number + 1) % 4]
+            some.add(*ends, None if number % 3 else 5.0, ago=number * HOUR / 4)
     # Five more for the diagnoses of links that fail.
     for path, number in (pinned | {"sites/RAL/": 31}).items():
         queries(path)  # how links stand is kept until results change

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -36,6 +35,8 @@ def spelt_in(tree: ast.AST) -> Iterator[set[str]]:
 
 
 def tables(source: str) -> list[set[str]]:
+    if sum(name in source for name in NAMES) < 2:
+        return []  # to parse all modules takes seconds
     return [names for names in spelt_in(ast.parse(source)) if len(names) > 1]
 
 
@@ -53,9 +54,11 @@ def test_a_table_of_statistics_is_known_when_it_is_seen(source: str):
     assert tables(source)
 
 
-@pytest.mark.parametrize(("name", "path"), list(modules("matrix")))
-def test_no_other_module_spells_a_table_of_statistics(name: str, path: Path):
-    assert name == "matrix.query.catalogue" or tables(path.read_text()) == []
+def test_no_other_module_spells_a_table_of_statistics():
+    found = {name: tables(path.read_text()) for name, path in modules("matrix")}
+    assert [
+        name for name, spelt in found.items() if spelt and name != "matrix.query.catalogue"
+    ] == []
 
 
 def test_neither_templates_nor_scripts_name_a_percentile():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import product
 
 import numpy as np
 import pytest
@@ -177,28 +178,27 @@ def scatter_rates() -> None:
     Transfer.objects.bulk_update(rows[::2], ["seconds"])
 
 
-@pytest.mark.parametrize("of", ["median", "mean"])
-@pytest.mark.parametrize("text", FILTERS)
-def test_each_kind_of_comparison_over_sealed_and_dirty_hours(store, text, of):
+def test_each_kind_of_comparison_over_sealed_and_dirty_hours(store, subtests):
     day = timedelta(days=1)
     own, other = (MIDNIGHT - timedelta(seconds=7), MIDNIGHT + day), (MIDNIGHT - day, MIDNIGHT)
-    for groups in (("endpoint", "endpoint"), ("cloud", "site"), ("tier", "country")):
-        compared = compare_windows(own, other, text, *groups, of)
-        # Sources of another cloud have none of these rows, but of tiers.
-        if groups[0] == "tier" or "compare.source_cloud" not in text:
-            assert compared > 0
+    groups = (("endpoint", "endpoint"), ("cloud", "site"), ("tier", "country"))
+    for text, of, grouping in product(FILTERS, ("median", "mean"), groups):
+        with subtests.test(text, of=of, grouping=grouping):
+            compared = compare_windows(own, other, text, *grouping, of)
+            # Sources of another cloud have none of these rows, but of tiers.
+            assert compared or (grouping[0] != "tier" and "compare.source_cloud" in text)
 
 
-@pytest.mark.parametrize("grouping", ["endpoint", "site", "cloud"])
-@pytest.mark.parametrize("text", ["", *OPPOSITE])
-def test_links_are_compared_with_those_of_the_opposite_direction(store, text, grouping):
+def test_links_are_compared_with_those_of_the_opposite_direction(store, subtests):
     window = (MIDNIGHT - timedelta(hours=20), MIDNIGHT + timedelta(hours=20))
-    query = asked(window, text, grouping, grouping, "&compare=reverse", "median")
-    where, where_other = OPPOSITE.get(text, ("true", "true"))
-    other = in_sql(window, "large", where_other, grouping, grouping)
-    turned = {(row, column): rates for (column, row), rates in other.items()}
-    own = in_sql(window, "large", where, grouping, grouping)
-    assert check(grid.build(query, NOW), own, turned, "median") > 0
+    for text, grouping in product(["", *OPPOSITE], ("endpoint", "site", "cloud")):
+        with subtests.test(text, grouping=grouping):
+            query = asked(window, text, grouping, grouping, "&compare=reverse", "median")
+            where, where_other = OPPOSITE.get(text, ("true", "true"))
+            other = in_sql(window, "large", where_other, grouping, grouping)
+            turned = {(row, column): rates for (column, row), rates in other.items()}
+            own = in_sql(window, "large", where, grouping, grouping)
+            assert check(grid.build(query, NOW), own, turned, "median") > 0
 
 
 def test_previous_and_week_are_the_windows_that_they_say(store):

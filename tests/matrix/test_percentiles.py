@@ -12,7 +12,7 @@ from matrix.query.catalogue import LINK_QUANTILES, STATISTICS
 from sonar.units import three_digits
 from tests.matrix import responses
 from tests.matrix.test_cells_file import decoded
-from tests.matrix.world import World, transfer
+from tests.matrix.world import World, transfers
 
 pytestmark = [
     pytest.mark.django_db,
@@ -25,8 +25,9 @@ LINK = "source=RAL_DATADISK&destination=Glasgow_DATADISK"
 
 @pytest.fixture(autouse=True)
 def measured(small_world: World) -> World:
-    for rate in (*RATES, None):
-        transfer(small_world.ral, small_world.glasgow, rate)
+    with transfers() as some:
+        for rate in (*RATES, None):
+            some.add(small_world.ral, small_world.glasgow, rate)
     return small_world
 
 

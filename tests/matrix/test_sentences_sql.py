@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from math import exp, isnan, nan, sqrt
 from statistics import median
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 from scipy import stats
 
 from matrix.query.matrix_query import MatrixQuery
@@ -45,6 +47,7 @@ from tests.matrix.sentences import (
 )
 from tests.matrix.troubled import TroubledGrid
 from tests.matrix.world import NOW
+from tests.scenes import standing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 WINDOWS = ("", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-19T09:00:00Z")
@@ -91,10 +94,24 @@ class Asked:
         return self.facts.of(*pair, size)
 
 
-def asked(client: Client, seed: int) -> Asked:
+@pytest.fixture(scope="module", params=SEEDS)
+def drawn(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[tuple[TroubledGrid, str, Facts]]:
+    """A grid of each seed, the window in which it is looked at, and what SQL says of it."""
+    with standing(django_db_blocker, partial(draw, request.param)) as made:
+        yield made
+
+
+def draw(seed: int) -> tuple[TroubledGrid, str, Facts]:
     text = WINDOWS[seed % 3]
     window = MatrixQuery.from_params(QueryDict(text)).window_at(NOW)
-    return Asked(client, troubled.make(seed), text, Facts(window, NOW))
+    return troubled.make(seed), text, Facts(window, NOW)
+
+
+@pytest.fixture
+def on(client: Client, drawn: tuple[TroubledGrid, str, Facts]) -> Asked:
+    return Asked(client, *drawn)
 
 
 def part(html: str, beginning: str, end: str) -> str:
@@ -112,10 +129,8 @@ def said_levels(levels: dict[Pair, dict[str, Any]]) -> dict[Pair, str]:
     }
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_link_says_what_sql_says(client: Client, seed: int) -> None:
+def test_a_link_says_what_sql_says(on: Asked) -> None:
     """Its verdict, how it is among the links of its ends, its diagnosis, sizes and card."""
-    on = asked(client, seed)
     levels, kinds = said_levels(on.levels()), set()
     for pair in chosen(on):
         kinds.add(on.grid.troubles[pair].kind)
@@ -148,9 +163,7 @@ def chosen(on: Asked) -> Iterator[Pair]:
             yield pair
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_front_page_says_what_sql_says(client: Client, seed: int) -> None:
-    on = asked(client, seed)
+def test_the_front_page_says_what_sql_says(on: Asked) -> None:
     page, levels = on.page("/"), on.levels()
     kinds = {
         kind: sum(row["state"] == "failing" for row in levels.values())
@@ -267,10 +280,8 @@ def fail(m: re.Match[str]) -> None:
     pytest.fail(f"not so since then: {m[0]}")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_site_says_what_sql_says(client: Client, seed: int) -> None:
+def test_a_site_says_what_sql_says(on: Asked) -> None:
     """Against its own past, against its peers, in figures, and why its links are slow."""
-    on = asked(client, seed)
     levels, model = (
         {size: on.levels(size) for size in CLASSES},
         two_way(medians(on.facts, "large", 1)),
@@ -560,12 +571,10 @@ def peer_rules(model: TwoWayFit, name: str) -> list[Rule]:
     ]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_causes_say_what_a_fit_by_numpy_says(client: Client, seed: int) -> None:
-    on = asked(client, seed)
+def test_causes_say_what_a_fit_by_numpy_says(on: Asked) -> None:
     model = two_way(medians(on.facts, "large", 1))
     page = on.page("/causes/")
-    record = responses.answer(client, f"/api/v1/causes/?{on.text}")
+    record = responses.answer(on.client, f"/api/v1/causes/?{on.text}")
     slow = {
         end: sum(effect["kind"] == "slow" for effect in record[f"{end}s"])
         for end in ("source", "destination")
@@ -593,9 +602,7 @@ def test_causes_say_what_a_fit_by_numpy_says(client: Client, seed: int) -> None:
         assert check(text.removeprefix(name), peer_rules(model, name))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_table_has_the_figures_of_sql(client: Client, seed: int) -> None:
-    on = asked(client, seed)
+def test_a_table_has_the_figures_of_sql(on: Asked) -> None:
     page, levels = on.page("/table/", constant="1"), on.levels()
     head, _, body = page.partition('<table class="links')[2].partition("<tbody")
     titles = re.findall(r"<th scope=\"col\".*?</th>", head, re.DOTALL)
@@ -628,11 +635,9 @@ def check_line(on: Asked, pair: Pair, row: dict[str, str], said: dict[str, Any])
         check(state, [(rf"({SPAN})", lambda m: span(m[1], on.moment - since))])
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_strip_counts_what_sql_counts(client: Client, seed: int) -> None:
+def test_the_strip_counts_what_sql_counts(on: Asked) -> None:
     """Its titles are made of these counts by the hour: see tests/browser/test_time_strip.py."""
-    on = asked(client, seed)
-    strip = responses.answer(client, f"/api/v1/strip/?{on.text}&bucket=1h".replace("?&", "?"))
+    strip = responses.answer(on.client, f"/api/v1/strip/?{on.text}&bucket=1h".replace("?&", "?"))
     buckets = strip["buckets"]
     counted = rows(
         """SELECT date_trunc('hour', started_at AT TIME ZONE 'UTC'), source_id, destination_id,
