@@ -57,9 +57,10 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def large(small_world: World) -> World:
     site = world.Site.objects.create(name="CERN", cloud="CERN")
-    for number in range(MANY):
-        transfer(small_world.ral, world.endpoint(f"CERN-{number}", site), 5.0)
-        transfer(world.endpoint(f"CERN-B-{number}", site), small_world.ral, 6.0)
+    with world.transfers() as some:
+        for number in range(MANY):
+            some.add(small_world.ral, world.endpoint(f"CERN-{number}", site), 5.0)
+            some.add(world.endpoint(f"CERN-B-{number}", site), small_world.ral, 6.0)
     return small_world
 
 

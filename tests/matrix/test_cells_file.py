@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from matrix.plots.arrangement import LEFT_OUT_WORDS
 from matrix.statistics.states import STATE_WORDS, STATES
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -69,11 +69,12 @@ def test_the_file_has_what_the_api_has(client: Client, measured: World) -> None:
 
 def test_how_a_link_is_now_is_there_as_the_grid_has_it(client: Client, small_world: World) -> None:
     ral, glasgow, desy, _ = small_world.endpoints
-    for number in range(40):
-        transfer(ral, glasgow, 9.0 + number % 3, ago=200 * HOUR + number * HOUR)
-    for number in range(1, 4):
-        transfer(ral, glasgow, 2.5, ago=number * HOUR)
-        transfer(ral, desy, None, ago=number * HOUR)
+    with transfers() as some:
+        for number in range(40):
+            some.add(ral, glasgow, 9.0 + number % 3, ago=200 * HOUR + number * HOUR)
+        for number in range(1, 4):
+            some.add(ral, glasgow, 2.5, ago=number * HOUR)
+            some.add(ral, desy, None, ago=number * HOUR)
     header, arrays = fetched(client)
     names = client.get("/").context["picture"]["rows"]["names"]
     here, there, failing = (names.index(end.name) for end in (ral, glasgow, desy))

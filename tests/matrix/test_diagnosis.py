@@ -394,13 +394,12 @@ def four_sites() -> list[Endpoint]:
     rng = np.random.default_rng(1)
     sites = Site.objects.bulk_create(Site(name=name, tier=2) for name in "ABCD")
     endpoints = list(world.endpoints([(f"{site.name}_DISK", site) for site in sites]).values())
-    for source in endpoints:
-        for destination in endpoints:
-            if source != destination:
-                slow = (source.name, destination.name) == ("A_DISK", "B_DISK")
-                level = (10.0 if slow else 80.0) * rng.uniform(0.97, 1.03)
-                for rate in (0.99, 1.0, 1.01):
-                    transfer(source, destination, level * rate)
+    with world.transfers() as some:
+        for source, destination in permutations(endpoints, 2):
+            slow = (source.name, destination.name) == ("A_DISK", "B_DISK")
+            level = (10.0 if slow else 80.0) * rng.uniform(0.97, 1.03)
+            for rate in (0.99, 1.0, 1.01):
+                some.add(source, destination, level * rate)
     return endpoints
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -118,60 +119,60 @@ def every_state(small_world: World) -> None:
             some.add(desy, ral, rate, ago=(5 + number) * HOUR, made=plain)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "window=1h",
-        "window=30d",
-        "size=small",
-        "streams=4",
-        "streams=!4",
-        "mesh=streams",
-        "mesh=!streams",
-        "origin=production",
-        "origin=!test",
-        "mover=http-tpc&ip_version=6",
-        "from=2026-10-01T00:00:00Z&to=2026-11-20T09:00:00Z",
-        "from=2026-11-20T00:00:00Z&to=2026-11-20T11:00:30Z",
-    ],
+QUESTIONS = (
+    "",
+    "window=1h",
+    "window=30d",
+    "size=small",
+    "streams=4",
+    "streams=!4",
+    "mesh=streams",
+    "mesh=!streams",
+    "origin=production",
+    "origin=!test",
+    "mover=http-tpc&ip_version=6",
+    "from=2026-10-01T00:00:00Z&to=2026-11-20T09:00:00Z",
+    "from=2026-11-20T00:00:00Z&to=2026-11-20T11:00:30Z",
 )
+
+
 def test_every_direction_has_the_state_and_the_numbers_of_its_cell(
-    small_world: World, text: str
+    small_world: World, subtests: pytest.Subtests
 ) -> None:
     every_state(small_world)
+    matrix = grid.build(MatrixQuery(), NOW)
+    assert all(count for count in matrix.states().values()), "all states are met"
+    assert {LEVELS[level] for level in matrix.cells.level.ravel()} >= {"unknown", "slower"}
+    for text in QUESTIONS:
+        with subtests.test(text):
+            directions_are_as_their_cells(text)
+
+
+def directions_are_as_their_cells(text: str) -> None:
     matrix = grid.build(MatrixQuery.from_params(QueryDict(text)), NOW)
     rows = {group.name: at for at, group in enumerate(matrix.sources)}
     columns = {group.name: at for at, group in enumerate(matrix.destinations)}
-    size = matrix.query.size
-    endpoints = list(Endpoint.objects.all())
-    for source in endpoints:
-        for destination in endpoints:
-            if source == destination:
-                continue
-            there, _ = of_class(asked(source, destination, text), size)
-            if source.name not in rows or destination.name not in columns:
-                assert there.state == "not_applicable"
-                continue
-            cell = rows[source.name], columns[destination.name]
-            assert there.state == STATES[matrix.cells.state[cell]], (source, destination)
-            assert (there.ok, there.failed) == (matrix.cells.ok[cell], matrix.cells.failed[cell])
-            assert there.level == LEVELS[matrix.cells.level[cell]], (source, destination)
-            assert there.streak == matrix.cells.streak[cell]
-            if not math.isnan(matrix.cells.now[cell]):
-                assert (there.now, there.usual) == pytest.approx(
-                    (matrix.cells.now[cell], matrix.cells.usual[cell])
-                )
-            for name in ("mean", "std", "last", "since"):
-                expected = getattr(matrix.cells, name)[cell]
-                assert getattr(there, name) == pytest.approx(expected, nan_ok=True)
+    for ends in combinations(Endpoint.objects.all(), 2):
+        for direction in of_class(asked(*ends, text), matrix.query.size):
+            source, destination = direction.source.name, direction.destination.name
+            if source not in rows or destination not in columns:
+                assert direction.state == "not_applicable"
+            else:
+                is_as_its_cell(direction, matrix.cells, (rows[source], columns[destination]))
 
 
-def test_all_seven_states_are_met_in_this_comparison(small_world: World) -> None:
-    every_state(small_world)
-    matrix = grid.build(MatrixQuery(), NOW)
-    assert all(count for count in matrix.states().values())
-    assert {LEVELS[level] for level in matrix.cells.level.ravel()} >= {"unknown", "slower"}
+def is_as_its_cell(direction: Direction, cells: Any, at: tuple[int, int]) -> None:
+    ends = direction.source.name, direction.destination.name
+    assert direction.state == STATES[cells.state[at]], ends
+    assert (direction.ok, direction.failed) == (cells.ok[at], cells.failed[at]), ends
+    assert direction.level == LEVELS[cells.level[at]], ends
+    assert direction.streak == cells.streak[at], ends
+    if not math.isnan(cells.now[at]):
+        now = cells.now[at], cells.usual[at]
+        assert (direction.now, direction.usual) == pytest.approx(now), ends
+    for name in ("mean", "std", "last", "since"):
+        expected = getattr(cells, name)[at]
+        assert getattr(direction, name) == pytest.approx(expected, nan_ok=True), (ends, name)
 
 
 def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world: World) -> None:

@@ -94,8 +94,9 @@ RATES = (10.0, 20.0, 40.0)
 def test_each_statistic_of_three_good_and_one_failed_transfer(
     small_world: World, stat: str, expected: float
 ) -> None:
-    for rate in (*RATES, None):
-        transfer(small_world.ral, small_world.glasgow, rate)
+    with world.transfers() as some:
+        for rate in (*RATES, None):
+            some.add(small_world.ral, small_world.glasgow, rate)
     found = values(built(f"stat={stat}"))
     assert found == {("RAL_DATADISK", "Glasgow_DATADISK"): pytest.approx(expected, rel=1e-6)}
 
@@ -211,8 +212,9 @@ def test_filters_choose_links_and_profiles(small_world: World, text: str, links:
         "SR": world.profile(ip_version=6, mesh=small_world.mesh),
     }
     place = dict(zip("RGDS", small_world.endpoints, strict=True))
-    for (source, destination), rate in LINKS.items():
-        transfer(place[source], place[destination], rate, made=made[source + destination])
+    with world.transfers() as some:
+        for (source, destination), rate in LINKS.items():
+            some.add(place[source], place[destination], rate, made=made[source + destination])
     assert set(values(built(text)).values()) == {LINKS[link] for link in links.split()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import permutations
 
 import pytest
 
@@ -31,13 +32,11 @@ def found(name: str = "a") -> list[Finding]:
 
 def sent(places: Iterable[Endpoint], rates: dict[str, float | None]) -> None:
     """Send once over every link; rates are by letters of its ends, `a*` from a, `*` for all."""
-    places = list(places)
-    for source in places:
-        for destination in places:
-            if source != destination:
-                one, other = source.name[0], destination.name[0]
-                keys = (one + other, f"{one}*", f"*{other}", "*")
-                transfer(source, destination, next(rates[key] for key in keys if key in rates))
+    with world.transfers() as some:
+        for source, destination in permutations(places, 2):
+            one, other = source.name[0], destination.name[0]
+            keys = (one + other, f"{one}*", f"*{other}", "*")
+            some.add(source, destination, next(rates[key] for key in keys if key in rates))
 
 
 def test_nothing_stands_out_where_all_is_well_or_nothing_was_tested(five: list[Endpoint]) -> None:

@@ -183,10 +183,11 @@ def test_the_number_of_queries_of_a_report_does_not_grow(small_world: World) -> 
     queries()
     few = queries()
     rng = np.random.default_rng(1)
-    for number in range(20):
-        source, destination = rng.choice(4, 2, replace=False)
-        ends = small_world.endpoints[source], small_world.endpoints[destination]
-        transfer(*ends, float(number + 1), ago=number * 5 * HOUR)
+    with world.transfers() as some:
+        for number in range(20):
+            source, destination = rng.choice(4, 2, replace=False)
+            ends = small_world.endpoints[source], small_world.endpoints[destination]
+            some.add(*ends, float(number + 1), ago=number * 5 * HOUR)
     queries()  # how links stand is kept until results change
     assert queries() == few + 1  # raw rows of one class
     sealing.seal(NOW)

@@ -23,7 +23,7 @@ from matrix.statistics.states import STATES
 from sonar import partitions, results, sealing
 from sonar.models import Downtime, Transfer
 from tests.matrix import moderated
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 from tests.properties import examples
 from tests.sonar.history import Store
 
@@ -242,8 +242,9 @@ def test_matrix_and_table_of_links_judge_alike(small_world, histories, window):
 
 def hourly(world_: World, *, rates: list[float | None], until: timedelta = HOUR) -> None:
     """Store one test an hour, the last of them ``until`` ago."""
-    for back, rate in enumerate(reversed(rates)):
-        transfer(world_.ral, world_.glasgow, rate, ago=until + back * HOUR)
+    with transfers() as some:
+        for back, rate in enumerate(reversed(rates)):
+            some.add(world_.ral, world_.glasgow, rate, ago=until + back * HOUR)
 
 
 def cell_of(query: str = "") -> dict[str, Any]:
@@ -252,8 +253,9 @@ def cell_of(query: str = "") -> dict[str, Any]:
 
 
 def before_the_window(small_world: World) -> None:
-    for day in range(8, 20):
-        transfer(small_world.ral, small_world.glasgow, 10.0 + day % 3, ago=day * DAY)
+    with transfers() as some:
+        for day in range(8, 20):
+            some.add(small_world.ral, small_world.glasgow, 10.0 + day % 3, ago=day * DAY)
 
 
 def test_a_link_fails_since_its_first_failure_after_its_last_success(small_world: World) -> None:
@@ -340,8 +342,9 @@ def test_late_results_of_earlier_weeks_change_what_is_usual(small_world: World) 
     sealing.seal(NOW)
     hourly(small_world, rates=[4.0] * 5)
     assert LEVELS[cell_of()["level"]] == "slower"
-    for hours in range(60):
-        transfer(small_world.ral, small_world.glasgow, 4.0, ago=10 * DAY + hours * HOUR)
+    with transfers() as some:
+        for hours in range(60):
+            some.add(small_world.ral, small_world.glasgow, 4.0, ago=10 * DAY + hours * HOUR)
     assert LEVELS[cell_of()["level"]] == "usual"
 
 
