@@ -12,7 +12,7 @@ import requests
 from django.utils import timezone
 
 from sonar import cleanup, probes, registry_file, tasks, transfer_request
-from sonar.models import Endpoint, Leftover, Probe, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, Schedule, SizeClass, Transfer
 from tests.storage.conftest import Pair
 from tests.storage.workers import Processes
 from tests.storage.xrootd import give_to_server
@@ -51,8 +51,7 @@ meshes:
 
 def start_all(processes: Processes) -> None:
     processes.start(*WORKER, "-Q", "transfers", "-n", "transfers@%h")
-    processes.start(*WORKER, "-Q", "control", "-n", "control@%h")
-    processes.start(*WORKER, "-Q", "cleaning", "-n", "cleaning@%h")
+    processes.start(*WORKER, "-Q", "control,cleaning", "-n", "control@%h")
     processes.start("beat", "--pidfile=", "--schedule", str(processes.place / "beat"))
 
 
@@ -99,14 +98,17 @@ def files_left(pair: Pair) -> list[Path]:
     ]
 
 
-def test_due_tests_run_over_real_servers_and_show_on_the_page(plain, processes, live_server):
-    register(plain, processes)
+def test_due_tests_over_tls_with_tokens_show_on_the_page_and_no_token_reaches_a_log(
+    guarded, processes, live_server
+):
+    processes.env["SONAR_CA_BUNDLE"] = str(guarded.source.authority.bundle)
+    register(guarded, processes)
     start_all(processes)
     processes.wait_for(lambda: Transfer.objects.count() >= 7)
     assert list(Transfer.objects.exclude(state="done").values_list("error", flat=True)) == []
     modes = sorted(Transfer.objects.values_list("profile__mode", flat=True))
     assert modes == ["pull"] * 6 + ["push"]
-    assert files_left(plain) == []
+    assert files_left(guarded) == []
     for size in ("small", "medium", "large"):
         answer = requests.get(f"{live_server.url}/api/v1/matrix/", {"size": size}, timeout=60)
         cells = answer.json()["cells"]
@@ -116,15 +118,6 @@ def test_due_tests_run_over_real_servers_and_show_on_the_page(plain, processes, 
         assert cells["value"][0][1] == pytest.approx(sum(rates) / len(rates), rel=1e-3)
     page = requests.get(live_server.url, timeout=60).text
     assert "A_DATADISK" in page
-
-
-def test_tests_over_tls_with_tokens_run_and_no_token_reaches_a_log(guarded, processes):
-    processes.env["SONAR_CA_BUNDLE"] = str(guarded.source.authority.bundle)
-    register(guarded, processes)
-    start_all(processes)
-    processes.wait_for(lambda: Transfer.objects.count() >= 7)
-    assert list(Transfer.objects.exclude(state="done").values_list("error", flat=True)) == []
-    assert files_left(guarded) == []
     for token in (guarded.source_token, guarded.destination_token):
         assert token not in processes.logs
 
@@ -136,10 +129,12 @@ def running_large() -> bool:
 
 
 @pytest.mark.long
-def test_a_worker_that_is_told_to_stop_hands_its_tests_back_and_leaves_no_file(
+def test_a_worker_that_stops_hands_its_tests_back_and_a_killed_one_loses_them_once(
     mortal, slow_road, processes
 ):
-    register(mortal, processes, slow_road(mortal.source, SLOW).url)
+    """No file is left: the first deletes its own, and the sweep those of the second."""
+    road = slow_road(mortal.source, SLOW)
+    register(mortal, processes, road.url)
     start_all(processes)
     processes.wait_for(running_large)
     time.sleep(0.5)
@@ -149,21 +144,17 @@ def test_a_worker_that_is_told_to_stop_hands_its_tests_back_and_leaves_no_file(
     assert not Probe.objects.filter(state="running").exists()
     assert Probe.objects.filter(state="queued", size_class__name="large").exists()
     assert files_left(mortal) == []
-    processes.start(*WORKER, "-Q", "transfers", "-n", "again@%h")
+    road.hurries = True
+    worker = processes.start(*WORKER, "-Q", "transfers", "-n", "again@%h")
     processes.wait_for(lambda: not Probe.objects.exists())
     assert set(Transfer.objects.values_list("state", flat=True)) == {"done"}
 
-
-@pytest.mark.long
-def test_a_killed_worker_loses_its_tests_once_and_the_sweep_removes_the_files(
-    mortal, slow_road, processes
-):
-    register(mortal, processes, slow_road(mortal.source, SLOW).url)
-    start_all(processes)
+    road.hurries = False
+    Schedule.objects.update(next_due=timezone.now())
     processes.wait_for(running_large)
     time.sleep(0.5)
-    processes.running[0].kill()
-    processes.running[0].wait()
+    worker.kill()
+    worker.wait()
     running = set(Probe.objects.filter(state="running").values_list("id", flat=True))
     assert running
     past = Probe.objects.filter(state="running").update(deadline="2000-01-01T00:00:00Z")
@@ -180,7 +171,8 @@ def test_a_killed_worker_loses_its_tests_once_and_the_sweep_removes_the_files(
 def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
     mortal, slow_road, processes
 ):
-    register(mortal, processes, slow_road(mortal.source, SLOW / 2).url)
+    road = slow_road(mortal.source, SLOW / 2)
+    register(mortal, processes, road.url)
     probe = one_probe("large")
     first = probes.claim(probe.id, timezone.now())
     left = mortal.destination.data / "base" / transfer_request.incoming_path(first)
@@ -200,6 +192,7 @@ def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
     assert not left.exists()
     assert second.exists()
     assert running_large()
+    road.hurries = True
     processes.wait_for(lambda: not Probe.objects.exists())
     assert Transfer.objects.get().state == "done"
     assert files_left(mortal) == []

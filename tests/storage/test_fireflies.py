@@ -172,7 +172,7 @@ def test_a_connection_with_the_label_of_a_test_stands_with_it(
     assert (connection_.source_address, connection_.other_tests) == ("127.0.0.2", 0)
 
 
-MANY = 100_000
+MANY = 25_000
 # As many a second as it can: else most are dropped unread.
 UNHURRIED = """
 import os
@@ -215,7 +215,7 @@ def hostile(chance: Random) -> bytes:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("ends")
-def test_a_collector_takes_a_hundred_thousand_hostile_packets_and_goes_on(tmp_path: Path):
+def test_a_collector_takes_thousands_of_hostile_packets_and_goes_on(tmp_path: Path):
     chance = Random(30)
     log = tmp_path / "log"
     with (

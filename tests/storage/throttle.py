@@ -40,6 +40,8 @@ class Throttle:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets = [self._listener]
         self._closed, self._opening = False, threading.Lock()
+        self.hurries = False
+        """Whether bytes go as fast as they can for now."""
         self.moved: Counter[int] = Counter()
         """Bytes by connection, numbered as they came, both ways together."""
         self._numbers = count()
@@ -75,7 +77,8 @@ class Throttle:
             while piece := reader.recv(PIECE_BYTES):
                 writer.sendall(piece)
                 self.moved[number] += len(piece)
-                pace.wait(len(piece))
+                if not self.hurries:
+                    pace.wait(len(piece))
         for sock in (reader, writer):
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
