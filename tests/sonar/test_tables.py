@@ -66,7 +66,7 @@ def test_whatever_starts_before_migrate_has_ended_says_so_and_ends(
     of_another_time: str, tmp_path: Path
 ) -> None:
     """A beat looks as a worker does, which the test above shows."""
-    all_end_with(HALF, of_another_time, tmp_path, [WORKER, LOAD])
+    all_end_with(HALF, of_another_time, tmp_path, [WEB, WORKER, LOAD])
 
 
 @newer

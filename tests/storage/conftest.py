@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -147,27 +146,15 @@ def _brief_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure_module, "LOOK_AGAIN_SECONDS", (0.05,))
 
 
-@pytest.fixture
-def sonar(tmp_path: Path) -> Iterator[Sonar]:
+@pytest.fixture(scope="module")
+def sonar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sonar]:
     """Return a whole Sonar that has a web process, a database and a Redis."""
-    with started(tmp_path, tables=True) as made:
-        yield made
-
-
-@pytest.fixture
-def new_sonar(tmp_path: Path) -> Iterator[Sonar]:
-    """Return one whose database has no tables yet."""
-    with started(tmp_path, tables=False) as made:
-        yield made
-
-
-@contextmanager
-def started(place: Path, *, tables: bool) -> Iterator[Sonar]:
+    place = tmp_path_factory.mktemp("sonar")
     place.chmod(0o755)
     with embedded.socket_directory() as sockets:
         made = Sonar(place, sockets)
         try:
-            made.start(tables=tables)
+            made.start()
             yield made
         finally:
             made.close()

@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 COMMANDS = {name: worker(name, 2) for name in ("transfers", "control", "cleaning")}
 COMMANDS["beat"] = BEAT
 SETTINGS = {
-    "DJANGO_SETTINGS_MODULE": "sonar.settings",
+    "DJANGO_SETTINGS_MODULE": "tests.storage.plain_static",
     "SONAR_PLAN_SECONDS": "1",
     "SONAR_SEAL_SECONDS": "1",
     "SONAR_SIGN_SECONDS": "1",
@@ -43,16 +43,11 @@ class Sonar:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = listening.getsockname()[1]
 
-    def start(self, *, tables: bool = True) -> None:
-        """Start the web, PostgreSQL and Redis; without tables, `migrate` makes them."""
-        self.tables = tables
-        if tables:
-            template.copy_to(self.place / "postgres")
+    def start(self) -> None:
+        """Start the web, PostgreSQL and Redis."""
+        template.copy_to(self.place / "postgres")
         self.env = os.environ | SETTINGS | {"SONAR_HOME": str(self.place)}
         self.env |= {"DATABASE_URL": self.start_database(), "REDIS_URL": self.start_redis()}
-        self.run_web()
-
-    def run_web(self) -> None:
         bind = f"127.0.0.1:{self.port}"
         gunicorn = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf", "--workers=1"]
         self.run("web", *gunicorn, "--threads=4", "--bind", bind)
@@ -60,8 +55,7 @@ class Sonar:
     def start_database(self) -> str:
         data, log = self.place / "postgres", self.place / "postgres.log"
         self.services["database"] = embedded.postgres(data, self.sockets, log)
-        url = self.services["database"].__enter__()
-        return template.with_tables(url) if self.tables else url
+        return template.with_tables(self.services["database"].__enter__())
 
     def start_redis(self) -> str:
         data, log = self.place / "redis", self.place / "redis.log"
@@ -71,16 +65,22 @@ class Sonar:
     def stop_service(self, name: str) -> None:
         self.services.pop(name).__exit__(None, None, None)
 
-    def migrate(self) -> None:
-        command = [sys.executable, "manage.py", "migrate", "--verbosity=0", "--skip-checks"]
-        subprocess.run(command, env=self.env, check=True)
-
     def run(self, name: str, *arguments: str) -> None:
         log = self.place / f"{name}.log"
         command = [sys.executable, *arguments] if arguments else list(COMMANDS[name])
         if name == "beat":
             command += ["--schedule", str(self.place / "beat-schedule")]
         self.running[name] = processes.start(command, log, self.env)
+
+    def start_senders(self) -> None:
+        """Start the workers and the beat."""
+        for name in COMMANDS:
+            self.run(name)
+
+    def end_senders(self) -> None:
+        """End all of them that run."""
+        running = COMMANDS.keys() & self.running.keys()
+        processes.stop_together([self.running.pop(name) for name in running])
 
     def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         processes.stop(self.running.pop(name), how)

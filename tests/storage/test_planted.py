@@ -60,6 +60,8 @@ PUSHED = ("everything", "failure")
 SIZE = 200_000
 # Ends of lines, rows of JSON, tags of pages.
 PIECES = re.compile(r"\n|(?<=\}),|(?=<)")
+PORTS = re.compile(r'(?<!_bytes"):\s?(\d{4,5})(?!\d)')  # a count of bytes is no port
+STRANGERS_FORMS = [letters_of(STRANGER), *codes(STRANGER)]
 
 
 @dataclass(frozen=True)
@@ -70,24 +72,23 @@ class Planted:
     ports: list[int]
     known: dict[str, tuple[set[str], set[str]]] = field(default_factory=dict)
 
-    def tokens_in(self, text: str) -> set[str]:
+    def tokens_in(self, text: str | View) -> set[str]:
         """Return whose token, or half a token, a text has in whatever writing."""
-        letters = View(text).letters
+        letters = (text if isinstance(text, View) else View(text)).letters
         return {name for name, forms in self.tokens.items() if any(one in letters for one in forms)}
 
-    def places_in(self, text: str) -> set[str]:
+    def places_in(self, text: str | View) -> set[str]:
         """Return which hosts, addresses, base paths and ports with a colon a text has."""
-        seen = View(text)
+        seen = text if isinstance(text, View) else View(text)
         found = {one for one in (HOST, BASE) if one in "".join(seen.text.split())}
-        forms = [letters_of(STRANGER), *codes(STRANGER)]
-        found |= {STRANGER for form in forms if form in seen.letters}
-        ports = r'(?<!_bytes"):\s?(\d{4,5})(?!\d)'  # a count of bytes is no port
-        said = {int(one) for one in re.findall(ports, seen.text)}
+        found |= {STRANGER for form in STRANGERS_FORMS if form in seen.letters}
+        said = {int(one) for one in PORTS.findall(seen.text)}
         return found | {f"port {one}" for one in said.intersection(self.ports)}
 
     def found_in(self, piece: str) -> tuple[set[str], set[str]]:
         if piece not in self.known:
-            self.known[piece] = self.tokens_in(piece), self.places_in(piece)
+            view = View(piece)
+            self.known[piece] = self.tokens_in(view), self.places_in(view)
         return self.known[piece]
 
 
@@ -155,9 +156,8 @@ def world(tmp_path: Path, processes: Processes) -> Iterator[World]:
         ports = start_echo(tmp_path, stack)
         order_all(ports)
         queue = everything_in_redis()
-        processes.start(*WORKER, "-c", "32", "-Q", "transfers", "-n", "transfers@%h")
+        processes.start(*WORKER, "-c", "32", "-Q", "transfers,cleaning")
         processes.wait_for(lambda: Probe.objects.count() == 2, seconds=300)
-        processes.start(*WORKER, "-c", "2", "-Q", "cleaning", "-n", "cleaning@%h")
         Leftover.objects.update(next_try=timezone.now())
         tasks.clean.delay()
         processes.wait_for(lambda: Leftover.objects.filter(tries__gt=0).exists())
