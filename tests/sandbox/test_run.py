@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -14,7 +15,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -31,7 +33,7 @@ from scipy.stats import spearmanr
 
 from sonar import settings as project
 from sonar.sandbox import embedded, past_store, processes, progress
-from sonar.sandbox.run import PAST, Children, start_past, why_it_ends
+from sonar.sandbox.run import PAST, Children, main, start_past, why_it_ends
 from sonar.sandbox.topology import ALWAYS_FAILS
 from tests.matrix.responses import words
 from tests.ports import free_port
@@ -172,6 +174,7 @@ def run(home: Path) -> Iterator[Run]:
 @pytest.fixture(scope="module")
 def operator(run: Run) -> Iterator[requests.Session]:
     """Return a session with a token of the administrator."""
+    run.wait_for("the page", run.answers, 300)
     done = run.manage("token", "create", "admin", "--scopes=operate", "--name=tests", "--days=1")
     assert done.returncode == 0, done.stderr
     with requests.Session() as session:
@@ -182,11 +185,8 @@ def operator(run: Run) -> Iterator[requests.Session]:
 @pytest.mark.long
 def test_the_page_answers_and_the_matrix_fills(run: Run):
     run.wait_for("the page", run.answers, 300)
-    run.wait_for(
-        f"{ENOUGH} measured links in each class",
-        lambda: all(run.measured(size) >= ENOUGH for size in CLASSES),
-        FILL_SECONDS,
-    )
+    run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, FILL_SECONDS)
+    assert {size: run.measured(size) for size in CLASSES if run.measured(size) < ENOUGH} == {}
 
 
 @pytest.mark.long
@@ -344,21 +344,116 @@ def test_a_busy_port_is_one_sentence(tmp_path: Path):
             )
 
 
-ADDED = {"name": "LAPTOP", "site": "RAL-LCG2", "base_url": "http://127.0.0.1:9/data"}
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_either_signal_ends_a_run_well(how: signal.Signals, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sonar.sandbox.run.run", lambda _console: signal.raise_signal(how))
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        assert main() == 0
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+SILENT = ("SILENT0", "SILENT1", "SILENT2")
+CAPS = {"inbound_cap": 2, "outbound_cap": 2}
+HANGING = 6
+"""So many of their tests are under way when something ends."""
+UNDER_WAY = """
+SELECT probe.id FROM sonar_probe probe
+JOIN sonar_endpoint endpoint ON endpoint.id IN (source_id, destination_id)
+WHERE probe.state = 'running' AND endpoint.name = ANY (%s)
+"""
+
+
+def hanging(run: Run) -> set[Any]:
+    """Return the tests under way whose endpoints never answer."""
+    services = json.loads((run.home / "services.json").read_text())
+    with psycopg.connect(services["database_url"]) as connection:
+        return {row[0] for row in connection.execute(UNDER_WAY, [list(SILENT)])}
+
+
+def wait_until_tests_hang(run: Run) -> None:
+    run.wait_for("tests that hang", lambda: len(hanging(run)) >= HANGING, 180)
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """How a run ended, what it left and had said, and which of its tests hung at that time."""
+
+    code: int
+    left: list[str]
+    said: str
+    hung: set[Any]
+    copies: dict[bool, Path]
+    """Its home as it was then, twice."""
+
+
+@pytest.fixture(scope="module")
+def stopped(
+    run: Run, operator: requests.Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stopped]:
+    """Stop the run while tests hang at endpoints that take connections and never answer."""
+    endpoints = f"{run.url}/api/v1/endpoints/"
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        for name in SILENT:
+            added = {"name": name, "site": "RAL-LCG2", "base_url": f"{url}/{name}"} | CAPS
+            assert operator.post(endpoints, json=added, timeout=30).status_code == 201
+        node = f"{endpoints}RAL-LCG2_DATADISK/"
+        assert operator.patch(node, json={"inbound_cap": 3}, timeout=30).ok
+        wait_until_tests_hang(run)
+        hung = hanging(run)
+        code, left = run.stop(signal.SIGINT), run.processes()
+        copies = {stopping: tmp_path_factory.mktemp("copy") / "home" for stopping in (False, True)}
+        for copy in copies.values():
+            # With their owners: PostgreSQL's directory is its own user's.
+            subprocess.run(["cp", "-a", run.home, copy], check=True)
+        yield Stopped(code, left, run.said, hung, copies)
 
 
 @pytest.mark.long
-def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(
-    run: Run, home: Path, operator: requests.Session
+def test_it_stops_in_time_though_endpoints_never_answer_and_loses_nothing(
+    stopped: Stopped, home: Path
 ):
-    """And says at once why it ends, where it does by itself: its PostgreSQL is gone."""
-    endpoints = f"{run.url}/api/v1/endpoints/"
-    assert operator.post(endpoints, json=ADDED, timeout=30).status_code == 201
-    node = f"{endpoints}RAL-LCG2_DATADISK/"
-    assert operator.patch(node, json={"inbound_cap": 3}, timeout=30).ok
-    assert run.stop(signal.SIGTERM) == 0
-    assert run.processes() == []
-    assert "being made up" in run.said
+    assert (stopped.code, stopped.left) == (0, [])
+    log = (home / "log" / "worker.log").read_text()
+    assert "Traceback" not in log
+    with (
+        embedded.socket_directory() as sockets,
+        embedded.postgres(home / "postgres", sockets, home / "again.log") as url,
+        psycopg.connect(url) as connection,
+    ):
+        states = dict(connection.execute("SELECT id, state FROM sonar_probe").fetchall())
+        lost = connection.execute("SELECT count(*) FROM sonar_transfer WHERE state = 'lost'")
+        assert lost.fetchone() == (0,)
+    assert {states.get(test) for test in stopped.hung} == {"queued"}
+    assert "running" not in states.values()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stopping", [False, True])
+def test_nothing_outlives_a_killed_start_though_no_endpoint_answers(
+    stopped: Stopped, stopping: bool
+):
+    """Also when it was told to stop before: a second signal must not keep workers."""
+    soon = {"SONAR_SWEEP_SECONDS": "1", "SONAR_RESEND_SECONDS": "5"}
+    with Run(stopped.copies[stopping], free_port(), **soon) as killed:
+        killed.wait_for("the pages", lambda: "Sonar is at" in killed.said, 300)
+        wait_until_tests_hang(killed)
+        if stopping:
+            killed.process.send_signal(signal.SIGTERM)
+            killed.wait_for("the stop", lambda: "Stopping" in killed.said, 60)
+        killed.process.kill()
+        killed.process.wait()
+        wait_for(lambda: not killed.processes(), STOP_SECONDS + LOADED)
+        assert killed.processes() == []
+
+
+@pytest.mark.long
+def test_it_starts_again_with_its_data_and_says_at_once_why_it_ends(stopped: Stopped, home: Path):
+    """Where it ends by itself: its PostgreSQL is gone."""
+    assert "being made up" in stopped.said
     password = (home / "admin-password").read_text()
     with Run(home, free_port()) as again:
         again.wait_for("the workers", lambda: "Sonar is at" in again.said, 180)
@@ -367,7 +462,7 @@ def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(
         assert "static files" not in again.said  # to compress them anew takes seconds
         assert (home / "admin-password").read_text() == password
         endpoints = f"{again.url}/api/v1/endpoints/"
-        assert requests.get(f"{endpoints}LAPTOP/", timeout=30).json()["simulated"] is False
+        assert requests.get(f"{endpoints}SILENT0/", timeout=30).json()["simulated"] is False
         assert requests.get(f"{endpoints}RAL-LCG2_DATADISK/", timeout=30).json()["inbound_cap"] == 3
         os.kill(int((home / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         assert again.process.wait(STOP_SECONDS + LOADED) == 1
@@ -376,112 +471,6 @@ def test_it_stops_and_leaves_no_process_and_starts_again_with_its_data(
         assert again.said.index(why) < again.said.index("Stopping")
         assert "Traceback" not in again.said
         assert again.processes() == []
-
-
-@pytest.mark.long
-def test_even_a_killed_start_leaves_no_process(home: Path):
-    with Run(home, free_port()) as killed:
-        killed.wait_for("the workers", lambda: "Sonar is at" in killed.said, 180)
-        killed.process.kill()
-        killed.process.wait()
-        wait_for(lambda: not killed.processes(), 60)
-        assert killed.processes() == []
-
-
-HUNG = """
-size_classes:
-  - {name: small, from_bytes: 0, test_bytes: 1000000, timeout_seconds: 600}
-sites: [{name: A}, {name: B}, {name: C}]
-endpoints:
-  - {name: A, site: A, base_url: "http://HOST/a", inbound_cap: 99, outbound_cap: 99}
-  - {name: B, site: B, base_url: "http://HOST/b", inbound_cap: 99, outbound_cap: 99}
-  - {name: C, site: C, base_url: "http://HOST/c", inbound_cap: 99, outbound_cap: 99}
-meshes:
-  - {name: pull, every: {small: 1s}}
-"""
-LINKS_OF_THREE = 6
-
-
-@pytest.fixture(scope="module")
-def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the registry of endpoints that take connections and never answer."""
-    with socket.create_server(("127.0.0.1", 0), backlog=200) as listening:
-        file = tmp_path_factory.mktemp("silent") / "grid.yaml"
-        file.write_text(HUNG.replace("HOST", f"127.0.0.1:{listening.getsockname()[1]}"))
-        yield file
-
-
-@contextmanager
-def hanging(home: Path, registry: Path) -> Iterator[Run]:
-    """Start one whose six tests all hang."""
-    seconds = dict.fromkeys(("SONAR_PLAN_SECONDS", "SONAR_SWEEP_SECONDS"), "1")
-    settings = seconds | {"SONAR_REGISTRY": str(registry), "SONAR_RESEND_SECONDS": "5"}
-    with Run(home, free_port(), **settings) as started:
-        started.wait_for("the pages", lambda: "Sonar is at" in started.said, 300)
-        started.wait_for("running tests", lambda: running(started) == LINKS_OF_THREE, 180)
-        yield started
-
-
-@pytest.fixture(scope="module")
-def stopped(
-    home: Path, silent: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[int, list[str], Path]:
-    """Stop one whose tests hang: how it ended, the processes that it left, and its home."""
-    place = tmp_path_factory.mktemp("stopped") / "home"
-    place.mkdir()
-    if (home / "static").is_dir():  # a first start would make them
-        shutil.copytree(home / "static", place / "static")
-        shutil.copy(home / "static.stamp", place)
-    with hanging(place, silent) as run:
-        return run.stop(signal.SIGINT), run.processes(), place
-
-
-@pytest.fixture
-def hung(stopped: tuple[int, list[str], Path], silent: Path, tmp_path: Path) -> Iterator[Run]:
-    """Start another one, with a copy of what the first has left."""
-    # With their owners: PostgreSQL's directory is its own user's.
-    subprocess.run(["cp", "-a", stopped[-1], tmp_path], check=True)
-    with hanging(tmp_path / "home", silent) as started:
-        yield started
-
-
-def running(run: Run) -> int:
-    found: int = requests.get(f"{run.url}/api/v1/status/", timeout=30).json()["probes"]["running"]
-    return found
-
-
-@pytest.mark.long
-def test_it_stops_in_time_with_endpoints_that_never_answer_and_loses_nothing(
-    stopped: tuple[int, list[str], Path],
-):
-    ended, left, home = stopped
-    assert (ended, left) == (0, [])
-    log = (home / "log" / "worker.log").read_text()
-    assert "Traceback" not in log
-    with (
-        embedded.socket_directory() as sockets,
-        embedded.postgres(home / "postgres", sockets, home / "again.log") as url,
-        psycopg.connect(url) as connection,
-    ):
-        states = connection.execute("SELECT state, count(*) FROM sonar_probe GROUP BY state")
-        assert dict(states.fetchall()) == {"queued": LINKS_OF_THREE}
-        ended = connection.execute("SELECT state FROM sonar_transfer WHERE state = 'lost'")
-        assert ended.fetchall() == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("stopping", [False, True])
-def test_workers_do_not_outlive_a_killed_start_though_no_endpoint_answers(
-    hung: Run, stopping: bool
-):
-    """Also when they were told to stop before: a second signal must not keep them."""
-    if stopping:
-        hung.process.send_signal(signal.SIGTERM)
-        hung.wait_for("the stop", lambda: "Stopping" in hung.said, 60)
-    hung.process.kill()
-    hung.process.wait()
-    wait_for(lambda: not hung.processes(), STOP_SECONDS + LOADED)
-    assert hung.processes() == []
 
 
 def test_a_bad_setting_is_one_sentence(tmp_path: Path):
