@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 
 import django
-from django.core.management import call_command
 
 from sonar.sandbox import embedded
+from tests import template
 from tests.benchmarks.measured import Goal
 from tests.benchmarks.scale import SCALES
 
@@ -52,7 +52,6 @@ class Program:
         with servers(self.options) as home:
             os.environ |= self.environment
             django.setup()
-            call_command("migrate", verbosity=0)
             goals: list[Goal] = import_module(self.measure).measure(chosen.scale, home)
         if chosen.json:
             chosen.json.write_text(json.dumps([asdict(goal) for goal in goals]))
@@ -83,7 +82,10 @@ def keep_to_two_cores() -> None:
 
 @contextlib.contextmanager
 def servers(options: Sequence[str]) -> Iterator[Path]:
-    """Run an empty PostgreSQL and Redis and point the settings at them; give their directory."""
+    """Run a PostgreSQL with empty tables and a Redis, and point the settings at them.
+
+    Gives their directory.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="sonar-bench-") as name,
         embedded.socket_directory() as sockets,
@@ -91,13 +93,14 @@ def servers(options: Sequence[str]) -> Iterator[Path]:
         home = Path(name)
         home.chmod(0o755)  # PostgreSQL may run as another user
         (home / "static").mkdir()
+        template.copy_to(home / "postgres")
         database = embedded.postgres(home / "postgres", sockets, home / "pg.log", *options)
         with database as url, embedded.redis_server(home / "redis", sockets, home / "r.log") as q:
             os.environ |= {
                 "DJANGO_SETTINGS_MODULE": "sonar.settings",
                 "SONAR_HOME": str(home),
                 "SONAR_SECRET_KEY": "only-for-benchmarks",
-                "DATABASE_URL": url,
+                "DATABASE_URL": template.with_tables(url),
                 "REDIS_URL": q,
             }
             yield home

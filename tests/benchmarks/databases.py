@@ -10,6 +10,7 @@ from os import environ
 
 from django.db import connection
 
+from tests import template
 from tests.benchmarks import server
 from tests.benchmarks.bench import Bench
 
@@ -20,7 +21,7 @@ def another(bench: Bench, name: str, program: str, *arguments: str) -> Iterator[
     url = bench.url.rpartition("/")[0] + f"/{name}"
     with connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {name}")
-        cursor.execute(f"CREATE DATABASE {name}")
+        cursor.execute(f"CREATE DATABASE {name} TEMPLATE {template.NAME}")
     command = [sys.executable, "-m", f"tests.benchmarks.{program}", *arguments]
     with bench.at_work(f"Filling the database {name}"):
         variables = {**environ, **server.environment(bench.home, url)}

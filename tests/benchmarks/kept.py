@@ -15,7 +15,10 @@ PROJECT = Path(__file__).resolve().parents[2]
 BENCHMARKS = "tests/benchmarks"
 TABLES = ("0001_initial", "0002_triggers_and_size_classes", "0003_store")
 # The sources that decide what each stage of the preparation leaves behind.
-ROWS = [f"{BENCHMARKS}/{name}.py" for name in ("scale", "data", "copy_rows", "load", "registry")]
+ROWS = [
+    f"{BENCHMARKS}/{name}.py"
+    for name in ("scale", "server", "data", "copy_rows", "load", "registry")
+]
 STAGES = {
     # Migrations that come later are made on kept data as anywhere else.
     "rows": [*ROWS, *(f"sonar/migrations/{name}.py" for name in TABLES)],

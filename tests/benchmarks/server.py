@@ -8,8 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
+
 from sonar.sandbox import embedded
+from tests import template
 from tests.benchmarks.scale import Scale
+
+DATABASE = "bench"
 
 # fsync and synchronous_commit stay as they are by default: writers are measured here too.
 OPTIONS = (
@@ -40,12 +45,22 @@ def home_directory(kept: str | None, scale: Scale) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def postgres(home: Path, scale: Scale) -> Iterator[str]:
-    """Run PostgreSQL on this directory and point the settings at it; give its URL."""
+    """Run PostgreSQL on this directory and point the settings at it; give its URL.
+
+    Tables are there, in a database of the run and in the one that others are copied from.
+    """
     options = (*OPTIONS, f"shared_buffers={scale.shared_buffers}")
+    is_new = not (home / "postgres").exists()
+    if is_new:
+        template.copy_to(home / "postgres")
     with (
         embedded.socket_directory() as sockets,
-        embedded.postgres(home / "postgres", sockets, home / "pg.log", *options) as url,
+        embedded.postgres(home / "postgres", sockets, home / "pg.log", *options) as server,
     ):
+        if is_new:
+            with psycopg.connect(server, autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {DATABASE} TEMPLATE {template.NAME}")
+        url = f"{server.rpartition('/')[0]}/{DATABASE}"
         os.environ |= environment(home, url)
         yield url
 
