@@ -129,6 +129,7 @@ def test_three_large_files_with_four_streams_against_one(
     visit.log_in(account(Role.OPERATOR))
     on = hand(visit, 4)
     on.highlight(SLOW)
+    on.page.wait_for_url(f"**{SLOW}*")  # whose script ticks the box below
     on.click(on.page.get_by_role("button", name="Test now…"))
     form = on.page.locator("#test-now form").first
     on.type(form.locator("[name=streams]"), "4")
