@@ -36,6 +36,8 @@ from tests.browser.windows import Windows
 from tests.matrix import changed_site, world
 from tests.needs import needs
 
+# No page is open for as long as it takes to win back what the compiler of hot code costs.
+BRIEFLY = "--js-flags=--no-opt"
 LONGEST_ANSWER_SECONDS = 5
 # Chromium's own words on an answer that is an error, and on none.
 REFUSED = "Failed to load resource: the server responded with a status of {status}"
@@ -50,7 +52,7 @@ def browser() -> Iterator[Browser]:
     # The same engine without windows, menus and a profile: a fifth less to do for each test.
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=CHROMIUM)
+        running = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM, BRIEFLY])
         yield running
         running.close()
 
