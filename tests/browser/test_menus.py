@@ -11,7 +11,7 @@ from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.slow_scene import LINK, SITE, SlowScene
 from tests.browser.waiting import until_settled
 
-WIDTHS = (390, 1024, 1280, 1440, 1920)
+WIDTHS = (390, 1024, 1280, 1366, 1440, 1920)
 HEIGHT = 800
 PAGES = {
     "matrix": "/",
