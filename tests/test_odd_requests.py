@@ -75,7 +75,10 @@ def places(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
 
 @pytest.fixture(scope="module", autouse=True)
 def _nobody_is_asked_to_come_back_later() -> Iterator[None]:
-    with override_settings(SONAR_RATE_ACCOUNT=None, SONAR_RATE_ANONYMOUS=None):
+    # Nor looked up in the database for each request.
+    sessions = "django.contrib.sessions.backends.signed_cookies"
+    rates = {"SONAR_RATE_ACCOUNT": None, "SONAR_RATE_ANONYMOUS": None}
+    with override_settings(SESSION_ENGINE=sessions, **rates):
         yield
 
 
