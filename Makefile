@@ -19,14 +19,16 @@ test: $(VENV)/.test ## Check style and types, and run all but the long tests (ab
 test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 23 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
-# Each lane is a pytest with a PostgreSQL and a Redis of its own. Those of the first list wait for
-# servers and slow networks most of their time, and have clocks to keep: they run all at once and
-# before the others, which keep two cores busy three at a time, and give way: those that go on
-# longest first, and of the rest what waits for a browser.
+# Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
+# Those of the first list wait for servers and slow networks most of their time, and have clocks to
+# keep: they run all at once and before the others, which keep two cores busy three at a time, and
+# give way: those that go on longest first, and of the rest what waits for a browser.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
 COMPUTING := .test-browser .test-rest .test-matrix .test-seen .test-sonar .test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs
+# Whole Sonars, which lose their parts one by one: a lane of servers has time for them.
+WHOLE := $(addprefix tests/storage/test_,health_live.py readers.py survival.py)
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
 SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser/test_time*.py
 # An old make lets their lines mix.
@@ -49,39 +51,39 @@ LANES := --no-print-directory -k $(SYNC)
 	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
 
 .test-storage:
-	$(BIN)/python -m pytest $(CHOSEN) tests/storage
+	$(BIN)/python -m pytest --lane=storage $(CHOSEN) tests/storage $(addprefix --ignore=,$(WHOLE))
 
-# Programs that move files, with their servers.
+# Programs that move files, with their servers; and whole Sonars.
 .test-programs:
-	$(BIN)/python -m pytest $(CHOSEN) tests/programs
+	$(BIN)/python -m pytest --lane=programs $(CHOSEN) tests/programs $(WHOLE)
 
 .test-browser:
-	$(BIN)/python -m pytest $(CHOSEN) tests/browser tests/api $(patsubst %,--ignore-glob='%',$(SEEN))
+	$(BIN)/python -m pytest --lane=browser $(CHOSEN) tests/browser tests/api $(patsubst %,--ignore-glob='%',$(SEEN))
 
 # The matrix in a browser.
 .test-seen:
-	$(BIN)/python -m pytest $(CHOSEN) $(SEEN)
+	$(BIN)/python -m pytest --lane=seen $(CHOSEN) $(SEEN)
 
 .test-matrix:
-	$(BIN)/python -m pytest $(CHOSEN) tests/matrix $(patsubst %,--ignore-glob='%',$(ASKED))
+	$(BIN)/python -m pytest --lane=matrix $(CHOSEN) tests/matrix $(patsubst %,--ignore-glob='%',$(ASKED))
 
 # The API and the pages of it, as they answer.
 .test-asked:
-	$(BIN)/python -m pytest $(CHOSEN) $(ASKED)
+	$(BIN)/python -m pytest --lane=asked $(CHOSEN) $(ASKED)
 
 .test-sonar:
-	$(BIN)/python -m pytest $(CHOSEN) tests/sonar
+	$(BIN)/python -m pytest --lane=sonar $(CHOSEN) tests/sonar
 
 # Whatever is in no other lane: a new folder is tested without a change here.
 .test-rest:
-	$(BIN)/python -m pytest $(CHOSEN) tests $(addprefix --ignore=,$(ELSEWHERE))
+	$(BIN)/python -m pytest --lane=rest $(CHOSEN) tests $(addprefix --ignore=,$(ELSEWHERE))
 
 .test-sandbox:
-	$(BIN)/python -m pytest $(CHOSEN) tests/sandbox tests/benchmarks
+	$(BIN)/python -m pytest --lane=sandbox $(CHOSEN) tests/sandbox tests/benchmarks
 
 # Slow networks: it waits for nearly all of its time.
 .test-lab:
-	$(BIN)/python -m pytest $(CHOSEN) tests/lab
+	$(BIN)/python -m pytest --lane=lab $(CHOSEN) tests/lab
 
 .test-types:
 	$(BIN)/mypy

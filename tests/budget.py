@@ -1,0 +1,110 @@
+"""What each lane of `make test-all` may take of a processor, as a pytest plugin: `--lane=NAME`.
+
+A lane that takes a third more than its budget fails in the end, with a sentence. Budgets are those
+of one machine; another one's are so much larger as it is slower at a short piece of work.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from os import times
+from statistics import median
+
+import psutil
+import pytest
+
+BUDGETS = {
+    "storage": 130.0,
+    "programs": 135.0,
+    "sandbox": 215.0,
+    "lab": 85.0,
+    "browser": 600.0,
+    "seen": 200.0,
+    "matrix": 400.0,
+    "asked": 90.0,
+    "sonar": 120.0,
+    "rest": 150.0,
+}
+"""Processor seconds of all tests of a lane, with its servers and whatever else it starts."""
+MARGIN = 1 / 3
+WORK = 20_000
+WORK_SECONDS = 0.0055
+"""What the piece of work takes on the machine of the budgets, with all lanes beside it."""
+TRIES = 20
+
+verdict_key = pytest.StashKey[str]()
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What a lane has taken, in processor seconds, and how much slower than usual all is."""
+
+    name: str
+    seconds: float
+    slowness: float
+
+    @property
+    def budget(self) -> float:
+        return BUDGETS[self.name] * max(self.slowness, 1.0)
+
+    @property
+    def is_within(self) -> bool:
+        return self.seconds <= (1 + MARGIN) * self.budget
+
+    def words(self) -> str:
+        """Say what was taken, and what to do if that is too much."""
+        words = f"The lane {self.name} took {self.seconds:.0f} s of a processor"
+        if self.is_within:
+            return f"{words}; its budget is {self.budget:.0f} s."
+        return (
+            f"{words}, more than its budget of {self.budget:.0f} s and a third: make its tests "
+            "cheaper, or give it more in tests/budget.py and say why."
+        )
+
+
+def slowness() -> float:
+    """Return how many times longer than usual this machine is at a piece of work right now."""
+    return median(piece_of_work() for _ in range(TRIES)) / WORK_SECONDS
+
+
+def piece_of_work() -> float:
+    began = time.process_time()
+    words = {str(number * 7919 % WORK): number for number in range(WORK)}
+    sorted(words)
+    return time.process_time() - began
+
+
+def processor_seconds() -> float:
+    """Return what this process, its children and theirs have taken, ended or not."""
+    own = times()
+    ended = own.children_user + own.children_system
+    return own.user + own.system + ended + sum(map(seconds_of, psutil.Process().children(True)))
+
+
+def seconds_of(process: psutil.Process) -> float:
+    """Return what a process has taken, with those of its children that have ended."""
+    try:
+        return float(sum(process.cpu_times()[:4]))
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--lane", choices=BUDGETS, help="a lane of the Makefile, with its budget")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let a lane fail that has outgrown its budget, if nothing else has failed in it."""
+    if name := session.config.getoption("--lane"):
+        lane = Lane(name, processor_seconds(), slowness())
+        session.config.stash[verdict_key] = lane.words()
+        if not lane.is_within and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if words := config.stash.get(verdict_key, ""):
+        terminalreporter.write_line(words)

@@ -1,0 +1,59 @@
+"""A lane fails that outgrows its budget of processor seconds by more than a third."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests import budget
+from tests.budget import BUDGETS, Lane
+
+USUAL = BUDGETS["lab"]
+
+
+@pytest.mark.parametrize(
+    ("times_budget", "slowness", "within"),
+    [
+        (1.3, 1.0, True),
+        (1.4, 1.0, False),
+        (1.4, 1.5, True),  # so slow a machine has more
+        (2.1, 1.5, False),
+        (1.3, 0.5, True),  # a fast one has no less
+    ],
+)
+def test_a_third_more_than_the_budget_is_too_much_on_a_machine_as_slow(
+    times_budget: float, slowness: float, within: bool
+) -> None:
+    lane = Lane("lab", times_budget * USUAL, slowness)
+    assert lane.is_within is within
+    assert ("and a third" in lane.words()) is not within
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "ends"), [(USUAL, 0, 0), (2 * USUAL, 0, 1), (2 * USUAL, 2, 2)]
+)
+def test_a_session_fails_for_its_lane_alone_unless_it_has_failed_already(
+    seconds: float, status: int, ends: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "processor_seconds", lambda: seconds)
+    monkeypatch.setattr(budget, "slowness", lambda: 1.0)
+    config = SimpleNamespace(getoption=lambda _name: "lab", stash=pytest.Stash())
+    session = SimpleNamespace(config=config, exitstatus=status)
+    budget.pytest_sessionfinish(session)  # type: ignore[arg-type]
+    assert session.exitstatus == ends
+    assert f"took {seconds:.0f} s" in config.stash[budget.verdict_key]
+
+
+def test_what_is_started_counts_while_it_runs_and_once_it_has_ended() -> None:
+    work = "import sys; sum(range(10**7)); print(flush=True); sys.stdin.read()"
+    before = budget.processor_seconds()
+    with subprocess.Popen(
+        [sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        running = budget.processor_seconds()
+    assert before + 0.05 < running <= budget.processor_seconds()
