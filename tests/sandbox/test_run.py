@@ -348,6 +348,7 @@ def test_a_busy_port_is_one_sentence(tmp_path: Path):
 def test_either_signal_ends_a_run_well(how: signal.Signals, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sonar.sandbox.run.run", lambda _console: signal.raise_signal(how))
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(how, lambda *_: pytest.fail("nobody listens to the signal"))
     try:
         assert main() == 0
     finally:
