@@ -15,16 +15,16 @@ import psutil
 import pytest
 
 BUDGETS = {
-    "storage": 130.0,
-    "programs": 135.0,
-    "sandbox": 215.0,
-    "lab": 85.0,
-    "browser": 600.0,
-    "seen": 200.0,
-    "matrix": 400.0,
-    "asked": 90.0,
-    "sonar": 120.0,
-    "rest": 150.0,
+    "storage": 170.0,
+    "programs": 180.0,
+    "sandbox": 280.0,
+    "lab": 110.0,
+    "browser": 700.0,
+    "seen": 250.0,
+    "matrix": 520.0,
+    "asked": 130.0,
+    "sonar": 170.0,
+    "rest": 200.0,
 }
 """Processor seconds of all tests of a lane, with its servers and whatever else it starts."""
 MARGIN = 1 / 3

@@ -17,7 +17,9 @@ PROJECT = Path(__file__).resolve().parent.parent
 LONGEST_SECONDS = 120.0
 
 CELERY = ["-m", "celery", "-A", "sonar.celery"]
-WEB = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf", "--bind=127.0.0.1:0"]
+# Of two workers that end at once, gunicorn counts the second as a crash of its own.
+CONFIG = "--config=python:sonar.gunicorn_conf"
+WEB = ["-m", "gunicorn", CONFIG, "--bind=127.0.0.1:0", "--workers=1"]
 WORKER = [*CELERY, "worker", "--pool=solo"]
 BEAT = [*CELERY, "beat", "--pidfile=", "--scheduler=celery.beat:Scheduler"]
 MIGRATE = ["manage.py", "migrate"]
