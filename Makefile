@@ -13,10 +13,10 @@ help: ## List the commands
 run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
-test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 15 minutes on two cores)
+test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 12 minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
-test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 23 minutes on two cores)
+test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 19 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
