@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 from datetime import timedelta
+from itertools import permutations
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, Response, Route, expect
@@ -162,6 +163,23 @@ def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
     assert page.locator("#picture").bounding_box() == place_before
     failing.locator("li").last.scroll_into_view_if_needed()
     expect(failing.locator("li").last).to_be_in_viewport()
+
+
+@seen_by(LAPTOP, NARROW)
+def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_time: None) -> None:
+    made = world.make()
+    page = visit.open()
+    until_settled(page)
+    place_before = page.locator("#picture").bounding_box()
+    expect(page.locator("#live > .notice")).to_contain_text("No results in this window yet")
+    for link in permutations(made.endpoints, 2):
+        world.transfer(*link, 50.0)
+    for _ in range(2):
+        refresh(page)
+        expect(page.locator("#live > .notice")).to_have_count(0)
+        until_settled(page)
+        assert page.locator("#picture").bounding_box() == place_before
+    assert sum(value for value, _ in page.evaluate(SHIFTS)) < MOST_SHIFT
 
 
 def bytes_sent(response: Response) -> int:

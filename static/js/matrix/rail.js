@@ -10,12 +10,24 @@ const LISTS = "#rail > section";
 
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx, tasks } = event.detail;
-  if (!NARROW.matches || !isRefresh(ctx)) return;
+  if (!isRefresh(ctx)) return;
+  for (const { fragment } of tasks) keepRoom(fragment);
+  if (!NARROW.matches) return;
   for (const { fragment } of tasks) {
     for (const answer of fragment.querySelectorAll(ANSWER)) keepHeight(answer, document.querySelector(ANSWER));
     for (const list of fragment.querySelectorAll(LISTS)) keepPlace(list);
   }
 });
+
+// Notices that go leave their room, as the first results of an empty Sonar make them do; nobody
+// reads a wall so closely.
+function keepRoom(fragment) {
+  const [next, shown] = [fragment, document].map((part) => part.querySelector("#live > #picture"));
+  if (!next || !shown || fragment.querySelector("#live > .notice")) return;
+  if (document.body.classList.contains("wall")) return;
+  const room = shown.getBoundingClientRect().top - shown.parentElement.getBoundingClientRect().top;
+  next.style.marginTop = `${room}px`;
+}
 
 function keepPlace(list) {
   const shown = document.querySelector(`${LISTS}[aria-labelledby=${list.getAttribute("aria-labelledby")}]`);
