@@ -11,9 +11,9 @@ const LISTS = "#rail > section";
 document.addEventListener("htmx:before:swap", (event) => {
   const { ctx, tasks } = event.detail;
   if (!isRefresh(ctx)) return;
-  for (const { fragment } of tasks) keepRoom(fragment);
-  if (!NARROW.matches) return;
   for (const { fragment } of tasks) {
+    keepRoom(fragment);
+    if (!NARROW.matches) continue;
     for (const answer of fragment.querySelectorAll(ANSWER)) keepHeight(answer, document.querySelector(ANSWER));
     for (const list of fragment.querySelectorAll(LISTS)) keepPlace(list);
   }
