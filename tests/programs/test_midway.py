@@ -58,25 +58,25 @@ DISASTERS = {
 
 @dataclass(frozen=True)
 class Story:
-    """How a copy ended over which something came, and after how many seconds from then."""
+    """How a copy ended, and how many seconds after what came over it; None: nothing came."""
 
     ends: Ends
     order: Order
     outcome: Outcome
-    seconds: float
+    seconds: float | None
 
 
 def suffer(way: Way, disaster: Disaster, farm: Farm) -> Story:
-    """Copy until something comes over it: a file may be whole before anybody could look.
+    """Copy until something comes over it, with new servers for each try.
 
-    Or the rest of it may be under way already as it comes: then it arrives whole and verified, and
-    new servers are needed for another try.
+    The rest of a file may be under way already as it comes: then it arrives whole and verified. And
+    an XRootD of Debian 5.5.3 may stop answering before anything comes, on a busy machine.
     """
     for _ in range(TRIES):
         story = suffer_once(way, disaster, Ends(farm.start(way.kind), farm.start(way.kind)))
-        if story.outcome.error:
-            break
-    return story
+        if story.seconds is not None and story.outcome.error:
+            return story
+    raise AssertionError(f"no copy of {TRIES} was caught midway: {story.outcome}")
 
 
 def suffer_once(way: Way, disaster: Disaster, ends: Ends) -> Story:
@@ -93,10 +93,9 @@ def suffer_once(way: Way, disaster: Disaster, ends: Ends) -> Story:
         path = on_disk(ends.destination, order.destination)
         with Meanwhile(path, order.bytes, strike):
             outcome = measure(way.load(), order, watch)
-        if struck:
+        if struck or outcome.error:
             break
-    assert struck, f"no copy of {TRIES} was caught midway: {outcome}"
-    return Story(ends, order, outcome, time.monotonic() - struck[0])
+    return Story(ends, order, outcome, time.monotonic() - struck[0] if struck else None)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +121,7 @@ def test_it_ends_in_time_with_the_right_error_and_leaves_nothing(
     disaster, story = DISASTERS[name], stories[way, name].result()
     error, order = story.outcome.error, story.order
     assert error
+    assert story.seconds is not None
     assert (error.where, error.permanent) == (disaster.where, False), str(error)
     assert isinstance(error, Stopped) == (name == "stopped")
     assert story.seconds < (STOP_SECONDS if name == "stopped" else LIMITS.longest)
