@@ -95,6 +95,10 @@ class Grid:
     def simulated(self) -> bool:
         return any(group.simulated for group in (*self.sources, *self.destinations))
 
+    @property
+    def has_results(self) -> bool:
+        return bool(self.cells.ok.any() or self.cells.failed.any())
+
     def states(self) -> dict[str, int]:
         """Count the cells by state; those that the filters leave out have none."""
         states = self.cells.state

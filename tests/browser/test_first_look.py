@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gzip
 from datetime import timedelta
-from itertools import permutations
+from itertools import permutations, product
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, Response, Route, expect
@@ -180,6 +180,48 @@ def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_t
         until_settled(page)
         assert page.locator("#picture").bounding_box() == place_before
     assert sum(value for value, _ in page.evaluate(SHIFTS)) < MOST_SHIFT
+
+
+@seen_by(NARROW)
+def test_what_fails_stands_above_the_picture_from_the_first_results_on(
+    visit: Visit, real_commits: None, real_time: None
+) -> None:
+    made = world.make()
+    page = visit.open()
+    until_settled(page)
+    failing, picture = page.locator("#rail .failing"), page.locator("#picture")
+    heights = set()
+    failing_links = [(made.glasgow, made.desy), (made.glasgow, made.ral)]
+    for link in set(permutations(made.endpoints, 2)) - set(failing_links):
+        world.transfer(*link, 50.0)
+    for heading, rate in (("Failing now all 2", None), ("Failing now 0", 50.0)):
+        for ago, link in product((3, 2, 1), failing_links):
+            world.transfer(*link, rate, ago=timedelta(minutes=ago if rate is None else 0))
+        refresh(page)
+        expect(failing.locator("h2")).to_have_text(heading, use_inner_text=True)
+        until_settled(page)
+        above, below = failing.bounding_box(), picture.bounding_box()
+        assert above
+        assert below
+        assert above["y"] < below["y"]
+        heights.add((round(above["y"]), round(below["y"])))
+    assert len(heights) == 1
+    shifts = page.evaluate(SHIFTS)
+    assert sum(value for value, _ in shifts) < MOST_SHIFT, shifts
+    expect(failing).to_contain_text("None any more.")
+
+
+@seen_by(LAPTOP, NARROW)
+def test_an_answer_that_gets_shorter_moves_nothing(visit: Visit, scene_of_today: Scene) -> None:
+    page = visit.open()
+    until_settled(page)
+    page.evaluate("document.querySelector('.question').append(' More was said.'.repeat(20))")
+    parts = [page.locator(part) for part in (".controls", "#strip", "#picture")]
+    places_before = [part.bounding_box() for part in parts]
+    refresh(page)
+    expect(page.locator(".question")).not_to_contain_text("More was said.")
+    until_settled(page)
+    assert [part.bounding_box() for part in parts] == places_before
 
 
 def bytes_sent(response: Response) -> int:

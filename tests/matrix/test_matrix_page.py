@@ -349,7 +349,7 @@ def test_a_window_without_results_says_when_the_last_was_and_what_runs(
     assert "No results in this window yet." in page
     last = "The last result with large files was 3 h ago, at 20 Nov 09:00 UTC."
     assert last in " ".join(page.text.split())
-    assert "0 tests of this size are running, 1 queued." in page
+    assert "Tests of this size: 0 running, 1 queued." in page
 
 
 def test_endpoints_that_are_not_shown_are_named(client: Client, small_world: World) -> None:

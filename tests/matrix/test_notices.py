@@ -92,7 +92,7 @@ def test_a_window_without_results_says_what_is_on_its_way(small_world: World) ->
     probe(MINUTE, size="small")
     notice = told("window=1h")["no-results"]
     assert "There has never been a result with large files." in notice.sentence
-    assert "0 tests of this size are running, 1 queued." in notice.sentence
+    assert "Tests of this size: 0 running, 1 queued." in notice.sentence
     assert notice.links == (("Show the last 90 days", "/?window=90d"),)
 
 
@@ -203,6 +203,20 @@ def test_results_that_are_made_up_are_no_other_way_of_measuring(small_world: Wor
     transfer(small_world.ral, small_world.glasgow, 1.0)
     made = world.profile(**made_up.profile_fields(NOW - HOUR))
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=2 * HOUR, made=made)
+    assert told() == {}
+
+
+def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(
+    small_world: World,
+) -> None:
+    made = world.profile(**made_up.profile_fields(NOW - HOUR))
+    transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR, made=made)
+    probe(MINUTE, running=True)
+    notice = told()["first-tests"]
+    assert notice.sentence == (
+        "All results shown are made up. Tests of this size: 1 running, 0 queued."
+    )
+    transfer(small_world.ral, small_world.desy, 1.0, ago=30 * MINUTE)
     assert told() == {}
 
 

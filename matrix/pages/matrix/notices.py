@@ -29,6 +29,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import pauses_of
 from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
 from matrix.store import registry
+from sonar import made_up
 from sonar.models import Endpoint
 from sonar.models.testing_times import end_words
 from sonar.units import format_age, format_count, format_span
@@ -153,30 +154,32 @@ def focus_words(display: Display, unit: str) -> str:
 def about_results(view: View, work: WorkAtHand, now: datetime) -> Iterator[Notice]:
     """Say what is wrong with the results: none, only failed ones, or none any more."""
     grid = view.grid
-    if not (grid.cells.ok.any() or grid.cells.failed.any()):
+    if not grid.has_results:
         yield no_results(view, work, now)
         return
-    if stopped := data_stopped(grid):
-        yield stopped
+    if last := data_stopped(grid):
+        until = made_up.until()
+        yield first_tests(work) if until and last < until else stopped(grid, last)
     if not grid.cells.ok.any():
         yield all_failed(grid)
 
 
 def no_results(view: View, work: WorkAtHand, now: datetime) -> Notice:
     """Say what is on its way where all cells are bare."""
-    in_flight = (
-        f"{format_count(work.running_of_size)} tests of this size are running, "
-        f"{format_count(work.queued_of_size)} queued."
-        if work.running_of_size or work.queued_of_size
-        else "No test of this size is running or queued right now."
-    )
     longer = view.grid.query.replace(window="90d")
     return Notice(
         "no-results",
         "No results in this window yet.",
-        f"{last_result(view.grid, now)} {in_flight}",
+        f"{last_result(view.grid, now)} {of_this_size(work)}",
         () if longer == view.grid.query else (("Show the last 90 days", view.asking(longer)),),
     )
+
+
+def of_this_size(work: WorkAtHand) -> str:
+    if not (work.running_of_size or work.queued_of_size):
+        return "No test of this size is running or queued right now."
+    running, queued = map(format_count, (work.running_of_size, work.queued_of_size))
+    return f"Tests of this size: {running} running, {queued} queued."
 
 
 def last_result(grid: Grid, now: datetime) -> str:
@@ -199,19 +202,22 @@ def all_failed(grid: Grid) -> Notice:
     )
 
 
-def data_stopped(grid: Grid) -> Notice | None:
-    """Say so if the newest result is older than the meshes promise, in a window up to now."""
+def data_stopped(grid: Grid) -> datetime | None:
+    """Return the newest result if it is older than the meshes promise, in a window up to now."""
     newest = float(np.nanmax(grid.cells.last))
     age = grid.moment.timestamp() - newest
     is_past = grid.moment >= grid.window.end
     is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise
     if is_past or not is_late or not (grid.cells.state == STALE).any():
         return None
-    last = datetime.fromtimestamp(int(newest), UTC)
+    return datetime.fromtimestamp(int(newest), UTC)
+
+
+def stopped(grid: Grid, last: datetime) -> Notice:
     return Notice(
         "stopped",
         f"Data stopped arriving at {format_minute(last)}.",
-        f"The newest result here is {interval(age)} old, and a mesh promises one "
+        f"The newest result here is {format_span(grid.moment - last)} old, and a mesh promises one "
         f"every {interval(grid.shortest_promise)}. Everything shown was measured before then.",
         (
             (
@@ -219,6 +225,15 @@ def data_stopped(grid: Grid) -> Notice | None:
                 address("operations"),
             ),
         ),
+    )
+
+
+def first_tests(work: WorkAtHand) -> Notice:
+    """Say what a new sandbox is about to show, where all results so far are made up."""
+    return Notice(
+        "first-tests",
+        "The first tests are on their way.",
+        f"All results shown are made up. {of_this_size(work)}",
     )
 
 
