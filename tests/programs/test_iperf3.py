@@ -231,7 +231,7 @@ def test_a_server_that_resets_who_comes_between_two_tests_is_asked_again(tmp_pat
     with closing(Iperf3Server(tmp_path)) as server:
         with reset_once(server.port, then=server.start):
             assert measured(order(server.url)).receipt
-        assert len(server.tests()) == 1
+        assert wait_for(lambda: len(server.tests()) == 1, SOON)
 
 
 def test_a_stop_while_it_waits_for_its_turn_ends_that(server: Iperf3Server):
