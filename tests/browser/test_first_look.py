@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import permutations, product
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page, Response, Route, expect
+from playwright.sync_api import Locator, Page, Response, Route, expect
 
 from sonar.static_names import QuickCompressor, as_sent
 from tests.browser.cells import place, wait_until_drawn
@@ -129,6 +129,12 @@ def test_a_library_that_does_not_come_leaves_the_cells_and_says_so(
     visit.expect_error(NOT_LOADED)
 
 
+def box_of(part: Locator) -> tuple[int, ...]:
+    """Return where a part of a page is, from its top on, in whole pixels; nothing if it is not."""
+    box = part.bounding_box()
+    return tuple(round(box[side]) for side in ("y", "x", "width", "height")) if box else ()
+
+
 @seen_by(LAPTOP, NARROW)
 def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene) -> None:
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
@@ -151,7 +157,7 @@ def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
     page, made = visit.open(), scene_of_today.world
     until_settled(page)
     failing = page.locator("#rail .failing")
-    place_before = page.locator("#picture").bounding_box()
+    place_before = box_of(page.locator("#picture"))
     for link in ((made.glasgow, made.desy), (made.glasgow, made.ral)):
         for ago in (3, 2, 1):
             world.transfer(*link, None, ago=timedelta(minutes=ago))
@@ -160,7 +166,7 @@ def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
     until_settled(page)
     shifts = page.evaluate(SHIFTS)
     assert sum(value for value, _ in shifts) < MOST_SHIFT, shifts
-    assert page.locator("#picture").bounding_box() == place_before
+    assert box_of(page.locator("#picture")) == place_before
     failing.locator("li").last.scroll_into_view_if_needed()
     expect(failing.locator("li").last).to_be_in_viewport()
 
@@ -170,7 +176,7 @@ def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_t
     made = world.make()
     page = visit.open()
     until_settled(page)
-    place_before = page.locator("#picture").bounding_box()
+    place_before = box_of(page.locator("#picture"))
     expect(page.locator("#live > .notice")).to_contain_text("No results in this window yet")
     for link in permutations(made.endpoints, 2):
         world.transfer(*link, 50.0)
@@ -178,7 +184,7 @@ def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_t
         refresh(page)
         expect(page.locator("#live > .notice")).to_have_count(0)
         until_settled(page)
-        assert page.locator("#picture").bounding_box() == place_before
+        assert box_of(page.locator("#picture")) == place_before
     assert sum(value for value, _ in page.evaluate(SHIFTS)) < MOST_SHIFT
 
 
@@ -200,11 +206,9 @@ def test_what_fails_stands_above_the_picture_from_the_first_results_on(
         refresh(page)
         expect(failing.locator("h2")).to_have_text(heading, use_inner_text=True)
         until_settled(page)
-        above, below = failing.bounding_box(), picture.bounding_box()
-        assert above
-        assert below
-        assert above["y"] < below["y"]
-        heights.add((round(above["y"]), round(below["y"])))
+        above, below = box_of(failing), box_of(picture)
+        assert above < below
+        heights.add((above[0], below[0]))
     assert len(heights) == 1
     shifts = page.evaluate(SHIFTS)
     assert sum(value for value, _ in shifts) < MOST_SHIFT, shifts
@@ -217,11 +221,11 @@ def test_an_answer_that_gets_shorter_moves_nothing(visit: Visit, scene_of_today:
     until_settled(page)
     page.evaluate("document.querySelector('.question').append(' More was said.'.repeat(20))")
     parts = [page.locator(part) for part in (".controls", "#strip", "#picture")]
-    places_before = [part.bounding_box() for part in parts]
+    places_before = [box_of(part) for part in parts]
     refresh(page)
     expect(page.locator(".question")).not_to_contain_text("More was said.")
     until_settled(page)
-    assert [part.bounding_box() for part in parts] == places_before
+    assert [box_of(part) for part in parts] == places_before
 
 
 def bytes_sent(response: Response) -> int:

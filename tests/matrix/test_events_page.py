@@ -19,7 +19,7 @@ from sonar.roles import Role
 from tests.matrix import changed, responses
 from tests.matrix.changed import change, outage
 from tests.matrix.registry import caller
-from tests.matrix.world import HOUR, NOW, World, transfers
+from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -296,6 +296,12 @@ def test_the_front_page_says_what_happened_today_to_the_links_that_it_shows(
     )
     assert today("/?source_site=Glasgow") == "Today: nothing new so far."
     assert today("/?from=2026-11-18T00:00:00Z&to=2026-11-19T00:00:00Z") == ""
+
+
+def test_where_there_is_nothing_there_is_nothing_new(client: Client, small_world: World) -> None:
+    assert "nothing new" not in responses.page(client, "/").words
+    transfer(small_world.ral, small_world.glasgow, 1.0)
+    assert "Today: nothing new so far." in responses.page(client, "/").words
 
 
 def test_a_new_search_is_a_new_front_page(client: Client, small_world: World) -> None:

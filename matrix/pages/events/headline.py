@@ -17,8 +17,9 @@ from matrix.store import registry
 def todays_sentence(grid: Grid, now: datetime) -> str:
     """Say what happened today to the links of a matrix that reaches up to now; else nothing.
 
-    What goes on is known of its size class, where each cell is a link; of the others what the
-    search has found. Results of some ways of measuring alone have no sentence.
+    Nor that there is nothing new where there is nothing at all. What goes on is known of its size
+    class, where each cell is a link; of the others what the search has found. Results of some ways
+    of measuring alone have no sentence.
     """
     query = grid.query
     if grid.window.end < now or on_profiles(query.filters):
@@ -28,4 +29,7 @@ def todays_sentence(grid: Grid, now: datetime) -> str:
     present = Present.of_grids([grid], places) if of_links else UNKNOWN
     events = reading.read(today.window_of(now), places, reading.size_names(), present)
     question = EventsQuestion(MatrixQuery(filters=tuple(on_links(query.filters))))
-    return f"{today.sentence(question.chosen(events, places), now, short_names_of(places))}."
+    chosen = list(question.chosen(events, places))
+    if not (chosen or grid.has_results):
+        return ""
+    return f"{today.sentence(chosen, now, short_names_of(places))}."
