@@ -212,7 +212,7 @@ def test_what_fails_stands_above_the_picture_from_the_first_results_on(
     assert len(heights) == 1
     shifts = page.evaluate(SHIFTS)
     assert sum(value for value, _ in shifts) < MOST_SHIFT, shifts
-    expect(failing).to_contain_text("None any more.")
+    expect(failing).to_contain_text("None now.")
 
 
 @seen_by(LAPTOP, NARROW)

@@ -263,12 +263,10 @@ def in_exports(planted: Planted, place: Path) -> list[str]:
 
 
 def readers() -> Iterator[tuple[str, Client, bool]]:
-    """Give who reads, and whether they may see where the servers are.
-
-    An administrator of another site has no more rights here than any other account.
-    """
+    """Give who reads, and whether they may see where the servers are."""
     mine, other = Site.objects.get(name="Planted"), Site.objects.get(name="Glasgow")
     yield "nobody", Client(), False
+    yield "a reader", logged_in(account()), False
     yield "admin of another site", logged_in(account(Role.SITE_ADMIN, other, name="other")), False
     yield "admin of the site", logged_in(account(Role.SITE_ADMIN, mine, name="own")), True
     yield "operator", logged_in(staff(account(Role.OPERATOR))), True

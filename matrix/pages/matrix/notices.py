@@ -56,7 +56,7 @@ class View:
 def notices_for(view: View, mixture: MixedWays, now: datetime) -> list[Notice]:
     """Return the notices, most serious first; of mixed ways only if many cells mix some.
 
-    Two SQL queries, and one more where there are no results; up to two without rows.
+    Two SQL queries, and one more where there are no results or no new ones; up to two without rows.
     """
     if not view.grid.sources:
         count = Endpoint.objects.filter(retired_at=None).count()
@@ -214,11 +214,12 @@ def data_stopped(grid: Grid) -> datetime | None:
 
 
 def stopped(grid: Grid, last: datetime) -> Notice:
+    promise = timedelta(seconds=grid.shortest_promise)
     return Notice(
         "stopped",
         f"Data stopped arriving at {format_minute(last)}.",
         f"The newest result here is {format_span(grid.moment - last)} old, and a mesh promises one "
-        f"every {interval(grid.shortest_promise)}. Everything shown was measured before then.",
+        f"every {format_span(promise)}. Everything shown was measured before then.",
         (
             (
                 "See in Operations whether Sonar itself is healthy",
@@ -235,7 +236,3 @@ def first_tests(work: WorkAtHand) -> Notice:
         "The first tests are on their way.",
         f"All results shown are made up. {of_this_size(work)}",
     )
-
-
-def interval(seconds: float) -> str:
-    return format_span(timedelta(seconds=seconds))

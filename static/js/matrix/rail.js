@@ -55,7 +55,7 @@ function emptied(shown) {
   const list = shown.cloneNode(true);
   const [count, items] = [list.querySelector("h2 > *"), list.querySelector("ol")];
   count.replaceWith(Object.assign(document.createElement("span"), { textContent: "0" }));
-  items.replaceChildren(Object.assign(document.createElement("li"), { textContent: "None any more." }));
+  items.replaceChildren(Object.assign(document.createElement("li"), { textContent: "None now." }));
   keepHeight(items, shown.querySelector("ol"), "height");
   return list;
 }
