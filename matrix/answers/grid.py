@@ -96,6 +96,11 @@ class Grid:
         return any(group.simulated for group in (*self.sources, *self.destinations))
 
     @property
+    def is_past(self) -> bool:
+        """Whether its window has ended: nothing that comes will change it."""
+        return self.moment >= self.window.end
+
+    @property
     def has_results(self) -> bool:
         return bool(self.cells.ok.any() or self.cells.failed.any())
 

@@ -352,6 +352,16 @@ def test_a_window_without_results_says_when_the_last_was_and_what_runs(
     assert "Tests of this size: 0 running, 1 queued." in page
 
 
+def test_what_fails_has_its_place_before_the_first_results_but_not_in_a_window_that_is_over(
+    client: Client, small_world: World
+) -> None:
+    assert "No results yet." in responses.page(client, "/").words
+    past = "/?from=2026-11-01T00:00:00Z&to=2026-11-02T00:00:00Z"
+    assert "No results yet." not in responses.page(client, past).words
+    transfer(small_world.ral, small_world.glasgow, 50.0)
+    assert "No results yet." not in responses.page(client, "/").words
+
+
 def test_endpoints_that_are_not_shown_are_named(client: Client, small_world: World) -> None:
     Schedule.objects.all().delete()
     transfer(small_world.ral, small_world.glasgow, 1.0)

@@ -206,9 +206,8 @@ def data_stopped(grid: Grid) -> datetime | None:
     """Return the newest result if it is older than the meshes promise, in a window up to now."""
     newest = float(np.nanmax(grid.cells.last))
     age = grid.moment.timestamp() - newest
-    is_past = grid.moment >= grid.window.end
     is_late = age > STALE_AFTER_INTERVALS * grid.shortest_promise
-    if is_past or not is_late or not (grid.cells.state == STALE).any():
+    if grid.is_past or not is_late or not (grid.cells.state == STALE).any():
         return None
     return datetime.fromtimestamp(int(newest), UTC)
 
