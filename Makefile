@@ -115,7 +115,7 @@ screenshots: $(VENV)/.test ## Make the pictures of docs/pages.md from a running 
 lint: $(VENV)/.test ## Check style and types only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-picture: $(VENV)/.test ## Draw the rooms of matrix/ into docs/architecture.md, from the imports
+picture: $(VENV)/.test ## Draw the rooms of sonar/ and matrix/ into docs/architecture.md, from the imports
 	$(BIN)/python -m tests.imports
 
 format: $(VENV)/.test ## Fix what style checks can fix

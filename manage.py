@@ -40,7 +40,7 @@ class Commands(ManagementUtility):
 
 
 def check_tables() -> None:
-    from sonar import tables
+    from sonar.database import tables
 
     if sentence := tables.problem(tables.session_of()):
         raise CommandError(sentence)

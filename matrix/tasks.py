@@ -8,12 +8,13 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from sonar import changes, db_retry
+from sonar.database import retry
+from sonar.results import changes
 
 log = logging.getLogger(__name__)
 
 
-@shared_task(throws=db_retry.DATABASE_AWAY)
+@shared_task(throws=retry.DATABASE_AWAY)
 def find_changes() -> None:
     """Search new results for changes of level and outages, and drop those too old to tell."""
     # All workers and the beat know this task: numpy is loaded by the one that has it to do.

@@ -9,7 +9,7 @@ from django.db.models.signals import post_migrate, pre_migrate
 
 def issuer_answers(**options: object) -> list[Error]:
     """Let `check --deploy` ask the issuer; only then are the libraries for that loaded."""
-    from sonar import issuer
+    from sonar.people import issuer
 
     return issuer.check(**options)
 
@@ -19,11 +19,14 @@ class SonarConfig(AppConfig):
     verbose_name = "Sonar"
 
     def ready(self) -> None:
-        from sonar import accounts, roles, tables
+        from sonar.database import tables
+        from sonar.people import accounts, roles
 
         register(tables.check, Tags.database)
         register(accounts.check, Tags.database)
         register(issuer_answers, deploy=True)
 
-        pre_migrate.connect(tables.refuse_to_go_back, sender=self, dispatch_uid="sonar.tables")
-        post_migrate.connect(roles.ensure_operators, sender=self, dispatch_uid="sonar.roles")
+        pre_migrate.connect(
+            tables.refuse_to_go_back, sender=self, dispatch_uid="sonar.database.tables"
+        )
+        post_migrate.connect(roles.ensure_operators, sender=self, dispatch_uid="sonar.people.roles")

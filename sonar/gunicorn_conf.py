@@ -10,7 +10,7 @@ import sys
 
 from gunicorn.arbiter import Arbiter
 
-from sonar.web_worker import Worker
+from sonar.processes.web_worker import Worker
 
 wsgi_app = "sonar.wsgi"
 worker_class = Worker
@@ -34,7 +34,7 @@ limit_request_fields = 100
 
 def post_worker_init(worker: Worker) -> None:
     """End, and gunicorn with it, where the tables are not those of this code."""
-    from sonar import tables  # the settings are there by now, with the defaults of the web
+    from sonar.database import tables
 
     if sentence := tables.problem_at_start():
         worker.log.error(sentence)

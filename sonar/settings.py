@@ -17,10 +17,10 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from whitenoise.compress import Compressor
 
-from sonar.addresses import is_printable
-from sonar.hosts import is_nobodys, is_this_machine
-from sonar.role_rules import RoleRules
-from sonar.role_rules import read as read_rules
+from sonar.notation.base_urls import is_printable
+from sonar.notation.hosts import is_nobodys, is_this_machine
+from sonar.people.role_rules import RoleRules
+from sonar.people.role_rules import read as read_rules
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 
@@ -317,7 +317,7 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "sonar.administration.site.SonarAdminConfig",
+    "sonar.admin.site.SonarAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -459,7 +459,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 # Where Django writes a time by itself, as in the admin: 2026-11-24 14:20.
-FORMAT_MODULE_PATH = "sonar.dates"
+FORMAT_MODULE_PATH = "sonar.notation.dates"
 
 # A proxy takes this path off, and Sonar puts it before each address that it gives.
 FORCE_SCRIPT_NAME = envpath("SONAR_PATH")
@@ -469,11 +469,11 @@ STATIC_ROOT = SONAR_HOME / "static"
 STATICFILES_DIRS = [PROJECT_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
-    "sonar.static_finders.AskedFor",
+    "sonar.processes.static_finders.AskedFor",
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "sonar.static_names.HashedNames"},
+    "staticfiles": {"BACKEND": "sonar.processes.static_names.HashedNames"},
 }
 # Each is compressed once, by the name that pages ask for.
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
@@ -527,7 +527,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_FAVICON_HREF": None,
 }
 
-# Tokens of scripts (sonar.tokens): Sonar's own table stands in for Knox's, migrations and all.
+# Tokens of scripts (sonar.people.tokens): Sonar's own table stands in for Knox's, with migrations.
 KNOX_TOKEN_MODEL = "sonar.Token"  # noqa: S105 - the name of a model
 REST_KNOX = {"TOKEN_PREFIX": "sonar_"}
 MIGRATION_MODULES = {"knox": None}
@@ -553,7 +553,7 @@ SONAR_CREDENTIALS_SECONDS = envint("SONAR_CREDENTIALS_SECONDS", 60)
 
 # How many transfers may be queued or running at once, over all workers.
 SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
-# So many failures in a row by one end, and its tests are spread thin (sonar.circuits).
+# So many failures in a row by one end, and its tests are spread thin (sonar.results.circuits).
 SONAR_CIRCUIT_FAILURES = envint("SONAR_CIRCUIT_FAILURES", 5)
 SONAR_PLAN_SECONDS = envint("SONAR_PLAN_SECONDS", 10)
 SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
@@ -565,7 +565,7 @@ SONAR_STOP_SECONDS = envint("SONAR_STOP_SECONDS", 8)
 LAST_WORDS_SECONDS = 3
 # A queued probe whose message has not been taken for this long is sent again.
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
-# How often workers and the beat say that they live (sonar.heartbeats).
+# How often workers and the beat say that they live (sonar.processes.heartbeats).
 SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
 
 # Results are kept by the month: a month goes when it ended more than this many days ago.
@@ -587,10 +587,10 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-# A Redis that is full, or cannot save, is waited for as one that is away (sonar.broker).
+# A Redis that is full, or cannot save, is waited for as one that is away (sonar.processes.broker).
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
-CELERY_WORKER_CONSUMER = "sonar.broker:PatientConsumer"
-CELERY_BEAT_SCHEDULER = "sonar.broker:PatientScheduler"
+CELERY_WORKER_CONSUMER = "sonar.processes.broker:PatientConsumer"
+CELERY_BEAT_SCHEDULER = "sonar.processes.broker:PatientScheduler"
 # Of tasks that are acknowledged late, of which there are none; unsaid, Celery warns each time.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
@@ -650,13 +650,13 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "utc": {
-            "()": "sonar.log.UtcFormatter",
+            "()": "sonar.processes.log.UtcFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },
     "filters": {
-        "now_and_then": {"()": "sonar.log.NowAndThen", "seconds": 60},
-        "refused_in_one_line": {"()": "sonar.log.RefusedInOneLine"},
+        "now_and_then": {"()": "sonar.processes.log.NowAndThen", "seconds": 60},
+        "refused_in_one_line": {"()": "sonar.processes.log.RefusedInOneLine"},
     },
     "handlers": {
         "stderr": {

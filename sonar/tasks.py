@@ -22,34 +22,26 @@ from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
-from sonar import (
-    accounts,
-    cleanup,
-    company,
-    credential_checks,
-    db_retry,
-    heartbeats,
-    mover_catalogue,
-    network_results,
-    offers,
-    partitions,
-    probes,
-    scheduler,
-    sealing,
-    tables,
-    token_cache,
-)
+from sonar import scheduler
 from sonar.celery import app
+from sonar.credentials import cache
+from sonar.database import retry, tables
 from sonar.fireflies import flows
 from sonar.models import SignOfLife
-from sonar.sending import send
-from sonar.stopping import LastResort
-from sonar.sweep import sweep as sweep_now
+from sonar.movers import catalogue
+from sonar.obstacles import offers
+from sonar.people import accounts
+from sonar.processes import heartbeats
+from sonar.results import concurrency, network, partitions, sealing
+from sonar.scheduler.dispatch import send
+from sonar.work import cleanup, credential_checks, probes
+from sonar.work.stopping import LastResort
+from sonar.work.sweep import sweep as sweep_now
 
 log = logging.getLogger(__name__)
 
 # While the database or the queue restarts a task is a line in the log: the next one does its work.
-task = app.task(throws=(*db_retry.DATABASE_AWAY, QueueAway))
+task = app.task(throws=(*retry.DATABASE_AWAY, QueueAway))
 
 
 @task
@@ -62,7 +54,7 @@ def plan() -> None:
 def sweep() -> None:
     now = timezone.now()
     heartbeats.forget(now)
-    company.forget(now)
+    concurrency.forget(now)
     send(sweep_now(now))
 
 
@@ -95,7 +87,7 @@ def keep_months() -> None:
     partitions.make_ahead(now)
     partitions.drop_expired(now, settings.SONAR_KEEP_DAYS)
     flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
-    network_results.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    network.drop_expired(now, settings.SONAR_KEEP_DAYS)
     accounts.forget_sessions(now)
 
 
@@ -105,8 +97,8 @@ def transfer(probe_id: str) -> None:
     send(scheduler.start_waiting(timezone.now()))
 
 
-# Celery's signals: who this process is, and that it lives (sonar.heartbeats). Their arguments are
-# Celery's; those that are not used are in ``_``.
+# Celery's signals: who this process is, and that it lives (sonar.processes.heartbeats). Their
+# arguments are Celery's; those that are not used are in ``_``.
 
 pulse, last_resort = heartbeats.Pulse(), LastResort()
 EVERY: dict[str, tuple[str, int]] = {
@@ -140,12 +132,12 @@ def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     moving = {settings.CELERY_TASK_ROUTES[task.name]["queue"] for task in (transfer, clean)}
     if moving & set(queues):
         say_what_can_run()
-        token_cache.forget(settings.SONAR_TOKEN_CACHE_DIR)
+        cache.forget(settings.SONAR_TOKEN_CACHE_DIR)
 
 
 def say_what_can_run() -> None:
     """Write into the log which movers can run in this process, and what is missing for others."""
-    for mover in mover_catalogue.MOVERS:
+    for mover in catalogue.MOVERS:
         if missing := mover.missing():
             log.warning("the mover %s cannot run here: %s", mover.name, ", ".join(missing))
         else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.test import Client
 
-from sonar import roles
 from sonar.models import Site
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
 
 
 def account(role: Role = Role.READER, *sites: Site, name: str = "") -> User:

@@ -96,7 +96,7 @@ def _nothing_kept() -> None:
 @pytest.fixture(autouse=True)
 def _year_of_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write times as in the year of the world, whenever the tests run."""
-    from sonar import windows
+    from sonar.notation import windows
 
     monkeypatch.setattr(windows, "this_year", lambda: world.NOW.year)
 
@@ -119,7 +119,7 @@ def django_db_keepdb() -> bool:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Make the partitions for tests that write transfers past the door."""
-    from sonar import partitions
+    from sonar.results import partitions
 
     with django_db_blocker.unblock():
         partitions.ensure(MONTHS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sonar import credentials
+from sonar.credentials import rules
 from sonar.models import Credential, Endpoint
 
 
@@ -27,6 +27,6 @@ def credential(name: str, *endpoints: Endpoint) -> Credential:
 
 
 def host(endpoint: Endpoint) -> str:
-    found = credentials.host_of_url(endpoint.base_url)
+    found = rules.host_of_url(endpoint.base_url)
     assert found
     return f"{found.name}:{found.port}" if found.port else found.name

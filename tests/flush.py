@@ -7,8 +7,8 @@ from importlib import import_module
 from django.apps import apps
 from django.db import connection, transaction
 
-from sonar import roles
 from sonar.models import SizeClass
+from sonar.people import roles
 
 # Django truncates every table, which makes each of them and each index anew, then makes the same
 # permissions again: a fifth of a second for each test with real commits. To delete rows where

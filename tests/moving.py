@@ -11,7 +11,6 @@ from uuid import uuid4
 
 from django.db import connection, transaction
 
-from sonar import sealing
 from sonar.models import (
     Annotation,
     Change,
@@ -32,6 +31,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
+from sonar.results import sealing
 from tests.matrix import network, world
 from tests.matrix.world import HOUR, NOW
 

@@ -18,8 +18,8 @@ from flask import Flask, Response, g, request
 from oidc_provider_mock import app as mock
 from werkzeug.serving import make_server
 
-from sonar.issuer import issuer_at
-from sonar.role_rules import Role, RoleRule, RoleRules
+from sonar.people.issuer import issuer_at
+from sonar.people.role_rules import Role, RoleRule, RoleRules
 
 CLIENT = "sonar-of-the-tests"
 SECRET = "only-for-tests"

@@ -22,7 +22,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from matrix.api.schema.document import document
 from sonar.models import SavedView
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.imports import nodes
 from tests.provider import Provider

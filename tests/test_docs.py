@@ -9,7 +9,7 @@ import pytest
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from sonar.mover_catalogue import MOVERS, MoverDescription
+from sonar.movers.catalogue import MOVERS, MoverDescription
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -96,20 +96,20 @@ def test_the_table_of_movers_is_that_of_their_descriptions():
 
 
 def test_every_key_of_a_registry_file_is_in_its_page():
-    from sonar import registry_file
+    from sonar.registry import file
 
     page = read("docs/registry.md")
-    for section in registry_file.Section.__subclasses__():
+    for section in file.Section.__subclasses__():
         for key in section.model_fields:
             assert key in page, f"{section.__name__}.{key}"
 
 
 def test_the_example_registry_file_of_the_page_loads(db):
-    from sonar import registry_file
+    from sonar.registry import file
 
     example = re.search(r"```yaml\n(.*?)```", read("docs/registry.md"), re.DOTALL)
     assert example
-    changes = registry_file.load(example[1])
+    changes = file.load(example[1])
     assert changes.added["endpoints"] == ["UKI-SCOTGRID-GLASGOW_DATADISK"]
 
 

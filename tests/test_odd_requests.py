@@ -21,7 +21,7 @@ from django.urls import Resolver404, resolve
 from pytest_django import DjangoDbBlocker
 
 from matrix.http.exceptions import not_found
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests import rights_samples
 from tests.accounts import account, logged_in
 from tests.api import edges

@@ -19,11 +19,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from sonar import endings, probes, request_probes
 from sonar.models import Downtime, Endpoint, ExperimentStep, Probe, SizeClass, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.people.roles import Role
+from sonar.results import endings
+from sonar.work import probes
 from tests import numbers, rights_samples
 from tests.accounts import account, logged_in
 from tests.matrix.registry import BODIES

@@ -23,7 +23,7 @@ from rest_framework.permissions import SAFE_METHODS
 from matrix.http.exceptions import not_found
 from matrix.http.permissions import MayOperate
 from sonar.models import SavedView, Site, Token
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.provider import AUDIENCE, Provider
 from tests.rights_samples import API, SAMPLES, Sample, scene

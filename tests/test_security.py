@@ -15,7 +15,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from sonar import settings as project
-from sonar import tokens
+from sonar.people import tokens
 from sonar.sandbox import home
 from tests.matrix import world
 

@@ -12,7 +12,7 @@ from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.headline import Headline
 from matrix.answers.highlights import is_mirrored
 from matrix.statistics.states import FAILING
-from sonar.units import format_count
+from sonar.notation.units import format_count
 
 
 @dataclass(frozen=True)

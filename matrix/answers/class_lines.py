@@ -19,8 +19,8 @@ from matrix.statistics.pooling import Pooling
 from matrix.store import runs
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
-from sonar.units import MB
-from sonar.windows import Window
+from sonar.notation.units import MB
+from sonar.notation.windows import Window
 
 # The value, and the ends of its interval.
 ENDS = ("", "_low", "_high")

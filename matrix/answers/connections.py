@@ -12,7 +12,7 @@ from datetime import datetime
 
 from matrix.store import flows
 from sonar.models import Flow, Transfer
-from sonar.units import MB
+from sonar.notation.units import MB
 
 # What only those may see who see the names of machines.
 MACHINES = ("source_address", "destination_address", "reporter")

@@ -29,7 +29,7 @@ from matrix.statistics.two_samples import Ratios, Rule
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # How a cell may differ from the other side of a comparison.
 CHANGES = ("slower", "faster")

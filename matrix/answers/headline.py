@@ -8,8 +8,8 @@ from datetime import datetime
 
 from matrix.answers.grid import Grid
 from matrix.query.filters import on_links
-from sonar.units import format_count
-from sonar.windows import format_typed
+from sonar.notation.units import format_count
+from sonar.notation.windows import format_typed
 
 # What is wrong with links, by the look of their cells.
 PROBLEMS = {

@@ -17,8 +17,8 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.reduce import ratio
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import FAILED, FAILING, MEASURED, STALE
-from sonar.units import format_age, format_count, format_factor, format_span, three_digits
-from sonar.windows import format_minute, format_moment
+from sonar.notation.units import format_age, format_count, format_factor, format_span, three_digits
+from sonar.notation.windows import format_minute, format_moment
 
 MOST = 10
 # Less of a difference between the directions is not remarkable.

@@ -15,7 +15,7 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.courses import SHAPES, Course, Shape, weighted_quantiles
 from matrix.store.transfers import TransferSelection
 from sonar.models import Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # So many of the newest transfers are looked at: their samples are read one by one.
 MOST = 300

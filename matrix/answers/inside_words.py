@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matrix.answers.inside import FEWEST, InsideTransfers
 from matrix.statistics.courses import FEWEST_STRETCHES, LONG_STALL, Shape
-from sonar.units import format_count, format_share, three_digits
+from sonar.notation.units import format_count, format_share, three_digits
 
 # What transfers of a shape do, and what it may mean.
 SHAPE_WORDS: dict[Shape, tuple[str, str]] = {

@@ -13,7 +13,7 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.standing import Rates
 from matrix.statistics.states import States
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # What the line through the times of all size classes says of a link, for who asks for it.
 LINE_COLUMNS = (

@@ -28,7 +28,7 @@ from matrix.store import registry, runs
 from matrix.store.registry import NO_PRIORITY, MeshPromises
 from matrix.store.snapshot import snapshot
 from sonar.models import Downtime, SizeClass
-from sonar.units import MB
+from sonar.notation.units import MB
 
 
 def reduce_links(

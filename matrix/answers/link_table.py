@@ -27,7 +27,7 @@ from matrix.statistics.states import FAILED, FAILING
 from matrix.store import data_version
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 ATTRIBUTES = tuple(BY_KEY)
 # The field of what changed beyond chance, while comparing.

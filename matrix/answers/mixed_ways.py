@@ -22,7 +22,7 @@ from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
 from matrix.store.profiles import ProfileChoices
 from matrix.store.snapshot import snapshot
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # What fewer cells mix is said on their own page.
 MANY = 0.2

@@ -22,8 +22,8 @@ from matrix.store import probes
 from matrix.store.probes import ProbeProgress
 from sonar.models import Probe, Profile, SizeClass, Transfer
 from sonar.models.transfer import MADE_HERE
-from sonar.units import MB
-from sonar.windows import Window
+from sonar.notation.units import MB
+from sonar.notation.windows import Window
 
 LATELY = timedelta(hours=24)
 BEFORE = timedelta(days=7)

@@ -13,7 +13,7 @@ from matrix.statistics import two_samples
 from matrix.statistics.two_samples import FEWEST
 from matrix.store.transfers import rate_of
 from sonar.models import Transfer
-from sonar.units import format_count, three_digits
+from sonar.notation.units import format_count, three_digits
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,19 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.store import probes, transfers
-from sonar import mover_catalogue, roles
 from sonar.models import Endpoint, Experiment, Probe, Site, SizeClass, Transfer
 from sonar.models.names import NAME
-from sonar.request_probes import ProbeRequest
-from sonar.roles import Anyone
+from sonar.movers import catalogue
+from sonar.ordering.request_probes import ProbeRequest
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=80)]
 
 # The permission to order; site admins have it for tests with an end at a site of theirs.
 ORDER = "sonar.add_probe"
 MOST_SIZES, MOST_TESTS, MOST_STREAMS = 10, 10, 64
-MOVERS = mover_catalogue.names()
+MOVERS = catalogue.names()
 
 
 class OrderedTests(BaseModel, extra="forbid", strict=True):
@@ -33,7 +34,7 @@ class OrderedTests(BaseModel, extra="forbid", strict=True):
     sizes: Annotated[list[Name], Field(min_length=1, max_length=MOST_SIZES)]
     count: Annotated[int, Field(ge=1, le=MOST_TESTS)] = 1
     streams: Annotated[int, Field(ge=1, le=MOST_STREAMS)] = 1
-    mover: Annotated[str, Field(json_schema_extra={"enum": list(MOVERS)})] = mover_catalogue.DEFAULT
+    mover: Annotated[str, Field(json_schema_extra={"enum": list(MOVERS)})] = catalogue.DEFAULT
     mode: Literal["pull", "push"] = "pull"
 
 
@@ -86,7 +87,7 @@ def endpoints_of(text: str) -> list[Endpoint] | None:
     if site is None:
         return None
     in_use = list(site.endpoints.filter(retired_at=None).select_related("site"))
-    with_files = [end for end in in_use if mover_catalogue.carries_files(end.base_url)]
+    with_files = [end for end in in_use if catalogue.carries_files(end.base_url)]
     return with_files or in_use
 
 
@@ -133,9 +134,9 @@ def problems(
         errors["mover"] = [sentence("mover", "")]
         return errors
     base_urls = {name: endpoint.base_url for name, endpoint in endpoints.items()}
-    if misfit := mover_catalogue.fitting(tests.mover, tests.mode, base_urls):
+    if misfit := catalogue.fitting(tests.mover, tests.mode, base_urls):
         errors["mover"] = [misfit]
-    refusals = mover_catalogue.refusals(tests.mover, tests.mode, streams=tests.streams)
+    refusals = catalogue.refusals(tests.mover, tests.mode, streams=tests.streams)
     return errors | {field: [refusal] for field, refusal in refusals.items()}
 
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from matrix.query.catalogue import RATE
 from matrix.statistics.two_samples import Ratios, is_apart
-from sonar.units import (
+from sonar.notation.units import (
     DASH,
     factor_and_interval,
     format_chance,

@@ -17,9 +17,10 @@ from matrix.statistics.quantiles import quantiles
 from matrix.statistics.reduce import ratio
 from matrix.store import link_rows
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
-from sonar import pg_copy, segments
-from sonar.units import MB
-from sonar.windows import Window
+from sonar.database import pg_copy
+from sonar.notation.units import MB
+from sonar.notation.windows import Window
+from sonar.results import segments
 
 BUCKETS = {"5m": HOUR_MS // 12, "1h": HOUR_MS, "6h": 6 * HOUR_MS, "1d": DAY_MS}
 AUTO = "auto"

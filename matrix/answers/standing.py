@@ -24,7 +24,7 @@ from matrix.statistics.two_samples import KnownScatter
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
 from matrix.store.data_version import DataVersion
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 
 def reach(window: Window) -> Window:

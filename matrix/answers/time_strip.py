@@ -19,7 +19,7 @@ from matrix.statistics.time_strip import StripCounts, TimeBuckets
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # Nobody can tell more of them apart; with `auto` there are at most so many hours.
 WIDTHS = ("1h", "1d")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sonar.windows import short_time
+from sonar.notation.windows import short_time
 
 
 def time_words(unix: float, moment: datetime) -> str:

@@ -22,7 +22,7 @@ from matrix.http.compression import respond_once
 from matrix.http.negotiation import CONTENT_TYPES, ENDINGS, asked_format
 from matrix.http.questions import read_once
 from matrix.query.matrix_query import MatrixQuery
-from sonar import csv_text
+from sonar.notation import csv_text
 
 # So many of the links that their ends explain least; all are in matrix/?stat=residual.
 MOST_LINKS = 50

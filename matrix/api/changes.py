@@ -23,8 +23,8 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.store import changes, registry
 from matrix.store.changes import ChangeCursor, WrittenNear
 from sonar.models import Change
-from sonar.units import MB
-from sonar.windows import format_time
+from sonar.notation.units import MB
+from sonar.notation.windows import format_time
 
 # All of a Sonar's changes, in one CSV: more than this many nobody has, nor reads.
 MOST_ROWS = 100_000

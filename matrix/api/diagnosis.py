@@ -28,7 +28,7 @@ from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.peers import PeerRates
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
 
 Json = dict[str, Any]
 OWN = ("source", "destination", "format")

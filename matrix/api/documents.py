@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sonar.units import DASH, THIN_SPACE
+from sonar.notation.units import DASH, THIN_SPACE
 
 MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]<>|~&$#])")
 # What TeX would read as more than a sign: one at the start of a row, or two that make a third.

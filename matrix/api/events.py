@@ -22,7 +22,7 @@ from matrix.http.negotiation import LIST, asked_format
 from matrix.query.filters import by_parameter
 from matrix.store import changes, registry
 from matrix.store.changes import WrittenNear
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
 
 # All events of a grid, in one CSV: more than this many nobody reads.
 MOST_ROWS = 100_000

@@ -39,8 +39,8 @@ from matrix.query.forms import check_names
 from matrix.statistics.sweep import Slope
 from matrix.store import keyset
 from matrix.store.transfers import Cursor
-from sonar import experiments, request_probes
 from sonar.models import Endpoint, Experiment
+from sonar.ordering import experiments, request_probes
 
 PARAMETERS = ("source", "destination", "cursor", "page_size", "format")
 RETRY_SECONDS = 5

@@ -15,7 +15,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 from matrix.statistics.states import STATES
 from matrix.statistics.two_samples import Ratios
-from sonar.units import DASH, format_bytes, format_chance, format_count, three_digits
+from sonar.notation.units import DASH, format_bytes, format_chance, format_count, three_digits
 
 BLOCK = 1000
 # Of each size class, beside its quantiles.

@@ -19,7 +19,7 @@ from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.rounding import rounded, significant
-from sonar import csv_text
+from sonar.notation import csv_text
 
 # So many rows are some 10 MB in memory while they are written, and a few of text.
 BLOCK = 10_000

@@ -32,7 +32,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
 
 OWN = ("format", "cursor", "page_size")
 

@@ -21,8 +21,8 @@ from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.rounding import rounded, significant
 from matrix.statistics.states import NOT_APPLICABLE
-from sonar import csv_text
-from sonar.windows import format_time
+from sonar.notation import csv_text
+from sonar.notation.windows import format_time
 
 # Arrays of cells that an answer has, and those that it has for who asks for them. Those of a
 # comparison it has while comparing.

@@ -23,7 +23,7 @@ from matrix.store import network, registry
 from matrix.store.network import NetworkSelection
 from matrix.store.transfers import Cursor
 from sonar.models import NetworkResult, Transfer
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
 
 OWN = ("state", *PAGING, "format")
 ALLOWED = ("window", "from", "to", *LINK_FILTERS, *OWN)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from matrix.statistics.rounding import rounded
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
 
 
 def number(value: float) -> float | None:

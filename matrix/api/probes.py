@@ -32,8 +32,8 @@ from matrix.store import network as network_results
 from matrix.store import probes, transfers
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import Cursor
-from sonar import request_probes
 from sonar.models import Endpoint, Probe, Site, SizeClass
+from sonar.ordering import request_probes
 
 PARAMETERS = ("source", "destination", "site", "size", "state", "cursor", "page_size", "format")
 RETRY_SECONDS = 5

@@ -43,8 +43,8 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.rounding import rounded
 from matrix.store import data_version, notes, registry
 from matrix.store.data_version import DataVersion
-from sonar.roles import Anyone
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
+from sonar.people.roles import Anyone
 
 OWN = ("source", "destination", "bucket", "points", "format")
 

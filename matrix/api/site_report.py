@@ -23,7 +23,7 @@ from matrix.api.numbers import number, time
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
 
 Json = dict[str, Any]
 

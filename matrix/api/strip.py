@@ -27,7 +27,7 @@ from matrix.plots.standalone import FigureTitle
 from matrix.query.filters import LINK_FILTERS, alternatives, by_parameter, words_of
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
 
 OWN = ("bucket", "format")
 

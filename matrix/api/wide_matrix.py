@@ -13,7 +13,7 @@ from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
 from matrix.statistics.states import MEASURED, NOT_APPLICABLE, STATES
-from sonar.units import DASH
+from sonar.notation.units import DASH
 
 CORNER = r"from \ to"
 MEAN = "mean"

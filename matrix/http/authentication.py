@@ -17,10 +17,10 @@ from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from sonar import accounts
-from sonar.issuer import SILENCE_PAUSE_SECONDS, TokenRefused, the_issuer
-from sonar.issuer_web import IssuerAway
 from sonar.models import Token
+from sonar.people import accounts
+from sonar.people.issuer import SILENCE_PAUSE_SECONDS, TokenRefused, the_issuer
+from sonar.people.issuer_web import IssuerAway
 
 READ = [Token.Scope.READ.value]
 

@@ -18,7 +18,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from matrix.http.permissions import may_read
 from matrix.query.addresses import address
-from sonar import roles
+from sonar.people import roles
 
 View = TypeVar("View", bound=Callable[..., Any])
 # Says whether the sender of a request may, given what its path names.

@@ -1,4 +1,4 @@
-"""Who may use the API: roles (sonar.roles), cut down by the scopes of a token where one is sent."""
+"""Who may use the API: roles, cut down by the scopes of a token where one is sent."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from sonar import roles
-from sonar.roles import Anyone
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 if TYPE_CHECKING:  # the framework imports this module while it is making APIView
     from rest_framework.views import APIView

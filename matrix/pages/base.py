@@ -15,7 +15,7 @@ from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 Params = dict[str, list[str]]
 

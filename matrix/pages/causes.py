@@ -35,7 +35,7 @@ from matrix.statistics.two_samples import FEWEST
 from matrix.statistics.two_way import FITS
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 # So many sentences stand first; the lists below have all.
 MOST_FINDINGS = 8

@@ -33,8 +33,8 @@ from matrix.query.comparison_form import is_possible
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.profiles import ProfileChoices
-from sonar import windows
-from sonar.windows import Window
+from sonar.notation import windows
+from sonar.notation.windows import Window
 
 OF_LABELS = {"median": "medians", "mean": "means"}
 WINDOW_LABELS = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from matrix.pages.base import Page, QueryPage
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
-from sonar.units import format_bytes
-from sonar.windows import PRESET_WORDS, PRESETS, Window, format_bound
+from sonar.notation.units import format_bytes
+from sonar.notation.windows import PRESET_WORDS, PRESETS, Window, format_bound
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from datetime import datetime
 from matrix.pages.notices import Notice
 from matrix.query.addresses import site_url
 from matrix.query.matrix_query import MatrixQuery
-from sonar import credential_states, roles
 from sonar.models import CredentialState
-from sonar.roles import Anyone
-from sonar.units import format_age, format_count
-from sonar.windows import format_minute
+from sonar.notation.units import format_age, format_count
+from sonar.notation.windows import format_minute
+from sonar.obstacles import credential_states
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 # Where many endpoints share one credential, the first ones say it.
 MOST_NAMED = 10

@@ -9,8 +9,8 @@ from matrix.pages.notices import Notice
 from matrix.query.addresses import site_url
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Circuit
-from sonar.units import format_age, format_count
-from sonar.windows import format_minute
+from sonar.notation.units import format_age, format_count
+from sonar.notation.windows import format_minute
 
 # Where half the grid is away, the first ones say it.
 MOST_NAMED = 10

@@ -14,8 +14,8 @@ from matrix.http.my_site import MY_SITE, remember
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE, NoteForm
-from sonar import roles
 from sonar.models import Site
+from sonar.people import roles
 
 
 def back(request: HttpRequest, otherwise: str = "") -> HttpResponseRedirect:

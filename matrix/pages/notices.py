@@ -18,8 +18,8 @@ from matrix.query.filters import FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Probe, Schedule
 from sonar.models.mesh import SkipReason
-from sonar.units import format_age, format_count
-from sonar.windows import format_minute
+from sonar.notation.units import format_age, format_count
+from sonar.notation.windows import format_minute
 
 # How long a due test may wait for the next plan without anything being wrong.
 LATE = timedelta(minutes=5)

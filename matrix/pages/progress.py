@@ -9,7 +9,7 @@ from matrix.answers.link.class_words import shortened
 from matrix.pages.transfer.facts import profile_words
 from matrix.store.transfers import rate_of
 from sonar.models import Probe, Transfer
-from sonar.units import format_age, format_bytes, three_digits
+from sonar.notation.units import format_age, format_bytes, three_digits
 
 LONGEST_HOVER = 1000
 

@@ -11,9 +11,9 @@ from django.views.decorators.cache import cache_control
 
 from matrix.http.my_site import my_site
 from matrix.http.page_rights import accounts, for_whom
-from sonar import saved_views
 from sonar.models import SavedView
-from sonar.saved_views import SavedViewError
+from sonar.people import saved_views
+from sonar.people.saved_views import SavedViewError
 
 
 @for_whom(GET=accounts, POST=accounts)

@@ -12,7 +12,7 @@ from matrix.answers.search import LONGEST, find
 from matrix.pages.base import Page, Params
 from matrix.query.forms import BadQueryError, check_names
 from matrix.store.data_version import DataVersion
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from matrix.answers.site.overview import SiteOverview
 from matrix.pages.decimals import pads
 from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.templatetags.figures import NO_RESULT, age_words
-from sonar.units import DASH, format_count, format_factor, format_share, three_digits
-from sonar.windows import format_moment
+from sonar.notation.units import DASH, format_count, format_factor, format_share, three_digits
+from sonar.notation.windows import format_moment
 
 # What a narrow screen has on the card of a site, each with what stands before it there.
 ON_CARDS = {

@@ -21,7 +21,7 @@ from matrix.pages.site_cells import ON_CARDS, TEXTS, OverviewCell, aligned, colu
 from matrix.query.addresses import address, matrix_url, site_url
 from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.store.data_version import DataVersion
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 # What is wrong comes first.
 WORST_FIRST = "-trouble"

@@ -13,7 +13,7 @@ from matrix.query.addresses import address
 from matrix.query.comparison import OF_AROUND
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from sonar.windows import EARLIEST, Window, format_time
+from sonar.notation.windows import EARLIEST, Window, format_time
 
 # For readers without a script, who have the form of from and to as well.
 DAYS_LINKED = 14

@@ -17,9 +17,9 @@ from django.views.decorators.debug import sensitive_variables
 from matrix.http.my_site import my_site
 from matrix.http.page_rights import accounts, for_whom
 from matrix.query.addresses import address
-from sonar import roles, tokens
 from sonar.models import Token
-from sonar.roles import Role
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 
 MAY = {
     Role.READER: "You may read.",

@@ -25,7 +25,8 @@ from matrix.query.forms import BadQueryError
 from matrix.query.time_words import MOMENTS, in_iso
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
-from sonar import made_up, roles
+from sonar.people import roles
+from sonar.results import made_up
 
 
 @dataclass(frozen=True)

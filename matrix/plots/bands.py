@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Protocol
 
 from matrix.answers.short_names import cut
-from sonar.windows import Window, format_typed
+from sonar.notation.windows import Window, format_typed
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 from matrix.answers.link.samples import Results
 from matrix.plots.looks import THERE, Look
 from matrix.statistics.running import RunningMedian, running_median
-from sonar.units import MB
+from sonar.notation.units import MB
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 from matrix.plots.looks import THERE, Look
 from matrix.plots.scales import decades, round_step
 from matrix.statistics.arrays import Floats, Integers
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from matrix.answers.events.event import Event
 from matrix.answers.events.happening import FAILING, Happening
 from matrix.plots.bands import TimeSpan
-from sonar.units import format_factor
+from sonar.notation.units import format_factor
 
 
 def marks_of(events: Iterable[Event], size: str, end: str = "") -> list[TimeSpan]:

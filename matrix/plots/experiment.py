@@ -9,7 +9,7 @@ import numpy as np
 
 from matrix.answers.experiments.report import ExperimentReport, ValueResults
 from matrix.plots.scales import decades
-from sonar.units import format_bytes, three_digits
+from sonar.notation.units import format_bytes, three_digits
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matrix.statistics.courses import Stretch
-from sonar.units import MB
+from sonar.notation.units import MB
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrix.answers.inside import InsideTransfers
 from matrix.plots.distribution import BINS_PER_DECADE, Shape, base, rate_ticks
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
 
 Json = dict[str, Any]
 

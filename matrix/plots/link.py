@@ -16,8 +16,8 @@ from matrix.plots.direction_traces import Line, crosses, median, singles
 from matrix.plots.scales import decades
 from matrix.plots.time_axes import time_axes
 from matrix.statistics.arrays import Floats
-from sonar.units import MB, three_digits
-from sonar.windows import Window
+from sonar.notation.units import MB, three_digits
+from sonar.notation.windows import Window
 
 Json = dict[str, Any]
 

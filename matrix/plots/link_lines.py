@@ -22,7 +22,7 @@ from matrix.plots.looks import BACK, THERE, Look, other_look
 from matrix.plots.time_axes import filled
 from matrix.statistics.arrays import Floats
 from matrix.statistics.standing import LEVELS
-from sonar.windows import Window, format_minute
+from sonar.notation.windows import Window, format_minute
 
 # Levels that begin at a moment worth a line.
 SHIFTED = LEVELS[2:]

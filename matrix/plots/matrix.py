@@ -36,7 +36,7 @@ from matrix.statistics.states import (
     STALE,
     UNTESTED,
 )
-from sonar.units import format_span
+from sonar.notation.units import format_span
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
 from matrix.plots.matrix import figure
 from matrix.plots.numbers import number
 from matrix.statistics.states import NOT_APPLICABLE, STATES
-from sonar.units import DASH
+from sonar.notation.units import DASH
 
 Json = dict[str, Any]
 Names = NDArray[np.str_]

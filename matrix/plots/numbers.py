@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matrix.plots.packed import packed
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
-from sonar.units import DASH, factor_digits, format_age, format_count, three_digits
+from sonar.notation.units import DASH, factor_digits, format_age, format_count, three_digits
 
 Json = dict[str, Any]
 

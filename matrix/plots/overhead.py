@@ -10,7 +10,7 @@ from matrix.answers.link.overhead import Overhead
 from matrix.plots.distribution import base
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Floats
-from sonar.units import MB, format_bytes, format_count, format_seconds, three_digits
+from sonar.notation.units import MB, format_bytes, format_count, format_seconds, three_digits
 
 Json = dict[str, Any]
 

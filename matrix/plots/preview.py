@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.ImageDraw import ImageDraw as Pen
 
 from matrix.plots.raster import INK, WHITE, Box, draw
-from sonar.windows import Window, format_window
+from sonar.notation.windows import Window, format_window
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Floats
-from sonar.units import format_age, format_count, three_digits
+from sonar.notation.units import format_age, format_count, three_digits
 
 AGES: dict[float, str] = {
     1: "1 s",

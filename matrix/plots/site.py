@@ -17,8 +17,8 @@ from matrix.plots.looks import OTHER, SECOND_AXIS, THERE, Look
 from matrix.plots.time_axes import time_axes
 from matrix.query.catalogue import RATE
 from matrix.statistics.arrays import Flags, Floats, Integers
-from sonar.units import format_count, format_factor, three_digits
-from sonar.windows import Window, format_minute
+from sonar.notation.units import format_count, format_factor, three_digits
+from sonar.notation.windows import Window, format_minute
 
 Json = dict[str, Any]
 

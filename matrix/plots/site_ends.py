@@ -15,7 +15,7 @@ from matrix.plots.bands import Declared, Noted
 from matrix.plots.event_marks import marks_of
 from matrix.plots.looks import other_look
 from matrix.plots.site import Axes, OtherSeries, axes_of_rates, axes_of_ratios, figure
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.running import RunningMedian
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 WIDTH, HEIGHT = 200, 40
 # Room for the width of the line, and below it for marks of failures.

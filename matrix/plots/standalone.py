@@ -18,7 +18,7 @@ import orjson
 from django.contrib.staticfiles import finders
 from plotly.io import to_html
 
-from sonar.windows import Window, format_window
+from sonar.notation.windows import Window, format_window
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from matrix.plots.bands import milliseconds
 from matrix.plots.looks import OTHER
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrix.answers.time_strip import StripQuestion, TimeStrip
 from matrix.statistics.arrays import Integers
-from sonar.units import format_count
+from sonar.notation.units import format_count
 
 Json = dict[str, Any]
 

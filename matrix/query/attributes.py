@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sonar.mover_catalogue import CLOCKS, Clock
-from sonar.remote_names import MOVER
+from sonar.movers.catalogue import CLOCKS, Clock
+from sonar.notation.remote_ids import MOVER
 
 ENDS = ("source", "destination")
 # How links are said to touch what has an attribute: at one end, or at either.

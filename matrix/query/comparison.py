@@ -23,8 +23,8 @@ from matrix.query.filters import (
     on_profiles,
     words_of,
 )
-from sonar import windows
-from sonar.windows import PRESET_WORDS, Window
+from sonar.notation import windows
+from sonar.notation.windows import PRESET_WORDS, Window
 
 PREFIX = "compare."
 # What may be divided by each other; the first unless it is said.

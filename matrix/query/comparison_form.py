@@ -30,7 +30,7 @@ from matrix.query.filter_fields import FilterField, unregistered
 from matrix.query.filters import Filter
 from matrix.query.forms import BadQueryError, Moment, OneOf
 from matrix.query.moments import around
-from sonar.windows import EARLIEST, Window
+from sonar.notation.windows import EARLIEST, Window
 
 ALLOWED = (
     f"use {', '.join(WINDOWS)}, {REVERSE}, or two times with {BETWEEN} between them, "

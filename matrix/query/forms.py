@@ -16,10 +16,10 @@ from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATS
 from matrix.query.filter_fields import FilterField, unregistered
 from matrix.query.filters import FILTERS, Filter, either
-from sonar import windows
 from sonar.models import SizeClass
-from sonar.units import parse_duration
-from sonar.windows import EARLIEST, PRESETS
+from sonar.notation import windows
+from sonar.notation.units import parse_duration
+from sonar.notation.windows import EARLIEST, PRESETS
 
 DEFAULT_SIZE = "large"
 

@@ -24,8 +24,8 @@ from matrix.query.forms import (
     unknown,
 )
 from matrix.query.moments import around
-from sonar import windows
-from sonar.windows import PRESET_WORDS, Window
+from sonar.notation import windows
+from sonar.notation.windows import PRESET_WORDS, Window
 
 NAMED = ("size", "window", "stat", "rows", "columns", "max_age")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sonar import windows
-from sonar.windows import EARLIEST, Window
+from sonar.notation import windows
+from sonar.notation.windows import EARLIEST, Window
 
 # Longer ago other things have changed, too.
 LONGEST = timedelta(days=7)

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from django.http import QueryDict
 
 from matrix.query.comparison import BETWEEN, OF_AROUND
-from sonar.windows import format_time, parse_time
+from sonar.notation.windows import format_time, parse_time
 
 COMPARE = "compare"
 MOMENTS = ("from", "to", OF_AROUND)

@@ -12,7 +12,7 @@ from matrix.statistics.pooling import Pooling
 from matrix.statistics.reduce import LOG_SQUARES, Reduced, reduce
 from matrix.statistics.run import Run
 from matrix.statistics.two_samples import KnownScatter, Pairs, Ratios, Rule, judged
-from sonar.units import MB
+from sonar.notation.units import MB
 
 
 @dataclass(frozen=True)

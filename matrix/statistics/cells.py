@@ -20,7 +20,7 @@ from matrix.statistics.pooling import Pooling
 from matrix.statistics.reduce import Reduced
 from matrix.statistics.standing import LEVELS, UNKNOWN, USUAL, Rates, Standings
 from matrix.statistics.states import MEASURED, STATES, Evidence, States
-from sonar.units import MB
+from sonar.notation.units import MB
 
 
 @dataclass(frozen=True)

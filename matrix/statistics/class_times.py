@@ -16,7 +16,7 @@ from matrix.statistics.pooling import HIDDEN, Cells, Chunk, Pooling, cut
 from matrix.statistics.quantiles import quantiles
 from matrix.statistics.run import FAILED_BIT, Run
 from matrix.statistics.threads import each
-from sonar.units import MB
+from sonar.notation.units import MB
 
 # The median of fewer transfers says little.
 FEWEST = 3

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from matrix.statistics.arrays import Flags, Floats
-from sonar.units import MB
+from sonar.notation.units import MB
 
 # A course of fewer stretches has no shape.
 FEWEST_STRETCHES = 6

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.statistics.arrays import Floats
-from sonar.units import MB
+from sonar.notation.units import MB
 
 # By fewer tests beyond the first of each group, scatter and chance cannot be told apart.
 FEWEST_FREE = 4

@@ -26,7 +26,7 @@ from matrix.statistics.reduce import reduce
 from matrix.statistics.run import Run
 from matrix.statistics.threads import THREADS, each
 from matrix.statistics.two_samples import FALSE_SHARE, GROUPS, KnownScatter, Precision
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 Rates = NDArray[np.float32]
 # No rate, and no bound.

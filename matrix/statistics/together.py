@@ -23,7 +23,7 @@ from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import reduce
 from matrix.statistics.run import Run, by_day, of_links
 from matrix.statistics.two_samples import CONFIDENCE, FEWEST, inflation, is_apart
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # A link with fewer than FEWEST tests on a side has no median that would keep an odd test out: it is
 # drawn in to so many of what such links scatter.

@@ -15,8 +15,8 @@ from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import keyset, notes
 from matrix.store.transfers import ends_condition
 from sonar.models import Annotation, Change, ChangeSearch, Downtime
-from sonar.roles import Anyone
-from sonar.windows import Window, parse_time
+from sonar.notation.windows import Window, parse_time
+from sonar.people.roles import Anyone
 
 # What began or ended so long before or after a change may have to do with it.
 NEAR = timedelta(days=1)

@@ -13,7 +13,7 @@ from matrix.store import read_plan
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span
 from sonar.database.cursors import planned_cursor
 from sonar.models.version import RAISED
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 PLANNED = f"""
     SELECT coalesce(({RAISED.format("registry")}), '0'),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from sonar.models import Downtime, Site
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # Downtimes that begin within this time are said.
 SOON = timedelta(days=7)

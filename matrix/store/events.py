@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from sonar.models import Change, ChangeSearch, Outage, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # What undoes a jump is its end; one that is older than this before a window is looked for no more.
 BEFORE = timedelta(days=90)

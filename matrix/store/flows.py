@@ -10,8 +10,8 @@ from django.db.models import F, Q
 
 from matrix.statistics.axes import EndpointInfo
 from sonar.models import Flow, Probe, Transfer
-from sonar.units import LONGEST_SECONDS
-from sonar.windows import Window
+from sonar.notation.units import LONGEST_SECONDS
+from sonar.notation.windows import Window
 
 # By how much clocks of servers may differ from Sonar's.
 CLOCKS = timedelta(seconds=5)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from matrix.query.filters import Filter, counted
 from matrix.store.profile_filters import made_so
-from sonar import pg_copy, segments
+from sonar.database import pg_copy
 from sonar.models import SizeClass, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.results import segments
 
 # What is read of each: segments.ROW_FIELDS, and of results of all size classes which one, and who.
 OF_CLASS = segments.ROW_FIELDS

@@ -13,7 +13,7 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.transfers import Cursor, ends_condition
 from sonar.models import NetworkResult
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # The newest of a link that are looked at; beyond them nothing is learnt.
 MOST = 500

@@ -12,10 +12,10 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from matrix.query.time_words import read_time
-from sonar import roles
 from sonar.models import Annotation, Endpoint, Site
-from sonar.roles import Anyone
-from sonar.windows import EARLIEST, LATEST, Window
+from sonar.notation.windows import EARLIEST, LATEST, Window
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 # The newest; more would push what is measured off the page.
 MOST = 20

@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 
 from matrix.store import keyset
 from matrix.store.transfers import Cursor
-from sonar import queueing
 from sonar.models import Probe
-from sonar.units import MB
+from sonar.notation.units import MB
+from sonar.ordering import queue_positions
 
 # Oldest first: as they were asked for, which is how the queue gives them out.
 ORDER = ("requested_at", "id")
@@ -67,7 +67,7 @@ def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | 
 
 
 def progress_of(probes: list[Probe], now: datetime) -> list[ProbeProgress]:
-    places = queueing.places()
+    places = queue_positions.places()
     return [ProbeProgress(probe, places.get(probe.id), now) for probe in probes]
 
 

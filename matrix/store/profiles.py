@@ -11,8 +11,8 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from matrix.query.attributes import OF_PROFILES
 from matrix.statistics.arrays import Integers
 from matrix.store.profile_filters import IDS, PROFILE_FIELDS
-from sonar.made_up import MADE_UP
 from sonar.models import Profile
+from sonar.results.made_up import MADE_UP
 
 # What must not be pooled unknowingly.
 APART = tuple(name for name, attribute in OF_PROFILES.items() if attribute.apart)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from sonar.segments import unix_ms
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.results.segments import unix_ms
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

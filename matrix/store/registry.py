@@ -22,10 +22,10 @@ from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.profile_filters import condition
-from sonar import pg_copy
+from sonar.database import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
 from sonar.models.testing_times import quiet_words
-from sonar.mover_catalogue import carries_files
+from sonar.movers.catalogue import carries_files
 
 T = TypeVar("T")
 

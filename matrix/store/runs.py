@@ -18,8 +18,8 @@ from matrix.store.profile_filters import IDS, all_but, passing
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment
 from matrix.store.segment_columns import Array, Key
 from matrix.store.snapshot import snapshot
-from sonar import segments
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.results import segments
 
 LENGTHS = {"hour": HOUR_MS, "day": DAY_MS}
 # What is made of a column of a whole segment once, and kept in place of the column.

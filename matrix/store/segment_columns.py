@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from psycopg import Copy
 
 from matrix.store.profile_filters import all_but
-from sonar import pg_copy, segments
+from sonar.database import pg_copy
+from sonar.results import segments
 
 Array = NDArray[Any]
 NAMES = tuple(segments.DTYPES)

@@ -34,8 +34,8 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.profile_filters import made_so
 from sonar.models import Transfer
-from sonar.units import MB
-from sonar.windows import Window, parse_time
+from sonar.notation.units import MB
+from sonar.notation.windows import Window, parse_time
 
 # An error of this length says what it is; what differs stands behind it.
 COMPARED_CHARACTERS = 200

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from matrix.answers.causes.attribution import EndEffect
 from matrix.answers.link import class_words
 from matrix.answers.link.errors import WHERE
-from sonar.units import (
+from sonar.notation.units import (
     DASH,
     format_age,
     format_bytes,
@@ -25,7 +25,7 @@ from sonar.units import (
     format_share,
     three_digits,
 )
-from sonar.windows import format_moment, format_typed, short_second, short_time
+from sonar.notation.windows import format_moment, format_typed, short_second, short_time
 
 register = template.Library()
 

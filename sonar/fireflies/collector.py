@@ -16,14 +16,14 @@ from django.conf import settings
 from django.db import DataError, Error, IntegrityError
 from django.utils import timezone
 
-from sonar.db_retry import one_line, release_connection
+from sonar.database.retry import one_line, release_connection
 from sonar.fireflies.endpoint_addresses import Addresses
 from sonar.fireflies.flows import flow_of, store
 from sonar.fireflies.packet import MOST_BYTES, Firefly, parsed
-from sonar.heartbeats import CLOCK_SKEW
-from sonar.hosts import address_of
 from sonar.models import Flow
-from sonar.windows import Window
+from sonar.notation.hosts import address_of
+from sonar.notation.windows import Window
+from sonar.processes.heartbeats import CLOCK_SKEW
 
 log = logging.getLogger(__name__)
 

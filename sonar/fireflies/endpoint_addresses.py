@@ -10,10 +10,10 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 
-from sonar.addresses import host_of
-from sonar.hosts import address_of
 from sonar.models import Endpoint
-from sonar.registry_cache import registry_version
+from sonar.notation.base_urls import host_of
+from sonar.notation.hosts import address_of
+from sonar.registry.cache import registry_version
 
 KEPT_SECONDS = 600.0
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sonar.fireflies.endpoint_addresses import Addresses
-from sonar.hosts import unmapped
 from sonar.models import Flow
+from sonar.notation.hosts import unmapped
 
 if TYPE_CHECKING:  # every worker drops old rows, and none of them reads packets
     from sonar.fireflies.packet import Firefly

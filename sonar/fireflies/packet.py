@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from sonar import scitags
-from sonar.windows import Window
+from sonar.notation import scitags
+from sonar.notation.windows import Window
 
 MOST_BYTES = 2048
 # Of TCP's own numbers those that say why a connection is slow. Times are milliseconds, but for how

@@ -6,7 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import sonar.models.credential
-from sonar import credentials
+from sonar.credentials import rules
 
 PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}
 PORTS |= {"gsiftp": 2811, "ftp": 21}
@@ -39,7 +39,7 @@ def host_of(base_url):
         return ""
     host = f"[{host}]" if ":" in host else host
     named = f"{host}:{port}" if port else host
-    return named if credentials.host_of(named) else ""
+    return named if rules.host_of(named) else ""
 
 
 def bind_to_the_hosts_in_use(apps, schema_editor):

@@ -8,12 +8,12 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from sonar import credential_kinds, credentials
+from sonar.credentials import kinds, rules
 
 
 def validate_host(text: str) -> None:
-    if credentials.host_of(text) is None:
-        raise ValidationError(credentials.HOST_SENTENCE)
+    if rules.host_of(text) is None:
+        raise ValidationError(rules.HOST_SENTENCE)
 
 
 def setting_field(verbose_name: str, longest: int, help_text: str) -> models.CharField[str, str]:
@@ -37,7 +37,7 @@ class Credential(models.Model):
     name = models.CharField(
         max_length=80,
         unique=True,
-        validators=[RegexValidator(credentials.NAME, credentials.NAME_SENTENCE)],
+        validators=[RegexValidator(rules.NAME, rules.NAME_SENTENCE)],
         help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its secret.",
     )
     hosts = ArrayField(
@@ -46,9 +46,9 @@ class Credential(models.Model):
     )
     kind = models.CharField(
         max_length=20,
-        choices=credential_kinds.CHOICES,
-        default=credential_kinds.FILE,
-        db_default=credential_kinds.FILE,
+        choices=kinds.CHOICES,
+        default=kinds.FILE,
+        db_default=kinds.FILE,
         help_text="What the file holds, and what is made of it.",
     )
     issuer = setting_field(
@@ -77,7 +77,7 @@ class Credential(models.Model):
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(name__regex=credentials.NAME), name="credential_name_is_a_file"
+                condition=Q(name__regex=rules.NAME), name="credential_name_is_a_file"
             ),
             models.CheckConstraint(
                 condition=Q(hosts__len__gte=1),
@@ -91,9 +91,9 @@ class Credential(models.Model):
 
     def clean(self) -> None:
         if self.name.endswith("\n"):  # which the pattern lets pass
-            raise ValidationError({"name": credentials.NAME_SENTENCE})
-        if self.kind not in credential_kinds.names():
+            raise ValidationError({"name": rules.NAME_SENTENCE})
+        if self.kind not in kinds.names():
             return  # the field says so
-        values = {name: getattr(self, name) for name in credential_kinds.SETTINGS}
-        if sentences := credential_kinds.problems(self.kind, values):
+        values = {name: getattr(self, name) for name in kinds.SETTINGS}
+        if sentences := kinds.problems(self.kind, values):
             raise ValidationError(sentences)

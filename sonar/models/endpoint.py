@@ -10,11 +10,12 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from sonar import addresses, credentials
+from sonar.credentials import rules
 from sonar.models.credential import Credential
 from sonar.models.names import NAME, TAKEN, check_name, is_new, name_field
 from sonar.models.site import Site
 from sonar.models.tags import tags_field, tidy
+from sonar.notation import base_urls
 
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|iperf3|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -124,15 +125,15 @@ class Endpoint(models.Model):
         check_name(self)
         if is_new(self, "base_url") and re.match(BASE_URL, self.base_url):
             self._refuse_place()
-        if self._is_bound_anew() and (problems := credentials.problems(self)):
+        if self._is_bound_anew() and (problems := rules.problems(self)):
             raise ValidationError(problems)
 
     def _refuse_place(self) -> None:
         """Raise ValidationError for a base URL that is no place of its own."""
-        if sentence := addresses.problem(self.base_url):
+        if sentence := base_urls.problem(self.base_url):
             raise ValidationError({"base_url": sentence})
         places = Endpoint.objects.exclude(pk=self.pk).values_list("name", "base_url")
-        if sentence := addresses.overlap(self.base_url, places):
+        if sentence := base_urls.overlap(self.base_url, places):
             raise ValidationError({"base_url": ValidationError(sentence, code=TAKEN)})
 
     def _is_bound_anew(self) -> bool:

@@ -7,7 +7,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
-from sonar.windows import EARLIEST, LATEST
+from sonar.notation.windows import EARLIEST, LATEST
 
 # PostgreSQL keeps times that Python cannot read.
 POSSIBLE = (EARLIEST, LATEST)

@@ -7,13 +7,15 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import F, Q
 
-from sonar import mover_catalogue, scitags, service_rules
+from sonar.credentials import service_rules
 from sonar.models.credential import Credential
 from sonar.models.endpoint import Endpoint
 from sonar.models.names import NAME, check_name, is_new, name_field
 from sonar.models.references import reference
 from sonar.models.size_class import SizeClass
 from sonar.models.testing_times import QuietHours, two_ends
+from sonar.movers import catalogue
+from sonar.notation import scitags
 
 
 class Mode(models.TextChoices):
@@ -22,7 +24,7 @@ class Mode(models.TextChoices):
 
 
 def mover_choices() -> list[tuple[str, str]]:
-    return [(name, name) for name in mover_catalogue.names()]
+    return [(name, name) for name in catalogue.names()]
 
 
 class Mesh(QuietHours):
@@ -30,7 +32,7 @@ class Mesh(QuietHours):
 
     name = name_field()
     enabled = models.BooleanField(default=True)
-    mover = models.CharField(max_length=20, default=mover_catalogue.DEFAULT, choices=mover_choices)
+    mover = models.CharField(max_length=20, default=catalogue.DEFAULT, choices=mover_choices)
     mode = models.CharField(max_length=4, choices=Mode, default=Mode.PULL)
     streams = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
     tcp_buffer_bytes = models.PositiveIntegerField(
@@ -89,7 +91,7 @@ class Mesh(QuietHours):
 
     def clean(self) -> None:
         check_name(self)
-        if self.mover in mover_catalogue.names():
+        if self.mover in catalogue.names():
             self._refuse_what_its_mover_does_not_obey()
             wrong = service_rules.problems(self.mover, self.service, self.service_credential)
             if wrong:
@@ -97,8 +99,8 @@ class Mesh(QuietHours):
 
     def _refuse_what_its_mover_does_not_obey(self) -> None:
         """Raise ValidationError by field; what was kept before its mover was described stays."""
-        parameters = {name: getattr(self, name) for name in mover_catalogue.PARAMETERS}
-        refusals = mover_catalogue.refusals(self.mover, self.mode, **parameters)
+        parameters = {name: getattr(self, name) for name in catalogue.PARAMETERS}
+        refusals = catalogue.refusals(self.mover, self.mode, **parameters)
         if new := [field for field in refusals if is_new(self, "mover") or is_new(self, field)]:
             raise ValidationError({field: refusals[field] for field in new})
 

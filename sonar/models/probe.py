@@ -145,7 +145,7 @@ class Circuit(models.Model):
 
 
 class Leftover(models.Model):
-    """A file of ours at an endpoint that could not be deleted yet; sonar.cleanup tries again."""
+    """A file of ours that could not be deleted yet; sonar.work.cleanup tries again."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
     path = models.CharField(max_length=200, help_text="Below the base URL of the endpoint.")

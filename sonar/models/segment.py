@@ -47,7 +47,7 @@ class DirtyMark(Bucket):
 
 
 class Segment(Bucket):
-    """The results of a bucket as columns of little-endian numpy arrays (sonar.segments).
+    """The results of a bucket as columns of little-endian numpy arrays (sonar.results.segments).
 
     A segment is never changed: sealing again puts one with a new id in its place, so the id
     says what it holds, for caches and ETags.

@@ -7,7 +7,7 @@ from django.db import models
 
 
 class SignOfLife(models.Model):
-    """When a worker, the beat or one of its tasks last said that it lives (sonar.heartbeats)."""
+    """When a worker, the beat or a task last said that it lives (sonar.processes.heartbeats)."""
 
     class Kind(models.TextChoices):
         WORKER = "worker"

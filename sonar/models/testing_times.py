@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.windows import format_typed
+from sonar.notation.windows import format_typed
 
 if TYPE_CHECKING:  # models of Django are not there yet while these are loaded
     from django.contrib.auth.models import User

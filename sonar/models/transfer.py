@@ -11,7 +11,7 @@ from sonar.models.endpoint import Endpoint
 from sonar.models.mesh import Mesh, Mode
 from sonar.models.references import reference
 from sonar.models.size_class import SizeClass
-from sonar.mover_catalogue import CLOCKS
+from sonar.movers.catalogue import CLOCKS
 
 # Of a result: Sonar's own worker made it, or gave it up before it ran. An import has none of both.
 MADE_HERE = ~Q(worker="") | Q(error_where="control", seconds=0)
@@ -27,7 +27,7 @@ class Profile(models.Model):
         EXTERNAL = "external"
 
     class Purpose(models.TextChoices):
-        """What is no ``EXPERIMENT`` says how a link is; see sonar.purposes."""
+        """What is no ``EXPERIMENT`` says how a link is; see sonar.models.purposes."""
 
         SCHEDULED = "scheduled"
         ORDERED = "ordered"
@@ -112,10 +112,10 @@ class Profile(models.Model):
 
 
 class Transfer(models.Model):
-    """One file sent once, finished. Rows enter by sonar.results and are not changed.
+    """One file sent once, finished. Rows enter by sonar.results.store and are not changed.
 
-    The table has a partition for each UTC month (sonar.partitions); its primary key there is
-    (id, started_at), and sonar.results sees to it that an id is stored once.
+    The table has a partition for each UTC month (sonar.results.partitions); its primary key there
+    is (id, started_at), and sonar.results.store sees to it that an id is stored once.
     """
 
     class State(models.TextChoices):
@@ -202,7 +202,7 @@ class Transfer(models.Model):
             ),
         ]
         indexes = [
-            # sonar.segments: the raw rows of an hour; lists: the newest first.
+            # sonar.results.segments: the raw rows of an hour; lists: the newest first.
             models.Index(fields=["started_at", "size_class"], name="transfer_started_class"),
             # One link over time.
             models.Index(

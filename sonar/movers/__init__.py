@@ -1,12 +1,12 @@
-"""The movers, each loaded when it is used first; `sonar.mover_catalogue` says which there are."""
+"""The movers, each loaded when it is used first; `sonar.movers.catalogue` says which there are."""
 
 from __future__ import annotations
 
 from functools import cache
 from pkgutil import resolve_name
 
-from sonar import mover_catalogue
 from sonar.movers.base import MoverError, Where
+from sonar.movers.catalogue import describe
 from sonar.movers.mover import Mover
 
 
@@ -17,7 +17,7 @@ def get(name: str) -> Mover:
     MoverError names those there are, or says what this machine lacks to run it.
     """
     try:
-        description = mover_catalogue.describe(name)
+        description = describe(name)
     except ValueError as error:
         raise MoverError(Where.CONTROL, str(error), permanent=True) from error
     if missing := description.missing():

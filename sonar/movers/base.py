@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from sonar.units import FASTEST, LONGEST_SECONDS
+from sonar.notation.units import FASTEST, LONGEST_SECONDS
 
 
 class Where(StrEnum):

@@ -50,7 +50,7 @@ class AsksService(Protocol):
 
 
 class Mover(Protocol):
-    """One protocol: the verb, and the files it works on; `sonar.mover_catalogue` describes it."""
+    """One protocol: the verb, and the files it works on; `sonar.movers.catalogue` describes it."""
 
     @property
     def files(self) -> Files:

@@ -13,12 +13,12 @@ from uuid import UUID
 from django.conf import settings
 
 from sonar.models import Endpoint, Probe, Profile, SizeClass
+from sonar.notation.units import FASTEST
+from sonar.notation.windows import format_time
 from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, from_json, shown
-from sonar.redaction import texts
 from sonar.redaction.servers import Servers
-from sonar.results import Profiles, Result
-from sonar.units import FASTEST
-from sonar.windows import format_time
+from sonar.registry import redacted
+from sonar.results.store import Profiles, Result
 
 
 class WrongRecordsError(Exception):
@@ -72,7 +72,7 @@ class Admission:
             oldest=now - timedelta(days=settings.SONAR_KEEP_DAYS),
             newest=now + CLOCK_SKEW,
             profiles={row[1:]: row[0] for row in imported.values_list("id", *PROFILE_FIELDS)},
-            servers=texts.servers(),
+            servers=redacted.servers(),
         )
 
     def has_the_registry_of(self, other: Admission) -> bool:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sonar import csv_text
+from sonar.notation import csv_text
+from sonar.notation.units import FASTEST, LONGEST_SECONDS
 from sonar.records.admission import (
     PROFILE_FIELDS,
     Admission,
@@ -25,7 +26,6 @@ from sonar.records.admission import (
     profile_fields_of,
 )
 from sonar.records.record import ACCOUNT, FIELDS, Record, WrongRecordError, from_text
-from sonar.units import FASTEST, LONGEST_SECONDS
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 # A result that is fine, with names as ids: what importing keeps of it until it is stored.

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from psycopg import sql
 
-from sonar import csv_text, pg_copy
+from sonar.database import pg_copy
+from sonar.notation import csv_text
 
 ROWS_PER_PIECE = 1000
 

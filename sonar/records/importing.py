@@ -11,14 +11,14 @@ from pathlib import Path
 
 from django.db import transaction
 
-from sonar import results
 from sonar.records import files, storing
 from sonar.records.admission import Admission
 from sonar.records.columns import Batch, Columns, OtherwiseError
 from sonar.records.files import BrokenFileError, Line, Progress
 from sonar.records.record import Record, WrongRecordError
 from sonar.records.spool import Spool
-from sonar.results import Stored
+from sonar.results import store
+from sonar.results.store import Stored
 
 NAMED = 20
 # So many ids are looked for at once: the more there are, the less each costs.
@@ -66,7 +66,7 @@ def check(path: Path, now: datetime, progress: Progress) -> int:
         return sound.count
 
 
-def store(path: Path, now: datetime, progress: Progress) -> Stored:
+def store_file(path: Path, now: datetime, progress: Progress) -> Stored:
     """Check a file and store every result of it, or nothing; raise FaultyFileError."""
     with checked(path, now, progress) as sound:
         return keep(sound, now, progress)
@@ -129,7 +129,7 @@ def keep(sound: Checked, now: datetime, progress: Progress) -> Stored:
 
     Holds the lock of imports until the end of the transaction.
     """
-    results.lock_imports()
+    store.lock_imports()
     admission = Admission.at(now)
     if not admission.has_the_registry_of(sound.admission):
         sentence = "endpoints or size classes changed while it was checked: import it again"
@@ -137,7 +137,7 @@ def keep(sound: Checked, now: datetime, progress: Progress) -> Stored:
     profiles = [admission.profile_of(fields) for fields in sound.columns.profiles]
     accepted = duplicates = 0
     for batch, position in sound.spool.batches(ROWS_PER_STATEMENT):
-        stored = storing.store(batch, profiles)
+        stored = storing.store_batch(batch, profiles)
         accepted, duplicates = accepted + stored.accepted, duplicates + stored.duplicates
         progress(position)
     return Stored(accepted, duplicates)

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
-from sonar import csv_text, scitags
-from sonar.company import Company
-from sonar.remote_names import LOG_URL, MOVER, REMOTE_ID
-from sonar.units import LONGEST_SECONDS
-from sonar.windows import parse_time
+from sonar.notation import csv_text, scitags
+from sonar.notation.remote_ids import LOG_URL, MOVER, REMOTE_ID
+from sonar.notation.units import LONGEST_SECONDS
+from sonar.notation.windows import parse_time
+from sonar.results.concurrency import Company
 
 # As a smallint of PostgreSQL has it.
 MOST_BESIDE = 32_767

@@ -9,9 +9,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from sonar import results
 from sonar.records.columns import EPOCH_2000, MICROSECOND, Batch, Rows
-from sonar.results import TYPES, Result, Stored
+from sonar.results import store
+from sonar.results.store import TYPES, Result, Stored
 
 ROWS_PER_PIECE = 20_000
 _NULL = -1
@@ -62,7 +62,7 @@ def _row_as_copied() -> NDArray[np.void]:
 _ROW = _row_as_copied()
 
 
-def store(batch: Batch, profiles: Sequence[int]) -> Stored:
+def store_batch(batch: Batch, profiles: Sequence[int]) -> Stored:
     """Store those of a batch that are new; ``profiles`` gives the id of each profile of the batch.
 
     Looks for all of its ids in one statement. The caller holds the lock of imports.
@@ -70,7 +70,7 @@ def store(batch: Batch, profiles: Sequence[int]) -> Stored:
     fresh = _new(batch.rows)
     alike = ~batch.rows["failed"] & (batch.rows["account"] < 0)
     _append(batch.rows[fresh & alike], profiles)
-    results.copy_results(
+    store.copy_results(
         [
             _result(batch, number, error, profiles)
             for number, error in _others(batch, alike)
@@ -88,7 +88,7 @@ def _new(rows: Rows) -> NDArray[np.bool_]:
     first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
     packed = _packed(high[first], low[first])
     fresh = np.ones(len(packed), bool)
-    if stored := set(results.known_ids(_as_hex(packed))):
+    if stored := set(store.known_ids(_as_hex(packed))):
         fresh = np.array([UUID(bytes=row.tobytes()) not in stored for row in packed])
     new = np.zeros(len(rows), bool)
     # lexsort leaves like ids in the order in which they came: the first one counts.
@@ -109,7 +109,7 @@ def _as_hex(packed: NDArray[np.uint64]) -> str:
 
 def _append(rows: Rows, profiles: Sequence[int]) -> None:
     if len(rows):
-        results.append(_encoded(rows, np.array(profiles, np.int64)), _months(rows["started"]))
+        store.append(_encoded(rows, np.array(profiles, np.int64)), _months(rows["started"]))
 
 
 def _encoded(rows: Rows, profiles: NDArray[np.int64]) -> Iterator[bytes]:

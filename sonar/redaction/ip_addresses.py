@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sonar.hosts import address_of
+from sonar.notation.hosts import address_of
 from sonar.redaction.disguises import fold
 
 _DOT = r"[\s\[\](){}]{0,3}\.[\s\[\](){}]{0,3}"

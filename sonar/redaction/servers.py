@@ -14,8 +14,8 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from sonar.addresses import PORTS
-from sonar.hosts import address_of
+from sonar.notation.base_urls import PORTS
+from sonar.notation.hosts import address_of
 from sonar.redaction.disguises import Span, View, codes, fold, letters_of
 from sonar.redaction.ip_addresses import (
     IPV4,

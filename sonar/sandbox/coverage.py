@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
-from sonar import made_up
 from sonar.models import Probe, Schedule, Transfer
-from sonar.units import format_count
-from sonar.windows import format_time
+from sonar.notation.units import format_count
+from sonar.notation.windows import format_time
+from sonar.results import made_up
 
 WINDOW = timedelta(days=7)
 

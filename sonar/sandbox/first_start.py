@@ -13,8 +13,9 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import transaction
 
-from sonar import registry_file, tables
+from sonar.database import tables
 from sonar.models import Endpoint
+from sonar.registry import file
 from sonar.sandbox import nodes, topology
 from sonar.sandbox.home import write_private
 from sonar.sandbox.processes import StartError
@@ -45,10 +46,10 @@ def make_administrator(home: Path) -> Path | None:
 def load_registry_file(path: Path) -> str:
     """Load the registry of a real grid; return what changed in words."""
     try:
-        return registry_file.describe(registry_file.load(path.read_text(encoding="utf-8")))
+        return file.describe(file.load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise StartError(f"SONAR_REGISTRY cannot be read: {error}") from error
-    except registry_file.RegistryError as error:
+    except file.RegistryError as error:
         raise StartError(f"{path} was not loaded; nothing was changed:\n{error}") from error
 
 
@@ -68,7 +69,7 @@ def load_sandbox_registry(directory: Path) -> str:
             "directory, without a DATABASE_URL."
         )
     registry = yaml.safe_dump(topology.registry(base_urls), sort_keys=False)
-    return registry_file.describe(registry_file.load(registry))
+    return file.describe(file.load(registry))
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from sonar import whole_files
+from sonar.notation import whole_files
 from sonar.sandbox.processes import StartError
 
 

@@ -11,16 +11,16 @@ from django.db import transaction
 from django.db.models import Min
 from django.utils import timezone
 
-from sonar import made_up
-from sonar import results as door
 from sonar.models import Annotation, Endpoint, Profile, Site, SizeClass, Transfer
+from sonar.notation.units import format_count
 from sonar.records import storing
 from sonar.records.columns import EPOCH_2000, MICROSECOND, NOTHING, ROW, Batch, Rows
+from sonar.results import made_up
+from sonar.results import store as door
 from sonar.sandbox import past
 from sonar.sandbox.past import LinkPast
 from sonar.sandbox.stories import STORIES, Story
 from sonar.sandbox.topology import load_sites
-from sonar.units import format_count
 
 HOUR = timedelta(hours=1)
 # A sandbox whose results are older than this has a past of its own.
@@ -48,7 +48,7 @@ def store(now: datetime) -> int:
     door.lock_imports()
     end = Transfer.objects.aggregate(oldest=Min("started_at"))["oldest"] or now
     profile = Profile.objects.create(**made_up.profile_fields(end))
-    accepted = storing.store(batch(end), [profile.id]).accepted
+    accepted = storing.store_batch(batch(end), [profile.id]).accepted
     Annotation.objects.bulk_create(notes(end))
     return accepted
 

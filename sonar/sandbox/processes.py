@@ -25,7 +25,7 @@ class StartError(Exception):
 def die_with_parent() -> None:
     """Ask the kernel to end this child if its parent dies without a word (SIGKILL).
 
-    A worker that is stopping already ends in its time all the same (sonar.stopping).
+    A worker that is stopping already ends in its time all the same (sonar.work.stopping).
     """
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from sonar.db_retry import DATABASE_AWAY
+from sonar.database.retry import DATABASE_AWAY
 from sonar.sandbox import coverage
 from sonar.sandbox.coverage import Coverage
 

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 
-from sonar.circuits import open_circuits
 from sonar.models import Endpoint, Probe, SizeClass
+from sonar.results.circuits import open_circuits
 from sonar.scheduler.budget import bytes_of_today
 
 Link = tuple[int, int]

@@ -13,9 +13,10 @@ from django.db.models import Case, F, Min, Q, QuerySet, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
-from sonar import circuits, offers
 from sonar.models import Mesh, MeshInterval, Schedule, SizeClass
 from sonar.models.mesh import SkipReason
+from sonar.obstacles import offers
+from sonar.results import circuits
 from sonar.scheduler.capacity import Capacity, either_end
 from sonar.scheduler.clock import put_right
 from sonar.scheduler.lending import forbidden

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from django.db import connection
 from django.db.models import F, Value
 
-from sonar.heartbeats import CLOCK_SKEW as SKEW
 from sonar.models import Circuit, Leftover, Probe, Schedule
+from sonar.processes.heartbeats import CLOCK_SKEW as SKEW
 
 log = logging.getLogger(__name__)
 

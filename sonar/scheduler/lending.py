@@ -6,18 +6,20 @@ from collections.abc import Collection, Iterable
 
 from django.db.models import Q, QuerySet
 
-from sonar import addresses, credential_states, credentials
+from sonar.credentials import rules
 from sonar.models import Credential, Endpoint, Mesh
-from sonar.mover_catalogue import asks_service, shows_one_proxy
+from sonar.movers.catalogue import asks_service, shows_one_proxy
+from sonar.notation import base_urls
+from sonar.obstacles import credential_states
 from sonar.scheduler.capacity import either_end
 
-IN_CLEAR = rf"^({'|'.join(addresses.IN_CLEAR)})://"
+IN_CLEAR = rf"^({'|'.join(base_urls.IN_CLEAR)})://"
 
 
 def forbidden(meshes: Collection[Mesh]) -> Q:
     """Match the schedules of these meshes that credentials hold back. Three SQL queries.
 
-    By the rules of sonar.credentials, or as they do not work (sonar.credential_states).
+    By the rules of sonar.credentials.rules, or as they do not work (credential_states).
     By ids, without a join: see READ_AS_QUEUE. It costs 0.1 ms for each endpoint that has one.
     """
     credentials_by_id = Credential.objects.in_bulk()
@@ -28,17 +30,17 @@ def forbidden(meshes: Collection[Mesh]) -> Q:
     for end in ends:
         end.credential = credentials_by_id.get(end.credential_id)
         end.credential_lent = credentials_by_id.get(end.credential_lent_id)
-        if credentials.problem(end) or credential_states.own_fails(end, failing):
+        if rules.problem(end) or credential_states.own_fails(end, failing):
             wrong.append(end.id)
-        if credentials.refuses_to_lend(end) or credential_states.lent_fails(end, failing):
+        if rules.refuses_to_lend(end) or credential_states.lent_fails(end, failing):
             refusing.append(end.id)
-        if credentials.lends(end):
+        if rules.lends(end):
             lending.append(end.id)
-        if credentials.is_in_clear(end.base_url):
+        if rules.is_in_clear(end.base_url):
             in_clear.append(end.id)
     matched = either_end(wrong)
     two_ended = [mesh for mesh in meshes if not asks_service(mesh.mover)]
-    for mode, (passive, active) in credentials.PASSIVE_AND_ACTIVE.items():
+    for mode, (passive, active) in rules.PASSIVE_AND_ACTIVE.items():
         given_away = Q((f"{passive}__in", refusing))
         given_away |= Q((f"{passive}__in", lending), (f"{active}__in", in_clear))
         of_mode = [mesh.id for mesh in two_ended if mesh.mode == mode]
@@ -54,7 +56,7 @@ def _two_proxies(ends: Iterable[Endpoint]) -> Q:
     """Match links whose ends have not the same X.509 proxy, nor both of them none."""
     having: dict[int, list[int]] = {}
     for end in ends:
-        if proxy := credentials.proxy_of(end):
+        if proxy := rules.proxy_of(end):
             having.setdefault(proxy, []).append(end.id)
     each = [end for group in having.values() for end in group]
     matched = Q(destination__in=each) & ~Q(source__in=each)

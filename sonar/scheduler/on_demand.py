@@ -11,13 +11,15 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from sonar import credentials, mesh_services, mover_catalogue
+from sonar.credentials import rules
 from sonar.models import Endpoint, Probe, SizeClass
+from sonar.movers import catalogue
+from sonar.notation.units import format_bytes
+from sonar.registry import mesh_services
 from sonar.scheduler.capacity import Capacity
 from sonar.scheduler.lock import wait_for_planner
 from sonar.scheduler.restrictions import Restrictions
 from sonar.scheduler.waiting import start
-from sonar.units import format_bytes
 
 # Each tick looks at all that wait, and nobody waits for the thousandth.
 MOST_WAITING = 1000
@@ -41,7 +43,7 @@ class ProbeRequest:
     source: Endpoint
     destination: Endpoint
     size_class: SizeClass
-    mover: str = mover_catalogue.DEFAULT
+    mover: str = catalogue.DEFAULT
     mode: str = "pull"
     streams: int = 1
 
@@ -103,7 +105,7 @@ def _problems(
         base_urls = _base_urls(
             request for request in probe_requests if (request.mover, request.mode) == (mover, mode)
         )
-        if misfit := mover_catalogue.fitting(mover, mode, base_urls):
+        if misfit := catalogue.fitting(mover, mode, base_urls):
             yield "mover", misfit
         if sentence := mesh_services.hindrance(mover):
             yield "mover", sentence
@@ -125,7 +127,7 @@ def _problems(
 
 def _disobeyed(probe_requests: Iterable[ProbeRequest]) -> Iterator[Problem]:
     for probe_request in probe_requests:
-        yield from mover_catalogue.refusals(
+        yield from catalogue.refusals(
             probe_request.mover, probe_request.mode, streams=probe_request.streams
         ).items()
 
@@ -147,17 +149,17 @@ def _given_away(probe_requests: Sequence[ProbeRequest]) -> Iterator[Problem]:
     for probe_request in probe_requests:
         source, destination = now[probe_request.source.pk], now[probe_request.destination.pk]
         for field, end in (("source", source), ("destination", destination)):
-            if sentence := credentials.problem(end):
+            if sentence := rules.problem(end):
                 yield field, sentence
-        sentence = credentials.forbids(
+        sentence = rules.forbids(
             source,
             destination,
             probe_request.mode,
-            by_service=mover_catalogue.asks_service(probe_request.mover),
+            by_service=catalogue.asks_service(probe_request.mover),
         )
         if sentence:
-            yield credentials.PASSIVE_AND_ACTIVE[probe_request.mode][0], sentence
-        if sentence := credentials.two_proxies(source, destination, probe_request.mover):
+            yield rules.PASSIVE_AND_ACTIVE[probe_request.mode][0], sentence
+        if sentence := rules.two_proxies(source, destination, probe_request.mover):
             yield "mover", sentence
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from sonar import mover_catalogue
 from sonar.models import Version
+from sonar.movers import catalogue
 
 # Stands for the schemes of each mover, `with_movers` puts them in: a mesh of every endpoint means
 # those that its mover fits.
@@ -97,7 +97,7 @@ def with_movers(statement: str) -> str:
     """Return a statement with the schemes of movers in their modes: constants, for the planner."""
     rows = [
         f"('{mover.name}', '{mode}', '{{{','.join(sorted(mover.schemes_in(mode)))}}}'::text[])"
-        for mover in mover_catalogue.MOVERS
+        for mover in catalogue.MOVERS
         for mode in mover.modes
     ]
     return statement.replace(FITTING, ", ".join(rows))

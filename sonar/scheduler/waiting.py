@@ -9,9 +9,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from sonar import credential_states, credentials, endings, mesh_services, mover_catalogue, offers
-from sonar.credential_states import Use
+from sonar.credentials import rules
 from sonar.models import Probe
+from sonar.movers import catalogue
+from sonar.obstacles import credential_states, offers
+from sonar.obstacles.credential_states import Use
+from sonar.results import endings
 from sonar.scheduler.capacity import Capacity, exhausted
 from sonar.scheduler.lock import is_only_planner
 from sonar.scheduler.restrictions import Restrictions
@@ -37,7 +40,7 @@ def start(capacity: Capacity, now: datetime) -> list[UUID]:
     if not capacity.waiting:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
-    probes = waiting.select_related("mesh", *credentials.WITH_CREDENTIALS)
+    probes = waiting.select_related("mesh", *rules.WITH_CREDENTIALS)
     probes = probes.order_by("requested_at", "id")
     today = Today(Restrictions.at(now), offers.by_living(now), credential_states.failing())
     begun: list[Probe] = []
@@ -85,10 +88,10 @@ def _not_today(probe: Probe, today: Today) -> str:
     # Who ordered it in the foreground runs it.
     if not probe.worker and (sentence := offers.hindrance_of(probe, today.offered)):
         return sentence
-    by_service = mover_catalogue.asks_service(probe.mover)
-    if sentence := credentials.hindrance(source, destination, mode, probe.mover):
+    by_service = catalogue.asks_service(probe.mover)
+    if sentence := rules.hindrance(source, destination, mode, probe.mover):
         return sentence
-    if by_service and (sentence := mesh_services.credential_hindrance(probe, today.failing)):
+    if by_service and (sentence := credential_states.service_hindrance(probe, today.failing)):
         return sentence
     return credential_states.hindrance(
         source, destination, mode, today.failing, by_service=by_service

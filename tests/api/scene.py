@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar import roles, tokens
 from sonar.models import Annotation, Downtime, Experiment, Probe, SizeClass
-from sonar.roles import Role
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 from tests.matrix import sent, world
 from tests.matrix.world import NOW, World
 

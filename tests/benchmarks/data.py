@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from sonar.units import MB
+from sonar.notation.units import MB
 from tests.benchmarks.scale import END, SEED, Scale
 
 # Ends, class and profile are numbers from 0; load.py turns them into the ids of the registry.

@@ -9,10 +9,10 @@ from functools import partial
 from django.db import connection
 
 from matrix.store import segment_columns
-from sonar import sealing
 from sonar.models import DirtyMark
 from sonar.models.segment import Level
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
+from sonar.results import sealing
 from tests.benchmarks import loopback, memory, product, scale, server
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.measured import Goal, Spread, one_time

@@ -12,8 +12,9 @@ import numpy as np
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
-from sonar import partitions, results, scheduler, sealing
+from sonar import scheduler
 from sonar.models import Endpoint, Mesh, MeshInterval, Profile, SizeClass
+from sonar.results import partitions, sealing, store
 from tests.benchmarks import data, load, registry
 from tests.benchmarks.data import Day
 from tests.benchmarks.scale import SEED
@@ -43,8 +44,8 @@ def store_one_link(start: datetime, hours: int) -> None:
     large = SizeClass.objects.get(name="large")
     profile = Profile.objects.earliest("id")
     partitions.ensure([start])
-    results.store(
-        results.Result(
+    store.store(
+        store.Result(
             id=uuid4(),
             source_id=first.id,
             destination_id=second.id,

@@ -17,9 +17,9 @@ from pathlib import Path
 import psutil
 from django.utils import timezone
 
-from sonar import request_probes
 from sonar.models import Endpoint, Probe, Site, SizeClass, Transfer
-from sonar.movers import gfal2
+from sonar.movers.programs import gfal2
+from sonar.ordering import request_probes
 from sonar.scheduler import ProbeRequest
 from tests.programs.gridftp import GridFtpServer
 from tests.storage.xrootd import Authority, Server, give_to_server, make_room

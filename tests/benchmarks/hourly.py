@@ -15,7 +15,7 @@ def main(endpoints: int) -> None:
     django.setup()
     from django.core.management import call_command
 
-    from sonar import sealing
+    from sonar.results import sealing
     from tests.benchmarks import data, load, registry
     from tests.benchmarks.prepare import LATER
 

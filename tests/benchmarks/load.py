@@ -1,6 +1,6 @@
 """Loads rows into the store as fast as PostgreSQL takes them: a month at a time, indexes last.
 
-Results of a running Sonar enter by sonar.results, which goal 6 measures; this is not that.
+Results of a running Sonar enter by sonar.results.store, which goal 6 measures; this is not that.
 """
 
 from __future__ import annotations

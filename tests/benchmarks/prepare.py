@@ -19,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from sonar import sealing
+from sonar.results import sealing
 from tests.benchmarks import data, load, registry
 from tests.benchmarks.copy_rows import Ids
 from tests.benchmarks.kept import Kept

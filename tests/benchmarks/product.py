@@ -18,7 +18,7 @@ from matrix.statistics.pooling import Numbering, Pooling
 from matrix.statistics.reduce import Reduced
 from matrix.store import runs
 from sonar.models import Endpoint
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.benchmarks.answer import Answer
 from tests.benchmarks.scale import END
 

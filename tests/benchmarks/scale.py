@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import environ
 
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # The data ends with the last whole day before the run, of which pages show the week; all processes
 # of a run agree on it. Same seed, same rows, but for the date.

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, s
 from pytest_django import DjangoDbBlocker
 from pytest_django.live_server_helper import LiveServer
 
-from sonar import request_probes
+from sonar.ordering import request_probes
 from tests import flush
 from tests.accounts import logged_in
 from tests.browser import scene as scenes

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-from sonar import results
 from sonar.models import Annotation, Downtime, Endpoint, Schedule, SizeClass
+from sonar.results import store
 from tests.matrix import world
 
 MARKUP = "</script><script>alert(1)</script><b>bold</b>"
@@ -77,7 +77,7 @@ def send(
     where: str = "",
 ) -> UUID:
     """Record one transfer of a large file as a worker would, and return its id."""
-    result = results.Result(
+    result = store.Result(
         id=uuid4(),
         source_id=source.id,
         destination_id=destination.id,
@@ -92,7 +92,7 @@ def send(
         error_where=where,
         worker=f"worker-1 {MARKUP}",
     )
-    results.store([result])
+    store.store([result])
     return result.id
 
 

@@ -10,8 +10,10 @@ from itertools import permutations
 from uuid import UUID
 
 from matrix.answers.experiments import request as experiment_request
-from sonar import experiments, results, windows
 from sonar.models import Annotation, Endpoint, Experiment, Mesh, Probe, Site
+from sonar.notation import windows
+from sonar.ordering import experiments
+from sonar.results import store
 from tests.browser.scene import MARKUP
 from tests.matrix import changed, sent, world
 from tests.matrix.changed import change
@@ -146,11 +148,11 @@ def tried_out(source: Endpoint, destination: Endpoint) -> SlowScene:
 
 def end(rate: Callable[[Probe], float], probes: Sequence[Probe] = ()) -> None:
     """End tests that are ordered, all if these are not said, as a worker would: with MB/s."""
-    profiles = results.Profiles()
+    profiles = store.Profiles()
     probes = probes or list(Probe.objects.order_by("id"))
-    results.store(
+    store.store(
         [
-            results.Result(
+            store.Result(
                 id=probe.id,
                 source_id=probe.source_id,
                 destination_id=probe.destination_id,

@@ -11,7 +11,7 @@ import pytest
 from django.template.loader import render_to_string
 from playwright.sync_api import Page
 
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night, violations
 from tests.browser.conftest import Visit

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from sonar import roles
 from sonar.models import Endpoint, Mesh
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.cells import wait_until_drawn

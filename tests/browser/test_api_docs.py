@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Locator, Page, expect
 
-from sonar import roles, tokens
 from sonar.models import Site, Token
-from sonar.roles import Role
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 from tests.browser.axe import ON_COLOURS, violations
 from tests.browser.conftest import Visit
 

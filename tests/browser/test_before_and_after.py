@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from sonar.models import Transfer
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import box_of, fits, look

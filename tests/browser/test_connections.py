@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from playwright.sync_api import expect
 
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit

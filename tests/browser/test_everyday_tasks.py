@@ -11,13 +11,13 @@ from django.db import connection
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
-from sonar import endings
 from sonar.models import Probe
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
-from sonar.roles import Role
-from sonar.units import MB
+from sonar.notation.units import MB
+from sonar.people.roles import Role
+from sonar.results import endings
 from tests.accounts import account
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from playwright.sync_api import expect
 
 from sonar.models import Endpoint
-from sonar.units import MB, three_digits
+from sonar.notation.units import MB, three_digits
 from tests.benchmarks import full
 from tests.browser.cells import point_at, wait_until_drawn
 from tests.browser.conftest import Visit

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from sonar import request_probes
 from sonar.models import Endpoint, Probe
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
-from sonar import roles
 from sonar.models import Site
-from sonar.role_rules import Role
+from sonar.people import roles
+from sonar.people.role_rules import Role
 from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit, Visiting
 from tests.browser.pages import fits, look

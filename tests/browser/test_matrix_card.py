@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from sonar.models import Site
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Visit

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from matrix.answers.status import figures
-from sonar import request_probes
 from sonar.models import (
     Circuit,
     Credential,
@@ -20,7 +19,8 @@ from sonar.models import (
     Site,
     SizeClass,
 )
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit

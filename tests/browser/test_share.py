@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from sonar.models import Endpoint, Probe, SizeClass
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.conftest import Visit
 from tests.browser.modules import refresh

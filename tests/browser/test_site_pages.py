@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from sonar import results
 from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass
+from sonar.results import store
 from sonar.sandbox import topology
 from tests.browser.conftest import Standing, Visit
 from tests.browser.modules import refresh
@@ -38,7 +38,7 @@ def make() -> None:
         for size in classes
         for number in range(2)
     ]
-    results.store(made)
+    store.store(made)
     mesh = Mesh.objects.create(name="everything")
     Schedule.objects.bulk_create(
         Schedule(
@@ -81,10 +81,10 @@ def measured(
     profile: Profile,
     number: int,
     rng: np.random.Generator,
-) -> results.Result:
+) -> store.Result:
     failed = rng.random() < max(link.failure_rate, 0.02)
     seconds = size.test_bytes / (link.rate_mb_s(size.test_bytes / 1e6) * 1e6)
-    return results.Result(
+    return store.Result(
         id=uuid4(),
         source_id=places[link.source].id,
         destination_id=places[link.destination].id,

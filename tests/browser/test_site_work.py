@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from sonar.models import Annotation, Downtime, Endpoint, Site
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
 from tests.browser.conftest import Visit

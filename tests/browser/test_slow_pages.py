@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from sonar.models import Experiment, Probe
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.conftest import Visit
 from tests.browser.readers import SCRIPTLESS, SCRIPTLESS_NARROW, seen_by

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
 from tests.browser.conftest import Visit

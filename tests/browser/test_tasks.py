@@ -12,9 +12,9 @@ from itertools import permutations
 import pytest
 from playwright.sync_api import expect
 
-from sonar import results
 from sonar.models import Downtime, Endpoint, Mesh, Site
-from sonar.roles import Role
+from sonar.people.roles import Role
+from sonar.results import store
 from tests.accounts import account
 from tests.browser.axe import ALL, violations
 from tests.browser.cells import wait_until_drawn
@@ -64,7 +64,7 @@ def make() -> Shift:
                     rate = rate_of(source, destination, ago) * chance.lognormvariate(0, 0.08)
                     if (source, destination) != ("LANCS", "CAM") or NOW - ago < BEGUN:
                         some.add(ends[source], ends[destination], rate, ago=ago, size=size)
-    results.store(failures(ends))
+    store.store(failures(ends))
     return Shift(ends)
 
 
@@ -75,7 +75,7 @@ def rate_of(source: str, destination: str, ago: timedelta) -> float:
     return rate / 3 if is_slower else rate
 
 
-def failures(ends: dict[str, Endpoint]) -> list[results.Result]:
+def failures(ends: dict[str, Endpoint]) -> list[store.Result]:
     """Make 47 failed tests of three classes; at first CAM is full, and then it refuses LANCS."""
     sizes = ["large"] * 19 + ["medium"] * 14 + ["small"] * 14
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.conftest import Visit
 from tests.browser.readers import LAPTOP, NARROW

@@ -18,8 +18,8 @@ import sonar_client
 from django.contrib.auth.models import User
 from pytest_django.live_server_helper import LiveServer
 
-from sonar import roles, tokens
-from sonar.roles import Role
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 from tests.examples.road import Road
 from tests.matrix import world
 from tests.matrix.world import HOUR, World

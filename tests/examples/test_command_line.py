@@ -18,10 +18,12 @@ import requests
 import sonar_client
 from django.utils import timezone
 
-from sonar import endings, probes, scheduler
+from sonar import scheduler
 from sonar.models import Probe, Transfer
 from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
+from sonar.results import endings
+from sonar.work import probes
 from tests.examples.conftest import EXAMPLES, Run, Said, Say
 from tests.examples.records import result
 from tests.examples.road import Road

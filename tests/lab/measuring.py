@@ -11,11 +11,14 @@ import yaml
 from django.utils import timezone
 
 from matrix.answers.experiments import request
-from sonar import experiments, movers, probes, registry_file
+from sonar import movers
 from sonar.models import Endpoint, ExperimentStep, Probe, SizeClass
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
-from sonar.transfer_request import order_for, source_path
+from sonar.ordering import experiments
+from sonar.registry import file
+from sonar.work import probes
+from sonar.work.transfer_request import order_for, source_path
 from tests.lab.link import Lab, Link
 from tests.lab.registry import registry
 from tests.lab.scenarios import REPEATS, STREAMS, Scenario
@@ -56,7 +59,7 @@ def claimed(link: Link, probe: Probe) -> Probe:
 
 def run_all(lab: Lab, repeats: int = REPEATS) -> None:
     """Run tests of each size over every link, and vary the streams; store the transfers."""
-    registry_file.load(yaml.safe_dump(registry(lab)))
+    file.load(yaml.safe_dump(registry(lab)))
     queues = []
     for name, scenario in lab.scenarios.items():
         links = [[lab.links[name]], lab.partners.get(name, [])]

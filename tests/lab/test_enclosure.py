@@ -16,10 +16,11 @@ import psutil
 import pytest
 import yaml
 
-from sonar import movers, registry_file
+from sonar import movers
 from sonar.models import Mesh
 from sonar.movers.measure import measure
 from sonar.movers.watch import Watch
+from sonar.registry import file as registry_file
 from tests.lab.disks import PREFIX, Group
 from tests.lab.enclosure import RefusedError
 from tests.lab.link import Lab

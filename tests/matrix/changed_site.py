@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from sonar import results
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Site, SizeClass
+from sonar.results import store
 from tests.matrix import world
 from tests.matrix.world import NOW
 
@@ -53,7 +53,7 @@ def make() -> ChangedSite:
             *history(glasgow, partner, number + 20, doubled=name == "NDGF-T1", name=name),
         )
     ]
-    results.store(rows)
+    store.store(rows)
     mesh = Mesh.objects.create(name="everything")
     links = [pair for other in others for pair in ((glasgow, other), (other, glasgow))]
     world.schedule(mesh, *links, every=14_400)
@@ -77,7 +77,7 @@ def history(
     slowed: bool = False,
     doubled: bool = False,
     name: str = "",
-) -> list[results.Result]:
+) -> list[store.Result]:
     rng = np.random.default_rng(number)
     size = SizeClass.objects.get(name="large")
     profile = world.profile().id
@@ -100,8 +100,8 @@ def one(
     rate_mb_s: float,
     *,
     failed: bool,
-) -> results.Result:
-    return results.Result(
+) -> store.Result:
+    return store.Result(
         id=uuid4(),
         source_id=source.id,
         destination_id=destination.id,

@@ -18,7 +18,7 @@ from pytest_django import DjangoDbBlocker
 
 from matrix.answers.status import figures
 from sonar.models import Site
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.benchmarks import loopback
 from tests.matrix import world
 from tests.matrix.registry import caller

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 DAY = timedelta(days=1)
 OF_LINK = """

@@ -18,7 +18,7 @@ from matrix.statistics.reduce import averages
 from matrix.statistics.standing import FASTER, SLOWER
 from matrix.statistics.states import FAILING, STATES
 from matrix.store.data_version import DataVersion
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.matrix.world import NOW
 
 Rows = Sequence[Sequence[float | None]]

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from sonar import roles
 from sonar.models import Site
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
 from tests.matrix import responses
 
 JSON = "application/json"

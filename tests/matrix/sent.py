@@ -8,9 +8,9 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
-from sonar import results
 from sonar.models import Endpoint, SizeClass
-from sonar.results import Result
+from sonar.results import store
+from sonar.results.store import Result
 from tests.matrix import world
 
 MARKUP = "</script><script>alert(1)</script><b>bold</b>"
@@ -40,7 +40,7 @@ def result(
 def send(source: Endpoint, destination: Endpoint, at: datetime, **fields: Any) -> UUID:
     """Record one result and return its id."""
     one = result(source, destination, at, **fields)
-    results.store([one])
+    store.store([one])
     return one.id
 
 
@@ -48,7 +48,7 @@ def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) 
     """Record results a minute apart, every fifth of them failed, of all classes in turn."""
     sizes, profile = ("small", "medium", "large"), world.profile(**PLAIN).id
     classes = dict(SizeClass.objects.values_list("name", "id"))
-    results.store(
+    store.store(
         result(
             source,
             destination,

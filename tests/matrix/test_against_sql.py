@@ -25,9 +25,10 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.store import runs
 from matrix.store.profile_filters import passing
-from sonar import partitions, results, sealing
 from sonar.models import Transfer
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
+from sonar.results import partitions, sealing
+from sonar.results import store as results
 from tests.matrix import world
 from tests.properties import examples
 from tests.sonar.history import MIDNIGHT, NOW, STEPS, Store, carry_out

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from matrix.answers.changes.question import ChangesQuestion
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Downtime, Endpoint, SizeClass
-from sonar.roles import Role
-from sonar.windows import Window, parse_time
+from sonar.notation.windows import Window, parse_time
+from sonar.people.roles import Role
 from tests.matrix import changed, responses
 from tests.matrix.changed import change
 from tests.matrix.registry import caller

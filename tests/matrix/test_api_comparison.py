@@ -16,7 +16,7 @@ from matrix.answers.comparison import changes
 from matrix.answers.grid import Grid
 from matrix.api import matrix_formats
 from matrix.query.matrix_query import MatrixQuery
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
 from tests.matrix import world
 
 pytestmark = pytest.mark.django_db

@@ -21,10 +21,11 @@ from pytest_django import Settings
 
 from matrix.api.transfers import ingest as storing
 from matrix.http.exceptions import NEEDS_ACCOUNT
-from sonar import results, roles, tokens
 from sonar.models import Profile, Token, Transfer
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 from sonar.records.record import FIELDS
-from sonar.roles import Role
+from sonar.results import store
 from tests.accounts import account
 from tests.matrix.world import World
 from tests.properties import examples
@@ -411,7 +412,7 @@ def test_while_a_file_is_imported_for_long_it_is_a_503_with_a_time_to_wait(
 
     def import_for_long() -> None:
         with transaction.atomic():
-            results.lock_imports()
+            store.lock_imports()
             locked.set()
             done.wait(30)
         connection.close()

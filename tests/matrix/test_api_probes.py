@@ -18,12 +18,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from matrix.query.filters import either
-from sonar import endings, probes, request_probes, scheduler, tokens
+from sonar import scheduler
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
-from sonar.mover_catalogue import names
 from sonar.movers.base import Receipt
+from sonar.movers.catalogue import names
 from sonar.movers.measure import Outcome
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.people import tokens
+from sonar.people.roles import Role
+from sonar.results import endings
+from sonar.work import probes
 from tests.accounts import account
 from tests.matrix import responses
 from tests.matrix.world import NOW, World, transfer

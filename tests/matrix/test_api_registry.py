@@ -15,7 +15,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 
 from matrix.api.schema import describe
-from sonar import reclassing
 from sonar.models import (
     Annotation,
     Credential,
@@ -27,7 +26,8 @@ from sonar.models import (
     SizeClass,
     Version,
 )
-from sonar.roles import Role
+from sonar.people.roles import Role
+from sonar.results import reclass
 from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
 from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
 
@@ -85,14 +85,14 @@ def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outsid
     # Nothing is said where the bound is not written, nor of the list, nor when all is well.
     assert "notice" not in patch(root, "size-classes/vast/", {"timeout_seconds": 9}).json()
     assert "notice" not in get(root, "size-classes/vast/")
-    monkeypatch.setattr(reclassing, "outside", lambda: found)
-    found = reclassing.Outside(0, None, is_complete=False)
+    monkeypatch.setattr(reclass, "outside", lambda: found)
+    found = reclass.Outside(0, None, is_complete=False)
     told = patch(root, "size-classes/vast/", {"from_bytes": end}).json()
     assert (told["results_outside"], told["results_outside_since"]) == (None, None)
-    found = reclassing.Outside(7, NOW, is_complete=False)
+    found = reclass.Outside(7, NOW, is_complete=False)
     told = patch(root, "size-classes/vast/", {"from_bytes": end}).json()
     assert (told["results_outside"], told["results_outside_since"]) == (7, "2026-11-20T12:00:30Z")
-    found = reclassing.Outside(0, NOW, is_complete=True)
+    found = reclass.Outside(0, NOW, is_complete=True)
     assert "notice" not in patch(root, "size-classes/vast/", {"from_bytes": end}).json()
     assert before["from_bytes"] == get(root, "size-classes/large/")["from_bytes"]
 

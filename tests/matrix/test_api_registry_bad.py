@@ -18,7 +18,7 @@ from matrix.api.registry.meshes import MESHES
 from matrix.api.registry.sites import SITES
 from matrix.api.registry.size_classes import SIZE_CLASSES
 from matrix.query.filters import either
-from sonar.mover_catalogue import names
+from sonar.movers.catalogue import names
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
 from tests.matrix.world import World
 from tests.properties import examples

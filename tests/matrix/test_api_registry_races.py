@@ -15,9 +15,9 @@ from django.http import HttpResponse
 from django.test import Client
 
 from matrix.api.registry import save
-from sonar import sizes
 from sonar.models import Annotation, Downtime, Endpoint, Site, SizeClass
-from sonar.roles import Role
+from sonar.people.roles import Role
+from sonar.registry import sizes
 from tests.matrix.registry import BODIES, JSON, address, caller, made, patch, post
 
 pytestmark = pytest.mark.usefixtures("real_commits")

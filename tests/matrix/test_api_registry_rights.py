@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from sonar import roles, tokens
 from sonar.models import Annotation, Endpoint, Site
-from sonar.roles import Role
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 from tests.credentials import bind
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, caller, get, made, patch, post
 from tests.matrix.world import World

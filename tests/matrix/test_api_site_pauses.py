@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from sonar.models import Site
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.matrix.registry import caller, get, patch, post
 from tests.matrix.world import HOUR, NOW
 

@@ -17,8 +17,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.api.transfers.lines import CSV_FIELDS, FIRST
-from sonar import roles
 from sonar.models import Mesh, Probe, SizeClass, Transfer
+from sonar.people import roles
 from sonar.records.record import FIELDS, INTERNAL
 from tests.matrix import responses, world
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send

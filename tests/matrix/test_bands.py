@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import plotly.graph_objects as go
 
 from matrix.plots.bands import LONGEST_WORDS, MOST_ROWS, TimeSpan, shapes, words
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 START = datetime(2026, 11, 13, tzinfo=UTC)
 DAY = timedelta(days=1)

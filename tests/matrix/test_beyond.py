@@ -15,7 +15,7 @@ from matrix.answers.comparison import beyond
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Site
-from sonar.windows import parse_time
+from sonar.notation.windows import parse_time
 from tests.matrix import changed_site, responses, world
 from tests.matrix.responses import words
 from tests.matrix.world import NOW

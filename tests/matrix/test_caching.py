@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from sonar import roles
 from sonar.models import Transfer
+from sonar.people import roles
 from tests.matrix.sent import send
 from tests.matrix.world import NOW, World, transfer
 

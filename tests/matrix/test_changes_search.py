@@ -18,8 +18,8 @@ from django.utils import timezone
 from matrix import tasks
 from matrix.answers.changes.search import Outcome, search_all
 from matrix.statistics.change_points import dated
-from sonar import changes, sealing
 from sonar.models import Change, ChangeSearch, Endpoint, Site, SizeClass, Transfer
+from sonar.results import changes, sealing
 from tests.matrix import changed
 from tests.matrix.world import NOW, Transfers, endpoints, transfers
 

@@ -12,7 +12,7 @@ from matrix.statistics.pooling import CHUNK, Numbering, Pooling
 from matrix.statistics.reduce import reduce
 from matrix.statistics.run import Run
 from matrix.statistics.two_samples import GROUPS, judged
-from sonar.units import MB
+from sonar.notation.units import MB
 from tests.matrix.test_two_samples import paired
 
 PLACES = 120

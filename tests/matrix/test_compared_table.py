@@ -16,7 +16,7 @@ from matrix.query.comparison import Comparison
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.matrix import moderated, world
 from tests.matrix.test_link_table import fill, names
 from tests.matrix.test_table_page import heads, look, rows

@@ -16,9 +16,10 @@ from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
-from sonar import results, sealing
 from sonar.models import SizeClass, Transfer
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
+from sonar.results import sealing
+from sonar.results import store as results
 from tests.matrix import moderated, world
 from tests.matrix.test_against_sql import BOUNDS, GROUPS
 from tests.properties import examples

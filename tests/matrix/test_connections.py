@@ -13,8 +13,8 @@ from matrix.answers.connections import reported
 from matrix.store.flows import round_trip_ms
 from matrix.store.registry import read_places, read_versions
 from sonar.models import Endpoint, Flow, Probe, SizeClass, Transfer
-from sonar.roles import Role
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.matrix import responses
 from tests.matrix.responses import words

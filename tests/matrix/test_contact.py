@@ -9,7 +9,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from sonar import settings as project
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 
 MAIL = '<a href="mailto:grid-help@example.org">grid-help@example.org</a>'

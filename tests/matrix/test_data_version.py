@@ -9,9 +9,9 @@ import pytest
 
 from matrix.store import data_version, registry, runs
 from matrix.store.data_version import DataVersion
-from sonar import sealing
 from sonar.models import SizeClass, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.world import NOW, World
 

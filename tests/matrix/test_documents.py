@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from matrix.api import wide_matrix
 from matrix.api.documents import DOCUMENTS
-from sonar import csv_text
 from sonar.models import Site
-from sonar.units import DASH, THIN_SPACE, three_digits
+from sonar.notation import csv_text
+from sonar.notation.units import DASH, THIN_SPACE, three_digits
 from tests.matrix.test_matrix_formats import filled, grids
 from tests.matrix.world import HOUR, World, transfer
 

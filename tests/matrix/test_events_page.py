@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from matrix.answers.events.question import EventsQuestion
 from sonar.models import Annotation, Change, ChangeSearch, Downtime, Endpoint, Outage
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.matrix import changed, responses
 from tests.matrix.changed import change, outage
 from tests.matrix.registry import caller

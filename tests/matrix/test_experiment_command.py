@@ -14,8 +14,9 @@ from django.core.management import CommandError, call_command
 from matrix.answers.experiments import report
 from matrix.answers.experiments.report import ExperimentReport
 from matrix.management.commands import experiment as command
-from sonar import request_probes, results
 from sonar.models import Experiment, Probe
+from sonar.ordering import request_probes
+from sonar.results import store
 from tests.matrix.world import MB, NOW, World
 
 pytestmark = [
@@ -37,8 +38,8 @@ def end_one() -> None:
     if probe is None:
         return
     rate = 2.0 * probe.streams * (1 + 0.01 * (Probe.objects.count() % 2))
-    profile = results.Profiles().id_of(mover=probe.mover, mode=probe.mode, streams=probe.streams)
-    outcome = results.Result(
+    profile = store.Profiles().id_of(mover=probe.mover, mode=probe.mode, streams=probe.streams)
+    outcome = store.Result(
         id=probe.id,
         source_id=probe.source_id,
         destination_id=probe.destination_id,
@@ -49,7 +50,7 @@ def end_one() -> None:
         seconds=probe.bytes / rate / MB,
         bytes=probe.bytes,
     )
-    results.store([outcome], ids_are_new=True)
+    store.store([outcome], ids_are_new=True)
     probe.delete()
 
 

@@ -14,9 +14,10 @@ from django.test import Client
 
 from matrix.answers.diagnosis.streams import disobeyed
 from matrix.answers.experiments import report
-from sonar import request_probes, results
 from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.people.roles import Role
+from sonar.results import store
 from tests.accounts import account
 from tests.matrix import responses
 from tests.matrix.world import HOUR, MB, NOW, World
@@ -53,11 +54,11 @@ def run_all(
     used: Callable[[Probe], int | None] = lambda probe: None,
 ) -> None:
     """End all tests that are ordered, as a worker would: each with a rate in MB/s."""
-    profiles = results.Profiles()
+    profiles = store.Profiles()
     probes = list(Probe.objects.order_by("requested_at", "id"))
-    results.store(
+    store.store(
         [
-            results.Result(
+            store.Result(
                 id=probe.id,
                 source_id=probe.source_id,
                 destination_id=probe.destination_id,

@@ -19,8 +19,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from sonar.roles import Role
-from sonar.windows import format_time, parse_time
+from sonar.notation.windows import format_time, parse_time
+from sonar.people.roles import Role
 from tests.api.edges import BEYOND, FIRST, LAST
 from tests.matrix.registry import BODIES, END, START, caller
 from tests.matrix.world import World

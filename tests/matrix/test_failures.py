@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from matrix.answers.site.failures import Failures, grouped
 from matrix.query.filters import Filter
 from sonar.models import Endpoint, Transfer
-from sonar.windows import preset
+from sonar.notation.windows import preset
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 

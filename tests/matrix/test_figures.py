@@ -16,7 +16,7 @@ from pytest_django import DjangoDbBlocker
 
 from matrix.plots import standalone
 from sonar.models import Annotation, Endpoint
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.browser import scene
 from tests.browser.scene import MARKUP, Scene

@@ -17,8 +17,8 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import STATES
 from matrix.store.cache import ANSWERS
-from sonar import sealing
 from sonar.models import Downtime, Mesh, Schedule, Transfer
+from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.world import HOUR, MB, NOW, World, transfer
 

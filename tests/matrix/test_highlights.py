@@ -11,7 +11,7 @@ import pytest
 from matrix.answers.grid import Grid
 from matrix.answers.highlights import MOST, Highlight, Highlights
 from matrix.query.matrix_query import MatrixQuery
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.matrix.grids import grid_of, group, square
 from tests.matrix.world import NOW
 

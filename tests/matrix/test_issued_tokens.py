@@ -17,7 +17,7 @@ from jwt.algorithms import RSAAlgorithm
 from jwt.utils import base64url_encode
 from pytest_django import Settings
 
-from sonar import issuer
+from sonar.people import issuer
 from tests.matrix.world import World
 from tests.provider import AUDIENCE, Provider, stranger
 

@@ -14,7 +14,6 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.status import figures
-from sonar import endings, tokens
 from sonar.models import (
     Annotation,
     Credential,
@@ -32,7 +31,9 @@ from sonar.models import (
 )
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
-from sonar.roles import Role
+from sonar.people import tokens
+from sonar.people.roles import Role
+from sonar.results import endings
 from tests.accounts import account, logged_in
 from tests.credentials import bind
 from tests.matrix.sent import send

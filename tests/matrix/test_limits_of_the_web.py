@@ -17,7 +17,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from redis import Redis
 
-from sonar import tokens
+from sonar.people import tokens
 from tests.benchmarks import loopback
 from tests.matrix.conftest import Web
 

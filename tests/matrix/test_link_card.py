@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from sonar.models import Site, Transfer
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.matrix import world
 from tests.matrix.sent import send

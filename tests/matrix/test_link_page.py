@@ -17,7 +17,7 @@ from matrix.answers.link import report
 from matrix.plots.link import apart
 from matrix.plots.scales import decades
 from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.html import Page, Part
 from tests.matrix import responses, world

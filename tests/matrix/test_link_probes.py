@@ -9,9 +9,10 @@ from statistics import mean, median, stdev
 import pytest
 from django.test import Client
 
-from sonar import endings, request_probes
 from sonar.models import Downtime, Endpoint, Mesh, Probe, Profile, SizeClass
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.people.roles import Role
+from sonar.results import endings
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, world

@@ -18,8 +18,8 @@ from matrix.answers.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import NOT_APPLICABLE, STATES
 from matrix.store.cache import ANSWERS
-from sonar import sealing
 from sonar.models import Downtime, Schedule, SizeClass, Transfer
+from sonar.results import sealing
 from tests.matrix import many_links, world
 from tests.matrix.world import HOUR, MB, NOW, World, transfer
 

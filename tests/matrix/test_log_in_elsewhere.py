@@ -27,8 +27,8 @@ from pytest_django import Settings
 
 from matrix.http import login_limits
 from matrix.http.throttling import Rate
-from sonar import accounts, roles, tokens
-from sonar.role_rules import Role
+from sonar.people import accounts, roles, tokens
+from sonar.people.role_rules import Role
 from tests.matrix.world import World
 from tests.provider import CLIENT, DN, RULES, Provider, stranger
 

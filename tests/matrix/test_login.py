@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from sonar import roles
 from sonar.models import Site
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
 from tests.matrix.world import World
 
 pytestmark = pytest.mark.django_db

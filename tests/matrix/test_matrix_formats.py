@@ -26,8 +26,8 @@ from matrix.statistics.reduce import averages
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 from matrix.store.data_version import DataVersion
-from sonar import csv_text
-from sonar.windows import Window
+from sonar.notation import csv_text
+from sonar.notation.windows import Window
 from tests.matrix.grids import standings_of
 from tests.matrix.world import NOW
 

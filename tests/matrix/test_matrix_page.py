@@ -16,8 +16,8 @@ from pytest_django import Settings
 
 from matrix.http.my_site import MY_SITE
 from matrix.store.cache import ANSWERS
-from sonar import made_up
 from sonar.models import Endpoint, Probe, Schedule, Site, SizeClass
+from sonar.results import made_up
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.world import HOUR, NOW, World, transfer

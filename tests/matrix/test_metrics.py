@@ -19,8 +19,8 @@ from pytest_django import Settings
 
 from matrix.answers.status import figures, health
 from sonar import settings as project
-from sonar import tokens
 from sonar.models import Credential, CredentialState, SignOfLife
+from sonar.people import tokens
 from tests import refusing
 from tests.matrix.world import NOW, World, of_service, transfer
 

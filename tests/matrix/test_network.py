@@ -16,7 +16,7 @@ from matrix.answers.link.report import Question
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry
 from sonar.models import Endpoint, Mesh, NetworkResult, SignOfLife, Transfer
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.matrix import responses, world
 from tests.matrix.network import failed, measured, servers

@@ -11,10 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from matrix.store import notes
-from sonar import roles
 from sonar.models import Annotation
-from sonar.roles import Role
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.people import roles
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.matrix.world import HOUR, NOW, World
 

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.notices import Notice
-from sonar import made_up
 from sonar.models import Endpoint, Probe, Schedule, SizeClass
+from sonar.results import made_up
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 

@@ -20,9 +20,9 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
-from sonar import roles, tokens
 from sonar.models import Endpoint, Site
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
+from sonar.people import roles, tokens
 from tests.accounts import account
 from tests.matrix import world
 from tests.matrix.responses import html, words

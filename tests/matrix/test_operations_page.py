@@ -12,7 +12,6 @@ from pytest_django import Settings
 from matrix.answers.status import figures
 from matrix.query.filters import either
 from matrix.store import waiting
-from sonar import request_probes
 from sonar import settings as project
 from sonar.models import (
     Circuit,
@@ -27,8 +26,9 @@ from sonar.models import (
     Site,
     SizeClass,
 )
-from sonar.mover_catalogue import names
-from sonar.roles import Role
+from sonar.movers.catalogue import names
+from sonar.ordering import request_probes
+from sonar.people.roles import Role
 from tests import refusing
 from tests.accounts import account
 from tests.html import Page

@@ -13,8 +13,8 @@ from django.db import connection
 from matrix.answers import grid
 from matrix.answers.changes.search import search_all
 from matrix.query.matrix_query import MatrixQuery
-from sonar import changes, sealing
 from sonar.models import Endpoint, Outage, Transfer
+from sonar.results import changes, sealing
 from tests.matrix.test_changes_search import grid as endpoints_of
 from tests.matrix.test_changes_search import large
 from tests.matrix.world import HOUR, NOW, transfers

@@ -11,7 +11,7 @@ from scipy import stats
 from matrix.statistics import class_times, overhead
 from matrix.statistics.class_times import FEWEST, ClassTimes, around_median
 from matrix.statistics.overhead import BENT, FEW, FITS, LINE, Lines
-from sonar.units import MB
+from sonar.notation.units import MB
 
 SIZES = (20, 200, 2000)
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from matrix.query.catalogue import LINK_QUANTILES, STATISTICS
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
 from tests.matrix import responses
 from tests.matrix.test_cells_file import decoded
 from tests.matrix.world import World, transfers

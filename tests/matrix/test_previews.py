@@ -15,7 +15,7 @@ from PIL.ImageDraw import ImageDraw
 from matrix.plots import raster, standalone
 from matrix.plots.palettes import PALETTES
 from sonar.models import Annotation, Endpoint
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.browser import scene
 from tests.browser.scene import Scene

@@ -13,9 +13,9 @@ from django.http import QueryDict
 from matrix.answers import grid, link_table
 from matrix.answers.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
-from sonar import results, sealing
 from sonar.models import DirtyMark, Endpoint, Site, SizeClass
-from sonar.results import Result
+from sonar.results import sealing, store
+from sonar.results.store import Result
 from tests.matrix import world
 from tests.matrix.world import MB, NOW
 
@@ -91,7 +91,7 @@ def test_the_glasgow_sonar_table_comes_out(db: None, sealed: bool) -> None:
     table = rows()
     places, classes = endpoints(table), dict(SizeClass.objects.values_list("name", "id"))
     for row in table:
-        results.store(made(row, places, classes))
+        store.store(made(row, places, classes))
     if sealed:
         sealing.seal(NOW)
     found = rounded(link_table.build(MatrixQuery.from_params(QueryDict("window=30d")), NOW))

@@ -16,9 +16,9 @@ from django.test import Client
 from matrix.answers import grid, link_table
 from matrix.query.filters import NO_EXPERIMENTS, Filter, counted
 from matrix.store.cache import ANSWERS, STANDINGS
-from sonar import sealing
 from sonar.models import Profile
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
+from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.responses import answer, html, words
 from tests.matrix.sent import send

@@ -15,8 +15,8 @@ from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from sonar import sealing
 from sonar.models import Site
+from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 

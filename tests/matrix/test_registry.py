@@ -17,8 +17,8 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store import registry
 from matrix.store.cache import Kept
-from sonar import sealing
 from sonar.models import Endpoint, Mesh, Site, Transfer
+from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 

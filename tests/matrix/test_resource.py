@@ -18,7 +18,7 @@ from matrix.api.registry.values import field, own_name
 from matrix.api.registry.views import routes
 from matrix.api.schema.schemas import Body
 from sonar.models import Credential
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]

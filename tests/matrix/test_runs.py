@@ -21,9 +21,9 @@ from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import Run
 from matrix.store import data_version, runs, segment_columns
 from matrix.store.snapshot import snapshot
-from sonar import sealing
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 from tests.properties import examples

@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import override_script_prefix
 
-from sonar import saved_views
 from sonar.models import SavedView
-from sonar.saved_views import LONGEST_ADDRESS, MOST, SavedViewError, checked_address
+from sonar.people import saved_views
+from sonar.people.saved_views import LONGEST_ADDRESS, MOST, SavedViewError, checked_address
 from tests.accounts import account, logged_in
 from tests.matrix.responses import words
 from tests.matrix.world import World

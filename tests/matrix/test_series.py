@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from matrix.answers import series
 from matrix.answers.series import TimeSeries
 from matrix.query.filters import Filter
-from sonar import sealing
 from sonar.models import SizeClass, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 from tests.properties import examples

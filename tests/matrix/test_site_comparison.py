@@ -30,8 +30,8 @@ from matrix.api.schema.sites import SiteReport
 from matrix.statistics.together import days_apart
 from matrix.statistics.two_samples import Pairs, Ratios, judged
 from sonar.models import Transfer
-from sonar.units import format_factor
-from sonar.windows import Window, format_time
+from sonar.notation.units import format_factor
+from sonar.notation.windows import Window, format_time
 from tests.matrix import changed_site, responses
 from tests.matrix.changed_site import CHANGED, SLOWED
 from tests.matrix.test_site_page import figures

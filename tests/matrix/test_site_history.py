@@ -22,7 +22,7 @@ from matrix.query.moments import around
 from matrix.statistics.ratios import across_links, quantiles_by
 from matrix.statistics.together import Together
 from sonar.models import Annotation, Downtime, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.matrix import changed_site, world
 from tests.matrix.changed_site import CHANGED, NOTED, ChangedSite
 from tests.matrix.world import HOUR, NOW, World, transfer

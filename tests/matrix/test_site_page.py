@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from plotly import graph_objects
 from pytest_django import Settings
 
-from sonar import sealing
 from sonar.models import Annotation, Downtime, Endpoint, Schedule, Site, SizeClass, Transfer
+from sonar.results import sealing
 from tests.html import Page, Part
 from tests.matrix import changed_site, responses, world
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers

@@ -13,7 +13,7 @@ from plotly import graph_objects
 from matrix.answers.site.history import RatioSeries
 from matrix.plots.bands import TimeSpan
 from matrix.plots.site import axes_of_rates, axes_of_ratios, figure
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.matrix.world import HOUR, NOW
 
 START = NOW.replace(minute=0, second=0)

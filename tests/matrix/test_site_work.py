@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from sonar.models import Annotation, Downtime, Endpoint, Site, Version
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.html import Page
 from tests.matrix import responses

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
-from sonar import sealing
 from sonar.models import Endpoint, Site
+from sonar.results import sealing
 from tests.html import Page
 from tests.matrix import changed_site, responses, world
 from tests.matrix.world import HOUR, NOW, World, transfer

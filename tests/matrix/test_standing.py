@@ -20,8 +20,9 @@ from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
-from sonar import partitions, results, sealing
 from sonar.models import Downtime, Transfer
+from sonar.results import partitions, sealing
+from sonar.results import store as results
 from tests.matrix import moderated
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 from tests.properties import examples

@@ -13,7 +13,6 @@ from django.test import Client
 
 from matrix.answers.status import figures
 from matrix.store.cache import Kept
-from sonar import roles, sealing
 from sonar.models import (
     Circuit,
     Credential,
@@ -25,7 +24,9 @@ from sonar.models import (
     SignOfLife,
     SizeClass,
 )
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
+from sonar.results import sealing
 from tests.accounts import account
 from tests.matrix import responses
 from tests.matrix.world import NOW, World, free_link, of_service, transfer

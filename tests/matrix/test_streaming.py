@@ -30,8 +30,8 @@ from rest_framework.request import Request
 from matrix.api import streaming
 from matrix.api.streaming import by_piece, stream
 from matrix.api.transfers import lines
-from sonar import results
 from sonar.models import Transfer
+from sonar.results import store
 from tests.benchmarks import loopback
 from tests.matrix import world
 from tests.matrix.conftest import Web
@@ -81,13 +81,13 @@ def pages(client: Client, path: str, name: str, text: str = "") -> list[dict[str
 def nasty(small_world: World) -> None:
     ends = small_world.ral, small_world.glasgow
     six = world.profile(**PLAIN | {"streams": 16, "ip_version": 6, "origin": "production"})
-    results.store(
+    store.store(
         result(*ends, NOW - timedelta(microseconds=number), error=error)
         for number, error in enumerate(NASTY)
     )
     rng = random.Random(2011)
     one = result(*ends, NOW, profile_id=six.id)
-    results.store(
+    store.store(
         replace(
             one,
             id=uuid4(),
@@ -101,7 +101,7 @@ def nasty(small_world: World) -> None:
     )
     # As much as a record can have, and as little.
     huge = {"bytes": 10**18 - 1, "seconds": 10.0**8}
-    results.store([result(*ends, NOW - 2 * HOUR, **huge), result(*ends, NOW - 2 * HOUR, bytes=1)])
+    store.store([result(*ends, NOW - 2 * HOUR, **huge), result(*ends, NOW - 2 * HOUR, bytes=1)])
     send(*ends, NOW - 3 * HOUR, state="lost", error="worker died", error_where="control")
 
 
@@ -310,7 +310,7 @@ def much(real_commits: None) -> datetime:
     """Results of 30 MB, which no buffer of a connection takes at once."""
     made, now, rng = world.make(), timezone.now(), random.Random(1)
     one = result(made.ral, made.glasgow, now, error="like all the others")
-    results.store(
+    store.store(
         replace(
             one,
             id=uuid4(),

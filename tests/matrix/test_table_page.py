@@ -18,8 +18,8 @@ from matrix.pages.table import notices
 from matrix.pages.table.page import LOOK_WORDS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.states import LOOKS, STATES
-from sonar import sealing
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
+from sonar.results import sealing
 from tests.html import Page
 from tests.matrix import many_links, responses, world
 from tests.matrix.world import HOUR, NOW, Transfers, World, transfer, transfers

@@ -14,7 +14,7 @@ from matrix.answers import table_query
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import TableQuery
 from matrix.query.forms import PARAMETERS, BadQueryError
-from sonar.windows import preset
+from sonar.notation.windows import preset
 from tests.matrix import many_links
 from tests.matrix.world import NOW
 

@@ -19,7 +19,7 @@ from redis import Redis
 
 from matrix.http import login_limits, throttling
 from sonar import settings as project
-from sonar import tokens
+from sonar.people import tokens
 from tests import refusing
 
 CALL = "/api/v1/matrix/"

@@ -26,8 +26,8 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.moderation import Prior
 from matrix.store.cache import ANSWERS
-from sonar import sealing
 from sonar.models import SizeClass, Transfer
+from sonar.results import sealing
 from tests.matrix import moderated, responses, world
 from tests.matrix.test_runs import undone
 from tests.matrix.world import HOUR, NOW, World

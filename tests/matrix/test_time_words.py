@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from matrix.query.time_words import MONTHS, WEEKDAYS, in_iso, read_time
 from matrix.store.notes import NoteForm
-from sonar.windows import format_time, parse_time
+from sonar.notation.windows import format_time, parse_time
 from tests.matrix import responses
 from tests.matrix.responses import words
 from tests.matrix.world import World

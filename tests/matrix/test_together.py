@@ -13,7 +13,7 @@ from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.day_scatter import FEWEST_DAYS
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.together import DayScatter, Together, day_shifts, days_apart
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.matrix.samples import Sample, run_of
 
 DAY_MS = 86_400_000

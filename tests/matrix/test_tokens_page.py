@@ -15,9 +15,9 @@ from django.utils import timezone
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from sonar import roles, tokens
 from sonar.models import Token
-from sonar.roles import Role
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 from tests.html import Page
 from tests.matrix import responses
 from tests.matrix.world import World

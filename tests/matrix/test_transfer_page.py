@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from matrix.statistics.courses import stretches
-from sonar import made_up
 from sonar.models import Mesh, Probe, SizeClass
-from sonar.roles import Role
+from sonar.people.roles import Role
+from sonar.results import made_up
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, world

@@ -15,7 +15,7 @@ from matrix.query.filters import Filter
 from matrix.store import registry, transfers
 from matrix.store.transfers import Cursor, TransferSelection
 from sonar.models import Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.matrix import world
 from tests.matrix.sent import MINUTE, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World

@@ -9,8 +9,8 @@ from itertools import permutations
 from random import Random
 from uuid import UUID
 
-from sonar import results
 from sonar.models import Downtime, Endpoint, Mesh, Site, SizeClass
+from sonar.results import store
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, SIZES
 
@@ -78,7 +78,7 @@ def make(seed: int) -> TroubledGrid:
         Downtime.objects.create(
             site=sites[-1], starts_at=NOW - HOUR, ends_at=NOW + 5 * HOUR, reason="new disks"
         )
-    results.store(history(chance, ends, slow, troubles), ids_are_new=True)
+    store.store(history(chance, ends, slow, troubles), ids_are_new=True)
     return TroubledGrid(ends, slow, troubles)
 
 
@@ -96,7 +96,7 @@ def history(
     ends: dict[str, Endpoint],
     slow: str,
     troubles: dict[tuple[str, str], Trouble],
-) -> Iterator[results.Result]:
+) -> Iterator[store.Result]:
     classes = dict(SizeClass.objects.values_list("name", "id"))
     profile, speed = world.profile().id, {name: chance.uniform(0.7, 1.4) for name in ends}
     for (source, destination), happens in troubles.items():
@@ -111,7 +111,7 @@ def history(
                     continue
                 state, factor, (where, error) = drawn
                 rate = level * factor * chance.lognormvariate(0, 0.1)
-                yield results.Result(
+                yield store.Result(
                     id=UUID(int=chance.getrandbits(128)),
                     source_id=ends[source].id,
                     destination_id=ends[destination].id,

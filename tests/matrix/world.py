@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from sonar import results
 from sonar.models import (
     Credential,
     CredentialState,
@@ -25,6 +24,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
+from sonar.results import store
 
 NOW = datetime(2026, 11, 20, 12, 0, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -143,8 +143,8 @@ class Transfers:
 
     def __init__(self) -> None:
         self._sizes = dict(SizeClass.objects.values_list("name", "id"))
-        self._profiles = results.Profiles()
-        self._new: list[results.Result] = []
+        self._profiles = store.Profiles()
+        self._new: list[store.Result] = []
 
     def add(
         self,
@@ -161,7 +161,7 @@ class Transfers:
     ) -> UUID:
         """Add one; a rate of None is a failed one, without a ``worker`` it is an import."""
         state = state or ("failed" if rate_mb_s is None else "done")
-        result = results.Result(
+        result = store.Result(
             id=uuid4(),
             source_id=source.id,
             destination_id=destination.id,
@@ -179,7 +179,7 @@ class Transfers:
         return result.id
 
     def store(self) -> None:
-        results.store(self._new, ids_are_new=True)
+        store.store(self._new, ids_are_new=True)
 
 
 @contextmanager

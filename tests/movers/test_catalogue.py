@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from sonar import mover_catalogue, movers
-from sonar.addresses import PROTOCOLS
-from sonar.credentials import PASSIVE_AND_ACTIVE
+from sonar import movers
+from sonar.credentials.rules import PASSIVE_AND_ACTIVE
 from sonar.models.endpoint import BASE_URL, BASE_URL_SENTENCE
 from sonar.models.mesh import Mode
-from sonar.mover_catalogue import MOVERS, PARAMETERS, MoverDescription
-from sonar.mover_needs import Program, PythonPackage
+from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Order
+from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription
+from sonar.movers.needs import Program, PythonPackage
+from sonar.notation.base_urls import PROTOCOLS
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Modules of the package that are of no protocol: what all movers and their callers share.
@@ -81,15 +82,15 @@ django.setup()
 """
 
 
-# The web asks an issuer within the deadlines of movers (sonar.issuer_web).
+# The web asks an issuer within the deadlines of movers (sonar.people.issuer_web).
 DEADLINES = {"http_deadlines", "peers", "file_address"}
 
 
 @pytest.mark.parametrize(
     ("program", "needed"),
     [
-        ("import sonar.movers, sonar.mover_catalogue", SHARED),
-        (f"{DJANGO}import sonar.urls, matrix.urls, sonar.registry_file", SHARED | DEADLINES),
+        ("import sonar.movers, sonar.movers.catalogue", SHARED),
+        (f"{DJANGO}import sonar.urls, matrix.urls, sonar.registry.file", SHARED | DEADLINES),
     ],
     ids=["movers", "web"],
 )
@@ -119,7 +120,7 @@ def test_what_a_worker_lacks_is_said_in_words(monkeypatch, tmp_path: Path):
 def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
     needs = (PythonPackage("no_such_package"), PythonPackage("nor_this"))
     crippled = MoverDescription("crippled", "", "x:Y", frozenset({"ftp"}), ("pull",), needs=needs)
-    monkeypatch.setattr(mover_catalogue, "MOVERS", (*MOVERS, crippled))
+    monkeypatch.setattr(catalogue, "MOVERS", (*MOVERS, crippled))
     with pytest.raises(MoverError) as caught:
         movers.get("crippled")
     assert str(caught.value) == (
@@ -132,11 +133,11 @@ def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
 @pytest.mark.parametrize("mover", ["http-tpc", "fake"])
 def test_the_first_movers_obey_what_was_accepted_before_they_were_described(mover: str):
     for mode in Mode.values:
-        assert mover_catalogue.refusals(mover, mode, streams=64) == {}
+        assert catalogue.refusals(mover, mode, streams=64) == {}
 
 
 def test_more_streams_than_a_mover_can_be_told_are_refused():
-    assert mover_catalogue.refusals("xrootd", "pull", streams=15) == {}
-    assert mover_catalogue.refusals("xrootd", "pull", streams=16) == {
+    assert catalogue.refusals("xrootd", "pull", streams=15) == {}
+    assert catalogue.refusals("xrootd", "pull", streams=16) == {
         "streams": "The mover xrootd uses at most 15 streams: streams must be from 1 to 15."
     }

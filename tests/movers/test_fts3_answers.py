@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers import fts3_poll, fts3_rest
 from sonar.movers.base import MoverError, Service, Where
-from sonar.movers.fts3 import Fts3, job_for, submit
-from sonar.movers.fts3_jobs import Progress, failure_of, progress_of
-from sonar.movers.fts3_poll import Job, Poller, Pollers
-from sonar.movers.fts3_rest import Fts
+from sonar.movers.fts3 import poll, rest
+from sonar.movers.fts3.jobs import Progress, failure_of, progress_of
+from sonar.movers.fts3.mover import Fts3, job_for, submit
+from sonar.movers.fts3.poll import Job, Poller, Pollers
+from sonar.movers.fts3.rest import Fts
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch
-from sonar.remote_names import LOG_URL, REMOTE_ID, kept
-from sonar.units import LONGEST_SECONDS
+from sonar.notation.remote_ids import LOG_URL, REMOTE_ID, kept
+from sonar.notation.units import LONGEST_SECONDS
 from tests.api import edges
 from tests.movers.orders import order_between
 from tests.movers.scripted import scripted, status
@@ -193,7 +193,7 @@ def where_of(ask: Callable[[], object]) -> object:
 
 
 def test_an_answer_that_does_not_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(fts3_rest, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(rest, "MAX_ANSWER_BYTES", 1000)
     too_long = pytest.raises(MoverError, match="longer than 1000 bytes")
     with answering(b'["' + b"x" * 2000 + b'"]') as server, too_long:
         Fts(Service(server.url)).jobs(["a", "b"])
@@ -289,7 +289,7 @@ def test_a_poll_that_breaks_ends_its_jobs_and_no_others(
     def progress(job: object) -> object:
         raise job if isinstance(job, Exception) else AssertionError
 
-    monkeypatch.setattr(fts3_poll, "progress_of", progress)
+    monkeypatch.setattr(poll, "progress_of", progress)
     poller, jobs = Poller(Broken()), [Job("1"), Job("2")]  # type: ignore[arg-type]
     poller._ask_after(jobs)
     ended = [job.over.is_set() for job in jobs]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from sonar.movers import gfal2
 from sonar.movers.base import Limits, MoverError, Stopped, Where
+from sonar.movers.programs import gfal2
 from sonar.movers.watch import Watch
 from tests.movers.test_tool import ORDER
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.movers.base import Limits, MoverError, Order, Receipt, Stopped, Where
-from sonar.movers.http_tpc import HttpTpc, failed
+from sonar.movers.http.tpc import HttpTpc, failed
 from sonar.movers.watch import Watch
 from tests.movers.orders import ORDER, order_between
 from tests.movers.scripted import STARTED, Script, chunk, goes_on, marker, says, scripted, status

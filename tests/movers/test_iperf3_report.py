@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers import iperf3
 from sonar.movers.base import End, Limits, MoverError, Order, Where
-from sonar.movers.iperf3 import Report
 from sonar.movers.network import PathFigures
-from sonar.movers.tool import Ended
+from sonar.movers.programs import iperf3
+from sonar.movers.programs.iperf3 import Report
+from sonar.movers.programs.tool import Ended
 from sonar.movers.watch import MAX_SAMPLES
 from tests.api import edges
 

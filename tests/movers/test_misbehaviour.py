@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.movers.base import Limits, MoverError, Order
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
+from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import measure
 from sonar.movers.watch import Watch
-from sonar.movers.webdav import WebDav
 from tests.movers.orders import SIZE_BYTES, order_between
 from tests.movers.scripted import STARTED, Script, chunk, goes_on, says, scripted
 from tests.properties import examples

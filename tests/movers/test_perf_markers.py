@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers.perf_markers import MAX_LINE_BYTES, MOST_BYTES, PerfMarkers, Verdict, ip_version
+from sonar.movers.http.perf_markers import (
+    MAX_LINE_BYTES,
+    MOST_BYTES,
+    PerfMarkers,
+    Verdict,
+    ip_version,
+)
 
 MARKER = (
     b"Perf Marker\nTimestamp: 1795159366\nStripe Index: 0\n"

@@ -11,7 +11,7 @@ import pytest
 
 from sonar.movers.base import Limits, Order, Where
 from sonar.movers.content import adler32
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
 from tests.movers.orders import SIZE_BYTES, order_between

@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import pytest
 
-from sonar.hosts import Address, Kind, kind_of
-from sonar.movers import http_deadlines, peers
 from sonar.movers.base import Limits, MoverError, Order, Where
-from sonar.movers.http_exchange import Body, Request, redirected
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http import deadlines, peers
+from sonar.movers.http.exchange import Body, Request, redirected
+from sonar.movers.http.tpc import HttpTpc
+from sonar.movers.http.webdav import WatchedFile, WebDav
 from sonar.movers.watch import Watch
-from sonar.movers.webdav import WatchedFile, WebDav
+from sonar.notation.hosts import Address, Kind, kind_of
 from tests.movers.orders import order_between
 from tests.movers.scripted import STARTED, Script, Scripted, chunk, says, scripted, status
 
@@ -324,7 +324,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
             for one in answer
         ]
 
-    monkeypatch.setattr(http_deadlines.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(deadlines.socket, "getaddrinfo", look_up)
     return lambda host, *answers: known.__setitem__(host, list(answers))
 
 
@@ -417,12 +417,12 @@ def test_an_endpoint_inside_may_lead_to_its_own_kind_of_address_only(names: Name
 @pytest.mark.usefixtures("public_door")
 def test_an_address_is_looked_at_before_a_byte_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the socket says that it is connected to counts, whatever it was connected by."""
-    real = http_deadlines.connect
+    real = deadlines.connect
 
     def elsewhere(host: str, port: int, *rest: object) -> socket.socket:
         return real(STRANGER if port == inside.port else host, port, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(http_deadlines, "connect", elsewhere)
+    monkeypatch.setattr(deadlines, "connect", elsewhere)
     with scripted(status("200 OK"), STRANGER) as inside:
         with scripted(leads_to(f"http://127.0.0.1:{inside.port}/f")) as door:
             refusal("DELETE", order_to(door.url))

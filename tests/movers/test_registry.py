@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sonar import movers
-from sonar.mover_catalogue import describe, names
 from sonar.movers.base import MoverError
+from sonar.movers.catalogue import describe, names
 from sonar.movers.fake import FakeMover
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
 
 
 @pytest.mark.parametrize(("name", "kind"), [("http-tpc", HttpTpc), ("fake", FakeMover)])

@@ -12,17 +12,17 @@ from dataclasses import replace
 
 import pytest
 
-from sonar.movers import http_tpc
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where
 from sonar.movers.fake import FakeFiles, FakeMover
-from sonar.movers.http_deadlines import Wait
-from sonar.movers.http_exchange import Request
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http import tpc
+from sonar.movers.http.deadlines import Wait
+from sonar.movers.http.exchange import Request
+from sonar.movers.http.tpc import HttpTpc
+from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import clean_up, measure
 from sonar.movers.spans import within
 from sonar.movers.watch import Watch
-from sonar.movers.webdav import WebDav
 from tests.movers.orders import ORDER, SIZE_BYTES, order_between
 from tests.movers.scripted import STARTED, Scripted, chunk, goes_on, scripted, status, take_body
 
@@ -310,7 +310,7 @@ def test_an_upload_that_is_taken_drop_by_drop_ends_with_the_total_limit() -> Non
 def test_an_answer_that_never_ends_is_cut_though_it_tells_of_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http_tpc, "MAX_ANSWER_BYTES", 1_000_000)
+    monkeypatch.setattr(tpc, "MAX_ANSWER_BYTES", 1_000_000)
     growing = b"".join(
         chunk(b"Perf Marker\nStripe Bytes Transferred: %d\nEnd\n" % moved) for moved in range(5000)
     )

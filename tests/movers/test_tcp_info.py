@@ -15,7 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sonar.movers import program_sockets, tcp_info
+from sonar.movers import tcp_info
+from sonar.movers.programs import sockets
 from sonar.movers.tcp_info import NUMBERS, TcpConnection, parsed
 from tests.needs import needs
 from tests.waiting import wait_for
@@ -203,7 +204,7 @@ def test_the_busiest_connection_of_a_program_is_found_among_all(host: str) -> No
                 take(open_ends.enter_context(far), size)
 
             def acknowledged() -> int:
-                busiest = program_sockets.busiest(program.pid)
+                busiest = sockets.busiest(program.pid)
                 return (busiest and busiest.acknowledged_bytes) or 0
 
             wait_for(lambda: acknowledged() >= max(sizes), 10, pause=0.005)
@@ -213,12 +214,12 @@ def test_the_busiest_connection_of_a_program_is_found_among_all(host: str) -> No
 def test_a_program_that_has_ended_has_no_connection() -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    assert program_sockets.busiest(ended.pid) is None
+    assert sockets.busiest(ended.pid) is None
 
 
 @given(st.binary(max_size=400))
 @example(bytes(16))
-@example(program_sockets.HEADER.pack(96, 0, 0, 0, 0) + bytes(80))
+@example(sockets.HEADER.pack(96, 0, 0, 0, 0) + bytes(80))
 def test_whatever_netlink_says_is_read_to_its_end(datagram: bytes) -> None:
-    for _, message in program_sockets.messages(datagram):
-        program_sockets.info_of(message)
+    for _, message in sockets.messages(datagram):
+        sockets.info_of(message)

@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sonar.movers import tool
 from sonar.movers.base import End, Late, Limits, MoverError, Order, Stopped, Where
 from sonar.movers.content import TestFile, adler32
+from sonar.movers.programs import tool
+from sonar.movers.programs.tool import Command
 from sonar.movers.spans import within
-from sonar.movers.tool import Command
 from sonar.movers.watch import Watch
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar.movers import gfal2, gridftp, xrootd
 from sonar.movers.base import End, MoverError, Order, Where
-from sonar.movers.tool import Ended
+from sonar.movers.programs import gfal2, gridftp, xrootd
+from sonar.movers.programs.tool import Ended
+from sonar.movers.programs.xrootd_log import XrootdLog
 from sonar.movers.watch import Watch
-from sonar.movers.xrootd_log import XrootdLog
 
 SAMPLES = Path(__file__).parent / "samples"
 LINE_END = re.compile(r"[\r\n]+")

@@ -14,9 +14,9 @@ import pytest
 from sonar.movers import messages
 from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where, aside
 from sonar.movers.file_address import directories_below_base, require_inside, web_url
+from sonar.movers.http.webdav import WebDav, adler32_of
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Watch
-from sonar.movers.webdav import WebDav, adler32_of
 from tests.movers.orders import ORDER, order_between
 from tests.movers.scripted import Script, says, scripted, status
 

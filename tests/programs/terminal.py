@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from sonar.units import THIN_SPACE
+from sonar.notation.units import THIN_SPACE
 from tests.ports import free_port
 from tests.storage.xrootd import SERVER_USER
 from tests.waiting import wait_for

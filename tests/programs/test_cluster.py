@@ -12,8 +12,8 @@ import pytest
 
 from sonar.movers.base import Limits, Order
 from sonar.movers.measure import Outcome, measure
+from sonar.movers.programs.xrootd_files import XrootdFiles
 from sonar.movers.watch import Watch
-from sonar.movers.xrootd_files import XrootdFiles
 from tests.programs.conftest import Farm
 from tests.programs.ways import Ends, StorageServer, Way, files_below
 from tests.storage.cluster import LOOKUP_SECONDS, Cluster

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from sonar import mover_catalogue
-from sonar.movers import iperf3, network
+from sonar.movers import catalogue, network
 from sonar.movers.base import End, Limits, Order, Stopped, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.network import SeenOfNetwork
+from sonar.movers.programs import iperf3
 from sonar.movers.watch import Watch
 from tests.needs import needs
 from tests.ports import free_port
@@ -246,7 +246,7 @@ def test_a_stop_while_it_waits_for_its_turn_ends_that(server: Iperf3Server):
 
 
 def test_what_it_needs_is_in_the_catalogue(settings):
-    description = mover_catalogue.describe("iperf3")
+    description = catalogue.describe("iperf3")
     assert description.of_network
     settings.SONAR_NETWORK_ENDPOINT = ""
     assert description.missing()[-1] == "the setting SONAR_NETWORK_ENDPOINT is empty"

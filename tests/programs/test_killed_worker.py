@@ -12,11 +12,13 @@ import psutil
 import pytest
 from django.utils import timezone
 
-from sonar import cleanup, registry_file, tasks, transfer_request
+from sonar import tasks
 from sonar.models import Endpoint, Leftover, Probe, SizeClass, Transfer
 from sonar.movers.base import Order
-from sonar.offers import queue_of
-from sonar.sweep import sweep
+from sonar.obstacles.offers import queue_of
+from sonar.registry import file
+from sonar.work import cleanup, transfer_request
+from sonar.work.sweep import sweep
 from tests.programs.conftest import Farm
 from tests.programs.ways import WAYS, Ends, Meanwhile, Way, write_source
 from tests.storage.workers import Processes
@@ -115,7 +117,7 @@ def links(farm: Farm) -> list[Link]:
         write_source(ends.source, f"{made[-1].base}/sonar", LARGE_BYTES)
         ends.destination.make_directory(f"{made[-1].base}/sonar/incoming")
     endpoints = "\n".join(link.entry() for link in made)
-    registry_file.load(REGISTRY.format(bytes=LARGE_BYTES, endpoints=endpoints))
+    file.load(REGISTRY.format(bytes=LARGE_BYTES, endpoints=endpoints))
     return made
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from sonar.mover_catalogue import MOVERS
+from sonar.movers.catalogue import MOVERS
 from tests.needs import needs
 from tests.programs import terminal
 from tests.programs.terminal import PAGE, Terminal

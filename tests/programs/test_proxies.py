@@ -11,14 +11,15 @@ from typing import NamedTuple
 import pytest
 from pytest_django import Settings
 
-from sonar import movers, transfer_request
+from sonar import movers
 from sonar.models import Credential, Probe, SizeClass
-from sonar.movers import tool
 from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.measure import Outcome, measure
-from sonar.movers.tool import Command
+from sonar.movers.programs import tool
+from sonar.movers.programs.tool import Command
 from sonar.movers.watch import Watch
+from sonar.work import transfer_request
 from tests.needs import needs
 from tests.programs.gsi import PERSON, GridAuthority, GsiServer
 from tests.programs.ways import LIMITS, write_source

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sonar import made_up, scheduler
+from sonar import scheduler
 from sonar.models import Endpoint, Profile, Schedule, SizeClass, Transfer
+from sonar.results import made_up
 from sonar.sandbox import coverage
 from sonar.sandbox.coverage import Coverage
 from tests.sonar.world import NOW, mesh, three_endpoints

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import measure
 from sonar.movers.watch import Watch
 from tests.sandbox.test_node import FAR, SLOW, grid

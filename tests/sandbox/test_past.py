@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from django.db.models import Max, Min, Q
 
-from sonar import made_up
 from sonar.models import Annotation, Endpoint, Profile, Transfer
+from sonar.results import made_up
 from sonar.sandbox import first_start, past, past_store, topology
 from sonar.sandbox.past import CLASSES, LinkPast
 from sonar.sandbox.stories import PAST_HOURS, STORIES

@@ -11,9 +11,10 @@ from uuid import uuid4
 from django.db import transaction
 from hypothesis import strategies as st
 
-from sonar import partitions, results, sealing
 from sonar.models import Endpoint, SizeClass, Transfer
-from sonar.results import Result
+from sonar.results import partitions, sealing
+from sonar.results import store as results
+from sonar.results.store import Result
 
 NOW = datetime(2026, 11, 3, 12, 30, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

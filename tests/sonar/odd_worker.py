@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from celery.signals import worker_init
 
-from sonar import mover_catalogue
 from sonar.celery import app
-from sonar.mover_needs import Program
+from sonar.movers import catalogue
 from sonar.movers.base import End, FileInfo, Order, Receipt
 from sonar.movers.fake import FakeFiles, FakeMover
+from sonar.movers.needs import Program
 from sonar.movers.watch import Watch
 
 __all__ = ["app"]
@@ -58,7 +58,7 @@ class Broken(FakeMover):
         self.files = BrokenFiles()
 
 
-FAKE = mover_catalogue.describe("fake")
+FAKE = catalogue.describe("fake")
 ODD = (
     replace(FAKE, name="deaf", path=f"{__name__}:Deaf"),
     replace(FAKE, name="talkative", path=f"{__name__}:Talkative"),
@@ -70,4 +70,4 @@ ODD = (
 @worker_init.connect
 def describe_odd_movers(**_: object) -> None:
     """Only in a worker: the process of the tests has its own catalogue."""
-    mover_catalogue.MOVERS += ODD
+    catalogue.MOVERS += ODD

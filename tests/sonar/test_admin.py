@@ -12,9 +12,9 @@ from django.forms import Form
 from django.test import Client
 from django.urls import reverse
 
-from sonar import roles
 from sonar.models import Downtime, Endpoint, Mesh, Site, SizeClass
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.sonar.world import endpoint, mesh, three_endpoints
 

@@ -12,18 +12,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import (
-    cleanup,
-    credential_checks,
-    credential_states,
-    movers,
-    network_request,
-    probes,
-    scheduler,
-    token_sources,
-)
-from sonar.credential_states import Trouble, Use
-from sonar.log import UtcFormatter
+from sonar import movers, scheduler
+from sonar.credentials import sources
+from sonar.credentials.sources.base import Purpose
 from sonar.models import (
     Circuit,
     CredentialState,
@@ -37,9 +28,12 @@ from sonar.models import (
 from sonar.movers import measure
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
 from sonar.movers.fake import FakeMover
-from sonar.movers.ftp_files import Ftp
+from sonar.movers.programs.ftp_files import Ftp
 from sonar.movers.watch import Watch
-from sonar.token_sources.base import Purpose
+from sonar.obstacles import credential_states
+from sonar.obstacles.credential_states import Trouble, Use
+from sonar.processes.log import UtcFormatter
+from sonar.work import cleanup, credential_checks, network_request, probes
 from tests.credentials import bind
 from tests.movers.orders import ORDER
 from tests.sonar.world import NOW, endpoint, three_endpoints
@@ -220,7 +214,7 @@ def test_what_breaks_before_a_mover_is_asked_ends_a_test_too(monkeypatch, secret
 
     glasgow, lancs, _ = three_endpoints()
     probe = ordered(bind(glasgow, "glasgow", lend=True), lancs)
-    monkeypatch.setattr(token_sources, "get", no_source)
+    monkeypatch.setattr(sources, "get", no_source)
     probes.run(probe.id)
     assert Transfer.objects.get().error == SENTENCE.format("KeyError")
     assert f"test {probe.id}: " in written(caplog)

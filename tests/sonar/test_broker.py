@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kombu.exceptions import OperationalError
 
-from sonar.broker import refusal
+from sonar.processes.broker import refusal
 
 
 def error_of(code: str) -> AttributeError:

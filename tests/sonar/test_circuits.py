@@ -10,10 +10,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from sonar import circuits, endings, probes, scheduler
+from sonar import scheduler
 from sonar.models import Circuit, Endpoint, MeshInterval, Probe, Schedule, SizeClass
 from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
+from sonar.results import circuits, endings
+from sonar.work import probes
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db

@@ -16,10 +16,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sonar import cleanup, movers, tasks, transfer_request
+from sonar import movers, tasks
 from sonar.models import Endpoint, Leftover
 from sonar.movers.base import End, FileInfo, MoverError, Order, Where
 from sonar.movers.fake import FakeMover
+from sonar.work import cleanup, transfer_request
 from tests.credentials import bind
 from tests.sonar.world import endpoint
 

@@ -307,7 +307,9 @@ def test_each_id_is_stored_once_as_it_came_first(grid, batches_of, tmp_path, giv
         before = len(first)
         for row in rows:
             first.setdefault(str(row["id"]), row)
-        stored = importing.store(written(tmp_path / f"{number}.csv", rows), NOW, lambda _: None)
+        stored = importing.store_file(
+            written(tmp_path / f"{number}.csv", rows), NOW, lambda _: None
+        )
         assert stored == (len(first) - before, len(rows) - len(first) + before)
     found = {
         str(one.id): (one.bytes, one.seconds, one.error, one.started_at.isoformat()[:10])

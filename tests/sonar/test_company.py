@@ -17,12 +17,14 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import company, endings, probes, sweep, tasks
-from sonar.company import Company, Span
+from sonar import tasks
 from sonar.models import Endpoint, Probe, RecentRun, SizeClass, Transfer
 from sonar.movers.base import MoverError, Receipt, Stopped, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
+from sonar.results import concurrency, endings
+from sonar.results.concurrency import Company, Span
+from sonar.work import probes, sweep
 from tests.sonar.world import endpoint, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -93,7 +95,7 @@ def test_mean_and_maximum_are_those_that_looking_each_second_gives(seconds, othe
         sum(one.began <= at(second + 0.5) < one.ended for one in others)
         for second in range(seconds)
     ]
-    mean, most = company.count(span(0, seconds), others)
+    mean, most = concurrency.count(span(0, seconds), others)
     assert mean == pytest.approx(sum(looks) / seconds)
     assert most == max(looks)
 
@@ -101,12 +103,12 @@ def test_mean_and_maximum_are_those_that_looking_each_second_gives(seconds, othe
 @given(st.lists(spans, max_size=12))
 def test_a_move_without_length_has_the_company_of_its_moment(others):
     there = sum(one.began <= T < one.ended for one in others)
-    assert company.count(span(0, 0), others) == (there, there)
+    assert concurrency.count(span(0, 0), others) == (there, there)
 
 
 def test_one_that_ends_when_the_next_begins_is_never_there_with_it():
-    assert company.count(span(10, 20), [span(0, 10), span(20, 30)]) == (0.0, 0)
-    assert company.count(span(0, 20), [span(0, 10), span(10, 20)]) == (1.0, 1)
+    assert concurrency.count(span(10, 20), [span(0, 10), span(20, 30)]) == (0.0, 0)
+    assert concurrency.count(span(0, 20), [span(0, 10), span(10, 20)]) == (1.0, 1)
 
 
 def test_a_test_alone_knows_that_it_was_alone(db):
@@ -216,10 +218,10 @@ def test_runs_are_forgotten_once_nobody_runs_that_could_have_met_them(db):
     for ended_at in (-400, -200, 100):
         ran(glasgow, lancs, -1000, ended_at)
     slow = running(ral, lancs, 0)
-    company.forget(at(3000))
+    concurrency.forget(at(3000))
     assert sorted(RecentRun.objects.values_list("ended_at", flat=True)) == [at(-200), at(100)]
     slow.delete()
-    company.forget(at(3000))
+    concurrency.forget(at(3000))
     assert not RecentRun.objects.exists()
 
 

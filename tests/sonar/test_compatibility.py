@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
-from sonar import compatibility, scheduler
+from sonar import scheduler
 from sonar.models import Endpoint, Mesh, Schedule
+from sonar.registry import compatibility
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db

@@ -13,19 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from sonar import (
-    credential_checks,
-    credential_kinds,
-    credential_states,
-    credentials,
-    mover_catalogue,
-    probes,
-    registry_file,
-    request_probes,
-    scheduler,
-    transfer_request,
-)
-from sonar.credential_states import LENT, OWN, Trouble, Use
+from sonar import scheduler
+from sonar.credentials import kinds, rules
 from sonar.models import (
     Credential,
     CredentialState,
@@ -35,10 +24,16 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.mover_catalogue import CredentialKind
+from sonar.movers import catalogue
 from sonar.movers.base import Where
-from sonar.request_probes import ProbeRequest
-from sonar.roles import Role
+from sonar.movers.catalogue import CredentialKind
+from sonar.obstacles import credential_states
+from sonar.obstacles.credential_states import LENT, OWN, Trouble, Use
+from sonar.ordering import request_probes
+from sonar.ordering.request_probes import ProbeRequest
+from sonar.people.roles import Role
+from sonar.registry import file
+from sonar.work import credential_checks, probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind, credential
 from tests.sonar.test_token_sources import certificate
@@ -277,11 +272,11 @@ def test_nobody_is_asked_for_what_has_never_been_used(secrets):
 
 
 def test_every_kind_has_a_source_and_a_label():
-    assert credential_kinds.names() == ["file", "client_credentials", "macaroon", "x509"]
-    for kind in credential_kinds.KINDS:
+    assert kinds.names() == ["file", "client_credentials", "macaroon", "x509"]
+    for kind in kinds.KINDS:
         assert kind.label.startswith(f"{kind.name}: ")
     with pytest.raises(ValueError, match="allowed: file, client_credentials, macaroon, x509"):
-        credential_kinds.describe("gone")
+        kinds.describe("gone")
 
 
 @pytest.mark.parametrize(
@@ -331,7 +326,7 @@ credentials:
 
 
 def test_a_registry_file_says_of_which_kind_a_credential_is():
-    registry_file.load(FILE)
+    file.load(FILE)
     iam = Credential.objects.get(name="iam")
     assert (iam.kind, iam.issuer, iam.client_id) == (
         "client_credentials",
@@ -339,13 +334,13 @@ def test_a_registry_file_says_of_which_kind_a_credential_is():
         "sonar",
     )
     assert (iam.path_prefix, iam.audience) == ("/atlas", "")
-    assert registry_file.load(FILE).changed == {}
+    assert file.load(FILE).changed == {}
     for wrong, place in (
         (FILE.replace("kind: macaroon", "kind: oidc-agent"), "credentials[1].kind (line 8): "),
         (FILE.replace("    client_id: sonar\n", ""), "credentials[0].client_id (line 2): A cred"),
     ):
-        with pytest.raises(registry_file.RegistryError) as caught:
-            registry_file.load(wrong)
+        with pytest.raises(file.RegistryError) as caught:
+            file.load(wrong)
         assert place in str(caught.value)
 
 
@@ -367,11 +362,11 @@ def test_administrators_choose_a_kind_in_the_admin(client: Client):
 def takes_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the fake mover take proxies as well."""
     both = frozenset({CredentialKind.BEARER_TOKEN, CredentialKind.X509_PROXY})
-    movers = mover_catalogue.MOVERS
-    fake = mover_catalogue.describe("fake")
+    movers = catalogue.MOVERS
+    fake = catalogue.describe("fake")
     others = tuple(mover for mover in movers if mover is not fake)
     changed = type(fake)(**(vars(fake) | {"credentials": both}))
-    monkeypatch.setattr(mover_catalogue, "MOVERS", (*others, changed))
+    monkeypatch.setattr(catalogue, "MOVERS", (*others, changed))
 
 
 def test_a_mover_is_given_the_path_of_a_proxy_for_its_own_host_alone(secrets, takes_proxies):
@@ -392,8 +387,8 @@ def test_a_proxy_is_lent_to_nobody_and_needs_not_be(secrets, takes_proxies):
     bind(glasgow, "proxy", lend=True)
     Credential.objects.update(kind="x509")
     glasgow.refresh_from_db()
-    assert credentials.lends(glasgow) is None
-    assert not credentials.refuses_to_lend(glasgow)
+    assert rules.lends(glasgow) is None
+    assert not rules.refuses_to_lend(glasgow)
     mesh()
     scheduler.claim_due(NOW)
     assert held() == set()

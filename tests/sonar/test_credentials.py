@@ -12,7 +12,8 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from sonar import credentials, probes, registry_file, request_probes, scheduler, transfer_request
+from sonar import scheduler
+from sonar.credentials import rules
 from sonar.models import (
     Credential,
     Endpoint,
@@ -23,9 +24,12 @@ from sonar.models import (
     Version,
 )
 from sonar.movers.base import MoverError, Where
-from sonar.request_probes import ProbeRequest
-from sonar.roles import Role
-from sonar.storage_hosts import known_hosts
+from sonar.ordering import request_probes
+from sonar.ordering.request_probes import ProbeRequest
+from sonar.people.roles import Role
+from sonar.registry import file
+from sonar.registry.storage_hosts import known_hosts
+from sonar.work import probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind, credential
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
@@ -70,7 +74,7 @@ def queued(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Probe
     ],
 )
 def test_a_credential_is_for_the_hosts_and_ports_that_it_names(base_url: str):
-    assert credentials.names(HOSTS, base_url)
+    assert rules.names(HOSTS, base_url)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,7 @@ def test_a_credential_is_for_the_hosts_and_ports_that_it_names(base_url: str):
     ],
 )
 def test_a_credential_is_for_no_other_host_however_it_is_written(base_url: str):
-    assert not credentials.names(HOSTS, base_url)
+    assert not rules.names(HOSTS, base_url)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_a_credential_is_for_no_other_host_however_it_is_written(base_url: str):
     ],
 )
 def test_what_goes_to_another_machine_without_tls_goes_in_clear(base_url: str, in_clear: bool):
-    assert credentials.is_in_clear(base_url) is in_clear
+    assert rules.is_in_clear(base_url) is in_clear
 
 
 @pytest.mark.parametrize(
@@ -338,18 +342,18 @@ endpoints:
 
 
 def wrong(text: str) -> str:
-    with pytest.raises(registry_file.RegistryError) as caught:
-        registry_file.load(text)
+    with pytest.raises(file.RegistryError) as caught:
+        file.load(text)
     return str(caught.value)
 
 
 def test_a_registry_file_has_credentials_with_their_hosts():
-    changes = registry_file.load(FILE)
+    changes = file.load(FILE)
     assert changes.added["credentials"] == ["glasgow", "glasgow-read"]
     glasgow = Endpoint.objects.get()
     assert (glasgow.credential.name, glasgow.credential_lent.name) == ("glasgow", "glasgow-read")
     assert not glasgow.lend_credential
-    again = registry_file.load(FILE)
+    again = file.load(FILE)
     assert (again.added, again.changed) == ({}, {})
 
 
@@ -365,7 +369,7 @@ def test_a_registry_file_that_binds_nothing_is_refused_at_its_line():
 
 
 def test_a_registry_file_moves_an_endpoint_and_its_credential_together_or_not_at_all():
-    registry_file.load(FILE)
+    file.load(FILE)
     moved = FILE.replace("glasgow.example", "new.example")
     alone = moved.partition("endpoints:")[0]
     for half in (alone, moved.replace("https://new", "https://glasgow")):
@@ -375,7 +379,7 @@ def test_a_registry_file_moves_an_endpoint_and_its_credential_together_or_not_at
             "another credential first."
         )
     assert Credential.objects.get(name="glasgow").hosts == ["glasgow.example:1094"]
-    registry_file.load(moved)
+    file.load(moved)
     assert Endpoint.objects.get().base_url == "https://new.example:1094/data"
 
 
@@ -608,14 +612,14 @@ def test_the_longest_sentence_fits_where_tests_wait():
     ]
     source, destination = ends
     source.credential = Credential(pk=1, name="c", hosts=["elsewhere.example"])
-    found = [credentials.hindrance(source, destination, "pull", "http-tpc")]
+    found = [rules.hindrance(source, destination, "pull", "http-tpc")]
     source.credential.hosts = ["a.example"]
-    found.append(credentials.hindrance(source, destination, "pull", "http-tpc"))
+    found.append(rules.hindrance(source, destination, "pull", "http-tpc"))
     source.lend_credential = True
     destination.base_url = "http://b.example/"
-    found.append(credentials.hindrance(source, destination, "pull", "http-tpc"))
+    found.append(rules.hindrance(source, destination, "pull", "http-tpc"))
     source.base_url = "http://a.example/"
-    found.append(credentials.hindrance(source, destination, "pull", "http-tpc"))
+    found.append(rules.hindrance(source, destination, "pull", "http-tpc"))
     assert len(set(found)) == 4
     longest = Probe._meta.get_field("waits_because").max_length
     assert max(map(len, found)) <= longest

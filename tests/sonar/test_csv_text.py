@@ -17,9 +17,10 @@ from django.utils import timezone
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sonar import csv_text, results
 from sonar.models import Endpoint, Profile, Site, SizeClass, Transfer
-from sonar.results import Result
+from sonar.notation import csv_text
+from sonar.results import store
+from sonar.results.store import Result
 from tests.matrix.responses import csv_rows
 from tests.sonar.world import NOW, three_endpoints
 
@@ -83,7 +84,7 @@ def failures(db: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     Endpoint.objects.update(label="@label")
     profile = Profile.objects.create(mover="gfal2", origin="external")
     errors = [one for one in ALL if one]
-    results.store(
+    store.store(
         Result(
             id=UUID(int=number),
             source_id=source.id,

@@ -55,6 +55,6 @@ def test_what_looks_at_the_database_before_it_makes_tables_ends_with_it(
 
 @pytest.mark.django_db
 def test_a_database_of_utf_8_is_as_it_should_be() -> None:
-    from sonar import encodings
+    from sonar.database import encoding as encodings
 
     assert encodings.problem(connection.connection) is None

@@ -16,13 +16,13 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import results
 from sonar.models import Endpoint, Mesh, Profile, SizeClass, Transfer
+from sonar.notation.units import FASTEST
 from sonar.records import exporting, importing
 from sonar.records.exporting import Choice
 from sonar.records.record import FIELDS
-from sonar.results import Result
-from sonar.units import FASTEST
+from sonar.results import store
+from sonar.results.store import Result
 from tests.properties import examples
 from tests.sonar.world import NOW
 
@@ -66,7 +66,7 @@ def numbers(*arguments: str) -> list[int]:
 def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
     glasgow, _, ral = grid
     when = datetime.fromisoformat("2026-11-20T03:59:59.000001+00:00")
-    results.store([result(glasgow, ral, 1, seconds=1 / 3, started_at=when)])
+    store.store([result(glasgow, ral, 1, seconds=1 / 3, started_at=when)])
     assert exported() == [
         {
             "id": "00000000-0000-0000-0000-000000000001",
@@ -108,21 +108,21 @@ def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
 
 def test_only_what_succeeded_has_a_rate(grid):
     glasgow, _, ral = grid
-    results.store([result(glasgow, ral, 1, seconds=8.0), result(ral, glasgow, 2, **FAILED)])
+    store.store([result(glasgow, ral, 1, seconds=8.0), result(ral, glasgow, 2, **FAILED)])
     assert [row["rate_mb_s"] for row in exported()] == ["", "250"]
 
 
 def test_the_oldest_comes_first_and_of_one_time_the_smallest_id(grid):
     glasgow, _, ral = grid
     same = {"started_at": NOW - timedelta(minutes=5)}
-    results.store(result(glasgow, ral, number, **same) for number in (9, 3, 7))
-    results.store([result(glasgow, ral, 60), result(ral, glasgow, 1)])
+    store.store(result(glasgow, ral, number, **same) for number in (9, 3, 7))
+    store.store([result(glasgow, ral, 60), result(ral, glasgow, 1)])
     assert numbers() == [60, 3, 7, 9, 1]
 
 
 def test_lost_tests_stay_here(grid):
     glasgow, _, ral = grid
-    results.store([result(glasgow, ral, 1, **(FAILED | {"state": "lost"}))])
+    store.store([result(glasgow, ral, 1, **(FAILED | {"state": "lost"}))])
     assert exported() == []
 
 
@@ -146,7 +146,7 @@ def test_filters_choose_which(grid, arguments: list[str], found: list[int]):
     glasgow, lancs, ral = grid
     small = SizeClass.objects.get(name="small").id
     production = Profile.objects.create(mover="fts", origin="production").id
-    results.store(
+    store.store(
         [
             result(glasgow, ral, 1),
             result(ral, lancs, 2, **FAILED),
@@ -177,7 +177,7 @@ def test_a_name_in_gz_is_packed_and_the_same_results_give_the_same_file(grid, tm
     glasgow, _, ral = grid
     one = result(glasgow, ral, 0)
     minutes = ((number, timedelta(minutes=number)) for number in range(1, 2500))
-    results.store(
+    store.store(
         replace(one, id=uuid.UUID(int=number), started_at=NOW - ago) for number, ago in minutes
     )
     first, second = tmp_path / "a.csv.gz", tmp_path / "b.csv.gz"
@@ -190,7 +190,7 @@ def test_a_name_in_gz_is_packed_and_the_same_results_give_the_same_file(grid, tm
 
 def test_without_a_file_it_goes_to_standard_output_alone(grid, capfdbinary):
     glasgow, _, ral = grid
-    results.store([result(glasgow, ral, 1, **(FAILED | {"error": "délai"}))])
+    store.store([result(glasgow, ral, 1, **(FAILED | {"error": "délai"}))])
     call_command("export_results")
     out, err = capfdbinary.readouterr()
     header, line = out.decode().splitlines()
@@ -227,10 +227,10 @@ def test_an_export_imported_again_gives_only_duplicates(grid, tmp_path):
         mover="http-tpc", mode="push", streams=4, tcp_buffer_bytes=65536, ip_version=6,
         mesh=Mesh.objects.create(name="uk"),
     )  # fmt: skip
-    results.store([result(glasgow, ral, 1), result(lancs, ral, 2, profile_id=own.id, **FAILED)])
+    store.store([result(glasgow, ral, 1), result(lancs, ral, 2, profile_id=own.id, **FAILED)])
     path = tmp_path / "out.csv"
     call_command("export_results", str(path), stdout=io.StringIO())
-    assert importing.store(path, NOW, lambda position: None) == (0, 2)
+    assert importing.store_file(path, NOW, lambda position: None) == (0, 2)
 
 
 BESIDE = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
@@ -241,7 +241,7 @@ def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
     kind = {"mover": "http-tpc", "mode": "push", "streams": 4, "streams_used": 1, "ip_version": 6}
     profiles = [Profile.objects.create(**kind, beside=beside).id for beside in (0, 1, None)]
     company = [(0.0, 0, 0.0, 0), (1.25, 2, 0.0, 0), (None,) * 4]
-    results.store(
+    store.store(
         result(glasgow, ral, number, profile_id=profile, **dict(zip(BESIDE, beside, strict=True)))
         for number, (profile, beside) in enumerate(zip(profiles, company, strict=True), 1)
     )
@@ -250,7 +250,7 @@ def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
     # Another Sonar: the same endpoints, and nothing else.
     Transfer.objects.all().delete()
     Profile.objects.all().delete()
-    importing.store(path, NOW, lambda position: None)
+    importing.store_file(path, NOW, lambda position: None)
     there = list(Transfer.objects.order_by("id").select_related("profile"))
     assert [tuple(getattr(one, name) for name in BESIDE) for one in there] == company
     assert [one.profile.beside for one in there] == [0, 1, None]
@@ -328,7 +328,7 @@ def test_any_record_comes_out_as_it_went_in(grid, tmp_path, rows):
     before = kept()
     assert [str(one["id"]) for one in before] == sorted(str(one["id"]) for one in rows)
     call_command("export_results", str(again), **quiet)
-    assert importing.store(again, NOW, lambda position: None) == (0, len(rows))
+    assert importing.store_file(again, NOW, lambda position: None) == (0, len(rows))
     Transfer.objects.all().delete()
     call_command("import_results", str(again), **quiet)
     assert kept() == before

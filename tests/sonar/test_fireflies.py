@@ -21,7 +21,7 @@ from sonar.fireflies.collector import Collector, counted
 from sonar.fireflies.endpoint_addresses import Addresses, look_up
 from sonar.management.commands import collect_fireflies
 from sonar.models import Flow
-from sonar.windows import parse_time
+from sonar.notation.windows import parse_time
 from tests.api import edges
 from tests.sonar.fireflies import (
     FLOWD,

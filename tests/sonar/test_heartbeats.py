@@ -13,9 +13,11 @@ from celery.signals import after_task_publish
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from sonar import heartbeats, sweep, tasks
-from sonar.heartbeats import Pulse
+from sonar import tasks
 from sonar.models import SignOfLife
+from sonar.processes import heartbeats
+from sonar.processes.heartbeats import Pulse
+from sonar.work import sweep
 from tests.sonar.world import NOW
 
 KIND = SignOfLife.Kind
@@ -99,7 +101,7 @@ def test_a_database_that_is_away_is_borne_quietly_and_the_next_sign_comes(
         return SignOfLife.objects.exists()
 
     wait_for(beaten)
-    told = [one for one in caplog.records if one.name == "sonar.heartbeats"]
+    told = [one for one in caplog.records if one.name == "sonar.processes.heartbeats"]
     assert len(told) == 2
     assert all(one.levelname == "INFO" and "\n" not in one.getMessage() for one in told)
 
@@ -151,7 +153,7 @@ def test_a_task_that_failed_notes_nothing(db, monkeypatch):
     def fails(*_: object, **__: object) -> None:
         raise OperationalError("the database is away")
 
-    monkeypatch.setattr("sonar.sealing.seal", fails)
+    monkeypatch.setattr("sonar.results.sealing.seal", fails)
     tasks.seal.apply()
     assert not SignOfLife.objects.exists()
 

@@ -11,8 +11,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from sonar.models import Site
-from sonar.registry_file import reading
-from sonar.registry_file.reading import RegistryError, parse
+from sonar.registry.file import reading
+from sonar.registry.file.reading import RegistryError, parse
 from tests.sonar.test_load_registry import GOOD, errors, load
 
 pytestmark = pytest.mark.django_db

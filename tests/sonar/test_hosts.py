@@ -9,9 +9,11 @@ from django.core.exceptions import ImproperlyConfigured
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import addresses, credential_kinds, credentials, service_rules
 from sonar import settings as project
-from sonar.hosts import (
+from sonar.credentials import kinds, rules, service_rules
+from sonar.movers.http.peers import ForbiddenPeer, Route, host_in
+from sonar.notation import base_urls
+from sonar.notation.hosts import (
     NOBODYS,
     Kind,
     address_of,
@@ -21,7 +23,6 @@ from sonar.hosts import (
     kind_of,
     name_of,
 )
-from sonar.movers.peers import ForbiddenPeer, Route, host_in
 from sonar.redaction.servers import Servers
 
 # Hosts as URLs have them, and what is there.
@@ -104,11 +105,11 @@ def test_whoever_saves_a_host_gets_this_answer(
 ) -> None:
     refused = kind in NOBODYS
     url = f"https://{host}/data"
-    assert (addresses.problem(url) == addresses.HOST_SENTENCE) == refused
+    assert (base_urls.problem(url) == base_urls.HOST_SENTENCE) == refused
     if host.isascii():  # the patterns of these want nothing else
         issuer = {"kind": "client_credentials", "client_id": "sonar", "issuer": url}
-        values = {name: issuer.get(name, "") for name in credential_kinds.SETTINGS}
-        assert ("issuer" in credential_kinds.problems("client_credentials", values)) == refused
+        values = {name: issuer.get(name, "") for name in kinds.SETTINGS}
+        assert ("issuer" in kinds.problems("client_credentials", values)) == refused
     if host.isascii() and "%" not in host and not host.endswith("."):
         assert ("service" in service_rules.problems("fts3", url, None)) == refused
         monkeypatch.setenv("HOSTS", host)
@@ -149,7 +150,7 @@ def test_whoever_hides_or_compares_a_host_takes_it_for_the_same(host: str, kind:
     if host.isascii():  # what speaks HTTP takes no others
         assert host_in(f"https://{host}/") == name_of(host)
     if host.isascii() and "%" not in host and not host.endswith("."):
-        assert credentials.names([name_of(host)], f"https://{host.lower()}/")
+        assert rules.names([name_of(host)], f"https://{host.lower()}/")
 
 
 @pytest.mark.parametrize("host", NAMES)
@@ -157,7 +158,7 @@ def test_a_name_is_no_address(host: str) -> None:
     assert address_of(host) is None
     assert ip_version(host) is None
     assert not is_nobodys(host)
-    assert addresses.problem(f"https://{host}/data") == ""
+    assert base_urls.problem(f"https://{host}/data") == ""
 
 
 def test_names_are_compared_as_the_dns_has_them() -> None:
@@ -173,10 +174,10 @@ def test_names_are_compared_as_the_dns_has_them() -> None:
 def test_only_what_nobody_else_can_get_is_this_machine() -> None:
     for host in ("localhost", "LocalHost", "127.1", "[::1]", "[::ffff:127.0.0.1]"):
         assert is_this_machine(host)
-        assert not credentials.is_in_clear(f"http://{host}:80/")
+        assert not rules.is_in_clear(f"http://{host}:80/")
     for host in ("[64:ff9b::7f00:1]", "[2002:7f00:1::]", "10.0.0.1", "localhost.example", ""):
         assert not is_this_machine(host)
-        assert credentials.is_in_clear(f"http://{host}/")
+        assert rules.is_in_clear(f"http://{host}/")
 
 
 @given(st.ip_addresses(v=4))

@@ -17,11 +17,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from sonar import results
 from sonar.models import Endpoint, Profile, Transfer
 from sonar.records import importing, storing
 from sonar.records.admission import Admission
 from sonar.records.columns import Batch
+from sonar.results import store
 from tests.sonar.world import NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_four")]
@@ -246,7 +246,7 @@ def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid
     path = write(tmp_path / "some.csv", [line(n) for n in range(1, 25_001)])
     original, calls = storing.store, itertools.count()
 
-    def fails_at_the_third(batch: Batch, profiles: Sequence[int]) -> results.Stored:
+    def fails_at_the_third(batch: Batch, profiles: Sequence[int]) -> store.Stored:
         found = original(batch, profiles)
         if next(calls) == 2:
             raise KeyboardInterrupt
@@ -307,7 +307,7 @@ def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, mo
     write(paths[1], moved)
     # The profile is there: of two that make it, one would wait for the other anyway.
     run(write(tmp_path / "first.csv", [line(1000)]))
-    original, both = results.known_ids, threading.Barrier(2)
+    original, both = store.known_ids, threading.Barrier(2)
 
     def waits_for_the_other(ids: str) -> list[uuid.UUID]:
         found = original(ids)
@@ -315,11 +315,11 @@ def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, mo
             both.wait(1)
         return found
 
-    monkeypatch.setattr(results, "known_ids", waits_for_the_other)
-    stored: list[results.Stored] = []
+    monkeypatch.setattr(store, "known_ids", waits_for_the_other)
+    stored: list[store.Stored] = []
 
     def once(path: Path) -> None:
-        stored.append(importing.store(path, NOW, quiet))
+        stored.append(importing.store_file(path, NOW, quiet))
         connection.close()
 
     threads = [threading.Thread(target=once, args=[path]) for path in paths]

@@ -18,9 +18,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jwt.algorithms import RSAAlgorithm
 
-from sonar import issuer, issuer_web
-from sonar.issuer import Issuer, Kept, TokenRefused
-from sonar.issuer_web import IssuerAway, ask, session, waiting
+from sonar.people import issuer, issuer_web
+from sonar.people.issuer import Issuer, Kept, TokenRefused
+from sonar.people.issuer_web import IssuerAway, ask, session, waiting
 from tests.movers.scripted import Script, Scripted, goes_on, says, scripted
 from tests.provider import AUDIENCE, stranger
 

@@ -16,11 +16,13 @@ from types import SimpleNamespace
 import pytest
 from django.utils import timezone
 
-from sonar import credential_checks, tasks, token_cache, token_sources, transfer_request
+from sonar import tasks
+from sonar.credentials import cache, sources
+from sonar.credentials.cache import Entry
+from sonar.credentials.sources.base import Purpose, Right, StorageToken
 from sonar.models import Credential, CredentialState
 from sonar.movers.base import Where
-from sonar.token_cache import Entry
-from sonar.token_sources.base import Purpose, Right, StorageToken
+from sonar.work import credential_checks, transfer_request
 from tests.credentials import bind
 from tests.small_disks import SmallDisk, small_disk
 from tests.sonar.world import endpoint
@@ -47,8 +49,8 @@ class Source:
 @pytest.fixture(autouse=True)
 def source(monkeypatch: pytest.MonkeyPatch) -> Source:
     made = Source()
-    monkeypatch.setattr(token_sources, "get", lambda _kind: made)
-    monkeypatch.setattr(token_cache, "_unwritten", {})
+    monkeypatch.setattr(sources, "get", lambda _kind: made)
+    monkeypatch.setattr(cache, "_unwritten", {})
     return made
 
 
@@ -69,19 +71,19 @@ def purpose(name: str = "grid") -> Purpose:
 
 
 def usable(directory: Path, name: str = "grid") -> str:
-    return token_cache.obtain(purpose(name), directory, 60).token.text
+    return cache.obtain(purpose(name), directory, 60).token.text
 
 
 def file_of(directory: Path, name: str = "grid") -> Path:
-    return directory / token_cache.name_of(purpose(name))
+    return directory / cache.name_of(purpose(name))
 
 
 def age(directory: Path) -> None:
     """Let a token need to be renewed."""
-    entry = token_cache.read(file_of(directory))
+    entry = cache.read(file_of(directory))
     assert entry.token
     past = replace(entry.token, began_at=time.time() - 3000, expires_at=time.time() + 600)
-    token_cache.write(file_of(directory), replace(entry, token=past))
+    cache.write(file_of(directory), replace(entry, token=past))
 
 
 def parts(directory: Path) -> list[str]:
@@ -104,17 +106,17 @@ def test_on_a_full_disk_each_process_gets_a_token_and_uses_it_until_it_ends(
     assert len(source.tokens) == 3
     assert [record.getMessage() for record in caplog.records] == [NO_ROOM + FOR_ALL]
     assert parts(directory) == []
-    assert token_cache.problem(directory) == NO_ROOM + FOR_ALL
+    assert cache.problem(directory) == NO_ROOM + FOR_ALL
     # A server may repeat these, too.
-    assert {text[-256:] for text in (second, other)} <= set(token_cache.endings_in(directory))
+    assert {text[-256:] for text in (second, other)} <= set(cache.endings_in(directory))
     disk.empty()
-    assert token_cache.problem(directory) == ""
+    assert cache.problem(directory) == ""
     assert usable(directory) == second
     age(directory)
     third = usable(directory)
     assert file_of(directory).is_file()
-    assert {text[-256:] for text in (third, other)} == set(token_cache.endings_in(directory))
-    assert token_cache._unwritten.keys() == {file_of(directory, "other")}
+    assert {text[-256:] for text in (third, other)} == set(cache.endings_in(directory))
+    assert cache._unwritten.keys() == {file_of(directory, "other")}
 
 
 def test_threads_of_a_process_ask_once_though_nothing_can_be_locked(tmp_path, source):
@@ -139,11 +141,11 @@ def test_a_disk_that_is_only_read_gives_the_tokens_on_it_and_stops_nothing(disk,
     age(directory)
     assert usable(directory) == source.tokens[1]
     assert usable(directory, "other") == source.tokens[2]
-    assert "Read-only file system" in token_cache.problem(directory)
-    token_cache.drop(purpose(), directory)
+    assert "Read-only file system" in cache.problem(directory)
+    cache.drop(purpose(), directory)
     assert usable(directory) == source.tokens[3]
-    token_cache.forget(directory, {"nobody"})
-    assert token_cache._unwritten == {}
+    cache.forget(directory, {"nobody"})
+    assert cache._unwritten == {}
 
 
 def test_a_failure_that_cannot_be_written_is_remembered_as_well(tmp_path, monkeypatch, source):
@@ -151,7 +153,7 @@ def test_a_failure_that_cannot_be_written_is_remembered_as_well(tmp_path, monkey
     (tmp_path / "file").touch()
     monkeypatch.setattr(source, "obtain", lambda _: StorageToken("x", 0, 1))
     for _ in range(2):
-        with pytest.raises(token_sources.base.CredentialError, match="has expired already"):
+        with pytest.raises(sources.base.CredentialError, match="has expired already"):
             usable(nowhere)
         monkeypatch.setattr(source, "obtain", lambda _: pytest.fail("asked again at once"))
 
@@ -187,7 +189,7 @@ MIDWAY = """
 import sys, time
 from pathlib import Path
 from sonar import token_cache
-from sonar.token_sources.base import StorageToken
+from sonar.credentials.sources.base import StorageToken
 
 def wait(*_):
     print("midway", flush=True)
@@ -274,7 +276,7 @@ def test_files_of_versions_that_took_no_lock_and_of_credentials_of_before_are_de
         file.write_text("a-whole-token")
     os.utime(old, (0, time.time() - 60))
     locks = {file.name for file in kept_in.iterdir() if file.suffix == ".lock"}
-    token_cache.forget(kept_in, {"grid", "new"})
+    cache.forget(kept_in, {"grid", "new"})
     left = {file.name for file in kept_in.iterdir()}
     assert left == {file_of(kept_in).name, fresh.name} | locks
-    assert token_cache.read(file_of(kept_in)) != Entry()
+    assert cache.read(file_of(kept_in)) != Entry()

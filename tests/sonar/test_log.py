@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sonar.log import NowAndThen, UtcFormatter
+from sonar.processes.log import NowAndThen, UtcFormatter
 
 
 def record(
@@ -32,7 +32,7 @@ def test_a_warning_comes_now_and_then_with_its_error_and_no_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ):
     now = 1_000.0
-    monkeypatch.setattr("sonar.log.time.monotonic", lambda: now)
+    monkeypatch.setattr("sonar.processes.log.time.monotonic", lambda: now)
     rarely = NowAndThen(60)
     first = record("%s fails", failed=True)
     assert rarely.filter(first)

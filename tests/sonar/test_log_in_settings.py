@@ -11,10 +11,10 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from pytest_django import Settings
 
-from sonar import accounts, issuer
 from sonar import settings as project
 from sonar.models import Site
-from sonar.role_rules import Role, RoleRule, RoleRules
+from sonar.people import accounts, issuer
+from sonar.people.role_rules import Role, RoleRule, RoleRules
 from tests.provider import Provider
 from tests.test_security import run
 

@@ -11,21 +11,16 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.utils import timezone
 
-from sonar import (
-    cleanup,
-    compatibility,
-    probes,
-    registry_file,
-    request_probes,
-    scheduler,
-    service_rules,
-    transfer_request,
-)
+from sonar import scheduler
+from sonar.credentials import service_rules
 from sonar.models import Credential, Endpoint, Leftover, Mesh, Probe, Schedule, SizeClass, Transfer
 from sonar.movers.base import MoverError, Where
-from sonar.redaction import texts
-from sonar.request_probes import ProbeRequest, RefusedError
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.ordering.request_probes import ProbeRequest, RefusedError
+from sonar.people.roles import Role
+from sonar.registry import compatibility, redacted
+from sonar.registry import file as registry_file
+from sonar.work import cleanup, probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind
 from tests.movers.scripted import scripted, status
@@ -270,7 +265,7 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
 
 def test_a_service_is_named_in_no_error_that_all_may_read():
     served()
-    hidden = texts.for_all("POST https://fts.example:8446/jobs: fts.example is down")
+    hidden = redacted.for_all("POST https://fts.example:8446/jobs: fts.example is down")
     assert "fts.example" not in hidden
     assert hidden.startswith("POST [server]")
 

@@ -19,7 +19,7 @@ from sonar.models import (
     Transfer,
     Version,
 )
-from sonar.mover_catalogue import fitting
+from sonar.movers.catalogue import fitting
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from sonar import network_results, probes, scheduler, sending, sweep
+from sonar import scheduler
 from sonar.celery import app
 from sonar.models import (
     Circuit,
@@ -28,7 +28,10 @@ from sonar.models import (
 )
 from sonar.movers.base import Stopped
 from sonar.movers.watch import Watch
+from sonar.results import network
+from sonar.scheduler import dispatch
 from sonar.scheduler.capacity import Capacity
+from sonar.work import probes, sweep
 from tests.needs import needs
 from tests.ports import free_port
 from tests.programs.iperf3 import Iperf3Server, clients_of
@@ -123,8 +126,8 @@ def in_queue(name: str) -> int:
 def test_a_test_is_sent_to_the_end_that_does_the_work(ends):
     queues = "transfers.iperf3.GLASGOW_DATADISK", "transfers.iperf3.RAL_DATADISK"
     before = [in_queue(queue) for queue in queues]
-    sending.send([ordered(*ends).id, ordered(*reversed(ends)).id])
-    sending.send_quickly([ordered(*ends, "pull").id])
+    dispatch.send([ordered(*ends).id, ordered(*reversed(ends)).id])
+    dispatch.send_quickly([ordered(*ends, "pull").id])
     assert [in_queue(queue) for queue in queues] == [before[0] + 1, before[1] + 2]
 
 
@@ -200,7 +203,7 @@ def test_a_killed_worker_leaves_no_client_and_its_test_is_lost(
     try:
         probe = ordered(here, there)
         Probe.objects.update(bytes=10**13)
-        sending.send([probe.id])
+        dispatch.send([probe.id])
         workers.wait_for(lambda: Probe.objects.filter(progress_bytes__gt=10**6).exists())
         assert clients_of(server.url)
         process.send_signal(signal.SIGKILL)
@@ -233,7 +236,7 @@ def test_what_is_too_old_is_not_kept(ends):
     facts |= {"streams": 1, "state": "done", "seconds": 1.0, "bytes": 1}
     for days in (9, 11):
         NetworkResult.objects.create(started_at=NOW - timedelta(days=days), **facts)
-    network_results.drop_expired(NOW, keep_days=10)
+    network.drop_expired(NOW, keep_days=10)
     assert NetworkResult.objects.get().started_at == NOW - timedelta(days=9)
 
 

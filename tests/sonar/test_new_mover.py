@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sonar import mover_catalogue, movers, probes, registry_file, scheduler
+from sonar import movers, scheduler
 from sonar.models import Mesh, Probe, Schedule, Transfer
-from sonar.mover_catalogue import MoverDescription
+from sonar.movers import catalogue
+from sonar.movers.catalogue import MoverDescription
+from sonar.registry import file
+from sonar.work import probes
 from tests.recipes import Tree, block
 from tests.sonar.world import NOW
 
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 PROJECT = Path(__file__).resolve().parents[2]
 RECIPE = "A mover"
-DISK: MoverDescription = eval(block(RECIPE, "sonar/mover_catalogue.py"), vars(mover_catalogue))
+DISK: MoverDescription = eval(block(RECIPE, "sonar/movers/catalogue.py"), vars(catalogue))
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +31,7 @@ def _disk(
 ) -> Iterator[None]:
     """Follow the recipe for the time of a test; who got the mover by its name forgets it after."""
     Tree(tmp_path_factory.mktemp("recipe"), monkeypatch).module(RECIPE, "sonar/movers/disk.py")
-    monkeypatch.setattr(mover_catalogue, "MOVERS", (*mover_catalogue.MOVERS, DISK))
+    monkeypatch.setattr(catalogue, "MOVERS", (*catalogue.MOVERS, DISK))
     yield
     movers.get.cache_clear()
 
@@ -51,7 +54,7 @@ meshes:
 
 
 def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
-    registry_file.load(registry(tmp_path))
+    file.load(registry(tmp_path))
     (due,) = scheduler.claim_due(NOW)
     probes.run(due)
     transfer = Transfer.objects.get()
@@ -90,15 +93,15 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
 def test_what_a_new_mover_does_not_obey_is_refused(
     tmp_path: Path, changes: dict[str, object], place: str, sentence: str
 ):
-    with pytest.raises(registry_file.RegistryError) as caught:
-        registry_file.load(registry(tmp_path, **changes))
+    with pytest.raises(file.RegistryError) as caught:
+        file.load(registry(tmp_path, **changes))
     assert f"meshes[0].{place} " in str(caught.value)
     assert sentence in str(caught.value)
     assert not Mesh.objects.exists()
 
 
 def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path: Path):
-    registry_file.load(registry(tmp_path))
+    file.load(registry(tmp_path))
     mesh = Mesh.objects.get()
     (source,), (destination,) = mesh.sources.all(), mesh.destinations.all()
     size_class = mesh.intervals.get().size_class
@@ -114,7 +117,7 @@ def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path: Path):
 
 def test_a_mesh_of_every_endpoint_means_those_of_the_new_mover_too(tmp_path: Path):
     text = registry(tmp_path).replace("[GLASGOW_DISK]", "all").replace("[RAL_DISK]", "all")
-    registry_file.load(text)
+    file.load(text)
     scheduler.follow_registry(NOW)
     assert Schedule.objects.count() == 2
 
@@ -122,7 +125,7 @@ def test_a_mesh_of_every_endpoint_means_those_of_the_new_mover_too(tmp_path: Pat
 def test_a_worker_without_the_program_says_so_in_its_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    registry_file.load(registry(tmp_path))
+    file.load(registry(tmp_path))
     (due,) = scheduler.claim_due(NOW)
     monkeypatch.setenv("PATH", str(tmp_path))
     probes.run(due)
@@ -159,13 +162,10 @@ assert "sonar.movers.disk" not in sys.modules
 def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    registry_file.load(registry(tmp_path))
+    file.load(registry(tmp_path))
     (due,) = scheduler.claim_due(NOW)
-    monkeypatch.setattr(mover_catalogue, "MOVERS", mover_catalogue.MOVERS[:-1])
+    monkeypatch.setattr(catalogue, "MOVERS", catalogue.MOVERS[:-1])
     probes.run(due)
     transfer = Transfer.objects.get()
     assert (transfer.state, transfer.error_where) == ("failed", "control")
-    assert (
-        transfer.error
-        == f"no mover is called 'disk'; allowed: {', '.join(mover_catalogue.names())}"
-    )
+    assert transfer.error == f"no mover is called 'disk'; allowed: {', '.join(catalogue.names())}"

@@ -8,10 +8,14 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from sonar import cleanup, mover_catalogue, offers, scheduler, sending
+from sonar import scheduler
 from sonar.celery import app
 from sonar.models import Leftover, Mesh, Probe, Schedule, SignOfLife, SizeClass
-from sonar.mover_needs import Program
+from sonar.movers import catalogue
+from sonar.movers.needs import Program
+from sonar.obstacles import offers
+from sonar.scheduler import dispatch
+from sonar.work import cleanup
 from tests.sonar.world import NOW, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +51,7 @@ def test_a_worker_offers_what_it_has_the_tools_for(monkeypatch, settings):
     monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
     assert offers.queues_here() == ["transfers.http-tpc", "transfers.fake"]
     monkeypatch.setattr(Program, "missing", lambda program: "")
-    names = [name for name in mover_catalogue.names() if name != "iperf3"]
+    names = [name for name in catalogue.names() if name != "iperf3"]
     queues = offers.queues_here()
     assert queues == [*(f"transfers.{name}" for name in names[:-1]), queues[-2], "transfers.fake"]
     assert queues[-2] == "transfers.iperf3.RAL_NET"
@@ -113,7 +117,7 @@ def test_each_test_is_sent_to_those_who_offer_its_mover():
     before = in_queue("fake"), in_queue("http-tpc")
     gone = probes.pop()
     gone.delete()
-    sending.send([probe.id for probe in probes])
+    dispatch.send([probe.id for probe in probes])
     assert (in_queue("fake"), in_queue("http-tpc")) == (before[0] + 1, before[1] + 1)
 
 

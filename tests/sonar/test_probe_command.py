@@ -14,11 +14,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import movers, request_probes, scheduler
+from sonar import movers, scheduler
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers.base import MoverError, Order, Receipt, Where
 from sonar.movers.fake import FakeMover
 from sonar.movers.watch import Watch
+from sonar.ordering import request_probes
 from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db

@@ -15,13 +15,16 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from sonar import cleanup, db_retry, endings, movers, probes, scheduler, sweep, transfer_request
+from sonar import movers, scheduler
+from sonar.database import retry
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
 from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
 from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.measure import Outcome
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import Upload, Watch
+from sonar.results import endings
+from sonar.work import cleanup, probes, sweep, transfer_request
 from tests.credentials import bind
 from tests.sonar.world import NOW, three_endpoints
 
@@ -286,7 +289,7 @@ def fails(times: int, error: Exception, then: Callable[..., object]) -> Callable
 def test_a_result_that_the_database_did_not_take_is_kept_and_offered_again(
     probe, monkeypatch, error
 ):
-    monkeypatch.setattr(db_retry, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(retry, "FIRST_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(endings, "end_probe", fails(3, error, endings.end_probe))
     running = claimed_now(probe)
     probes.finish(running, FAILED)
@@ -301,7 +304,7 @@ def test_pauses_between_offers_grow_to_a_bound_and_end_at_the_deadline(probe, mo
         pauses.append(seconds)
         running.deadline -= timedelta(seconds=seconds)
 
-    monkeypatch.setattr(db_retry.time, "sleep", sleep)
+    monkeypatch.setattr(retry.time, "sleep", sleep)
     monkeypatch.setattr(endings, "end_probe", fails(999, OperationalError("no"), endings.end_probe))
     probes.finish(running, FAILED)
     assert pauses[:3] == [0.1, 0.2, 0.4]

@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from sonar import endings, experiments, purposes, request_probes, scheduler
-from sonar.experiments import Sweep
-from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar import scheduler
+from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer, purposes
 from sonar.movers.base import MoverError
 from sonar.movers.measure import Outcome
+from sonar.ordering import experiments, request_probes
+from sonar.ordering.experiments import Sweep
+from sonar.results import endings
 from sonar.scheduler import ProbeRequest
 from tests.sonar import world
 from tests.sonar.world import NOW

@@ -15,10 +15,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.urls import reverse
 
-from sonar import partitions, reclassing, results, sealing, segments
 from sonar.models import DirtyMark, Probe, Segment, SizeClass, Transfer
-from sonar.results import Result
-from sonar.roles import Role
+from sonar.people.roles import Role
+from sonar.results import partitions, reclass, sealing, segments, store
+from sonar.results.store import Result
 from tests.accounts import account, logged_in
 from tests.sonar.history import HOUR, MIDNIGHT, NOW
 from tests.sonar.world import three_endpoints
@@ -48,11 +48,11 @@ def class_of(size: int) -> int:
     return [found for begins, found in classes() if begins <= size][-1]
 
 
-def store(moments_and_sizes: list[tuple[datetime, int]]) -> None:
+def store_results(moments_and_sizes: list[tuple[datetime, int]]) -> None:
     glasgow, lancs, _ = three_endpoints()
-    profile = results.Profiles().id_of(mover="http-tpc")
+    profile = store.Profiles().id_of(mover="http-tpc")
     partitions.ensure(moment for moment, _ in moments_and_sizes)
-    results.store(
+    store.store(
         [
             Result(
                 id=uuid4(),
@@ -74,7 +74,7 @@ def store(moments_and_sizes: list[tuple[datetime, int]]) -> None:
 def history(db: None) -> None:
     """Three days over the change of a month, sealed: each size in some hours."""
     chance = random.Random(7)
-    store(
+    store_results(
         [
             (MIDNIGHT + timedelta(hours=chance.randrange(-24, 48), seconds=number), size)
             for number, size in enumerate(SIZES * 20)
@@ -90,7 +90,7 @@ def move_bound(name: str, from_bytes: int) -> None:
     SizeClass.objects.filter(name=name).update(from_bytes=from_bytes)
 
 
-def reclass(*options: str) -> str:
+def run_reclass(*options: str) -> str:
     out = StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rich.console.Console.file", property(lambda _: out, lambda *_: None))
@@ -134,13 +134,13 @@ def test_results_go_to_the_class_of_their_bytes_and_segments_are_exact_again(his
     move_bound("medium", 50 * MB)
     expected = wrong()
     assert expected == 40
-    told = reclass()
+    told = run_reclass()
     assert "40 results moved from small to medium." in told
     assert "3 days checked" in told
     assert wrong() == 0
     assert [(one[0], *one[2:]) for one in kept()] == [(one[0], *one[2:]) for one in before]
     exactly_sealed()
-    assert "All results are in the right size class." in reclass()
+    assert "All results are in the right size class." in run_reclass()
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_results_go_to_the_class_of_their_bytes_and_segments_are_exact_again(his
 def test_bounds_may_move_either_way(history, bounds: dict[str, int], pairs: set[str]):
     for name in sorted(bounds):  # large before medium
         move_bound(name, bounds[name])
-    told = reclass()
+    told = run_reclass()
     assert {line.partition(" from ")[2] for line in told.splitlines() if " moved " in line} == {
         f"{pair}." for pair in pairs
     }
@@ -163,19 +163,19 @@ def test_bounds_may_move_either_way(history, bounds: dict[str, int], pairs: set[
 
 def test_a_new_class_takes_its_results_from_the_one_below(history):
     SizeClass.objects.create(name="huge", from_bytes=2 * 10**9 + 1, test_bytes=4 * 10**9)
-    assert "20 results moved from large to huge." in reclass()
+    assert "20 results moved from large to huge." in run_reclass()
     assert wrong() == 0
     exactly_sealed()
 
 
 def test_an_hour_that_loses_all_its_results_loses_its_segment(db):
-    store([(MIDNIGHT, 60 * MB), (MIDNIGHT + HOUR, MB)])
+    store_results([(MIDNIGHT, 60 * MB), (MIDNIGHT + HOUR, MB)])
     sealing.seal(NOW)
     small = SizeClass.objects.get(name="small")
     segment = Segment.objects.filter(size_class=small, level="hour", start=MIDNIGHT)
     assert segment.exists()
     move_bound("medium", 50 * MB)
-    reclass()
+    run_reclass()
     sealing.seal(NOW)
     assert not segment.exists()
     assert Segment.objects.filter(size_class__name="medium", start=MIDNIGHT).count() == 2
@@ -185,37 +185,37 @@ def test_an_hour_that_loses_all_its_results_loses_its_segment(db):
 def test_a_dry_run_counts_the_same_and_changes_nothing(history):
     move_bound("medium", 50 * MB)
     before = kept(), list(DirtyMark.objects.values_list("seq", flat=True))
-    assert "40 results would move from small to medium." in reclass("--dry-run")
+    assert "40 results would move from small to medium." in run_reclass("--dry-run")
     assert (kept(), list(DirtyMark.objects.values_list("seq", flat=True))) == before
 
 
 def test_what_was_stopped_goes_on_where_it_was(history, monkeypatch: pytest.MonkeyPatch):
     move_bound("medium", 50 * MB)
-    move_hour, moved = reclassing.move_hour, []
+    move_hour, moved = reclass.move_hour, []
 
-    def stopped(hour: datetime) -> reclassing.Moves:
+    def stopped(hour: datetime) -> reclass.Moves:
         if len(moved) == 3:
             raise KeyboardInterrupt
         moved.append(hour)
         return move_hour(hour)
 
-    monkeypatch.setattr(reclassing, "move_hour", stopped)
+    monkeypatch.setattr(reclass, "move_hour", stopped)
     with pytest.raises(CommandError, match="Nothing is half done; run it again for the rest"):
-        reclass()
+        run_reclass()
     assert 0 < wrong() < 40
     sealing.seal(NOW)
-    monkeypatch.setattr(reclassing, "move_hour", move_hour)
-    reclass()
+    monkeypatch.setattr(reclass, "move_hour", move_hour)
+    run_reclass()
     assert wrong() == 0
     exactly_sealed()
 
 
 @pytest.mark.usefixtures("real_commits")
 def test_each_hour_is_committed_by_itself():
-    store([(MIDNIGHT + number * HOUR, 60 * MB) for number in range(5)])
+    store_results([(MIDNIGHT + number * HOUR, 60 * MB) for number in range(5)])
     move_bound("medium", 50 * MB)
     left = []
-    for _ in reclassing.move_day(MIDNIGHT):
+    for _ in reclass.move_day(MIDNIGHT):
         assert not connection.in_atomic_block
         left.append(wrong())
     assert left == [4, 3, 2, 1, 0]
@@ -233,25 +233,25 @@ def test_tests_under_way_whose_class_is_not_that_of_their_bytes_are_said(history
         mover="fake",
         mode="pull",
     )
-    assert "under way" not in reclass()
+    assert "under way" not in run_reclass()
     move_bound("medium", 50 * MB)
-    assert "1 test under way will be stored in a size class that does not match" in reclass()
+    assert "1 test under way will be stored in a size class that does not match" in run_reclass()
 
 
 def test_without_results_there_is_nothing_to_do(db):
-    assert "All results are in the right size class." in reclass()
-    assert reclassing.notice(reclassing.outside()) == ""
+    assert "All results are in the right size class." in run_reclass()
+    assert reclass.notice(reclass.outside()) == ""
 
 
 # What who changes a size class is told.
 
 
 def test_the_look_is_complete_where_there_is_time(history):
-    assert reclassing.notice(reclassing.outside(60)) == ""
+    assert reclass.notice(reclass.outside(60)) == ""
     move_bound("medium", 50 * MB)
-    found = reclassing.outside(60)
+    found = reclass.outside(60)
     assert (found.results, found.is_complete) == (40, True)
-    assert reclassing.notice(found) == (
+    assert reclass.notice(found) == (
         "40 results lie outside the bounds of their size class and stay in it. manage.py "
         "reclass_results moves them to the right class (--dry-run only counts)."
     )
@@ -259,17 +259,17 @@ def test_the_look_is_complete_where_there_is_time(history):
 
 def test_the_look_ends_in_time_and_says_how_far_it_came(history, monkeypatch):
     move_bound("medium", 50 * MB)
-    assert reclassing.outside(0) == reclassing.Outside(0, None, is_complete=False)
-    assert "there was no time to check" in reclassing.notice(reclassing.outside(0))
-    slow = reclassing.COUNT.replace("count(*)", "count(*) + length(pg_sleep(0.2)::text)")
-    monkeypatch.setattr(reclassing, "COUNT", slow)
+    assert reclass.outside(0) == reclass.Outside(0, None, is_complete=False)
+    assert "there was no time to check" in reclass.notice(reclass.outside(0))
+    slow = reclass.COUNT.replace("count(*)", "count(*) + length(pg_sleep(0.2)::text)")
+    monkeypatch.setattr(reclass, "COUNT", slow)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '30s'")
-        assert not reclassing.outside(0.1).is_complete
+        assert not reclass.outside(0.1).is_complete
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone() == ("30s",)
-    newest = reclassing.Outside(3, MIDNIGHT, is_complete=False)
-    assert "counting from 1 Nov: there was no time to check older" in (reclassing.notice(newest))
+    newest = reclass.Outside(3, MIDNIGHT, is_complete=False)
+    assert "counting from 1 Nov: there was no time to check older" in (reclass.notice(newest))
 
 
 def test_the_form_of_a_size_class_says_how_many_results_lie_outside(history):

@@ -9,13 +9,15 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from sonar import cleanup, endings, probes, scheduler
+from sonar import scheduler
+from sonar.credentials.redacted import without_tokens
 from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
 from sonar.movers.base import MoverError, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
-from sonar.redaction import texts
-from sonar.redaction.tokens import without_tokens
+from sonar.registry import redacted
+from sonar.results import endings
+from sonar.work import cleanup, probes
 from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -32,39 +34,39 @@ def test_hosts_of_the_whole_registry_are_hidden_not_only_those_of_the_ends():
     endpoint("DESY_DATADISK", "https://door.desy.example/pnfs")
     error = "HEAD glasgow.example:1094/data/x: 307 to https://door.desy.example/pnfs/x"
     shown = "HEAD GLASGOW_DATADISK/x: 307 to DESY_DATADISK/x"
-    assert texts.for_all(error, (glasgow, ral)) == shown
+    assert redacted.for_all(error, (glasgow, ral)) == shown
 
 
 def test_of_two_endpoints_on_a_server_that_of_the_test_is_meant():
     disk = endpoint("RAL_DATADISK", "davs://webdav.ral.example:1094/disk")
     scratch = endpoint("RAL_SCRATCHDISK", "davs://webdav.ral.example:1094/scratch")
     error = "told of webdav.ral.example:1094: Could not connect"
-    assert texts.for_all(error, [disk]) == "told of RAL_DATADISK: Could not connect"
-    assert texts.for_all(error, [scratch]) == "told of RAL_SCRATCHDISK: Could not connect"
-    assert texts.for_all(error) == "told of [server]: Could not connect"
+    assert redacted.for_all(error, [disk]) == "told of RAL_DATADISK: Could not connect"
+    assert redacted.for_all(error, [scratch]) == "told of RAL_SCRATCHDISK: Could not connect"
+    assert redacted.for_all(error) == "told of [server]: Could not connect"
 
 
 def test_a_change_of_the_registry_counts_at_once():
     error = "told of old.example and new.example"
     one = endpoint("RAL_DATADISK", "https://old.example/disk")
-    assert texts.for_all(error) == "told of RAL_DATADISK and new.example"
+    assert redacted.for_all(error) == "told of RAL_DATADISK and new.example"
     Endpoint.objects.filter(id=one.id).update(base_url="https://new.example/disk")
-    assert texts.for_all(error) == "told of old.example and RAL_DATADISK"
+    assert redacted.for_all(error) == "told of old.example and RAL_DATADISK"
 
 
 def test_a_retired_endpoint_is_hidden_as_well():
     endpoint("RAL_DATADISK", "https://old.example/disk")
     Endpoint.objects.update(retired_at="2026-11-20T12:00:00Z")
-    assert texts.for_all("no route to old.example") == "no route to RAL_DATADISK"
+    assert redacted.for_all("no route to old.example") == "no route to RAL_DATADISK"
 
 
 def test_the_registry_is_read_once_and_no_error_costs_nothing(django_assert_num_queries):
     endpoint("RAL_DATADISK", "https://old.example/disk")
-    texts.for_all("no route to old.example")
+    redacted.for_all("no route to old.example")
     with django_assert_num_queries(1):
-        texts.for_all("no route to old.example")
+        redacted.for_all("no route to old.example")
     with django_assert_num_queries(0):
-        assert texts.for_all("") == ""
+        assert redacted.for_all("") == ""
 
 
 TOKEN = "kQ7vT2mZx9LpR4wBn8Hs3Yd6Fj1GcVa5Ue0"
@@ -80,7 +82,7 @@ def credential(settings: Settings, tmp_path: Path) -> str:
 
 def test_the_token_of_an_endpoint_that_is_no_end_of_the_test_is_hidden(credential: str):
     """Its copies gave it to this server, once."""
-    assert texts.for_all(f"400 for {credential}") == "400 for ***"
+    assert redacted.for_all(f"400 for {credential}") == "400 for ***"
     assert without_tokens(b64encode(credential.encode()).decode()) == "***"
 
 

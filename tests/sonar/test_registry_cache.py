@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sonar import registry_cache
-from sonar.registry_cache import RegistryCache
+from sonar.registry import cache as registry_cache
+from sonar.registry.cache import RegistryCache
 from tests.sonar.world import three_endpoints
 
 

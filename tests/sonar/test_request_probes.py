@@ -14,14 +14,16 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from sonar import endings, mover_catalogue, probes, request_probes, scheduler, tasks
+from sonar import scheduler, tasks
 from sonar import settings as project
 from sonar.celery import app
 from sonar.models import Circuit, Downtime, Endpoint, Probe, SizeClass, Transfer
+from sonar.movers import catalogue
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
-from sonar.offers import queue_of
-from sonar.request_probes import (
+from sonar.obstacles.offers import queue_of
+from sonar.ordering import request_probes
+from sonar.ordering.request_probes import (
     NotCancelledError,
     PlannerBusyError,
     ProbeRequest,
@@ -29,7 +31,9 @@ from sonar.request_probes import (
     cancel,
     order,
 )
+from sonar.results import endings
 from sonar.scheduler.lock import PLANNER_LOCK
+from sonar.work import probes
 from tests import refusing
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
@@ -410,7 +414,7 @@ def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
 def in_queue() -> int:
     with app.connection_for_write() as queue:
         client = queue.default_channel.client
-        return sum(client.llen(queue_of(mover)) for mover in mover_catalogue.names())
+        return sum(client.llen(queue_of(mover)) for mover in catalogue.names())
 
 
 def test_ids_reach_the_queue_after_the_commit_and_not_before(
@@ -482,7 +486,7 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
 
 
 def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):
-    from sonar.sweep import sweep
+    from sonar.work.sweep import sweep
 
     glasgow, lancs, _ = three_endpoints()
     (probe,) = order(probe_requests(glasgow, lancs), NOW)

@@ -13,9 +13,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from sonar import partitions, results
 from sonar.models import DirtyMark, Segment, SizeClass, Transfer
-from sonar.results import Result
+from sonar.results import partitions, store
+from sonar.results.store import Result
 from tests.sonar import world
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def some(db: None) -> list[Result]:
 
 
 def make_some() -> Iterator[Result]:
-    profile = results.Profiles().id_of(mover="fake", streams=4)
+    profile = store.Profiles().id_of(mover="fake", streams=4)
     for number, ends in enumerate(permutations(world.three_endpoints(), 2)):
         yield Result(
             id=UUID(int=number + 1),
@@ -58,44 +58,44 @@ def test_results_are_stored_as_they_are(some):
         error_is_permanent=True,
         worker="w1",
     )
-    assert results.store([whole, *some[1:]]) == (6, 0)
+    assert store.store([whole, *some[1:]]) == (6, 0)
     stored = Transfer.objects.get(id=whole.id)
     for name in Result.__slots__:
         assert getattr(stored, name) == getattr(whole, name), name
 
 
 def test_a_repeated_id_is_counted_and_not_stored_twice_even_with_another_time(some):
-    assert results.store([*some, some[0]]) == (6, 1)
+    assert store.store([*some, some[0]]) == (6, 1)
     later = replace(some[1], started_at=NOW + timedelta(days=40), seconds=9.0)
-    assert results.store([later, *some]) == (0, 7)
+    assert store.store([later, *some]) == (0, 7)
     assert Transfer.objects.count() == 6
     assert Transfer.objects.get(id=some[1].id).seconds == 2.5
 
 
 def test_repeats_are_known_across_the_batches_of_one_call(some, monkeypatch):
-    monkeypatch.setattr(results, "BATCH", 2)
-    assert results.store([*some, *reversed(some)]) == (6, 6)
-    assert results.store(iter([])) == (0, 0)
+    monkeypatch.setattr(store, "BATCH", 2)
+    assert store.store([*some, *reversed(some)]) == (6, 6)
+    assert store.store(iter([])) == (0, 0)
 
 
 def test_reading_all_ids_finds_what_looking_for_each_finds(some, monkeypatch):
     """Many ids are found in one pass over the indexes, few one by one: the answer is the same."""
-    results.store([*some[:3], replace(some[3], started_at=NOW - timedelta(days=40))])
+    store.store([*some[:3], replace(some[3], started_at=NOW - timedelta(days=40))])
     ids = ",".join(sorted(one.id.hex for one in some))
     found = []
     for many, way in ((len(some), "OFFSET 0"), (len(some) + 1, "sonar_known_ids")):
-        monkeypatch.setattr(results, "MANY", many)
+        monkeypatch.setattr(store, "MANY", many)
         with CaptureQueriesContext(connection) as queries:
-            found.append(set(results.known_ids(ids)))
+            found.append(set(store.known_ids(ids)))
         assert way in queries.captured_queries[-1]["sql"]
     assert found == [{one.id for one in some[:4]}] * 2
 
 
 def test_a_bad_result_keeps_all_others_out(some, monkeypatch):
-    monkeypatch.setattr(results, "BATCH", 2)
+    monkeypatch.setattr(store, "BATCH", 2)
     bad = replace(some[4], bytes=0)
     with pytest.raises(IntegrityError, match="transfer_numbers_are_positive"):
-        results.store([*some[:4], bad])
+        store.store([*some[:4], bad])
     assert not Transfer.objects.exists()
     assert not DirtyMark.objects.exists()
 
@@ -104,7 +104,7 @@ def test_months_are_made_on_demand_for_old_and_late_results(some):
     before = set(partitions.existing())
     old = replace(some[0], started_at=datetime(2025, 3, 31, 23, 59, 59, 999999, tzinfo=UTC))
     new = replace(some[1], started_at=datetime(2025, 4, 1, tzinfo=UTC))
-    results.store([old, new])
+    store.store([old, new])
     made = set(partitions.existing()) - before
     assert made == {"sonar_transfer_2025_03", "sonar_transfer_2025_04"}
     assert Transfer.objects.count() == 2
@@ -127,7 +127,7 @@ def segment(size_class: int, level: str, start: datetime) -> Segment:
 def test_a_month_that_is_too_old_goes_with_its_segments_and_marks_and_nothing_else_does(some):
     september = replace(some[0], started_at=datetime(2026, 9, 30, 23, 0, tzinfo=UTC))
     october = replace(some[1], started_at=datetime(2026, 10, 1, tzinfo=UTC))
-    results.store([september, october])
+    store.store([september, october])
     gone = segment(october.size_class_id, "day", datetime(2026, 9, 30, tzinfo=UTC))
     kept = segment(october.size_class_id, "hour", datetime(2026, 10, 1, tzinfo=UTC))
     assert partitions.drop_expired(datetime(2026, 10, 30, tzinfo=UTC), keep_days=30) == []
@@ -153,10 +153,10 @@ def test_a_month_that_somebody_reads_is_left_for_the_next_time(real_commits, mon
 def test_writers_of_one_hour_do_not_wait_for_each_other(real_commits):
     one, other, *_ = make_some()
     with psycopg.connect(**connection.get_connection_params()) as slow:
-        with slow.cursor().copy(results.COPY) as copy:
-            copy.set_types(list(results.TYPES.values()))
+        with slow.cursor().copy(store.COPY) as copy:
+            copy.set_types(list(store.TYPES.values()))
             copy.write_row(one.row())
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '2s'")
-            assert results.store([other]) == (1, 0)
+            assert store.store([other]) == (1, 0)
     assert Transfer.objects.count() == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sonar.role_rules import Grant, Role, RoleRules, RuleError, read
+from sonar.people.role_rules import Grant, Role, RoleRules, RuleError, read
 
 FILE = """
 - {group: /grid/admins, role: administrator}

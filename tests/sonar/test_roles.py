@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from sonar import roles
 from sonar.models import Site
-from sonar.roles import OPERATORS_MAY, SITE_ADMINS_MAY, Role
+from sonar.people import roles
+from sonar.people.roles import OPERATORS_MAY, SITE_ADMINS_MAY, Role
 from tests.accounts import account
 from tests.sonar.world import three_endpoints
 

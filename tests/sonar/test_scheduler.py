@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet, Sum
 
-from sonar import scheduler, sealing
+from sonar import scheduler
 from sonar.models import (
     Circuit,
     Downtime,
@@ -23,6 +23,7 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
+from sonar.results import sealing
 from sonar.scheduler import budget, claims, clock
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import scitags
-from sonar.scitags import Scitag
+from sonar.notation import scitags
+from sonar.notation.scitags import Scitag
 
 WRONG = ["", "2", "2/", "/11", "0/1", "1/0", "1/64", "1024/1", "02/11", "2/011", "2 / 11", "-1/2"]
 

@@ -12,10 +12,11 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from hypothesis import given
 
-from sonar import results, sealing, segments
 from sonar.models import DirtyMark, Segment, Transfer
 from sonar.models.segment import Level
-from sonar.results import Result
+from sonar.results import sealing, segments
+from sonar.results import store as results
+from sonar.results.store import Result
 from tests.properties import examples
 from tests.sonar import world
 from tests.sonar.history import DAY, HOUR, MIDNIGHT, NOW, STEPS, Store, carry_out

@@ -17,21 +17,17 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from sonar import (
-    credential_checks,
-    credential_states,
-    probes,
-    registry_file,
-    request_probes,
-    scheduler,
-    token_cache,
-    transfer_request,
-)
-from sonar.credential_states import SERVICE, Trouble, Use
+from sonar import scheduler
+from sonar.credentials import cache
 from sonar.models import Credential, CredentialState, Endpoint, Mesh, Probe, Schedule, Transfer
 from sonar.movers.base import MoverError
-from sonar.roles import Role
-from sonar.transfer_request import CredentialWait
+from sonar.obstacles import credential_states
+from sonar.obstacles.credential_states import SERVICE, Trouble, Use
+from sonar.ordering import request_probes
+from sonar.people.roles import Role
+from sonar.registry import file
+from sonar.work import credential_checks, probes, transfer_request
+from sonar.work.transfer_request import CredentialWait
 from tests.accounts import account
 from tests.needs import needs
 from tests.sonar.test_credential_states import jwt
@@ -149,12 +145,12 @@ OF_CLIENT = "client_credentials, issuer: https://iam.example, client_id: sonar, 
 
 
 def test_a_credential_stays_of_a_kind_that_its_services_can_know_us_by(client: Client):
-    registry_file.load(REGISTRY.replace("KIND", OF_CLIENT))
+    file.load(REGISTRY.replace("KIND", OF_CLIENT))
     assert Credential.objects.get().scope == "fts"
     said = r"credentials\[0\].kind .*The service of the mesh x knows Sonar by it. The credential of"
     for kind in ("macaroon", OF_CLIENT.removesuffix(", scope: fts")):
-        with pytest.raises(registry_file.RegistryError, match=said):
-            registry_file.load(REGISTRY.partition("sites:")[0].replace("KIND", kind))
+        with pytest.raises(file.RegistryError, match=said):
+            file.load(REGISTRY.partition("sites:")[0].replace("KIND", kind))
     client.force_login(account(Role.ADMINISTRATOR, name="root"))
     path = f"/admin/sonar/credential/{Credential.objects.get().pk}/change/"
     form = {"name": "fts", "hosts": HOSTS[0], "kind": "macaroon"}
@@ -163,7 +159,7 @@ def test_a_credential_stays_of_a_kind_that_its_services_can_know_us_by(client: C
     assert client.post(path, form | {"kind": "file"}).status_code == 302
     # What leaves the service and changes its kind in one file is fine.
     without = REGISTRY.replace("service_credential: fts,", "").replace("KIND", "macaroon")
-    registry_file.load(without)
+    file.load(without)
     assert Credential.objects.get().kind == "macaroon"
 
 
@@ -394,6 +390,6 @@ def test_a_token_that_is_refused_is_not_kept(given, issuer, fts, monkeypatch):
         assert len(issuer.tokens) == number
     issuer.refuses = 400
     assert "the issuer gives no token" in checked()[0][2]
-    monkeypatch.setattr(token_cache, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(cache, "RETRY_SECONDS", 0)
     fts.token, issuer.refuses = "", 0
     assert checked() == []

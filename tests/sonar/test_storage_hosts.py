@@ -7,11 +7,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from sonar import probes, registry_cache, scheduler, transfer_request
+from sonar import scheduler
 from sonar import settings as project
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers.watch import Watch
-from sonar.storage_hosts import known_hosts
+from sonar.registry import cache
+from sonar.registry.storage_hosts import known_hosts
+from sonar.work import probes, transfer_request
 from tests.sonar.world import NOW, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +76,7 @@ def test_while_the_database_is_away_those_known_before_are_used(monkeypatch, cap
     def away() -> str:
         raise OperationalError("the connection is lost")
 
-    monkeypatch.setattr(registry_cache, "registry_version", away)
+    monkeypatch.setattr(cache, "registry_version", away)
     assert known_hosts() == before
     assert "the connection is lost" in caplog.text
 

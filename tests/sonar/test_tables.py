@@ -14,7 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.test import Client
 
-from sonar import tables
+from sonar.database import tables
 from tests.starting import BEAT, MIGRATE, RUN, WEB, WORKER, all_end_with, readyz_says
 
 NAME = "sonar_of_another_time"

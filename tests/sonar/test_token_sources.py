@@ -24,13 +24,13 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import token_cache, token_sources
+from sonar.credentials import cache, sources
+from sonar.credentials.cache import Entry
+from sonar.credentials.sources import unverified
+from sonar.credentials.sources.base import CredentialError, Purpose, Right, StorageToken
+from sonar.credentials.sources.client_credentials import audience_of, scope_of
+from sonar.credentials.sources.lifetimes import lifetime_of
 from sonar.movers.base import MoverError, Where
-from sonar.token_cache import Entry
-from sonar.token_sources import unverified
-from sonar.token_sources.base import CredentialError, Purpose, Right, StorageToken
-from sonar.token_sources.client_credentials import audience_of, scope_of
-from sonar.token_sources.lifetimes import lifetime_of
 from tests.needs import needs
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in, text_of
 from tests.storage.xrootd import Authority
@@ -68,7 +68,7 @@ def purpose(issuer: Issuer, tmp_path: Path) -> Purpose:
 
 
 def obtained(purpose: Purpose) -> StorageToken:
-    return token_sources.get(purpose.kind).obtain(purpose)
+    return sources.get(purpose.kind).obtain(purpose)
 
 
 def refusal(purpose: Purpose) -> str:
@@ -703,16 +703,16 @@ def kept_in(tmp_path: Path) -> Path:
 
 
 def usable(purpose: Purpose, directory: Path, needed: float = 60) -> str:
-    return token_cache.obtain(purpose, directory, needed).token.text
+    return cache.obtain(purpose, directory, needed).token.text
 
 
 def age(purpose: Purpose, directory: Path, **moments: float) -> None:
     """Let what is kept be older: moments of its token, from now."""
-    file = directory / token_cache.name_of(purpose)
-    entry = token_cache.read(file)
+    file = directory / cache.name_of(purpose)
+    entry = cache.read(file)
     assert entry.token
     since = {name: time.time() + seconds for name, seconds in moments.items()}
-    token_cache.write(file, replace(entry, token=replace(entry.token, **since)))
+    cache.write(file, replace(entry, token=replace(entry.token, **since)))
 
 
 def test_a_token_is_kept_in_a_file_of_its_own_that_nobody_else_may_read(purpose, issuer, kept_in):
@@ -764,7 +764,7 @@ def test_while_the_issuer_is_down_the_old_token_is_used_as_long_as_it_lasts(
     first = usable(purpose, kept_in)
     age(purpose, kept_in, began_at=-2500, expires_at=1100)
     issuer.stop()
-    got = token_cache.obtain(purpose, kept_in, 660)
+    got = cache.obtain(purpose, kept_in, 660)
     assert (got.token.text, "does not answer" in got.trouble) == (first, True)
     age(purpose, kept_in, began_at=-3000, expires_at=600)
     with pytest.raises(CredentialError, match="does not answer"):
@@ -773,16 +773,16 @@ def test_while_the_issuer_is_down_the_old_token_is_used_as_long_as_it_lasts(
     # Nobody asks again so soon.
     with pytest.raises(CredentialError, match="does not answer"):
         usable(purpose, kept_in, needed=660)
-    monkeypatch.setattr(token_cache, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(cache, "RETRY_SECONDS", 0)
     assert usable(purpose, kept_in, needed=660) == issuer.tokens[-1] != first
-    assert token_cache.obtain(purpose, kept_in, 660).trouble == ""
+    assert cache.obtain(purpose, kept_in, 660).trouble == ""
 
 
 def test_an_endpoint_that_is_down_costs_no_macaroon_that_still_counts(macaroons, dcache, kept_in):
     assert usable(macaroons, kept_in) == Dcache.given
     age(macaroons, kept_in, began_at=-2500, expires_at=1100)
     Dcache.status = 503
-    assert token_cache.obtain(macaroons, kept_in, 7260).trouble == ""
+    assert cache.obtain(macaroons, kept_in, 7260).trouble == ""
     age(macaroons, kept_in, began_at=-3100, expires_at=500)
     with pytest.raises(MoverError, match="answered with 503"):
         usable(macaroons, kept_in, needed=7260)
@@ -823,27 +823,27 @@ def test_who_has_a_token_that_lasts_waits_for_nobody_who_renews_it(purpose, issu
 
 def test_what_is_no_entry_is_read_as_nothing(purpose, issuer, kept_in):
     usable(purpose, kept_in)
-    file = kept_in / token_cache.name_of(purpose)
+    file = kept_in / cache.name_of(purpose)
     for content in ("", "[]", '{"token": {"text": 1}}', '{"token": 5}', "\x00"):
         file.write_text(content)
-        assert token_cache.read(file) == Entry()
+        assert cache.read(file) == Entry()
         assert usable(purpose, kept_in) == issuer.tokens[-1]
 
 
 def test_expired_tokens_are_forgotten_and_locks_are_not(purpose, kept_in):
     usable(purpose, kept_in)
-    token_cache.forget(kept_in)
-    assert len(token_cache.endings_in(kept_in)) == 1
+    cache.forget(kept_in)
+    assert len(cache.endings_in(kept_in)) == 1
     age(purpose, kept_in, began_at=-100, expires_at=-1)
-    token_cache.forget(kept_in)
-    assert [file.name for file in kept_in.iterdir()] == [f"{token_cache.name_of(purpose)}.lock"]
+    cache.forget(kept_in)
+    assert [file.name for file in kept_in.iterdir()] == [f"{cache.name_of(purpose)}.lock"]
     shutil.rmtree(kept_in)
-    assert token_cache.endings_in(kept_in) == []
+    assert cache.endings_in(kept_in) == []
 
 
 def test_no_token_shows_in_what_is_printed_of_values(purpose, kept_in):
     token = usable(purpose, kept_in)
-    shown = repr([token_cache.obtain(purpose, kept_in, 60), purpose, StorageToken(token, 0)])
+    shown = repr([cache.obtain(purpose, kept_in, 60), purpose, StorageToken(token, 0)])
     assert token not in shown
     assert not re.search(SECRET, shown)
 

@@ -12,9 +12,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from knox.crypto import hash_token
 
-from sonar import roles, tokens
 from sonar.models import Token
-from sonar.roles import Role
+from sonar.people import roles, tokens
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.sonar.world import three_endpoints
 

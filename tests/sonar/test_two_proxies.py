@@ -6,12 +6,15 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from sonar import mesh_proxies, request_probes, scheduler, transfer_request
-from sonar.credentials import hindrance
+from sonar import scheduler
+from sonar.credentials.rules import hindrance
 from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule, SizeClass
 from sonar.movers.base import MoverError
-from sonar.request_probes import ProbeRequest, RefusedError
-from sonar.roles import Role
+from sonar.ordering import request_probes
+from sonar.ordering.request_probes import ProbeRequest, RefusedError
+from sonar.people.roles import Role
+from sonar.registry import mesh_proxies
+from sonar.work import transfer_request
 from tests.accounts import account
 from tests.sonar.world import NOW, endpoint, mesh
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonar import sizes, units, windows
 from sonar.models import SizeClass
+from sonar.notation import units, windows
+from sonar.registry import sizes
 
 NOW = datetime(2026, 11, 20, 4, 0, 30, tzinfo=UTC)
 

@@ -11,7 +11,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from matrix.query.filters import Filter
 from matrix.store import runs
-from sonar import credentials, partitions, roles, scheduler, sealing, tokens
+from sonar import scheduler
+from sonar.credentials import rules
 from sonar.models import (
     Annotation,
     Credential,
@@ -27,7 +28,9 @@ from sonar.models import (
     Site,
     Transfer,
 )
-from sonar.windows import Window, parse_time
+from sonar.notation.windows import Window, parse_time
+from sonar.people import roles, tokens
+from sonar.results import partitions, sealing
 from tests.accounts import account
 from tests.api import edges
 from tests.conftest import MONTHS
@@ -96,7 +99,7 @@ def store_first() -> None:
 
 @pytest.mark.usefixtures("real_commits")
 def test_results_and_credentials_of_an_older_sonar_come_along_and_go_back():
-    """Every migration is undone and done again; `migrate` goes no way back (sonar.tables)."""
+    """Every migration is undone and done again; `migrate` goes no way back."""
     migrate([("sonar", None)])
     migrate(BEFORE)
     try:
@@ -140,9 +143,9 @@ def check_credentials() -> None:
     ends = {one.name.partition("_")[0]: one for one in Endpoint.objects.all()}
     assert [str(ends[site].credential or "") for site, _, _ in OLDER] == [row[2] for row in OLDER]
     assert not any(end.lend_credential or end.credential_lent for end in ends.values())
-    wrong = {site for site, end in ends.items() if credentials.problem(end)}
+    wrong = {site for site, end in ends.items() if rules.problem(end)}
     assert wrong == {"RAL", "ODD"}
-    assert "unencrypted" in credentials.problem(ends["RAL"])
+    assert "unencrypted" in rules.problem(ends["RAL"])
 
 
 def begin_old(number: int, state: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from sonar import whole_files
+from sonar.notation import whole_files
 from sonar.sandbox import home
 from sonar.sandbox.processes import StartError
 from tests.small_disks import SmallDisk, small_disk

@@ -16,9 +16,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sonar import cleanup, mover_catalogue, tasks, transfer_request
+from sonar import tasks
 from sonar.models import Endpoint, Leftover, Probe, SignOfLife, SizeClass, Transfer
+from sonar.movers import catalogue
 from sonar.movers.base import aside
+from sonar.work import cleanup, transfer_request
 from tests.sonar import world
 from tests.sonar.odd_worker import NO_WAY_BACK, NOTES, ODD
 
@@ -64,7 +66,7 @@ class Worker:
 
 @pytest.fixture(autouse=True)
 def _odd_movers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mover_catalogue, "MOVERS", mover_catalogue.MOVERS + ODD)
+    monkeypatch.setattr(catalogue, "MOVERS", catalogue.MOVERS + ODD)
 
 
 @pytest.fixture

@@ -49,7 +49,12 @@ class Sonar:
         self.env = os.environ | SETTINGS | {"SONAR_HOME": str(self.place)}
         self.env |= {"DATABASE_URL": self.start_database(), "REDIS_URL": self.start_redis()}
         bind = f"127.0.0.1:{self.port}"
-        gunicorn = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf", "--workers=1"]
+        gunicorn = [
+            "-m",
+            "gunicorn",
+            "--config=python:sonar.gunicorn_conf",
+            "--workers=1",
+        ]
         self.run("web", *gunicorn, "--threads=4", "--bind", bind)
 
     def start_database(self) -> str:

@@ -17,8 +17,9 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sonar import registry_file, request_probes
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
+from sonar.ordering import request_probes
+from sonar.registry import file
 from sonar.sandbox import processes
 from tests.storage.conftest import Pair
 from tests.storage.grid import Commands
@@ -55,7 +56,7 @@ meshes:
 def link(mortal: Pair) -> Iterator[Pair]:
     """Register two servers behind roads that are as slow for all together as for one."""
     roads = [Throttle(one.port, PACE, shared=True) for one in (mortal.source, mortal.destination)]
-    registry_file.load(REGISTRY.format(a=roads[0].url, b=roads[1].url, large=LARGE_BYTES))
+    file.load(REGISTRY.format(a=roads[0].url, b=roads[1].url, large=LARGE_BYTES))
     yield mortal
     for road in roads:
         road.close()

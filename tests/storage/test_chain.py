@@ -11,8 +11,10 @@ import pytest
 import requests
 from django.utils import timezone
 
-from sonar import cleanup, probes, registry_file, tasks, transfer_request
+from sonar import tasks
 from sonar.models import Endpoint, Leftover, Probe, Schedule, SizeClass, Transfer
+from sonar.registry import file
+from sonar.work import cleanup, probes, transfer_request
 from tests.storage.conftest import Pair
 from tests.storage.workers import Processes
 from tests.storage.xrootd import give_to_server
@@ -80,7 +82,7 @@ def register(pair: Pair, processes: Processes, source_url: str = "") -> None:
     for name, token in names.items():
         if token:
             (credentials / name).write_text(token)
-    registry_file.load(
+    file.load(
         REGISTRY.format(
             a=source_url or pair.source.url,
             b=pair.destination.url,

@@ -12,10 +12,10 @@ import pytest
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import adler32
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
+from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
-from sonar.movers.webdav import WebDav
 from tests.storage.cluster import LOOKUP_SECONDS, Cluster
 from tests.storage.conftest import SIZE_BYTES, Pair
 from tests.storage.xrootd import Server, give_to_server

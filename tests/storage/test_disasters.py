@@ -16,9 +16,9 @@ import pytest
 from urllib3.response import BaseHTTPResponse
 
 from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Stopped, Where
-from sonar.movers.http_deadlines import Wait
-from sonar.movers.http_exchange import Request, Web
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.deadlines import Wait
+from sonar.movers.http.exchange import Request, Web
+from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import LOOK_AGAIN_SECONDS, Outcome, measure, remove
 from sonar.movers.watch import Watch
 from tests.storage.conftest import Pair

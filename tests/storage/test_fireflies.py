@@ -23,8 +23,8 @@ from matrix.answers.connections import reported
 from sonar.models import Endpoint, Flow, Transfer
 from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
+from sonar.movers.programs.xrootd import Xrootd
 from sonar.movers.watch import Watch
-from sonar.movers.xrootd import Xrootd
 from tests.matrix.sent import send
 from tests.sonar.fireflies import HOSTILE, PLACES, firefly, replaced
 from tests.sonar.world import endpoint

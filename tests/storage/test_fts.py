@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from sonar.movers import fts3_poll, fts3_rest
 from sonar.movers.base import End, Limits, MoverError, Order, Service, Stopped, Where
-from sonar.movers.fts3 import Fts3
+from sonar.movers.fts3 import poll, rest
+from sonar.movers.fts3.mover import Fts3
 from sonar.movers.measure import Outcome, measure, remove
 from sonar.movers.watch import Watch
 from tests.ports import free_port
@@ -33,7 +33,7 @@ OWN = "fts-knows-us-by-this"
 
 @pytest.fixture
 def _brief_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fts3_poll, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -167,23 +167,23 @@ def test_files_of_root_are_copied_too(fts, plain):
 
 
 def test_all_jobs_are_asked_after_together(fts, plain, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(fts3_poll, "IDS_AT_ONCE", 8)
-    monkeypatch.setattr(fts3_poll, "POLL_SECONDS", 0.5)
+    monkeypatch.setattr(poll, "IDS_AT_ONCE", 8)
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.5)
     fts.queue_seconds = 1.0
     with ThreadPoolExecutor(20) as threads:
         orders = [order_at(fts, plain) for _ in range(20)]
         outcomes = list(threads.map(lambda order: measure(Fts3(), order, Watch()), orders))
     assert [outcome.error for outcome in outcomes] == [None] * 20
     polls = [path for method, path, _ in fts.heard if method == "GET"]
-    assert max(path.count(",") for path in polls) < 8 + len(fts3_rest.FILE_FIELDS)
+    assert max(path.count(",") for path in polls) < 8 + len(rest.FILE_FIELDS)
     longest = max(outcome.elapsed_seconds for outcome in outcomes)
     assert len(polls) <= 3 * (longest / 0.5 + 2)  # three pieces of each round
     assert wait_for(lambda: "fts3 poll" not in [one.name for one in threading.enumerate()], 5)
 
 
 def test_two_hundred_ids_fit_into_a_request():
-    line = f"GET /jobs/{','.join(['8d578836-e4b6-11f1-aaf6-02fc00000001'] * fts3_poll.IDS_AT_ONCE)}"
-    assert len(line) + len(",".join(fts3_rest.FILE_FIELDS)) < 8000
+    line = f"GET /jobs/{','.join(['8d578836-e4b6-11f1-aaf6-02fc00000001'] * poll.IDS_AT_ONCE)}"
+    assert len(line) + len(",".join(rest.FILE_FIELDS)) < 8000
 
 
 # What the service, or a storage server by its mouth, refuses.

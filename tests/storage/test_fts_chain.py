@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from sonar import registry_file
 from sonar.models import Leftover, Probe, Schedule, Transfer
+from sonar.registry import file
 from tests.storage.conftest import Pair
 from tests.storage.fts import FtsServer, fts_server
 from tests.storage.test_chain import WORKER, files_left, processes
@@ -61,7 +61,7 @@ def test_a_worker_that_ends_leaves_no_job_and_no_token(guarded: Pair, processes:
     bundle = str(pair.source.authority.bundle)
     processes.env["SONAR_CA_BUNDLE"] = bundle
     with fts_server(token=OWN, queue_seconds=1.0, bundle=bundle) as fts:
-        registry_file.load(
+        file.load(
             REGISTRY.format(
                 a=pair.source.url, b=pair.destination.url, fts=f"http://localhost:{fts.port}"
             )

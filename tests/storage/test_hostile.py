@@ -18,7 +18,7 @@ import pytest
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
 from tests.storage.hostile.served import Hostile, HostileEnd

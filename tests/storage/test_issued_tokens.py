@@ -15,7 +15,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.status import figures
-from sonar import credential_checks, probes, scheduler, token_cache, transfer_request
+from sonar import scheduler
+from sonar.credentials import cache
+from sonar.credentials.sources.base import Right
+from sonar.credentials.sources.lifetimes import lifetime_of
 from sonar.models import (
     Credential,
     CredentialState,
@@ -29,11 +32,10 @@ from sonar.models import (
     Transfer,
 )
 from sonar.movers.base import End, Limits, MoverError, Order, Where
-from sonar.movers.http_exchange import Request
+from sonar.movers.http.exchange import Request
+from sonar.movers.http.webdav import WebDav
 from sonar.movers.watch import Watch
-from sonar.movers.webdav import WebDav
-from sonar.token_sources.base import Right
-from sonar.token_sources.lifetimes import lifetime_of
+from sonar.work import credential_checks, probes, transfer_request
 from tests.needs import needs
 from tests.small_disks import small_disk
 from tests.storage.conftest import Pair
@@ -184,7 +186,7 @@ def test_a_token_that_allows_too_much_reaches_no_server_and_tests_wait(
         "the issuer was asked for storage.read:/sonar storage.modify:/sonar, and gives "
         "storage.modify:/ storage.read:/: not used"
     )
-    assert token_cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR) == []
+    assert cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR) == []
 
 
 def test_a_credential_for_another_audience_or_path_is_refused_by_the_server(grid: Grid) -> None:
@@ -226,10 +228,10 @@ def age(directory: Path, left: float) -> None:
     """Let all tokens that are kept have been given an hour ago but for these seconds."""
     now = time.time()
     for file in directory.glob("*"):
-        entry = token_cache.read(file)
+        entry = cache.read(file)
         if entry.token:
             aged = replace(entry.token, began_at=now + left - 3600, expires_at=now + left)
-            token_cache.write(file, replace(entry, token=aged))
+            cache.write(file, replace(entry, token=aged))
 
 
 def planned(moment: datetime) -> int:
@@ -247,7 +249,7 @@ def waiting() -> set[str]:
 def test_an_issuer_that_is_down_for_ten_minutes_costs_no_failed_link(
     grid: Grid, settings: Settings, monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
-    monkeypatch.setattr(token_cache, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(cache, "RETRY_SECONDS", 0)
     mesh = Mesh.objects.create(name="all", mover="http-tpc")
     small = SizeClass.objects.get(name="small")
     SizeClass.objects.update(timeout_seconds=600)

@@ -30,8 +30,8 @@ from django.utils import timezone
 
 from sonar import tasks
 from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
+from sonar.people.roles import Role
 from sonar.redaction.disguises import View, codes, letters_of
-from sonar.roles import Role
 from sonar.sandbox import processes as children
 from tests.accounts import account, logged_in
 from tests.matrix.test_leaks import FORMATS, OF_ONE_FORMAT, content_of

@@ -23,9 +23,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from sonar import tasks, token_cache
+from sonar import tasks
+from sonar.credentials import cache as token_cache
 from sonar.models import Credential, CredentialState, Endpoint, Probe, Site, SizeClass, Transfer
-from sonar.roles import Role
+from sonar.people.roles import Role
 from tests.accounts import account
 from tests.storage.echo import BASE, DECENT, HOST
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in

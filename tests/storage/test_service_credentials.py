@@ -12,9 +12,11 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from sonar import cleanup, credential_checks, probes, registry_file, scheduler
+from sonar import scheduler
 from sonar.models import CredentialState, Leftover, Probe, Schedule, SizeClass, Transfer
-from sonar.movers import fts3_poll
+from sonar.movers.fts3 import poll
+from sonar.registry import file
+from sonar.work import cleanup, credential_checks, probes
 from tests.storage.conftest import Pair
 from tests.storage.fts import FtsServer, fts_server
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
@@ -35,7 +37,7 @@ def fts(guarded: Pair) -> Iterator[FtsServer]:
 def secrets(
     guarded: Pair, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    monkeypatch.setattr(fts3_poll, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.05)
     settings.SONAR_CREDENTIALS_DIR = tmp_path
     settings.SONAR_TOKEN_CACHE_DIR = tmp_path / "cache"
     settings.SONAR_CA_BUNDLE = str(guarded.source.authority.bundle)
@@ -55,7 +57,7 @@ def register(pair: Pair, fts: FtsServer, known_by: str = NAMED) -> None:
     url = f"http://localhost:{fts.port}"
     text = REGISTRY.format(a=pair.source.url, b=pair.destination.url, fts=url)
     assert NAMED in text
-    registry_file.load(text.replace(NAMED, known_by))
+    file.load(text.replace(NAMED, known_by))
 
 
 def run_due() -> None:

@@ -19,7 +19,7 @@ import urllib3
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.content import adler32
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import measure, remove
 from sonar.movers.watch import Watch
 from tests.storage.recorder import Diary, Heard, Recorder, Trick, between, recording

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from sonar.movers.base import End, Limits, MoverError, Order, Receipt, Where
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
+from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
-from sonar.movers.webdav import WebDav
 from tests.ports import free_port
 from tests.storage.conftest import LIMITS, SIZE_BYTES, Pair, close_pair, start_pair
 from tests.storage.throttle import Throttle

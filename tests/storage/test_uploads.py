@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sonar.movers.base import Where
-from sonar.movers.http_tpc import HttpTpc
+from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import measure
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.uploads import WatchedFile

@@ -26,7 +26,7 @@ from matrix.statistics.naming import Cause, name_causes, name_slower
 from matrix.statistics.suspects import Kind
 from matrix.statistics.two_samples import Ratios
 from matrix.store.cache import ANSWERS
-from sonar.units import format_count, two_digits
+from sonar.notation.units import format_count, two_digits
 
 # Of the links that no cause explains: of more, something else is to be said.
 MOST_LINKS = 50

@@ -20,7 +20,7 @@ from matrix.answers.short_names import NO_NAMES, short_names
 from matrix.query.catalogue import RATE
 from matrix.statistics.two_samples import FEWEST
 from matrix.statistics.two_way import TwoWay
-from sonar.units import (
+from sonar.notation.units import (
     format_chance,
     format_count,
     format_factor,

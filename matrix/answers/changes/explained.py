@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import combinations
 
 from matrix.statistics.change_points import NORMAL
-from sonar.changes import FoundChange
+from sonar.results.changes import FoundChange
 
 # A link that is tested now and then shows what befell its endpoint at its own next test.
 APART = timedelta(days=1)

@@ -13,8 +13,8 @@ from matrix.query.moments import LONGEST
 from matrix.statistics.axes import EndpointInfo
 from matrix.store.changes import WrittenNear
 from sonar.models import Change
-from sonar.units import MB, format_chance, format_count, format_factor, three_digits
-from sonar.windows import format_minute
+from sonar.notation.units import MB, format_chance, format_count, format_factor, three_digits
+from sonar.notation.windows import format_minute
 
 
 @dataclass(frozen=True)

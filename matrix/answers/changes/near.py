@@ -9,7 +9,7 @@ from typing import Protocol
 
 from matrix.store.changes import Timed, WrittenNear, turns_near
 from sonar.models import Annotation, Downtime
-from sonar.windows import format_minute
+from sonar.notation.windows import format_minute
 
 
 class Happened(Timed, Protocol):

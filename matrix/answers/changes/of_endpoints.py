@@ -20,7 +20,7 @@ from matrix.statistics.newest import LinkSamples
 from matrix.statistics.pooling import Numbering
 from matrix.statistics.run import DAY_MS, Run
 from matrix.store.read_plan import moment
-from sonar.changes import FoundChange
+from sonar.results.changes import FoundChange
 
 # The moment is looked for among the results of so many days before and behind the day of a change.
 DAYS_AROUND = 3

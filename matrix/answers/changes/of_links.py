@@ -15,8 +15,8 @@ from matrix.statistics.newest import LinkSamples
 from matrix.statistics.run import Run
 from matrix.statistics.threads import each
 from matrix.store.read_plan import moment
-from sonar.changes import FoundChange
 from sonar.models import Change
+from sonar.results.changes import FoundChange
 
 # So many links are looked at in one go, by one thread: what is made of them takes some 50 MB.
 AT_ONCE = 2000

@@ -14,7 +14,7 @@ from matrix.statistics.outages import EndOutage, LinkOutages, LinkTests, OutageR
 from matrix.statistics.run import Run
 from matrix.store.read_plan import moment
 from sonar.models import Outage
-from sonar.outages import FoundOutage
+from sonar.results.outages import FoundOutage
 
 # Of the source and, 16 bits lower, of the destination of a link as keys have it.
 ENDS = 0xFFFF

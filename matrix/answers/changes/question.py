@@ -13,7 +13,7 @@ from matrix.query.forms import BadQueryError, check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.changes import LEVELS, ChangeSelection
 from sonar.models import Change, SizeClass
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
 
 # Changes are rare: a longer window than elsewhere.
 WINDOW = "30d"

@@ -18,13 +18,13 @@ from matrix.statistics.axes import LinkIndex
 from matrix.statistics.discoveries import changed
 from matrix.statistics.run import Run
 from matrix.store import data_version, registry, runs
-from sonar import changes
-from sonar.changes import FoundChange
 from sonar.models import ChangeSearch, SizeClass
-from sonar.outages import FoundOutage
-from sonar.searches import Search, Stored
-from sonar.segments import unix_ms
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
+from sonar.results import changes
+from sonar.results.changes import FoundChange
+from sonar.results.outages import FoundOutage
+from sonar.results.searches import Search, Stored
+from sonar.results.segments import unix_ms
 
 # Raised with anything that would find other changes in the same results.
 METHOD = 3

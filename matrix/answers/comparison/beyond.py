@@ -18,7 +18,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics import student, two_way
 from matrix.statistics.arrays import Floats
 from matrix.statistics.two_samples import is_far
-from sonar.units import format_count, format_factor
+from sonar.notation.units import format_count, format_factor
 
 CONFIDENCE = 0.95
 # A link that alone decides its row or its column is expected to be anything.

@@ -11,7 +11,7 @@ from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.ratio_words import PairRatio
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.two_samples import Ratios
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
 
 # By their number in arrays.
 KINDS = ("", *CHANGES)

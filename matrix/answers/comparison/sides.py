@@ -20,7 +20,7 @@ from matrix.statistics.threads import each
 from matrix.statistics.two_samples import KnownScatter, Rule
 from matrix.store import data_version, runs
 from matrix.store.data_version import DataVersion
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from matrix.statistics.axes import AxisGroup, LinkIndex
 from matrix.statistics.together import DayScatter, Together, days_apart
 from matrix.statistics.two_samples import SMALLEST, Ratios
 from matrix.store import registry
-from sonar.units import format_count, format_factor
+from sonar.notation.units import format_count, format_factor
 
 ENDPOINTS = ("endpoint", "endpoint")
 

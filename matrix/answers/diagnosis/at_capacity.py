@@ -5,7 +5,7 @@ from __future__ import annotations
 from matrix.answers.diagnosis.evidence import SLOW, LinkEvidence
 from matrix.answers.diagnosis.peer_words import rate_words
 from matrix.answers.diagnosis.rule import Diagnosis
-from sonar.units import format_count, format_factor, three_digits
+from sonar.notation.units import format_count, format_factor, three_digits
 
 # So close to the nominal capacity of a site, it may be full.
 FULL = 0.9

@@ -8,7 +8,7 @@ from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.streams import StreamsEffect
 from matrix.answers.inside import InsideTransfers
 from matrix.statistics.sweep import PROPORTIONAL
-from sonar.units import format_count, three_digits
+from sonar.notation.units import format_count, three_digits
 
 Course = Literal["steady", "uneven", ""]
 

@@ -15,7 +15,7 @@ from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.link.class_words import shortened
 from matrix.answers.link.errors import WHERE
 from matrix.statistics.states import PARTLY_FROM
-from sonar.units import format_count
+from sonar.notation.units import format_count
 
 # Fewer failures have no pattern.
 FEWEST = 3

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from matrix.statistics.states import PARTLY_FROM
-from sonar.units import format_count
+from sonar.notation.units import format_count
 
 # An end is judged by its other links from so many of their tests on.
 FEWEST = 3

@@ -9,7 +9,7 @@ from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.causes.words import percent
 from matrix.answers.diagnosis.evidence import FEWEST, SLOW, LinkEvidence
 from matrix.answers.diagnosis.peer_words import rate_words
-from sonar.units import format_count, three_digits, two_digits
+from sonar.notation.units import format_count, three_digits, two_digits
 
 OTHER_LINKS = "its endpoints' other links"
 

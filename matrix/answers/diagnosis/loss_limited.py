@@ -11,7 +11,7 @@ from matrix.answers.diagnosis.connections import (
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.network_words import loss_words
 from matrix.answers.diagnosis.rule import Diagnosis
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
 
 
 def loss_limited(evidence: LinkEvidence) -> Diagnosis | None:

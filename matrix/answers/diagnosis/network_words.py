@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matrix.answers.diagnosis.evidence import LinkEvidence
-from sonar.units import format_bytes, format_count, three_digits
+from sonar.notation.units import format_bytes, format_count, three_digits
 
 
 def network_words(evidence: LinkEvidence) -> list[str]:

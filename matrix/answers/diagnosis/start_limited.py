@@ -7,7 +7,7 @@ import math
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.link.overhead import ClassTime, Overhead
-from sonar.units import MB, format_bytes, format_count, format_seconds, three_digits
+from sonar.notation.units import MB, format_bytes, format_count, format_seconds, three_digits
 
 # A handshake, an authorisation and the opening of a file take some four round trips: at 0.3 s,
 # from one side of the earth to the other, about as much. What is below may be distance alone.

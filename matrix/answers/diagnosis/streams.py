@@ -15,8 +15,8 @@ from matrix.statistics import sweep
 from matrix.statistics.arrays import Floats
 from matrix.statistics.sweep import Slope
 from sonar.models import Experiment, Profile
-from sonar.units import format_count, format_factor
-from sonar.windows import format_minute
+from sonar.notation.units import format_count, format_factor
+from sonar.notation.windows import format_minute
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from matrix.answers.diagnosis.connections import (
 )
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.rule import Diagnosis
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
 
 
 def window_limited(evidence: LinkEvidence) -> Diagnosis | None:

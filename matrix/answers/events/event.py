@@ -14,7 +14,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import LONGEST
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.change_points import NORMAL
-from sonar.units import format_factor
+from sonar.notation.units import format_factor
 
 RECOVERED = "recovered"
 KINDS = ("slower", "faster", "failing", RECOVERED)

@@ -18,7 +18,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from sonar.models import SizeClass
-from sonar.windows import EARLIEST, Window, format_minute, format_time, parse_time
+from sonar.notation.windows import EARLIEST, Window, format_minute, format_time, parse_time
 
 OWN = ("size", "kind", "level", "now", "certain", "since")
 NAMES = ("window", "from", "to", *LINK_FILTERS, *OWN)

@@ -20,7 +20,7 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.store import events as stored
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 EVERYTHING = Q()
 

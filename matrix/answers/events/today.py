@@ -8,8 +8,8 @@ from datetime import datetime, time
 
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.short_names import NO_NAMES
-from sonar.units import format_count
-from sonar.windows import Window
+from sonar.notation.units import format_count
+from sonar.notation.windows import Window
 
 # More are counted.
 MOST = 3

@@ -10,11 +10,11 @@ from pydantic import BaseModel, Field, ValidationError
 from matrix.answers import probe_request
 from matrix.answers.probe_request import MOST_STREAMS, MOST_TESTS, MOVERS, Name
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
-from sonar import mover_catalogue
-from sonar.experiments import Sweep
 from sonar.models import Experiment, SizeClass
 from sonar.models.mesh import Mode
-from sonar.request_probes import ProbeRequest
+from sonar.movers import catalogue
+from sonar.ordering.experiments import Sweep
+from sonar.ordering.request_probes import ProbeRequest
 
 MOST_VALUES = 10
 # Of one experiment: its tests run one after the other, and somebody waits for them.
@@ -38,7 +38,7 @@ class OrderedExperiment(BaseModel, extra="forbid", strict=True):
     repeats: Annotated[int, Field(ge=1, le=MOST_TESTS)] = USUAL_REPEATS
     size: Name = DEFAULT_SIZE
     streams: Annotated[int, Field(ge=1, le=MOST_STREAMS)] = 1
-    mover: Annotated[str, Field(json_schema_extra={"enum": list(MOVERS)})] = mover_catalogue.DEFAULT
+    mover: Annotated[str, Field(json_schema_extra={"enum": list(MOVERS)})] = catalogue.DEFAULT
     mode: Literal["pull", "push"] = "pull"
 
 
@@ -66,7 +66,7 @@ def read(data: Mapping[str, object]) -> Sweep:
         ordered = OrderedExperiment.model_validate(data)
     except ValidationError as error:
         raise probe_request.refusal(error, ALLOWED) from error
-    if mover_catalogue.is_of_network(ordered.mover):
+    if catalogue.is_of_network(ordered.mover):
         sentence = (
             f"The mover {ordered.mover} moves no files, and an experiment compares transfers."
         )

@@ -11,7 +11,7 @@ from matrix.answers.experiments.report import ExperimentReport, ValueResults
 from matrix.statistics import two_samples
 from matrix.statistics.sweep import Slope
 from sonar.models import Experiment
-from sonar.units import format_chance, format_count, format_factor, three_digits
+from sonar.notation.units import format_chance, format_count, format_factor, three_digits
 
 Variable = Experiment.Variable
 # The verdict of two medians is only told beyond chance.

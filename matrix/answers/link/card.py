@@ -15,7 +15,7 @@ from matrix.answers.standing import reach
 from matrix.store.snapshot import snapshot
 from matrix.store.transfers import CommonError
 from sonar.models import SizeClass, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 WEEK = timedelta(days=7)
 BUCKET = "1h"

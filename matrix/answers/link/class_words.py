@@ -11,7 +11,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.link.directions import Direction
 from matrix.answers.time_words import time_words
-from sonar.units import format_factor, format_span, three_digits
+from sonar.notation.units import format_factor, format_span, three_digits
 
 # Of an error beside others, and of the one that stands for what happens now.
 LONGEST_ERROR, WHOLE_ERROR = 90, 400

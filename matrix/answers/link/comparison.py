@@ -15,8 +15,8 @@ from matrix.answers.ratio_words import PairRatio
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.two_samples import FEWEST
-from sonar.units import format_count, three_digits
-from sonar.windows import Window
+from sonar.notation.units import format_count, three_digits
+from sonar.notation.windows import Window
 
 Ends = tuple[EndpointInfo, EndpointInfo]
 HEADLINES = {

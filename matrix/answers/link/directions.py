@@ -24,8 +24,8 @@ from matrix.statistics.run import Run
 from matrix.statistics.standing import LEVELS, UNKNOWN, Standings, UsualRates
 from matrix.statistics.states import STATES
 from sonar.models import Downtime
-from sonar.units import MB, format_factor
-from sonar.windows import Window
+from sonar.notation.units import MB, format_factor
+from sonar.notation.windows import Window
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from statistics import median
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import network
 from sonar.models import NetworkResult, Transfer
-from sonar.units import MB
-from sonar.windows import Window
+from sonar.notation.units import MB
+from sonar.notation.windows import Window
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from matrix.statistics import overhead
 from matrix.statistics.arrays import Integers
 from matrix.statistics.class_times import ClassTimes
 from matrix.statistics.overhead import FEW, FITS
-from sonar.units import MB
+from sonar.notation.units import MB
 
 # Between these lie the middle half of the times.
 SPREAD = (0.25, 0.75)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
-from sonar.units import format_span
+from sonar.notation.units import format_span
 
 
 def why_no_rate(state: str, since: float, moment: datetime) -> str:

@@ -42,7 +42,7 @@ from matrix.store.transfers import (
     TransferSelection,
 )
 from sonar.models import Downtime, Probe, Profile, Schedule, SizeClass, Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 RESULTS_PER_PAGE = 25
 # A picture of more is drawn too slowly; medians and bands are of all.

@@ -13,10 +13,11 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.axes import EndpointInfo
 from matrix.store import link_rows
 from matrix.store.read_plan import Span
-from sonar import pg_copy, segments
+from sonar.database import pg_copy
 from sonar.models import Profile
-from sonar.units import MB
-from sonar.windows import Window
+from sonar.notation.units import MB
+from sonar.notation.windows import Window
+from sonar.results import segments
 
 
 @dataclass(frozen=True)

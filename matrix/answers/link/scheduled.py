@@ -11,7 +11,7 @@ from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from sonar.models import Mesh, Probe, Schedule
-from sonar.mover_catalogue import is_of_network
+from sonar.movers.catalogue import is_of_network
 
 
 def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:

@@ -30,7 +30,7 @@ from matrix.statistics.standing import DAYS, FEWEST
 from matrix.statistics.states import fail_partly
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime
-from sonar.units import format_count, three_digits
+from sonar.notation.units import format_count, three_digits
 
 # What is said of rates below such a part of their usual, and of those above so many times it.
 PARTS = (

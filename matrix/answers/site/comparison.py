@@ -20,8 +20,8 @@ from matrix.statistics.arrays import Flags
 from matrix.statistics.together import DayScatter, Together, days_apart
 from matrix.statistics.two_samples import Ratios
 from matrix.store.link_rows import Ends
-from sonar.units import format_count
-from sonar.windows import Window
+from sonar.notation.units import format_count
+from sonar.notation.windows import Window
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from matrix.answers.site.reports import Report
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.store.profile_filters import passing
 from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 MOST_GROUPS = 10
 # Many hosts of one site are likely to have the same error: node01, node02.

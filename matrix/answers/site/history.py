@@ -20,7 +20,7 @@ from matrix.statistics.ratios import across_links, quantiles_by
 from matrix.statistics.reduce import ratio
 from matrix.statistics.together import DayScatter, Together, days_apart
 from matrix.store.read_plan import Span, moment
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # A bucket of fewer links on average has no middle half.
 FEWEST_LINKS = 3

@@ -12,9 +12,10 @@ from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.store import link_rows
 from matrix.store.link_rows import Ends
-from sonar import pg_copy, segments
-from sonar.units import MB
-from sonar.windows import Window
+from sonar.database import pg_copy
+from sonar.notation.units import MB
+from sonar.notation.windows import Window
+from sonar.results import segments
 
 
 @dataclass(frozen=True)

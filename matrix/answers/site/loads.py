@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q
 
 from sonar.models import Probe
-from sonar.units import MB
+from sonar.notation.units import MB
 
 DAY_SECONDS = 86_400
 OUT, IN = "out", "in"

@@ -13,7 +13,7 @@ import numpy as np
 from matrix.answers.site.ranking import ENDS, RankedSide
 from matrix.answers.site.reports import Report
 from matrix.statistics.arrays import Flags
-from sonar.units import format_count
+from sonar.notation.units import format_count
 
 # From so many partners on, most of them say something about the site.
 FEWEST = 3

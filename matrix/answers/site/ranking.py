@@ -10,7 +10,7 @@ from matrix.answers.grid import Grid
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.reduce import averages, ratio
-from sonar.units import MB
+from sonar.notation.units import MB
 
 ENDS = ("source", "destination")
 

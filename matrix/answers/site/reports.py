@@ -23,7 +23,7 @@ from matrix.store import registry, runs
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # So many links are named one by one; the table and the API have all.
 MOST_NAMED = 10

@@ -26,7 +26,7 @@ from matrix.answers.site.verdict import (
 from matrix.statistics.medians import median_interval
 from matrix.statistics.standing import FACTOR, LEVELS
 from matrix.statistics.states import NOT_APPLICABLE, STATES
-from sonar.units import MB
+from sonar.notation.units import MB
 
 # Which states are the worst, and then which levels: what fails comes first in lists.
 STATE_RANKS = {"failing": 0, "failed": 1}

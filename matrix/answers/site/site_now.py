@@ -23,7 +23,7 @@ from matrix.statistics.arrays import Flags
 from matrix.statistics.axes import LinkIndex
 from matrix.statistics.together import DayScatter, Together
 from sonar.models import Annotation
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # Within less, a site that gets slower little by little cannot be told from its days.
 SHORTEST_DRIFT = timedelta(days=14)

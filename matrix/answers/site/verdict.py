@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from matrix.answers.link.class_words import join
 from matrix.answers.time_words import time_words
 from matrix.statistics.standing import FEWEST
-from sonar.units import format_count, format_factor
+from sonar.notation.units import format_count, format_factor
 
 # The worst comes first; the page is coloured by it.
 KINDS = ("failing", "slower", "faster", "usual", "unknown", "untested", "down", "none")

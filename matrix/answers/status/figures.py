@@ -20,10 +20,12 @@ from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from matrix.store.waiting import NEXT_TICK
-from sonar import circuits, heartbeats, mesh_proxies
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.models.mesh import SkipReason
-from sonar.sealing import GRACE
+from sonar.processes import heartbeats
+from sonar.registry import mesh_proxies
+from sonar.results import circuits
+from sonar.results.sealing import GRACE
 
 # Queues that somebody must take from, or nothing is measured.
 QUEUES = ("transfers", "control", "cleaning")

@@ -16,9 +16,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from matrix.answers.status.figures import PLAN, QUEUES, Life
-from sonar import tables
+from sonar.database import tables
+from sonar.database.tables import LONGEST_SECONDS, quickly
 from sonar.models import SignOfLife
-from sonar.tables import LONGEST_SECONDS, quickly
 
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant

@@ -16,8 +16,9 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.status import figures, health
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
-from sonar import mover_catalogue, offers
 from sonar.models import CredentialState, Probe
+from sonar.movers import catalogue
+from sonar.obstacles import offers
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ def _messages(client: redis.Redis, queue: str, offered: Collection[str]) -> int:
     """Count those of a queue; tests lie in that of their mover."""
     names = {queue}
     if queue == offers.TRANSFERS:
-        names.update(map(offers.queue_of, mover_catalogue.names()))
+        names.update(map(offers.queue_of, catalogue.names()))
         names.update(name for name in offered if name.startswith(f"{offers.TRANSFERS}."))
     counts = [client.llen(name) for name in names]
     return sum(counts)

@@ -22,7 +22,7 @@ from matrix.api.schema.schemas import Body
 from matrix.http.permissions import reader_of
 from matrix.store import notes
 from sonar.models import Annotation, Endpoint, Site
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 
 class NewAnnotation(Body):

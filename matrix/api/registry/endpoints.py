@@ -26,11 +26,12 @@ from matrix.api.registry.values import (
 from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.forms import BadQueryError
-from sonar import credentials, mesh_proxies
-from sonar.compatibility import endpoint_problem, is_moved
+from sonar.credentials import rules as credentials
 from sonar.models import Endpoint, Site
 from sonar.models.endpoint import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
-from sonar.roles import ENDPOINT_COLUMNS
+from sonar.people.roles import ENDPOINT_COLUMNS
+from sonar.registry import mesh_proxies
+from sonar.registry.compatibility import endpoint_problem, is_moved
 
 # Of all that the model takes, what has a host that is a name or an address.
 HOST = r"([A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"

@@ -30,12 +30,16 @@ from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar import credentials, mesh_proxies, mover_catalogue, offers, scitags, service_rules
-from sonar.compatibility import ENDS, kept_mesh_problem
+from sonar.credentials import rules, service_rules
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import mover_choices
+from sonar.movers import catalogue
+from sonar.notation import scitags
+from sonar.obstacles import offers
 from sonar.records.record import cut
-from sonar.registry_file.meshes import (
+from sonar.registry import mesh_proxies
+from sonar.registry.compatibility import ENDS, kept_mesh_problem
+from sonar.registry.file.meshes import (
     LONGEST_INTERVAL_SECONDS,
     interval,
     quiet_columns,
@@ -50,7 +54,7 @@ MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
 SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
-CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
+CREDENTIAL_NAME = f"^({rules.NAME.strip('^$')})?$"
 # What is for those who may see it: where Sonar asks, and with what.
 INTERNAL = ("service", "service_credential")
 INTERNAL_EXAMPLE = {"service": "", "service_credential": ""}
@@ -92,9 +96,7 @@ class NewMesh(Body):
 
     name: Annotated[str, own_name()]
     enabled: Annotated[bool, flag("false stops its tests but keeps its results")] = True
-    mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = (
-        mover_catalogue.DEFAULT
-    )
+    mover: Annotated[str, field(MOVER_WORDS, max_length=20, pattern=MOVER)] = catalogue.DEFAULT
     mode: Annotated[
         Literal["pull", "push"],
         Field(description="pull (the destination fetches) or push (the source sends)"),

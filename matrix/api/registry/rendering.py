@@ -12,7 +12,7 @@ from django.http import HttpResponse
 
 from matrix.api.cell_text import dumps
 from matrix.http.negotiation import CONTENT_TYPES
-from sonar import csv_text
+from sonar.notation import csv_text
 
 Json = dict[str, Any]
 

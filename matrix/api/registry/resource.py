@@ -16,8 +16,8 @@ from matrix.api.registry.parameters import Parameter
 from matrix.api.registry.rendering import Json, moment
 from matrix.api.schema.schemas import Answer, Body
 from matrix.http.permissions import allow, refused
-from sonar import roles
-from sonar.roles import Anyone
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)
 

@@ -19,7 +19,7 @@ from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.models import Version
 from sonar.models.names import TAKEN
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)
 Result = TypeVar("Result")

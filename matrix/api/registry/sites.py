@@ -28,9 +28,9 @@ from matrix.api.schema.schemas import Body
 from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.models import Site
-from sonar.registry_file.meshes import quiet_columns
-from sonar.roles import SITE_FIELDS
-from sonar.windows import format_typed
+from sonar.notation.windows import format_typed
+from sonar.people.roles import SITE_FIELDS
+from sonar.registry.file.meshes import quiet_columns
 
 COUNTRY = "^([A-Z]{2})?$"
 

@@ -14,9 +14,10 @@ from matrix.api.registry.resource import CallText, Examples, Resource
 from matrix.api.registry.values import own_name, whole
 from matrix.api.schema.schemas import Body
 from matrix.query.forms import BadQueryError
-from sonar import reclassing, sizes
 from sonar.models import SizeClass
-from sonar.units import MOST_BYTES
+from sonar.notation.units import MOST_BYTES
+from sonar.registry import sizes
+from sonar.results import reclass
 
 DAY = 86_400
 LARGE = {
@@ -91,8 +92,8 @@ class SizeClasses(Resource[SizeClass]):
     def remarks(self, row: SizeClass, values: Values) -> Json:
         if "from_bytes" not in values:
             return {}
-        outside = reclassing.outside()
-        if not (notice := reclassing.notice(outside)):
+        outside = reclass.outside()
+        if not (notice := reclass.notice(outside)):
             return {}
         none_seen = outside.since is None
         return {

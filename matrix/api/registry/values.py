@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 
 from sonar.models.names import NAME
 from sonar.models.tags import MOST_TAGS, TAG, TAG_RULE, tidy
-from sonar.scitags import NOTATION
-from sonar.windows import EARLIEST, LATEST, parse_time
+from sonar.notation.scitags import NOTATION
+from sonar.notation.windows import EARLIEST, LATEST, parse_time
 
 CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 NO_CONTROLS = r"[^\x00-\x1f\x7f]"

@@ -15,7 +15,7 @@ from matrix.api.schema.queries import WINDOW as BOUNDS
 from matrix.api.schema.schemas import Answer, Listed
 from matrix.store.changes import LEVELS
 from sonar.models import Change
-from sonar.windows import PRESETS
+from sonar.notation.windows import PRESETS
 
 
 class ChangeOfLevel(Answer):

@@ -15,7 +15,7 @@ from matrix.api.schema.parameters import choice, paging, text
 from matrix.api.schema.queries import LINKS_FILTERED
 from matrix.api.schema.queries import WINDOW as BOUNDS
 from matrix.api.schema.schemas import Answer, Listed
-from sonar.windows import PRESETS
+from sonar.notation.windows import PRESETS
 
 
 class EventRecord(Answer):

@@ -25,7 +25,7 @@ from matrix.query.filter_fields import ALLOWED, LONGEST_VALUE
 from matrix.query.filters import FILTERS, LINK_FILTERS, PROFILE_FILTERS, Filter
 from matrix.query.forms import DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
-from sonar.windows import PRESETS
+from sonar.notation.windows import PRESETS
 
 
 class Echo(BaseModel, extra="allow"):

@@ -13,11 +13,11 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import paging, several, text
 from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.schema.schemas import Answer, Body, Listed, Many
-from sonar import scitags
 from sonar.models import Transfer
+from sonar.notation import scitags
+from sonar.notation.remote_ids import LOG_URL, MOVER, REMOTE_ID
+from sonar.notation.units import LONGEST_SECONDS
 from sonar.records.record import LARGEST_BUFFER
-from sonar.remote_names import LOG_URL, MOVER, REMOTE_ID
-from sonar.units import LONGEST_SECONDS
 
 State = Literal["done", "failed", "lost"]
 Where = Literal["source", "destination", "transfer", "control"]

@@ -19,8 +19,8 @@ from matrix.api.schema.transfers import STORE, TRANSFERS
 from matrix.api.transfers import list as results_api
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
 from matrix.http.permissions import MayIngest, MayRead
-from sonar import results
 from sonar.records.admission import Admission, WrongRecordsError
+from sonar.results import store
 
 MOST_RESULTS = 10_000
 ROWS_NAMED = 20
@@ -53,7 +53,7 @@ class TransfersView(ApiView):
             except WrongRecordsError as error:
                 raise faulty(error) from None
             wait_for_imports()
-            stored = results.store(map(admission.result, records))
+            stored = store.store(map(admission.result, records))
         return Response(stored._asdict(), status=201)
 
 
@@ -72,7 +72,7 @@ def wait_for_imports() -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL lock_timeout = '{LONGEST_WAIT_SECONDS}s'")
     try:
-        results.lock_imports()
+        store.lock_imports()
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise NotNow("A file is being imported: send this again later.", 30) from error

@@ -16,8 +16,9 @@ from psycopg.abc import Buffer
 
 from matrix.api.streaming import Pieces, by_piece
 from matrix.store.snapshot import snapshot
-from sonar import csv_text, pg_copy
+from sonar.database import pg_copy
 from sonar.models import Transfer
+from sonar.notation import csv_text
 from sonar.records.record import ACCOUNT, FIELDS, INTERNAL, TOLD_BESIDES
 
 COLUMNS = (

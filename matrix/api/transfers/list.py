@@ -23,7 +23,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
 from matrix.store.transfers import Cursor, TransferSelection, rate_of
 from sonar.models import SizeClass, Transfer
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
 
 LONGEST_SEARCH = 200
 OWN = ("state", "error", "cursor", "page_size", "format")

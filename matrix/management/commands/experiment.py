@@ -16,11 +16,12 @@ from matrix.answers.experiments import report, request
 from matrix.answers.experiments.report import ExperimentReport
 from matrix.answers.experiments.words import conclusion, title
 from matrix.query.forms import BadQueryError
-from sonar import experiments, mover_catalogue, request_probes
 from sonar.management.base import QuickCommand
 from sonar.models import Experiment
 from sonar.models.mesh import Mode
-from sonar.units import three_digits
+from sonar.movers import catalogue
+from sonar.notation.units import three_digits
+from sonar.ordering import experiments, request_probes
 
 LOOK_AGAIN_SECONDS = 1.0
 
@@ -60,9 +61,7 @@ class Command(QuickCommand):
         parser.add_argument("--size", metavar="CLASS", help="size class (default: large)")
         parser.add_argument("--streams", type=int, metavar="N", help="streams (default: 1)")
         parser.add_argument("--mode", choices=Mode.values, help="pull (the default) or push")
-        parser.add_argument(
-            "--mover", choices=mover_catalogue.names(), help="how the files are copied"
-        )
+        parser.add_argument("--mover", choices=catalogue.names(), help="how the files are copied")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         console = Console(highlight=False, soft_wrap=True)

@@ -13,8 +13,8 @@ from rich.progress import Progress
 from matrix.answers.changes.search import Outcome, search
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
-from sonar.searches import Stored
-from sonar.units import format_count, three_digits
+from sonar.notation.units import format_count, three_digits
+from sonar.results.searches import Stored
 
 
 class Command(QuickCommand):

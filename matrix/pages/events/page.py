@@ -45,9 +45,9 @@ from matrix.store import changes, registry
 from matrix.store.changes import WrittenNear
 from matrix.store.data_version import DataVersion
 from sonar.models import ChangeSearch
-from sonar.roles import Anyone
-from sonar.units import format_age, format_count
-from sonar.windows import Window
+from sonar.notation.units import format_age, format_count
+from sonar.notation.windows import Window
+from sonar.people.roles import Anyone
 
 PER_PAGE = 50
 OWN = ("before", *filter_form.PARAMETERS)

@@ -19,7 +19,7 @@ from matrix.query.addresses import address
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 # A page of something else shows so many of them.
 MOST = 8

@@ -14,8 +14,8 @@ from matrix.answers.events.event import Event
 from matrix.answers.short_names import NO_NAMES
 from matrix.plots.course import CoursePicture, course_of, share_of
 from matrix.store.changes import WrittenNear
-from sonar.units import factor_and_interval, format_count, format_factor
-from sonar.windows import format_day, short_time
+from sonar.notation.units import factor_and_interval, format_count, format_factor
+from sonar.notation.windows import format_day, short_time
 
 LEVEL_WORDS = {
     "link": "link",

@@ -13,10 +13,10 @@ from matrix.answers.experiments.request import ALLOWED, USUAL_REPEATS, form_valu
 from matrix.answers.probe_request import MOST_STREAMS, MOST_TESTS
 from matrix.pages.probes.form import SMALL, Link, by_label, movers_of, select_field, whole_field
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError, OneOf, check_names
-from sonar import mover_catalogue
-from sonar.experiments import Sweep
 from sonar.models import Experiment, SizeClass
 from sonar.models.mesh import Mode
+from sonar.movers import catalogue
+from sonar.ordering.experiments import Sweep
 
 LONGEST_VALUES = 200
 PRESET = ("variable", "size")
@@ -91,7 +91,7 @@ class ExperimentForm(forms.Form):
     def body(self, cleaned: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a script would send; what is empty is left out."""
         source, destination = self.link
-        movers = movers_of(self.link) or [mover_catalogue.DEFAULT]
+        movers = movers_of(self.link) or [catalogue.DEFAULT]
         fields = {
             "source": source.name,
             "destination": destination.name,

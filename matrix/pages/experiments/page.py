@@ -24,9 +24,9 @@ from matrix.query.addresses import address, link_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
-from sonar import roles
 from sonar.models import Experiment
-from sonar.roles import Anyone
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 # On the page of a link; all of the newest are on their own.
 BESIDE_LINK = 5

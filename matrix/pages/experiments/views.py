@@ -20,8 +20,8 @@ from matrix.pages.probes.views import place
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
 from matrix.store import notes
-from sonar import experiments
 from sonar.models import Experiment
+from sonar.ordering import experiments
 
 show_link_experiments = showing(LinkExperimentsPage)
 

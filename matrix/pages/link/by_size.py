@@ -12,7 +12,7 @@ from matrix.answers.link.class_words import factor, since_words
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.link.report import ClassReport, LinkReport
-from sonar.units import DASH, format_bytes, format_count, three_digits
+from sonar.notation.units import DASH, format_bytes, format_count, three_digits
 
 
 @dataclass(frozen=True)

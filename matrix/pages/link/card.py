@@ -29,10 +29,10 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.running import running_median
 from matrix.store import data_version, notes
 from matrix.store.data_version import DataVersion
-from sonar import roles
-from sonar.roles import Anyone
-from sonar.units import format_factor, format_span
-from sonar.windows import Window
+from sonar.notation.units import format_factor, format_span
+from sonar.notation.windows import Window
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 # For so long a browser shows it again without asking.
 SECONDS_FRESH = 60

@@ -8,7 +8,7 @@ from typing import Any
 from matrix.answers.link.network import NetworkTests, loss_of, rate_of
 from matrix.statistics.axes import EndpointInfo
 from sonar.models import NetworkResult
-from sonar.units import format_bytes, format_count, format_share, three_digits
+from sonar.notation.units import format_bytes, format_count, format_share, three_digits
 
 MOST_LISTED = 20
 

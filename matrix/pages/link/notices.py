@@ -11,11 +11,11 @@ from matrix.pages.progress import until_words
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo, pauses_of
-from sonar import windows
 from sonar.models import Schedule
 from sonar.models.mesh import SkipReason
 from sonar.models.testing_times import end_words
-from sonar.windows import PRESET_WORDS, PRESETS, format_day, format_minute
+from sonar.notation import windows
+from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute
 
 # Turns a question into the address of the same page for it.
 UrlOf = Callable[[MatrixQuery], str]

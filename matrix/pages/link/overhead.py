@@ -9,7 +9,14 @@ from typing import Any
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.plots import overhead as overhead_plot
 from matrix.statistics.overhead import TOLERANCE
-from sonar.units import MB, format_bytes, format_count, format_factor, format_seconds, three_digits
+from sonar.notation.units import (
+    MB,
+    format_bytes,
+    format_count,
+    format_factor,
+    format_seconds,
+    three_digits,
+)
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,11 @@ from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
 from matrix.store.profiles import ProfileChoices
 from matrix.store.transfers import Cursor
-from sonar import roles
 from sonar.models import Transfer
-from sonar.roles import Anyone
-from sonar.units import format_age
-from sonar.windows import format_window
+from sonar.notation.units import format_age
+from sonar.notation.windows import format_window
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 # So many of the newest results, and of the most frequent failures, are in the overview.
 LATEST, TOP_FAILURES = 10, 3

@@ -14,7 +14,7 @@ from matrix.pages.transfer.facts import streams_words
 from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import Filter
 from sonar.models import Schedule
-from sonar.windows import format_minute
+from sonar.notation.windows import format_minute
 
 MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
 MODE = "pull: the destination fetches; push: the source sends"

@@ -16,8 +16,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from matrix.http import my_site
 from matrix.query.addresses import address
-from sonar import roles
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 Of allauth are the redirect with PKCE, the state that works once, and the exchange of the code.
 What it does with a person afterwards is never reached: finding accounts by e-mail, signing up,
-connecting. `sonar.accounts` knows people by issuer and subject alone.
+connecting. `sonar.people.accounts` knows people by issuer and subject alone.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from django.http import HttpRequest
 
 from matrix.pages.log_in.landing import enter, provider_name, refused
 from matrix.query.addresses import address
-from sonar.accounts import Identity, admit
-from sonar.issuer import TokenRefused, the_issuer
-from sonar.issuer_web import session
+from sonar.people.accounts import Identity, admit
+from sonar.people.issuer import TokenRefused, the_issuer
+from sonar.people.issuer_web import session
 
 USED = (
     "This log-in was used before, began in another browser, or is more than ten minutes old. "

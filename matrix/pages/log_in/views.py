@@ -18,10 +18,10 @@ from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.log_in.landing import enter, has_provider, provider_name, refused, safe_next
 from matrix.pages.log_in.provider import CallbackView, ProviderAccess
 from matrix.query.addresses import address
-from sonar.accounts import CERTIFICATE, Identity, NotAdmitted, admit
-from sonar.hosts import unmapped
-from sonar.issuer import TokenRefused
-from sonar.issuer_web import IssuerAway
+from sonar.notation.hosts import unmapped
+from sonar.people.accounts import CERTIFICATE, Identity, NotAdmitted, admit
+from sonar.people.issuer import TokenRefused
+from sonar.people.issuer_web import IssuerAway
 
 # As long as allauth takes a state. Whoever logs in gets another time.
 STATE_SECONDS = 600

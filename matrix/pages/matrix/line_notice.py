@@ -6,7 +6,7 @@ from matrix.answers.grid import Grid
 from matrix.pages.notices import Notice
 from matrix.statistics.class_times import FEWEST
 from matrix.statistics.overhead import BENT, FEW, LEAST_RATIO
-from sonar.units import format_count
+from sonar.notation.units import format_count
 
 
 def about_lines(grid: Grid) -> Notice | None:

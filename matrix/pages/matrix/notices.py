@@ -29,11 +29,11 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import pauses_of
 from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
 from matrix.store import registry
-from sonar import made_up
 from sonar.models import Endpoint
 from sonar.models.testing_times import end_words
-from sonar.units import format_age, format_count, format_span
-from sonar.windows import format_minute
+from sonar.notation.units import format_age, format_count, format_span
+from sonar.notation.windows import format_minute
+from sonar.results import made_up
 
 MOST_PAUSES = 6
 

@@ -14,7 +14,7 @@ from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Integers
 from matrix.statistics.states import MEASURED, STALE, STATE_WORDS, STATES
 from matrix.statistics.two_samples import Ratios
-from sonar.units import DASH
+from sonar.notation.units import DASH
 
 # Larger tables are of no use to a reader and cost the browser seconds.
 LARGEST = 30

@@ -31,7 +31,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.store import events, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 # How many of a kind stand beside the matrix, if not three.
 IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5}

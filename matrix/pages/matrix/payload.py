@@ -18,7 +18,7 @@ from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.rounding import rounded
-from sonar.windows import format_window
+from sonar.notation.windows import format_window
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from matrix.plots import display
 from matrix.query import filter_form, forms
 from matrix.query.forms import BadQueryError
 from matrix.templatetags.figures import nth
-from sonar.units import parse_duration
+from sonar.notation.units import parse_duration
 
 OWN = ("views", "every", "view")
 MOST_VIEWS = 12

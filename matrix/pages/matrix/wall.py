@@ -38,7 +38,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.store import events
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
-from sonar.roles import Anyone
+from sonar.people.roles import Anyone
 
 # What a wall lists, the most serious first; what is merely slow only where nothing is wrong.
 KINDS = ("failing", "changed", "perhaps", "slower", "faster", "failed", "stale")

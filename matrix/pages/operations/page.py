@@ -28,13 +28,13 @@ from matrix.store.data_version import DataVersion
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import TransferSelection
 from matrix.store.waiting import NEXT_TICK
-from sonar import roles
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
 from sonar.models.testing_times import end_words
-from sonar.mover_catalogue import carries_files
-from sonar.roles import Anyone
-from sonar.units import format_span
-from sonar.windows import preset
+from sonar.movers.catalogue import carries_files
+from sonar.notation.units import format_span
+from sonar.notation.windows import preset
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 AHEAD = timedelta(days=7)

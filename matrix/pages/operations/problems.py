@@ -8,9 +8,9 @@ from datetime import timedelta
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, WITH_CLEANING, Life, Status
 from matrix.answers.status.health import look_at_redis
 from matrix.pages.notices import Notice, tests_are
-from sonar import offers
 from sonar.models import SignOfLife
-from sonar.units import format_age, format_count, format_span
+from sonar.notation.units import format_age, format_count, format_span
+from sonar.obstacles import offers
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
 LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)

@@ -15,10 +15,10 @@ from matrix.answers import probe_request
 from matrix.answers.probe_request import ALLOWED, MOST_STREAMS, MOST_TESTS, sentence
 from matrix.query.filters import either
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
-from sonar import mover_catalogue
 from sonar.models import Endpoint, SizeClass
 from sonar.models.mesh import Mode
-from sonar.request_probes import ProbeRequest
+from sonar.movers import catalogue
+from sonar.ordering.request_probes import ProbeRequest
 
 NO_END = {"required": "Name an endpoint, or a site with one endpoint."}
 SAME_ENDS = "This is also the source: a test needs two different endpoints."
@@ -95,7 +95,7 @@ class ProbeForm(forms.Form):
             self.initial.setdefault("size", DEFAULT_SIZE)
         self.offer("size", [(size, size) for size in self.sizes])
         self.offer("mode", Mode.choices)
-        movers = movers_of(link) if link else mover_catalogue.names()
+        movers = movers_of(link) if link else catalogue.names()
         self.offer("mover", [("", "whichever fits"), *((name, name) for name in movers)])
         if link:
             del self.fields["source"], self.fields["destination"]
@@ -147,7 +147,7 @@ class ProbeForm(forms.Form):
         """Read what is to run, one test after the other; what is wrong is said by its field."""
         tests = {
             "sizes": [cleaned["size"]],
-            "mover": cleaned["mover"] or (movers_of(link) or [mover_catalogue.DEFAULT])[0],
+            "mover": cleaned["mover"] or (movers_of(link) or [catalogue.DEFAULT])[0],
             "mode": cleaned["mode"] or Mode.PULL.value,
             **({"count": cleaned["count"]} if "count" in self.data else {}),
         }
@@ -190,6 +190,6 @@ def movers_of(link: Link) -> list[str]:
     base_urls = {endpoint.name: endpoint.base_url for endpoint in link}
     return [
         mover.name
-        for mover in mover_catalogue.MOVERS
-        if not all(mover_catalogue.fitting(mover.name, mode, base_urls) for mode in mover.modes)
+        for mover in catalogue.MOVERS
+        if not all(catalogue.fitting(mover.name, mode, base_urls) for mode in mover.modes)
     ]

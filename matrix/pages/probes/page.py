@@ -17,10 +17,10 @@ from matrix.store import notes
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import rate_of
-from sonar import roles
 from sonar.models import Endpoint, Probe, Transfer
-from sonar.roles import Anyone
-from sonar.units import three_digits
+from sonar.notation.units import three_digits
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 # Of one size class they tell a chance from a change.
 USUAL_COUNT = 3

@@ -22,8 +22,8 @@ from matrix.pages.probes.page import LinkProbesPage, ends_of
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address
 from matrix.store import notes
-from sonar import request_probes
-from sonar.request_probes import ProbeRequest
+from sonar.ordering import request_probes
+from sonar.ordering.request_probes import ProbeRequest
 
 Placed = TypeVar("Placed")
 

@@ -43,11 +43,11 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
-from sonar import roles
-from sonar.circuits import open_circuits
 from sonar.models import Annotation, Downtime, Endpoint, Site
-from sonar.roles import Anyone
-from sonar.windows import format_window
+from sonar.notation.windows import format_window
+from sonar.people import roles
+from sonar.people.roles import Anyone
+from sonar.results.circuits import open_circuits
 
 # What is slow or fast against its peers is coloured as what is so against its usual.
 PEER_COLOURS = {"slow": "slower", "fast": "faster"}

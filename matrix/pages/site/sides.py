@@ -17,7 +17,7 @@ from matrix.pages.site.partner_rows import PartnerRow, partner_rows
 from matrix.pages.site.together import Drift
 from matrix.statistics.standing import FEWEST
 from sonar.models import Site
-from sonar.units import format_factor
+from sonar.notation.units import format_factor
 
 BUCKET_WORDS = {"5m": "5 minutes", "1h": "hour", "6h": "6 hours", "1d": "day"}
 

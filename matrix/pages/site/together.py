@@ -17,7 +17,7 @@ from matrix.pages.note_lines import around_url
 from matrix.query.comparison import CUSTOM, Comparison
 from matrix.statistics.together import Together
 from sonar.models import Annotation
-from sonar.units import format_factor
+from sonar.notation.units import format_factor
 
 ENDS = ("destination", "source")
 

@@ -16,8 +16,8 @@ from django.http import QueryDict
 from matrix.store.notes import IN_RANGE, NO_TIME, NoteForm, TimeField
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.models.endpoint import MOST_CAP, MOST_DAILY_BYTES
-from sonar.roles import ENDPOINT_COLUMNS
-from sonar.units import format_bytes
+from sonar.notation.units import format_bytes
+from sonar.people.roles import ENDPOINT_COLUMNS
 
 FORMAT = "%Y-%m-%d %H:%M"
 USUAL_LENGTH = timedelta(hours=4)

@@ -19,9 +19,9 @@ from matrix.pages.site_work.forms import (
 )
 from matrix.pages.site_work.testing_forms import PauseForm, QuietHoursForm
 from matrix.store.notes import WRITE
-from sonar import roles
 from sonar.models import Downtime, Endpoint, Site
-from sonar.roles import Anyone
+from sonar.people import roles
+from sonar.people.roles import Anyone
 
 DECLARE, CHANGE, WITHDRAW = (f"sonar.{verb}_downtime" for verb in ("add", "change", "delete"))
 LIMITS, TIMES = "sonar.change_endpoint", "sonar.change_site"

@@ -38,10 +38,10 @@ from matrix.pages.site_work.testing_forms import PauseForm, QuietHoursForm
 from matrix.pages.views import rendered
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE
-from sonar import roles
 from sonar.models import Downtime, Endpoint, Site
 from sonar.models.testing_times import PAUSE_COLUMNS
-from sonar.windows import format_minute, format_typed
+from sonar.notation.windows import format_minute, format_typed
+from sonar.people import roles
 
 
 def for_site(permission: str) -> Right:

@@ -22,8 +22,8 @@ from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
-from sonar.units import DASH, format_bytes, format_count, three_digits
-from sonar.windows import format_moment
+from sonar.notation.units import DASH, format_bytes, format_count, three_digits
+from sonar.notation.windows import format_moment
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from matrix.pages.compare import own_words
 from matrix.pages.table.columns import Context, OfSize, TableCell
 from matrix.pages.table.rows import TableRow, Values
 from matrix.statistics.two_samples import FEWEST
-from sonar.units import (
+from sonar.notation.units import (
     DASH,
     factor_and_interval,
     format_chance,

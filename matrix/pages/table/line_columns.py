@@ -11,7 +11,7 @@ from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, TableC
 from matrix.pages.table.rows import TableRow
 from matrix.statistics.class_times import FEWEST
 from matrix.statistics.overhead import FITS, LEAST_RATIO, LINE
-from sonar.units import DASH, format_bytes, three_digits
+from sonar.notation.units import DASH, format_bytes, three_digits
 
 WHY_NONE = {
     "few": f"needs {FEWEST} successes of two sizes, one {LEAST_RATIO:g} times the other",

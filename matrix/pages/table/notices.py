@@ -17,8 +17,8 @@ from matrix.pages.notices import (
 from matrix.query.addresses import address
 from matrix.store import registry
 from sonar.models import Endpoint
-from sonar.units import format_age, format_count
-from sonar.windows import format_minute
+from sonar.notation.units import format_age, format_count
+from sonar.notation.windows import format_minute
 
 
 def about_empty(drop_filters: str) -> Notice:

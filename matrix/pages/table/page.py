@@ -46,8 +46,8 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
-from sonar.roles import Anyone
-from sonar.units import format_count
+from sonar.notation.units import format_count
+from sonar.people.roles import Anyone
 
 
 class Title(NamedTuple):

@@ -15,8 +15,8 @@ from matrix.pages.table.rows import TableRow, Values
 from matrix.query.catalogue import RATE
 from matrix.statistics.standing import LEVEL_WORDS, LEVELS
 from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
-from sonar.units import DASH, format_count, format_factor, format_span, three_digits
-from sonar.windows import format_moment
+from sonar.notation.units import DASH, format_count, format_factor, format_span, three_digits
+from sonar.notation.windows import format_moment
 
 
 class StateColumn(OfSize):

@@ -35,13 +35,13 @@ from matrix.store import registry, transfers
 from matrix.store.data_version import DataVersion
 from matrix.store.flows import times_of
 from matrix.store.probes import progress_of
-from sonar import roles
-from sonar.made_up import is_made_up
 from sonar.models import Probe, Transfer
-from sonar.mover_catalogue import CLOCKS
-from sonar.roles import Anyone
-from sonar.units import MB
-from sonar.windows import Window
+from sonar.movers.catalogue import CLOCKS
+from sonar.notation.units import MB
+from sonar.notation.windows import Window
+from sonar.people import roles
+from sonar.people.roles import Anyone
+from sonar.results.made_up import is_made_up
 
 # A transfer is compared with those of its link and class up to this long before and after it.
 AROUND = timedelta(days=3, hours=12)

@@ -8,16 +8,17 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from sonar import credential_checks, credentials, token_sources
-from sonar.credential_checks import Usage
-from sonar.credential_states import SERVICE
+from sonar.credentials import rules, sources
+from sonar.credentials.sources.base import CredentialError, Purpose, Right, read_secret
 from sonar.management.base import QuickCommand
 from sonar.management.columns import in_columns
 from sonar.models import Credential, CredentialState, Endpoint
 from sonar.movers.base import MoverError, Where
-from sonar.token_sources.base import CredentialError, Purpose, Right, read_secret
-from sonar.transfer_request import kind_of
-from sonar.windows import format_moment
+from sonar.notation.windows import format_moment
+from sonar.obstacles.credential_states import SERVICE
+from sonar.work import credential_checks
+from sonar.work.credential_checks import Usage
+from sonar.work.transfer_request import kind_of
 
 HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 
@@ -49,9 +50,9 @@ class Command(QuickCommand):
         files = {credential: file_problem(credential) for credential in credential_rows}
         lines = (row_of(credential, ends, files[credential]) for credential in credential_rows)
         self.stdout.write(in_columns([HEAD, *lines]))
-        for end in filter(credentials.refuses_to_lend, ends):
+        for end in filter(rules.refuses_to_lend, ends):
             self.stdout.write(f"{end.name} lends no credential: tests that would need one wait.")
-        wrong = [*unreadable(files), *filter(None, map(credentials.problem, ends))]
+        wrong = [*unreadable(files), *filter(None, map(rules.problem, ends))]
         wrong += not_given() if ask else noted()
         if wrong:
             raise CommandError(
@@ -62,7 +63,7 @@ class Command(QuickCommand):
 def row_of(credential: Credential, ends: Iterable[Endpoint], trouble: str) -> tuple[str, ...]:
     own = [end.name for end in ends if end.credential == credential]
     own += [f"mesh {mesh.name}" for mesh in credential.meshes.all()]
-    lent = [end.name for end in ends if credentials.lends(end) == credential]
+    lent = [end.name for end in ends if rules.lends(end) == credential]
     hosts, shown = ",".join(credential.hosts), trouble or "readable"
     return credential.name, credential.kind, hosts, ",".join(own), ",".join(lent), shown
 
@@ -81,7 +82,7 @@ def file_problem(credential: Credential) -> str:
             read_secret(path)
         else:
             purpose = Purpose(credential.name, credential.kind, path, Where.SOURCE, "", Right.OWN)
-            token_sources.get(credential.kind).obtain(purpose)
+            sources.get(credential.kind).obtain(purpose)
     except (CredentialError, ValueError) as error:
         return str(error)
     return ""

@@ -16,13 +16,13 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sonar import whole_files
 from sonar.management.base import QuickCommand
 from sonar.management.commands.probe import named
 from sonar.models import Endpoint, Profile, SizeClass
+from sonar.notation import whole_files
+from sonar.notation.windows import parse_time
 from sonar.records import exporting
 from sonar.records.exporting import Choice
-from sonar.windows import parse_time
 
 READABLE = 0o666
 """The mode of a file, less what the user's umask takes."""

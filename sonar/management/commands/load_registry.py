@@ -9,8 +9,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from sonar import mesh_proxies, offers, reclassing, registry_file
 from sonar.management.base import QuickCommand
+from sonar.obstacles import offers
+from sonar.registry import file as registry_file
+from sonar.registry import mesh_proxies
+from sonar.results import reclass
 
 
 class Command(QuickCommand):
@@ -39,7 +42,7 @@ class Command(QuickCommand):
                 f"{name} was not loaded; nothing was changed:\n{problems}"
             ) from error
         self.stdout.write(registry_file.describe(changes))
-        if changes.bounds_moved and (notice := reclassing.notice(reclassing.outside())):
+        if changes.bounds_moved and (notice := reclass.notice(reclass.outside())):
             self.stdout.write(notice)
         for notice in filter(None, (offers.notice(timezone.now()), mesh_proxies.notice())):
             self.stdout.write(notice)

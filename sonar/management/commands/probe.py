@@ -14,15 +14,18 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from sonar import mover_catalogue, probes, queueing, request_probes, scheduler
+from sonar import scheduler
 from sonar.management.base import QuickCommand
 from sonar.models import Endpoint, Probe, SizeClass, Transfer
 from sonar.models.mesh import Mode
+from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Receipt, Stopped
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen, Watch
-from sonar.transfer_request import awaited
-from sonar.units import format_bytes, format_rate, format_seconds
+from sonar.notation.units import format_bytes, format_rate, format_seconds
+from sonar.ordering import queue_positions, request_probes
+from sonar.work import probes
+from sonar.work.transfer_request import awaited
 
 Named = TypeVar("Named", bound=Model)
 LOOK_AGAIN_SECONDS = 0.5
@@ -44,8 +47,8 @@ class Command(QuickCommand):
         parser.add_argument("size", metavar="SIZE", help="name of a size class, such as small")
         parser.add_argument(
             "--mover",
-            choices=mover_catalogue.names(),
-            default=mover_catalogue.DEFAULT,
+            choices=catalogue.names(),
+            default=catalogue.DEFAULT,
             help="how the file is copied (default: %(default)s)",
         )
         parser.add_argument(
@@ -112,7 +115,7 @@ def wait(probe: Probe, console: Console) -> None:
 
 def waits(probe: Probe) -> str:
     """Say why a test waits, and its place: `Waiting (2 tests before it): ...`."""
-    place = queueing.places().get(probe.id, 1)
+    place = queue_positions.places().get(probe.id, 1)
     turn = ("next", "1 test before it")[place - 1] if place <= 2 else f"{place - 1} tests before it"
     return f"Waiting ({turn}): {probe.waits_because}"
 
@@ -178,7 +181,7 @@ def success(probe: Probe, receipt: Receipt, seen: Seen) -> str:
     how += [f"IPv{seen.ip_version}"] if seen.ip_version else []
     simulated = any(
         part.simulated
-        for part in (probe.source, probe.destination, mover_catalogue.describe(probe.mover))
+        for part in (probe.source, probe.destination, catalogue.describe(probe.mover))
     )
     how += ["simulated link"] if simulated else []
     return (

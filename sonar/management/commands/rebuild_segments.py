@@ -11,10 +11,11 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import Progress
 
-from sonar import sealing, windows
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
-from sonar.units import format_count, three_digits
+from sonar.notation import windows
+from sonar.notation.units import format_count, three_digits
+from sonar.results import sealing
 
 
 class Command(QuickCommand):

@@ -11,11 +11,11 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
-from sonar import reclassing
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
-from sonar.reclassing import Moves
-from sonar.units import format_count, three_digits
+from sonar.notation.units import format_count, three_digits
+from sonar.results import reclass
+from sonar.results.reclass import Moves
 
 
 class Command(QuickCommand):
@@ -30,19 +30,19 @@ class Command(QuickCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count, change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
-        reclass(Console(highlight=False, soft_wrap=True), only_count=options["dry_run"])
+        move_results(Console(highlight=False, soft_wrap=True), only_count=options["dry_run"])
 
 
-def reclass(console: Console, *, only_count: bool) -> None:
+def move_results(console: Console, *, only_count: bool) -> None:
     """Go through all days under a progress bar, and say what went from where to where."""
     began, total, done = time.monotonic(), Moves(), 0
-    days = reclassing.days()
+    days = reclass.days()
     try:
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task("checking days", total=len(days))
             for day in days:
                 bar.update(task, description=f"{day:%Y-%m-%d}")
-                for moves in counted(day) if only_count else reclassing.move_day(day):
+                for moves in counted(day) if only_count else reclass.move_day(day):
                     total.update(moves)
                 done += 1
                 bar.update(task, completed=done)
@@ -62,7 +62,7 @@ def reclass(console: Console, *, only_count: bool) -> None:
 
 
 def counted(day: datetime) -> Iterator[Moves]:
-    yield from reclassing.wrong_of_day(day).values()
+    yield from reclass.wrong_of_day(day).values()
 
 
 def tell(console: Console, total: Moves, only_count: bool) -> None:
@@ -78,7 +78,7 @@ def tell(console: Console, total: Moves, only_count: bool) -> None:
 
 def tell_of_probes(console: Console) -> None:
     """A test that was ordered before comes in under the class that it was ordered in."""
-    if count := reclassing.probes_outside():
+    if count := reclass.probes_outside():
         tests = "1 test" if count == 1 else f"{format_count(count)} tests"
         console.print(
             f"{tests} under way will be stored in a size class that does not match their size. "

@@ -8,11 +8,11 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from sonar import roles
 from sonar.management.base import QuickCommand
 from sonar.management.columns import in_columns
 from sonar.models import Site
-from sonar.roles import Role
+from sonar.people import roles
+from sonar.people.roles import Role
 
 LIST = "list"
 

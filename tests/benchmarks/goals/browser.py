@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from django.core.management import call_command
 from django.test import override_settings
 
-from sonar.windows import format_time
+from sonar.notation.windows import format_time
 from tests.benchmarks import chromium, loopback, scale, server
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.chromium import Seen

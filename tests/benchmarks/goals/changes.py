@@ -6,8 +6,8 @@ import numpy as np
 
 from matrix.answers.changes import of_links, search
 from matrix.store import runs
-from sonar.segments import unix_ms
-from sonar.windows import Window
+from sonar.notation.windows import Window
+from sonar.results.segments import unix_ms
 from tests.benchmarks import scale
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.measured import Contestant, Goal, Spread, timed

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from matrix.answers.grid import Grid
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.benchmarks import product, scale
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.measured import Goal, of_the_fastest, ratio

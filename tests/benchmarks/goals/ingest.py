@@ -13,8 +13,8 @@ from uuid import UUID
 
 import numpy as np
 
-from sonar import partitions, results
-from sonar.results import Result
+from sonar.results import partitions, store
+from sonar.results.store import Result
 from tests.benchmarks import data, server, year
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.copy_rows import ERROR, WHERE, WORKER, Ids
@@ -87,19 +87,19 @@ def contestants(batches: list[list[Result]], each: int) -> dict[str, Contestant]
     ours, imported = iter(batches[:half]), iter(batches[half:])
     theirs = iter([plain.objects_of(model, batch) for batch in batches[:half]])
 
-    def store() -> None:
+    def store_new() -> None:
         for batch in islice(ours, each):
-            results.store(batch, ids_are_new=True)
+            store.store(batch, ids_are_new=True)
 
     def look_and_store() -> None:
         for batch in islice(imported, each):
-            results.store(batch)
+            store.store(batch)
 
     def bulk_create() -> None:
         for objects in islice(theirs, each):
             plain.store(model, objects)
 
-    return {SONAR: store, IMPORT: look_and_store, BULK_CREATE: bulk_create}
+    return {SONAR: store_new, IMPORT: look_and_store, BULK_CREATE: bulk_create}
 
 
 def stream(ids: Ids, endpoints: int) -> Iterator[list[Result]]:

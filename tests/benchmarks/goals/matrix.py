@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.benchmarks import product, scale
 from tests.benchmarks.answer import agree
 from tests.benchmarks.bench import SIZE, Bench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
 from tests.benchmarks import clients, loopback, scale
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.clients import Load, Seen

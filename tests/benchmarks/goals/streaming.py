@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from sonar.windows import Window, format_time
+from sonar.notation.windows import Window, format_time
 from tests.benchmarks import clients, memory, scale
 from tests.benchmarks.answer import DisagreementError
 from tests.benchmarks.bench import Bench

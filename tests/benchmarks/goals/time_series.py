@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from sonar.units import MB
-from sonar.windows import Window, format_time
+from sonar.notation.units import MB
+from sonar.notation.windows import Window, format_time
 from tests.benchmarks import data, loopback, scale, server
 from tests.benchmarks.answer import DisagreementError
 from tests.benchmarks.bench import SIZE, Bench

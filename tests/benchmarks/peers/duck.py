@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 from psycopg import Cursor
 
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.benchmarks.answer import Answer
 from tests.benchmarks.copy_rows import EPOCH_2000_US
 

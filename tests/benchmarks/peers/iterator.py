@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from matrix.api.transfers.list import record
 from sonar.models import Transfer
-from sonar.windows import Window
+from sonar.notation.windows import Window
 
 CHUNK = 2_000
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from django.db import connection, models
 
 from sonar.models import Transfer
-from sonar.results import Result
+from sonar.results.store import Result
 
 TABLE = "peer_plain"
 MAKE = f"""

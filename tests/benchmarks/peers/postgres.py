@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 from psycopg import Cursor
 
-from sonar.windows import Window
+from sonar.notation.windows import Window
 from tests.benchmarks.answer import Answer
 
 # The rate of a failed one is NULL: no aggregate needs a FILTER then.

@@ -13,8 +13,8 @@ import numpy as np
 import urllib3
 from numpy.typing import NDArray
 
+from sonar.notation.windows import Window
 from sonar.sandbox.processes import start, stop, wait_until
-from sonar.windows import Window
 from tests.ports import free_port
 
 METRIC = "sonar_rate"

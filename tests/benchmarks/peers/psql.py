@@ -7,8 +7,8 @@ from pathlib import Path
 
 from matrix.api.transfers import lines
 from matrix.store.transfers import TransferSelection
+from sonar.notation.windows import Window
 from sonar.sandbox import embedded
-from sonar.windows import Window
 
 # As streams have it.
 SETTINGS = "SET jit = off; SET enable_sort = off; SET max_parallel_workers_per_gather = 0"

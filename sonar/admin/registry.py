@@ -1,0 +1,295 @@
+"""The registry: sites, endpoints, meshes, size classes and credentials."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.text import capfirst
+
+from sonar.admin.fields import BytesField, ScitagField, SecondsField
+from sonar.admin.rows import CLOSED, NeverDeleted, Rows
+from sonar.models import Credential, Endpoint, Mesh, MeshInterval, Site, SizeClass
+from sonar.notation.units import exact_bytes, exact_duration
+from sonar.obstacles import offers
+from sonar.people import roles
+from sonar.registry import mesh_proxies, sizes
+from sonar.registry.compatibility import (
+    ENDS,
+    credential_problems,
+    endpoint_problem,
+    is_moved,
+    mesh_problem,
+)
+from sonar.results import reclass
+
+
+@admin.register(Site)
+class SiteAdmin(Rows):
+    list_display = ["name", "cloud", "tier", "country", "wan_gbit_s"]
+    list_filter = ["cloud", "tier"]
+    search_fields = ["name"]
+    fieldsets = [
+        (None, {"fields": ["name", "cloud", "tier", "country", "wan_gbit_s"]}),
+        ("Who looks after it", {"fields": ["admins"]}),
+        ("Place and tags", {"fields": ["latitude", "longitude", "tags"], "classes": CLOSED}),
+        ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
+        (
+            "Pause",
+            {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED},
+        ),
+    ]
+
+    def save_model(
+        self, request: HttpRequest, obj: Site, form: forms.ModelForm[Site], change: bool
+    ) -> None:
+        if "paused_since" in form.changed_data:
+            obj.paused_by = cast(User, request.user) if obj.paused_since else None
+        super().save_model(request, obj, form, change)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
+        """Leave it to administrators who is an admin of a site: that is a role."""
+        administrator = roles.role_of(request.user) is roles.Role.ADMINISTRATOR
+        return [] if administrator else ["admins"]
+
+
+def warn_of_proxies(model_admin: admin.ModelAdmin[Any], request: HttpRequest) -> None:
+    """Tell who has saved something which links have two X.509 proxies now."""
+    if notice := mesh_proxies.notice():
+        model_admin.message_user(request, notice, messages.WARNING)
+
+
+class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One credential, checked together with the endpoints and meshes that use it."""
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
+        if not self.errors and (problems := credential_problems(self.instance)):
+            self.add_error(None, ValidationError(problems))
+
+
+@admin.register(Credential)
+class CredentialAdmin(Rows):
+    """Where tokens may go: only administrators have the permission to say so."""
+
+    form = CredentialForm
+    fieldsets = [
+        (None, {"fields": ["name", "kind", "hosts"]}),
+        (
+            "Of client_credentials alone",
+            {
+                "fields": ["issuer", "client_id", "audience", "path_prefix", "scope"],
+                "classes": CLOSED,
+            },
+        ),
+    ]
+    list_display = ["name", "kind", "hosts", "used_by"]
+    list_filter = ["kind"]
+    search_fields = ["name"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:
+        return (
+            super()
+            .get_queryset(request)
+            .prefetch_related("endpoints", "lending_endpoints", "meshes")
+        )
+
+    def save_model(
+        self, request: HttpRequest, obj: Credential, form: forms.ModelForm[Credential], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        if "kind" in form.changed_data:
+            warn_of_proxies(self, request)
+
+    @admin.display(description="used by")
+    def used_by(self, credential: Credential) -> str:
+        ends = {*credential.endpoints.all(), *credential.lending_endpoints.all()}
+        meshes = [f"mesh {mesh.name}" for mesh in credential.meshes.all()]
+        return ", ".join([*sorted(end.name for end in ends), *meshes])
+
+
+class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One endpoint, checked together with the meshes that name it."""
+
+    budget_bytes_per_day = BytesField(
+        required=False,
+        label="Budget per day",
+        help_text="Test files that it may send and receive per UTC day, like 500 GB; empty for no "
+        "limit.",
+    )
+
+    class Meta:
+        labels = {"inbound_cap": "Tests to it at once", "outbound_cap": "Tests from it at once"}
+        help_texts = {
+            "inbound_cap": "More tests than this wait their turn.",
+            "outbound_cap": "More tests than this wait their turn.",
+            "retired_at": "UTC. It is tested until then; its results are kept.",
+        }
+
+    def _post_clean(self) -> None:
+        """Judge the endpoint as it would be kept, which the form makes of its fields only here."""
+        super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
+        if self.errors or not is_moved(self.instance):
+            return
+        if sentence := endpoint_problem(self.instance):
+            self.add_error("base_url", sentence)
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(NeverDeleted):
+    form = EndpointForm
+    fieldsets = [
+        (None, {"fields": ["name", "site", "label", "base_url", "software"]}),
+        ("Limits", {"fields": ["inbound_cap", "outbound_cap", "budget_bytes_per_day"]}),
+        (
+            "Credentials",
+            {
+                "fields": ["credential", "credential_lent", "lend_credential"],
+                "classes": CLOSED,
+            },
+        ),
+        ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
+    ]
+    list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "retired_at"]
+    list_filter = ["site__cloud", "label", "simulated"]
+    list_select_related = ["site"]
+    search_fields = ["name", "site__name"]
+    autocomplete_fields = ["site"]
+    actions = ["retire"]
+
+    def save_model(
+        self, request: HttpRequest, obj: Endpoint, form: forms.ModelForm[Endpoint], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        if not {"base_url", "credential", "retired_at"}.isdisjoint(form.changed_data):
+            warn_of_proxies(self, request)
+
+    @admin.action(description="Retire: stop testing, keep the history")
+    def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
+        count = endpoints.filter(retired_at=None).update(retired_at=timezone.now())
+        self.message_user(request, f"{count} endpoint{'' if count == 1 else 's'} retired.")
+
+
+class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One size class, checked together with the others: their ranges must tile."""
+
+    from_bytes = BytesField(
+        label="From", help_text="The smallest file that belongs to it, like 10 MB."
+    )
+    test_bytes = BytesField(label="Test file", help_text="Size of its test file, like 100 MB.")
+    timeout_seconds = SecondsField(
+        label="Longest test",
+        initial=3600,
+        help_text="A test that takes longer has failed. Write 90s, 10m or 1h.",
+    )
+
+    class Meta:
+        model = SizeClass
+        fields = ["name", "from_bytes", "test_bytes", "timeout_seconds"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors:
+            others = SizeClass.objects.exclude(pk=self.instance.pk)
+            for sentence in sizes.problems([*others, SizeClass(**cleaned)]):
+                self.add_error(None, f"{capfirst(sentence)}.")
+        return cleaned
+
+
+@admin.register(SizeClass)
+class SizeClassAdmin(NeverDeleted):
+    form = SizeClassForm
+    list_display = ["name", "begins", "test_file", "longest"]
+
+    @admin.display(description="from", ordering="from_bytes")
+    def begins(self, size: SizeClass) -> str:
+        return exact_bytes(size.from_bytes)
+
+    @admin.display(description="test file", ordering="test_bytes")
+    def test_file(self, size: SizeClass) -> str:
+        return exact_bytes(size.test_bytes)
+
+    @admin.display(description="longest test", ordering="timeout_seconds")
+    def longest(self, size: SizeClass) -> str:
+        return exact_duration(size.timeout_seconds)
+
+    def save_model(
+        self, request: HttpRequest, obj: SizeClass, form: forms.ModelForm[SizeClass], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        moved = "from_bytes" in form.changed_data
+        if moved and (notice := reclass.notice(reclass.outside())):
+            self.message_user(request, notice, messages.WARNING)
+
+
+class IntervalForm(forms.ModelForm):  # type: ignore[type-arg]
+    every_seconds = SecondsField(
+        label="Tests each link every", help_text="Like 30m, 6h or 1d; a bare number is seconds."
+    )
+
+
+class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = MeshInterval
+    form = IntervalForm
+    extra = 0
+    verbose_name = "interval"
+    verbose_name_plural = "How often it tests"
+
+
+class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One mesh, checked together with its endpoints: its mover must move their files."""
+
+    scitag = ScitagField(required=False, help_text=Mesh._meta.get_field("scitag").help_text)
+    tcp_buffer_bytes = BytesField(
+        required=False,
+        label="TCP buffer",
+        help_text="Like 8 MB, only for movers that can set it; empty: the servers choose.",
+    )
+
+    class Meta:
+        help_texts = dict.fromkeys(
+            ENDS, "None chosen means every endpoint whose files the mover can move."
+        )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        judged = {"mover", "mode", *ENDS} & set(self.changed_data)
+        if judged and not self.errors:
+            ends = [cleaned[end] for end in ENDS]
+            if sentence := mesh_problem(cleaned["name"], cleaned["mover"], cleaned["mode"], ends):
+                self.add_error("mover", sentence)
+        return cleaned
+
+
+@admin.register(Mesh)
+class MeshAdmin(NeverDeleted):
+    form = MeshForm
+    fieldsets = [
+        (None, {"fields": ["name", "enabled"]}),
+        ("What it tests", {"fields": ["sources", "destinations"]}),
+        ("How it tests", {"fields": ["mover", "mode", "streams", "priority"]}),
+        (
+            "Only for some movers",
+            {
+                "fields": ["tcp_buffer_bytes", "scitag", "service", "service_credential"],
+                "classes": CLOSED,
+            },
+        ),
+        ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
+    ]
+    list_display = ["name", "enabled", "mover", "mode", "streams", "priority"]
+    inlines = [MeshIntervalInline]
+
+    def save_related(
+        self, request: HttpRequest, form: forms.ModelForm[Mesh], formsets: list[Any], change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        if notice := offers.notice(timezone.now()):
+            self.message_user(request, notice, messages.WARNING)
+        warn_of_proxies(self, request)

@@ -1,0 +1,63 @@
+"""What the lists and forms of several tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import ManyToManyField, Model
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import capfirst
+
+from sonar.admin.fields import Choices
+
+# A section that is opened by who needs it.
+CLOSED = ("collapse",)
+
+
+class Rows(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Rows whose list is called as they are."""
+
+    formfield_overrides = {ManyToManyField: {"widget": Choices}}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = {"title": capfirst(self.opts.verbose_name_plural)}
+        return super().changelist_view(request, title | (extra_context or {}))
+
+
+class NeverDeleted(Rows):
+    """Rows that history refers to."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class OnlyLookedAt(NeverDeleted):
+    """Rows that Sonar writes itself: what is asked for first, then all that is kept."""
+
+    first: Sequence[str] = ()
+    # Columns that are among the first with their unit.
+    shown_with_unit: Sequence[str] = ()
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        others = [
+            column.name
+            for column in self.opts.fields
+            if column.name not in (*self.first, *self.shown_with_unit)
+        ]
+        return [
+            (None, {"fields": list(self.first)}),
+            ("Everything else that is kept", {"fields": others, "classes": CLOSED}),
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return [*self.first, *(column.name for column in self.opts.fields)]

@@ -1,0 +1,247 @@
+"""Where the credentials of endpoints may go, in one place: the rules for who saves, plans and uses.
+
+A credential is sent to the hosts that it names and to nobody else, and never in clear. The other
+end of a third-party copy is given what the endpoint lends: its ``credential_lent``, or its own
+one where it says ``lend_credential``; of a kind that renews its tokens the other end gets one
+of its own, for what it does and nothing else. A proxy certificate is lent to nobody. The sentences
+are for all readers: they name endpoints, no host and no credential.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from sonar.credentials import kinds as credential_kinds
+from sonar.movers.catalogue import CredentialKind, asks_service, shows_one_proxy
+from sonar.notation.base_urls import IN_CLEAR, PORTS, scheme_of
+from sonar.notation.hosts import address_of, is_this_machine, name_of
+
+# No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
+NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
+NAME_SENTENCE = (
+    "The name of a credential is made of letters, digits, dot, dash and underscore, and no dot "
+    "stands first: it is the name of its file."
+)
+HOST_SENTENCE = (
+    "A host of a credential is a name or an address in lower case, with a port if it is only for "
+    "that port: storage.example.org, storage.example.org:1094 or [2001:db8::1]:443. It has no "
+    "scheme, path or wildcard."
+)
+_HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
+# Columns of a probe or schedule that `hindrance` and `transfer_request.order_for` read: no
+# connection is held meanwhile.
+WITH_CREDENTIALS = tuple(
+    f"{end}__{name}"
+    for end in ("source", "destination")
+    for name in ("credential", "credential_lent")
+)
+# Who is passive in a copy, and who is active and is given what the other lends.
+PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
+
+
+class Credential(Protocol):
+    """What these rules read of a credential; models know them, and not they the models."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def hosts(self) -> list[str]: ...
+
+    @property
+    def kind(self) -> str: ...
+
+
+class Endpoint(Protocol):
+    """What these rules read of an endpoint."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def base_url(self) -> str: ...
+
+    @property
+    def credential(self) -> Credential | None: ...
+
+    @property
+    def credential_id(self) -> int | None: ...
+
+    @property
+    def credential_lent(self) -> Credential | None: ...
+
+    @property
+    def credential_lent_id(self) -> int | None: ...
+
+    @property
+    def lend_credential(self) -> bool: ...
+
+
+class Host(NamedTuple):
+    """A host as it is compared; without a port it stands for all of them."""
+
+    name: str
+    port: int | None
+
+
+@lru_cache(maxsize=10_000)
+def host_of(text: str) -> Host | None:
+    """Read `host` or `host:port`; None if it is neither. An address has one form then."""
+    match = _HOST.fullmatch(text)
+    if match is None:
+        return None
+    name, port = match[1], int(match[2]) if match[2] else None
+    if port is not None and port > 65535:
+        return None
+    if name.startswith("[") and address_of(name) is None:
+        return None
+    return Host(name_of(name), port)
+
+
+def host_of_url(base_url: str) -> Host | None:
+    """Return the host of a base URL with its port; None for what can be read in two ways."""
+    scheme, _, rest = base_url.partition("://")
+    authority = rest.partition("/")[0]
+    # Letters beyond ASCII may become others, also in a library that sends to them.
+    host = host_of(authority.lower()) if authority.isascii() else None
+    return host and Host(host.name, host.port or PORTS.get(scheme))
+
+
+def names(hosts: list[str], base_url: str) -> bool:
+    """Say whether a list of hosts names that of a base URL, and its port."""
+    used = host_of_url(base_url)
+    return used is not None and not {used, Host(used.name, None)}.isdisjoint(_set_of(tuple(hosts)))
+
+
+@lru_cache(maxsize=1000)
+def _set_of(hosts: tuple[str, ...]) -> frozenset[Host]:
+    """Read a list of hosts once: a thousand endpoints may share one credential of as many."""
+    return frozenset(filter(None, map(host_of, hosts)))
+
+
+def is_in_clear(base_url: str) -> bool:
+    """Say whether what is sent to a base URL can be read on its way: no TLS, another machine."""
+    if scheme_of(base_url) not in IN_CLEAR:
+        return False
+    host = host_of_url(base_url)
+    return host is None or not is_this_machine(host.name)
+
+
+def problems(endpoint: Endpoint) -> dict[str, str]:
+    """Say by field what is wrong with the credentials of an endpoint; nothing if nothing is."""
+    sentences = {}
+    for field, subject in (
+        ("credential", "The credential"),
+        ("credential_lent", "The lent credential"),
+    ):
+        credential: Credential | None = getattr(endpoint, field)
+        if credential is None:
+            continue
+        if not names(credential.hosts, endpoint.base_url):
+            sentences[field] = (
+                f"{subject} of {endpoint.name} is not for the host and port of its base URL. "
+                "Administrators set which hosts a credential is for."
+            )
+        elif is_in_clear(endpoint.base_url):
+            sentences[field] = (
+                f"{subject} of {endpoint.name} would be sent unencrypted: its base URL must "
+                "begin with https:// or davs://."
+            )
+    lent = endpoint.credential_lent
+    if lent is not None and not is_lendable(lent):
+        sentences["credential_lent"] = (
+            f"The lent credential of {endpoint.name} is a proxy certificate, whose key is given "
+            "to nobody: lend a token."
+        )
+    if _lends_its_own(endpoint) and not endpoint.lend_credential:
+        sentences.setdefault(
+            "credential_lent",
+            f"The lent credential of {endpoint.name} is its own one: lend another one, or set "
+            "lend_credential.",
+        )
+    return sentences
+
+
+def _lends_its_own(endpoint: Endpoint) -> bool:
+    lent = endpoint.credential_lent_id
+    return lent is not None and lent == endpoint.credential_id
+
+
+def problem(endpoint: Endpoint) -> str:
+    """Say in a sentence why no test may use the credentials of an endpoint; empty if they may."""
+    return next(iter(problems(endpoint).values()), "")
+
+
+def is_lendable(credential: Credential) -> bool:
+    """Say whether others may be given it at all; what is of a kind no longer known is kept."""
+    kinds = credential_kinds.names()
+    return credential.kind in kinds and credential_kinds.describe(credential.kind).lendable
+
+
+def lends(endpoint: Endpoint) -> Credential | None:
+    """Return the credential that the other end of a copy is given."""
+    lent = endpoint.credential_lent
+    if endpoint.credential_lent_id is None:
+        lent = endpoint.credential if endpoint.lend_credential else None
+    return lent if lent is not None and is_lendable(lent) else None
+
+
+def refuses_to_lend(endpoint: Endpoint) -> bool:
+    """Say whether an endpoint wants a token and has none that others may be given.
+
+    Who has a proxy certificate needs none lent: Sonar's own program shows it to both ends.
+    """
+    own = endpoint.credential
+    return own is not None and is_lendable(own) and lends(endpoint) is None
+
+
+def forbids(source: Endpoint, destination: Endpoint, mode: str, *, by_service: bool = False) -> str:
+    """Say in a sentence what a test in this mode would give away; empty if it may run.
+
+    A service that moves the file (``by_service``) is given what both ends lend.
+    """
+    if by_service:
+        refusing = [end for end in (source, destination) if refuses_to_lend(end)]
+        return f"{refusing[0].name} lends no credential to the service." if refusing else ""
+    ends = {"source": source, "destination": destination}
+    passive, active = (ends[end] for end in PASSIVE_AND_ACTIVE[mode])
+    if refuses_to_lend(passive):
+        return (
+            f"{passive.name} lends no credential: in mode {mode}, {active.name} would be given "
+            "the one that writes and deletes."
+        )
+    if lends(passive) and is_in_clear(active.base_url):
+        return f"What {passive.name} lends would be sent to {active.name} unencrypted."
+    return ""
+
+
+def proxy_of(endpoint: Endpoint) -> int | None:
+    """Return the id of an endpoint's own credential if it is an X.509 proxy."""
+    own = endpoint.credential
+    if own is None or own.kind not in credential_kinds.names():
+        return None
+    shown = credential_kinds.describe(own.kind).shown
+    return endpoint.credential_id if shown is CredentialKind.X509_PROXY else None
+
+
+def two_proxies(source: Endpoint, destination: Endpoint, mover: str) -> str:
+    """Say in a sentence that a mover would need two X.509 proxies at once; empty if it does not."""
+    if not shows_one_proxy(mover) or proxy_of(source) == proxy_of(destination):
+        return ""
+    ends = (source, destination)
+    without = [end.name for end in ends if proxy_of(end) is None]
+    advice = "give both endpoints the same credential, or use another mover."
+    if not without:
+        names = f"{source.name} and {destination.name}"
+        return f"{names} have different X.509 proxies, and {mover} shows one to both: {advice}"
+    having = next(end.name for end in ends if proxy_of(end) is not None)
+    return f"{without[0]} has no X.509 proxy, and {mover} would show it that of {having}: {advice}"
+
+
+def hindrance(source: Endpoint, destination: Endpoint, mode: str, mover: str) -> str:
+    """Say in a sentence why a test may not use the credentials of its ends; empty if it may."""
+    given_away = forbids(source, destination, mode, by_service=asks_service(mover))
+    refused = problem(source) or problem(destination) or given_away
+    return refused or two_proxies(source, destination, mover)

@@ -1,0 +1,19 @@
+"""A bearer token in a file, which somebody else renews in place: read anew each time."""
+
+from __future__ import annotations
+
+import time
+
+from sonar.credentials.sources.base import CredentialError, Purpose, StorageToken, read_secret
+from sonar.credentials.sources.lifetimes import lifetime_of
+
+
+class FileSource:
+    def obtain(self, purpose: Purpose) -> StorageToken:
+        """Return the token; CredentialError for one that says that it has expired."""
+        text, now = read_secret(purpose.secret), time.time()
+        began_at, expires_at = lifetime_of(text)
+        token = StorageToken(text, began_at or now, expires_at)
+        if token.left(now) <= 0:
+            raise CredentialError("the token in it has expired")
+        return token

@@ -1,0 +1,113 @@
+"""Whether the tables of the database are those of this code: what starts asks, and ends if not.
+
+A database that is newer, or half upgraded, would fail later, somewhere, and perhaps after it has
+stored something. The way back is a backup (docs/operations.md): migrations are never undone, as
+their older tables could not hold what is there by then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import psycopg
+from django.core.checks import Error
+from django.core.management.base import CommandError
+from django.db import connection, connections
+from django.db.migrations import Migration
+from django.db.migrations.loader import MigrationLoader
+from psycopg.errors import UndefinedTable
+
+from sonar.database import encoding
+
+log = logging.getLogger(__name__)
+
+LONGEST_SECONDS = 2
+APPLIED = "SELECT app, name FROM django_migrations"
+NEWER = (
+    "The database is newer than this Sonar: it has migrations that this code does not know "
+    "({last}, {count} in all). Start the newer Sonar, or go back by restoring a backup "
+    "(docs/operations.md)."
+)
+OLDER = (
+    "The database lacks migrations of this Sonar ({last}, {count} in all): run manage.py migrate."
+)
+NO_WAY_BACK = (
+    "Migrations of Sonar are not undone; nothing was changed. The way back to an older Sonar is to "
+    "restore a backup of its time (docs/operations.md)."
+)
+
+Names = frozenset[tuple[str, str]]
+
+
+def problem(session: psycopg.Connection[Any]) -> str | None:
+    """Say why this code cannot work with the database of this session."""
+    return incurable(session) or _naming(OLDER, _of_this_code() - _of_database(session))
+
+
+def incurable(session: psycopg.Connection[Any]) -> str | None:
+    """Say why not even `migrate` could make a database fit."""
+    return encoding.problem(session) or _naming(NEWER, _of_database(session) - _of_this_code())
+
+
+def problem_at_start() -> str | None:
+    """Say why a process must not go on; one whose database is away can, until it is back."""
+    try:
+        with psycopg.connect(**quickly()) as session:
+            return problem(session)
+    except psycopg.OperationalError as error:
+        why = " ".join(str(error).split())
+        log.warning(
+            "whether its tables are those of this Sonar, the database does not say: %s", why
+        )
+        return None
+
+
+def session_of(alias: str = "default") -> psycopg.Connection[Any]:
+    """Return the session that Django has with a database."""
+    connections[alias].ensure_connection()
+    session: psycopg.Connection[Any] = connections[alias].connection
+    return session
+
+
+def check(databases: Sequence[str] | None = None, **_: object) -> list[Error]:
+    """Let `migrate`, and `check` with a database, end with what neither can cure."""
+    sentences = [incurable(session_of(alias)) for alias in databases or ()]
+    return [Error(sentence, id="sonar.E001") for sentence in sentences if sentence]
+
+
+def refuse_to_go_back(plan: Sequence[tuple[Migration, bool]], **_: object) -> None:
+    """Let `migrate` end before its first step if one of its steps undoes a migration."""
+    if any(backwards for _, backwards in plan):
+        raise CommandError(NO_WAY_BACK)
+
+
+def quickly() -> dict[str, Any]:
+    """Return how to connect to the database without waiting long for anything."""
+    params = connection.get_connection_params()
+    timeout = f"-c statement_timeout={LONGEST_SECONDS}s"
+    return {
+        name: params[name]
+        for name in ("dbname", "user", "password", "host", "port")
+        if name in params
+    } | {"connect_timeout": LONGEST_SECONDS, "options": timeout}
+
+
+@cache
+def _of_this_code() -> Names:
+    """Return the migrations of this version; they are files, so that looking once is enough."""
+    return frozenset(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
+
+
+def _of_database(session: psycopg.Connection[Any]) -> Names:
+    try:
+        return frozenset(session.execute(APPLIED).fetchall())
+    except UndefinedTable:
+        session.rollback()
+        return frozenset()
+
+
+def _naming(sentence: str, names: Names) -> str | None:
+    return sentence.format(last=".".join(max(names)), count=len(names)) if names else None

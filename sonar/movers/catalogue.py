@@ -1,0 +1,277 @@
+"""What there is to move files with: a description of each mover, which is loaded only when used.
+
+Registry, forms, API, planner, docs and workers read a mover's facts here and nowhere else. A new
+mover is an entry of ``MOVERS`` and the module that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sonar.movers.needs import Need, Program, PythonPackage, Setting
+from sonar.notation.base_urls import scheme_of
+
+DEFAULT = "http-tpc"
+# A mesh of all may have hundreds that do not fit: the first ones say what is wrong.
+NAMED_MISFITS = 5
+
+
+class CredentialKind(StrEnum):
+    """What a mover can show to a storage server."""
+
+    BEARER_TOKEN = "bearer token"  # noqa: S105 - the name of a kind
+    X509_PROXY = "X.509 proxy"
+
+
+class Clock(StrEnum):
+    """Who times what a mover moves, and from when to when: rates by two are not pooled unsaid."""
+
+    REQUEST = "request"
+    TOOL = "tool"
+    SERVICE = "service"
+
+
+CLOCKS: Mapping[str, str] = {
+    Clock.REQUEST.value: "from request to result",
+    Clock.TOOL.value: "from the start of the program to the end of the copy",
+    Clock.SERVICE.value: "as reported by the service, without the time in its queue",
+}
+
+
+@dataclass(frozen=True)
+class MoverDescription:
+    """A mover as everybody but itself knows it."""
+
+    name: str
+    """Up to 20 letters, digits and dashes: part of results, for ever."""
+    label: str
+    path: str
+    """The class, as ``package.module:Name``; called without arguments once it is used."""
+    schemes: frozenset[str]
+    """Of the base URLs at both ends of a link."""
+    modes: tuple[str, ...]
+    """Who may do the work: ``pull`` the destination, ``push`` the source."""
+    only_modes: Mapping[str, str] = field(default_factory=dict)
+    """The one mode that there is, for schemes that have no other."""
+    clock: Clock = Clock.REQUEST
+    parameters: frozenset[str] = frozenset()
+    """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
+    most_streams: int | None = None
+    """The largest number of streams that it can be told; None where nobody has said one."""
+    credentials: frozenset[CredentialKind] = frozenset()
+    """What it is given of those that its endpoints have; no other leaves its file."""
+    one_proxy: bool = False
+    """Whether it shows the same X.509 proxy to both ends, which then must have the same one."""
+    needs: tuple[Need, ...] = ()
+    """What a worker needs to run it."""
+    asks_service: bool = False
+    """Whether it asks a service to move the file: meshes then say which."""
+    simulated: bool = False
+    """Whether its rates say nothing of a network."""
+    of_network: bool = False
+    """Whether it moves no file: the worker is one end itself, and results are NetworkResults."""
+
+    def schemes_in(self, mode: str) -> frozenset[str]:
+        """Return the schemes whose files it moves in this mode."""
+        return frozenset(name for name in self.schemes if self.only_modes.get(name, mode) == mode)
+
+    def missing(self) -> list[str]:
+        """Say of what it needs what this process does not have."""
+        return list(filter(None, (need.missing() for need in self.needs)))
+
+
+HERE = Setting("SONAR_NETWORK_ENDPOINT")
+SETPRIV = Program("setpriv", "util-linux")
+XRDCP = Program("xrdcp", "xrootd-client")
+MOVERS: tuple[MoverDescription, ...] = (
+    MoverDescription(
+        name=DEFAULT,
+        label="HTTP third-party copy: one server fetches from the other, or sends to it",
+        path="sonar.movers.http.tpc:HttpTpc",
+        schemes=frozenset({"http", "https", "dav", "davs"}),
+        modes=("pull", "push"),
+        parameters=frozenset({"streams", "scitag"}),
+        credentials=frozenset({CredentialKind.BEARER_TOKEN}),
+        needs=(PythonPackage("urllib3"),),
+    ),
+    MoverDescription(
+        name="xrootd",
+        label="root:// third-party copy by xrdcp: the destination fetches from the source",
+        path="sonar.movers.programs.xrootd:Xrootd",
+        schemes=frozenset({"root", "xroot"}),
+        modes=("pull",),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams", "scitag"}),
+        most_streams=15,
+        credentials=frozenset({CredentialKind.X509_PROXY}),
+        one_proxy=True,
+        needs=(XRDCP, SETPRIV),
+    ),
+    MoverDescription(
+        name="gfal2",
+        label="gfal-copy: one server fetches from the other, or sends to it, by several protocols",
+        path="sonar.movers.programs.gfal2:Gfal2",
+        schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot", "ftp"}),
+        modes=("pull", "push"),
+        only_modes={"root": "pull", "xroot": "pull", "ftp": "push"},
+        clock=Clock.TOOL,
+        credentials=frozenset({CredentialKind.X509_PROXY}),
+        one_proxy=True,
+        needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
+    ),
+    MoverDescription(
+        name="gridftp",
+        label="GridFTP by globus-url-copy, without GSI: the source sends to the destination",
+        path="sonar.movers.programs.gridftp:GridFtp",
+        schemes=frozenset({"ftp"}),
+        modes=("push",),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        needs=(
+            Program("globus-url-copy", "globus-gass-copy-progs"),
+            SETPRIV,
+        ),
+    ),
+    MoverDescription(
+        name="fts3",
+        label="FTS3: a service is asked for the copy, and starts it when its own queue allows",
+        path="sonar.movers.fts3.mover:Fts3",
+        schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot"}),
+        modes=("pull",),
+        clock=Clock.SERVICE,
+        parameters=frozenset({"streams", "tcp_buffer_bytes", "scitag"}),
+        credentials=frozenset({CredentialKind.BEARER_TOKEN}),
+        needs=(PythonPackage("urllib3"), XRDCP, SETPRIV),
+        asks_service=True,
+    ),
+    MoverDescription(
+        name="iperf3",
+        label="the network alone, by iperf3: a worker at one endpoint sends to a server or fetches",
+        path="sonar.movers.programs.iperf3:Iperf3",
+        schemes=frozenset({"iperf3"}),
+        modes=("pull", "push"),
+        clock=Clock.TOOL,
+        parameters=frozenset({"streams", "tcp_buffer_bytes"}),
+        needs=(Program("iperf3", "iperf3"), SETPRIV, HERE),
+        of_network=True,
+    ),
+    MoverDescription(
+        name="fake",
+        label="for tests and demonstrations: no data moves, and a link always has the same rate",
+        path="sonar.movers.fake:FakeMover",
+        schemes=frozenset({"fake"}),
+        modes=("pull", "push"),
+        parameters=frozenset({"streams", "tcp_buffer_bytes", "scitag"}),
+        credentials=frozenset({CredentialKind.BEARER_TOKEN}),
+        simulated=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """How a transfer is asked for, where not every mover obeys."""
+
+    default: int | None
+    refusal: str
+    """Why a mover that does not obey takes no other value, and what is allowed."""
+
+
+PARAMETERS: Mapping[str, Parameter] = {
+    "streams": Parameter(1, "cannot be told how many streams to use: streams must be 1"),
+    "tcp_buffer_bytes": Parameter(
+        None, "leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty"
+    ),
+    "scitag": Parameter(None, "sends no flow label: scitag must be left empty"),
+}
+
+
+def names() -> list[str]:
+    return [mover.name for mover in MOVERS]
+
+
+def describe(name: str) -> MoverDescription:
+    """Return the description of a mover; ValueError names those there are."""
+    for mover in MOVERS:
+        if mover.name == name:
+            return mover
+    raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(names())}")
+
+
+def is_of_network(mover: str) -> bool:
+    """Say whether a mover measures the network alone; no for one that there is no more."""
+    return any(each.of_network for each in MOVERS if each.name == mover)
+
+
+def carries_files(base_url: str) -> bool:
+    """Say whether there are files at a base URL, and not only a server that measures a network."""
+    schemes = {scheme for mover in MOVERS if mover.of_network for scheme in mover.schemes}
+    return scheme_of(base_url) not in schemes
+
+
+def asks_service(mover: str) -> bool:
+    """Say whether a mover asks a service; one that there is no more asks none."""
+    return any(description.asks_service for description in MOVERS if description.name == mover)
+
+
+def shows_one_proxy(mover: str) -> bool:
+    """Say whether a mover shows both ends the same X.509 proxy; one that is no more shows none."""
+    return any(description.one_proxy for description in MOVERS if description.name == mover)
+
+
+def clock_of(mover: str) -> str:
+    """Return who times a mover's transfers; empty for a mover that there is no more."""
+    clocks = {description.name: description.clock for description in MOVERS}
+    return clocks.get(mover, "")
+
+
+def fitting(mover: str, mode: str, base_urls: Mapping[str, str]) -> str:
+    """Say in a sentence which endpoints this mover cannot move files of; empty if it can all.
+
+    ``base_urls`` has the base URL of each endpoint by its name. Raises ValueError for a mover
+    that there is not.
+    """
+    schemes = describe(mover).schemes_in(mode)
+    misfits = [
+        f"{name} ({scheme})"
+        for name, url in sorted(base_urls.items())
+        if (scheme := scheme_of(url)) not in schemes
+    ]
+    if not misfits:
+        return ""
+    named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
+    others = f" and {more} more" if more > 0 else ""
+    return f"The mover {mover} {what_it_moves(mover, mode)}, not those of {named}{others}."
+
+
+def what_it_moves(mover: str, mode: str) -> str:
+    """Say files of which schemes a mover moves, in this mode where that makes a difference."""
+    description = describe(mover)
+    moved = ", ".join(sorted(description.schemes_in(mode)))
+    return f"moves files by {moved}" + (f" in mode {mode}" if description.only_modes else "")
+
+
+def refusals(mover: str, mode: str, **parameters: int | None) -> dict[str, str]:
+    """Say by field what this mover does not obey, and what is allowed; nothing if it obeys all.
+
+    ``parameters`` are some of ``PARAMETERS``. Raises ValueError for a mover that there is not.
+    """
+    description = describe(mover)
+    sentences = {}
+    if mode not in description.modes:
+        allowed = " or ".join(description.modes)
+        sentences["mode"] = (
+            f"The mover {mover} does not support mode {mode}: mode must be {allowed}."
+        )
+    for name, value in parameters.items():
+        parameter = PARAMETERS[name]
+        if name not in description.parameters and value != parameter.default:
+            sentences[name] = f"The mover {mover} {parameter.refusal}."
+    most, streams = description.most_streams, parameters.get("streams")
+    if most and streams and streams > most:
+        sentences["streams"] = (
+            f"The mover {mover} uses at most {most} streams: streams must be from 1 to {most}."
+        )
+    return sentences

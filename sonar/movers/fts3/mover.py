@@ -1,0 +1,193 @@
+"""FTS3: a service is asked for the copy, and starts it when its queue allows.
+
+Its queue is no part of the rate: that is made of the seconds that FTS says it moved the bytes
+for. A job is tried once, and ends by itself after a while even if nobody asks after it. FTS is
+given what the endpoints lend, and beside it only the credential that it knows us by.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from typing import Any
+
+from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, Receipt, Service, Stopped, Where
+from sonar.movers.file_address import parsed, require_inside
+from sonar.movers.fts3.jobs import DONE, Progress, failure_of
+from sonar.movers.fts3.poll import POLLERS
+from sonar.movers.fts3.rest import Fts, Json, NotAsked, Refusal
+from sonar.movers.http.exchange import bearer
+from sonar.movers.programs.files_by_scheme import FilesByScheme
+from sonar.movers.programs.gfal2 import url_of
+from sonar.movers.spans import within
+from sonar.movers.watch import Seen, Watch
+
+CANCEL_SECONDS = 15.0
+UNMANAGED = re.compile("unmanaged", re.IGNORECASE)
+BAD_REQUEST = 400
+SERVER_ERROR = 500
+
+
+class Fts3:
+    """Copies between two servers by a third one, which is asked for them."""
+
+    def __init__(self) -> None:
+        self.files = FilesByScheme()
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Ask for one copy and wait for its end, or raise MoverError."""
+        service, until = service_of(order), time.monotonic() + order.limits.total
+        require_inside(order.destination)
+        token = service.token()
+        job = job_for(order, has_token=bool(token))
+        self.files.make_directories(order.destination, order)
+        watch.check()
+        watch.seen = Seen(scitag=order.scitag)
+        poller = POLLERS.of(service, order.ca_bundle)
+        try:
+            number = watch.seen.remote_id = submit(poller.fts, job)
+            progress = poller.wait(number, order, watch, until)
+        except MoverError as error:
+            if watch.seen.remote_id or may_have_begun(error):
+                self._give_up(order, watch, error)
+            raise
+        note(progress, watch.seen)
+        return receipt(order, progress, token)
+
+    def withdraw(self, order: Order) -> None:
+        """Cancel whatever was asked of the service for this destination file."""
+        fts = Fts(service_of(order), order.ca_bundle)
+        for number, metadata in fts.unfinished(storage_of(order.destination)).items():
+            if isinstance(metadata, dict) and metadata.get("sonar") == label_of(order):
+                fts.cancel(number)
+
+    def introduce(self, service: Service, ca_bundle: str) -> None:
+        """Raise MoverError if the service does not take what it knows us by, or does not answer."""
+        Fts(service, ca_bundle).introduce()
+
+    def _give_up(self, order: Order, watch: Watch, error: MoverError) -> None:
+        """Cancel a job that may go on, and say so in the error: FTS ends what runs some time later.
+
+        Without an id it is looked for: an answer may have been lost, or not been waited for.
+        """
+        error.is_unsettled = True
+        stopped, number = watch.stopped, watch.seen.remote_id
+        try:
+            with within(Watch() if stopped else watch, STOP_SECONDS if stopped else CANCEL_SECONDS):
+                if number:
+                    Fts(service_of(order), order.ca_bundle).cancel(number)
+                else:
+                    self.withdraw(order)
+        except Stopped:
+            self._give_up(order, watch, error)
+        except MoverError:
+            pass  # it is tried again when the destination file is deleted once more
+
+
+def service_of(order: Order) -> Service:
+    if order.service is None:
+        message = "no service is known that could be asked: a mesh says which"
+        raise MoverError(Where.CONTROL, message, permanent=True)
+    return order.service
+
+
+def submit(fts: Fts, job: Json) -> str:
+    """Ask for a job; return its id.
+
+    Tokens that FTS neither renews nor exchanges spare it a queue of its own; a server that does
+    not know of such, or allows none, is asked once more without.
+    """
+    try:
+        return fts.submit(job)
+    except Refusal as error:
+        unmanaged = "unmanaged_tokens" in job["params"] and UNMANAGED.search(error.words)
+        if error.status != BAD_REQUEST or not unmanaged:
+            raise
+    params = {name: value for name, value in job["params"].items() if name != "unmanaged_tokens"}
+    return fts.submit(job | {"params": params})
+
+
+def may_have_begun(error: MoverError) -> bool:
+    """Say whether a job may have been taken although its submission failed.
+
+    An error of a server may be that of somebody in between.
+    """
+    if isinstance(error, Refusal):
+        return error.status >= SERVER_ERROR
+    return not isinstance(error, NotAsked)
+
+
+def job_for(order: Order, *, has_token: bool) -> Json:
+    """Return what is asked of FTS; raise MoverError for tokens that it would take for others."""
+    tokens = tokens_for(order, has_token=has_token)
+    seconds = max(math.ceil(order.limits.total), 1)
+    file: dict[str, Any] = {
+        "sources": [url_of(order.source)],
+        "destinations": [url_of(order.destination)],
+        "filesize": order.bytes,
+        **tokens,
+    }
+    params: dict[str, Any] = {
+        "overwrite": order.overwrite,
+        "verify_checksum": "none",  # who measures does it, and apart from the rate
+        "retry": -1,  # 0 is the server's own number
+        "nostreams": order.streams,
+        "timeout": seconds,
+        "max_time_in_queue": f"{seconds}s",  # a number alone would be hours
+        "job_metadata": {"sonar": label_of(order)},
+    }
+    if order.tcp_buffer_bytes is not None:
+        params["buffer_size"] = order.tcp_buffer_bytes
+    if order.scitag:
+        file["scitag"] = order.scitag
+    if tokens:
+        params["unmanaged_tokens"] = True
+    return {"files": [file], "params": params}
+
+
+def tokens_for(order: Order, *, has_token: bool) -> dict[str, list[str]]:
+    """Return what the two ends lend, which FTS takes of both or of neither.
+
+    Without, FTS would show both the token that it knows us by.
+    """
+    lent = [bearer(end, end.lent) for end in (order.source, order.destination)]
+    if all(lent):
+        return {"source_tokens": [lent[0]], "destination_tokens": [lent[1]]}
+    if any(lent) or has_token:
+        missing = " and ".join(
+            f"the {end.where}" for end in (order.source, order.destination) if not end.lent
+        )
+        why = "the token that it knows Sonar by" if has_token else "that of the other endpoint"
+        message = f"FTS is given no token for {missing}, and would send {why} there: not asked"
+        raise MoverError(Where.CONTROL, message, permanent=True)
+    return {}
+
+
+def label_of(order: Order) -> str:
+    """Return by what a job is found again: the name of its destination file, its own alone."""
+    return order.destination.url.rpartition("/")[2]
+
+
+def storage_of(end: End) -> str:
+    """Return a storage as FTS names it: without a port, and without brackets."""
+    address = parsed(end, end.url)
+    return f"{address.scheme}://{str(address.host).strip('[]')}"
+
+
+def note(progress: Progress, seen: Seen) -> None:
+    seen.queue_seconds = progress.queue_seconds
+    seen.streams_used = progress.streams
+    seen.tcp_buffer_used_bytes = progress.tcp_buffer_bytes
+    seen.log_url = progress.log_url
+    seen.scitag = progress.scitag or seen.scitag
+
+
+def receipt(order: Order, progress: Progress, token: str) -> Receipt:
+    """Return the receipt for a job that is over; raise MoverError if it did not succeed."""
+    if progress.state != DONE:
+        raise failure_of(progress, order.source.lent, order.destination.lent, token)
+    if progress.seconds is None:
+        message = "FTS: done, but it does not say how long the bytes moved"
+        raise MoverError(Where.CONTROL, message)
+    return Receipt(order.bytes, progress.seconds, "FTS: finished")

@@ -1,0 +1,273 @@
+"""Questions to the REST interface of an FTS3 server, and answers that are bounded and checked.
+
+Each question has a connection of its own: they are few, and a server that closes a kept one
+would leave in doubt whether a job was submitted. No redirect is followed: whoever has our token,
+and those that endpoints lend, is the host that was registered.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from urllib3 import PoolManager
+from urllib3.exceptions import HTTPError
+from urllib3.response import BaseHTTPResponse
+from urllib3.util import Timeout
+
+from sonar.movers.base import End, Limits, MoverError, Service, Stopped, Where
+from sonar.movers.http.deadlines import CURRENT_WAIT, Wait
+from sonar.movers.http.exchange import authorization, new_pool
+from sonar.movers.http.failures import foreign_failure, refused
+from sonar.movers.messages import one_line
+from sonar.movers.spans import current
+
+Json = dict[str, Any]
+
+PATIENCE = Limits(connect=10.0, answer=30.0)
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+"""A poll of 200 jobs is some 300 KB, and 1 MB if each tells a long reason."""
+MAX_WORDS_BYTES = 64 * 1024
+"""Of a refusal, whose words are read for people."""
+FILE_FIELDS = (
+    "file_state",
+    "reason",
+    "start_time",
+    "finish_time",
+    "tx_duration",
+    "internal_file_params",
+    "transfer_host",
+    "log_file",
+    "scitag",
+)
+HEADERS = {
+    "Accept": "application/json",
+    "Content-Type": "application/json",
+    "Connection": "close",
+}
+MEANINGS = {
+    419: "it wants an X.509 certificate to be delegated, which Sonar does not do",
+    424: "something that it depends on has failed",
+}
+NOT_MODIFIED = 304
+"""Its answer to the cancelling of a job that has ended."""
+UNKNOWN = 404
+UNAUTHORIZED = 401
+"""Its answer to a token that it does not take; 403 is that of who knows us and does not allow it.
+"""
+OK = "200"
+"""How the status of a job begins, in an answer about several."""
+
+
+class Refusal(MoverError):
+    """It answered, and did not do it: nothing was begun."""
+
+    def __init__(self, status: int, message: str, words: str, *, permanent: bool) -> None:
+        super().__init__(Where.CONTROL, message, permanent=permanent)
+        self.status, self.words = status, words
+
+
+class NotAsked(MoverError):
+    """The question has not left: nothing was begun."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request, below the URL of the service."""
+
+    method: str
+    path: str
+    body: Json | None = None
+
+    @property
+    def place(self) -> str:
+        """Name it as every message begins: without a host, and without the ids in it."""
+        return f"FTS, {self.method} {re.split('[/?]', self.path)[0]}"
+
+
+@dataclass(frozen=True)
+class Fts:
+    """One FTS3 server, as one account knows it."""
+
+    service: Service
+    ca_bundle: str = ""
+
+    def submit(self, job: Json) -> str:
+        """Ask for a job; return its id. Raises Refusal, NotAsked, or MoverError if in doubt."""
+        answer = self._ask("POST", "jobs", job)
+        number = answer.get("job_id") if isinstance(answer, dict) else None
+        if not isinstance(number, str) or not is_plain(number):
+            raise MoverError(Where.CONTROL, "FTS, POST jobs: the answer has no id of a job")
+        return number
+
+    def jobs(self, numbers: Sequence[str]) -> dict[str, Json | None]:
+        """Return these jobs as it knows them, None for each that it says not to know."""
+        fields = ",".join(FILE_FIELDS)
+        try:
+            answer = self._ask("GET", f"jobs/{','.join(numbers)}?files={fields}")
+        except Refusal as error:
+            if error.status == UNKNOWN and len(numbers) == 1:
+                return {numbers[0]: None}
+            raise
+        return dict(_of_jobs(answer, set(numbers)))
+
+    def unfinished(self, storage: str) -> dict[str, object]:
+        """Return the metadata, by id, of the jobs to a storage, ``scheme://host``, that go on."""
+        fields = f"fields=job_id,job_metadata&dest_se={quote(storage, safe='')}"
+        answer = self._ask("GET", f"jobs?{fields}")
+        if not isinstance(answer, list):
+            raise MoverError(Where.CONTROL, "FTS, GET jobs: the answer is no list of jobs")
+        rows = [row for row in answer if isinstance(row, dict)]
+        return {
+            number: row.get("job_metadata")
+            for row in rows
+            if isinstance(number := row.get("job_id"), str) and is_plain(number)
+        }
+
+    def cancel(self, number: str) -> None:
+        """Cancel a job; that it has ended, or is not known, is fine."""
+        try:
+            self._ask("DELETE", f"jobs/{number}")
+        except Refusal as error:
+            if error.status not in (NOT_MODIFIED, UNKNOWN):
+                raise
+
+    def introduce(self) -> None:
+        """Ask who we are; any answer is fine but that it does not take our token."""
+        try:
+            self._ask("GET", "whoami")
+        except Refusal as error:
+            if error.status == UNAUTHORIZED:
+                raise
+
+    def _ask(self, method: str, path: str, body: Json | None = None) -> Json | list[Any]:
+        """Make one request; return what its JSON says, an object or a list."""
+        question = Question(method, path, body)
+        try:
+            end = End(Where.CONTROL, self.service.url, self.service.url, self.service.token())
+            headers, pool = {**authorization(end), **HEADERS}, new_pool(self.ca_bundle)
+        except Stopped:
+            raise
+        except MoverError as error:
+            failure = NotAsked(error.where, str(error), permanent=error.permanent)
+            failure.credential_trouble = error.credential_trouble
+            raise failure from error
+        with _sent(question, end, pool, headers) as response:
+            if not 200 <= response.status < 300:
+                raise refusal(response, end, question)
+            content = response.read(MAX_ANSWER_BYTES + 1, decode_content=False)
+        if len(content) > MAX_ANSWER_BYTES:
+            message = f"{question.place}: the answer is longer than {MAX_ANSWER_BYTES} bytes"
+            raise MoverError(Where.CONTROL, message)
+        return _json(content, question.place)
+
+
+@contextmanager
+def _sent(
+    question: Question, end: End, pool: PoolManager, headers: Mapping[str, str]
+) -> Iterator[BaseHTTPResponse]:
+    """Send a question and hold its answer open, within the step that it belongs to."""
+    wait, span = Wait(PATIENCE.answer, PATIENCE.connect + PATIENCE.answer), current()
+    if span:
+        wait.end_by(span.end)
+    mark = CURRENT_WAIT.set(wait)
+    try:
+        with span.watch.on_stop(wait.stop) if span else nullcontext():
+            yield pool.urlopen(
+                question.method,
+                f"{end.url.rstrip('/')}/{question.path}",
+                headers=headers,
+                body=None if question.body is None else orjson.dumps(question.body),
+                redirect=False,
+                retries=False,
+                preload_content=False,
+                timeout=Timeout(connect=PATIENCE.connect, read=PATIENCE.answer),
+            )
+    except (HTTPError, OSError, http.client.HTTPException, UnicodeError) as error:
+        if wait.stopped:
+            raise Stopped from None
+        place = question.place
+        failure = foreign_failure(error, end, place, wait.overdue(end, place))
+        if wait.was_sent:
+            raise failure from error
+        raise NotAsked(Where.CONTROL, str(failure), permanent=failure.permanent) from error
+    finally:
+        CURRENT_WAIT.reset(mark)
+        wait.release()
+        pool.clear()
+
+
+def _of_jobs(answer: Json | list[Any], numbers: set[str]) -> Iterator[tuple[str, Json | None]]:
+    """Yield each job that was asked for; one alone comes without a list around it."""
+    for job in answer if isinstance(answer, list) else [answer]:
+        number = job.get("job_id") if isinstance(job, dict) else None
+        if not isinstance(number, str) or number not in numbers:
+            continue
+        status = str(job.get("http_status", OK))
+        if status.startswith(OK):
+            yield number, job
+        elif status.startswith(str(UNKNOWN)):
+            yield number, None
+
+
+def _json(content: bytes, place: str) -> Json | list[Any]:
+    try:
+        answer = orjson.loads(content)
+    except ValueError:  # its own words quote what was sent
+        answer = None
+    if not isinstance(answer, dict | list):
+        raise MoverError(Where.CONTROL, f"{place}: the answer is not JSON of FTS")
+    return answer
+
+
+def refusal(response: BaseHTTPResponse, end: End, question: Question) -> Refusal:
+    """Return what it means that it did not do what it was asked."""
+    place = question.place
+    if response.get_redirect_location():
+        message = f"{place}: {response.status}, redirects elsewhere: not followed"
+        return Refusal(response.status, message, "", permanent=True)
+    content = response.read(MAX_WORDS_BYTES, decode_content=False)
+    words = one_line(words_of(content), end.token, *secrets_in(question.body))
+    meaning = MEANINGS.get(response.status, "")
+    text = "; ".join(filter(None, (meaning, words)))
+    error = refused(end, place, response.status, text)
+    permanent = error.permanent and response.status != http.client.FAILED_DEPENDENCY
+    failure = Refusal(response.status, str(error), words, permanent=permanent)
+    if response.status == UNAUTHORIZED:
+        failure.credential_trouble = str(error)
+    return failure
+
+
+def words_of(content: bytes) -> str:
+    """Return why it refuses, which it says as JSON or else somebody before it says as text."""
+    try:
+        answer = orjson.loads(content)
+    except ValueError:
+        return content.decode("utf-8", "replace")
+    if isinstance(answer, dict):
+        for name in ("message", "http_message"):
+            if isinstance(answer.get(name), str):
+                return str(answer[name])
+    return ""
+
+
+def secrets_in(job: Json | None) -> list[str]:
+    """Return the tokens within a job that is asked for."""
+    files = job["files"] if job else []
+    return [
+        token
+        for file in files
+        for name in ("source_tokens", "destination_tokens")
+        for token in file.get(name, [])
+    ]
+
+
+def is_plain(number: str) -> bool:
+    """Say whether an id may stand in a URL and in a list of ids: it is one of a few letters."""
+    return 0 < len(number) <= 100 and number.isascii() and number.replace("-", "").isalnum()

@@ -1,0 +1,124 @@
+"""Whom an exchange with a storage server may reach: by name before, by address as it connects.
+
+A server may redirect, and its owner may not be the owner of where that leads. So:
+
+- what writes (all but GET and HEAD) stays at the host of its endpoint's base URL;
+- what reads may also go to a host that the order knows;
+- nothing goes to an address that no storage has: link-local, multicast, unspecified, broadcast;
+- after a redirect only public addresses are connected to, and those of the kind at which the
+  endpoint itself answered: a loopback endpoint may lead to loopback, one in 10.0.0.0/8 to private
+  addresses, a public one to neither.
+
+The address is that of the socket, looked at before a byte of a request is written: a second look-up
+of the name might be answered differently.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import Any
+
+from urllib3.exceptions import HTTPError
+from urllib3.util import Url, parse_url
+
+from sonar.movers.file_address import PORTS
+from sonar.notation.hosts import NOBODYS, Kind, kind_of, name_of
+
+READING = frozenset({"GET", "HEAD"})
+NOT_REPEATED = "said by another server, to which it redirected"
+"""Stands for the words of an answer that its endpoint did not give itself."""
+
+
+class ForbiddenPeer(Exception):
+    """A name or a redirect leads to an address where its endpoint has no business."""
+
+    def __init__(self, kind: Kind, *, redirected: bool) -> None:
+        if redirected:
+            super().__init__(f"redirects to an address that is not public ({kind}): not followed")
+        else:
+            super().__init__(f"has an address at which none can be ({kind}): not asked")
+
+
+Addresses = list[tuple[Any, ...]]
+"""As ``socket.getaddrinfo`` returns them."""
+
+
+class Route:
+    """Where one exchange has been led so far, and what it may connect to next."""
+
+    def __init__(self) -> None:
+        self.elsewhere = False
+        """Whether some redirect led to another scheme, host or port than the endpoint's."""
+        self._redirected = False
+        self._own: Kind | None = None
+
+    def lead(self, *, elsewhere: bool) -> None:
+        """Note a redirect; what led elsewhere once has led elsewhere, even if it came back."""
+        self._redirected = True
+        self.elsewhere = self.elsewhere or elsewhere
+
+    def quotable(self, words: str) -> str:
+        """Return the words of an answer, unless somebody else than the endpoint said them."""
+        return NOT_REPEATED if self.elsewhere else words
+
+    def permitted(self, addresses: Addresses) -> Addresses:
+        """Return those addresses of a host that may be connected to, or raise ForbiddenPeer."""
+        kinds = [_kind_of(address[4][0]) for address in addresses]
+        allowed = [
+            address for address, kind in zip(addresses, kinds, strict=True) if self._allows(kind)
+        ]
+        if addresses and not allowed:
+            raise ForbiddenPeer(kinds[0], redirected=self._redirected)
+        return allowed
+
+    def meet(self, sock: socket.socket) -> None:
+        """Look at whom a socket is connected to; raise ForbiddenPeer if nothing may be sent."""
+        kind = _kind_of(sock.getpeername()[0])
+        if not self._allows(kind):
+            raise ForbiddenPeer(kind, redirected=self._redirected)
+        if not self._redirected:
+            self._own = kind
+
+    def _allows(self, kind: Kind) -> bool:
+        if kind in NOBODYS:
+            return False
+        return not self._redirected or kind in {Kind.PUBLIC, self._own}
+
+
+def _kind_of(address: str) -> Kind:
+    return kind_of(ip_address(address))
+
+
+def origin(address: Url) -> tuple[str, str, int]:
+    """Return scheme, host and port: a credential for one of them is for no other."""
+    scheme = str(address.scheme)
+    return scheme, plain_host(address), address.port or PORTS.get(scheme, 0)
+
+
+def plain_host(address: Url) -> str:
+    """Return a host as one compares it."""
+    return name_of(address.host or "")
+
+
+def without_credentials(headers: dict[str, str]) -> dict[str, str]:
+    """Return the headers that a server may see which is not the endpoint's own.
+
+    ``TransferHeader...`` is what a COPY lends: another site's credential.
+    """
+    return dict(_harmless(headers))
+
+
+def _harmless(headers: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in headers.items():
+        if name.lower() != "authorization" and not name.lower().startswith("transferheader"):
+            yield name, value
+
+
+def host_in(url: str) -> str:
+    """Return the name of the host in a URL of any scheme, as one compares it; empty for none."""
+    try:
+        return plain_host(parse_url(url))
+    except HTTPError:
+        return ""

@@ -1,0 +1,310 @@
+"""HTTP third-party copy: COPY tells one server to fetch from (pull) or send to (push) the other.
+
+The one that is told is the active end, the other the passive one. Its answer streams
+performance markers while the bytes move and ends with the verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+from urllib3.response import BaseHTTPResponse
+
+from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Receipt, Stopped, Where
+from sonar.movers.file_address import host_of, place_of, require_inside, web_url
+from sonar.movers.http.deadlines import Wait
+from sonar.movers.http.exchange import Request, bearer, read_text
+from sonar.movers.http.failures import refused
+from sonar.movers.http.peers import Route
+from sonar.movers.http.perf_markers import PerfMarkers, Verdict, ip_version
+from sonar.movers.http.streams import streams_used
+from sonar.movers.http.webdav import WebDav
+from sonar.movers.messages import one_line
+from sonar.movers.spans import within
+from sonar.movers.watch import Seen, Watch
+
+READ_BYTES = 64 * 1024
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""An hour of markers of a hundred stripes is less."""
+SCITAG_HEADERS = ("SciTag", "TransferHeaderSciTag")
+"""For the active end, and for it to hand on to the passive one."""
+PLAIN_SUCCESS = {200, 201, 204}
+CALL_SECONDS = BLAME_SECONDS / 2
+"""How long an end may take to show that it is there, once a COPY got no answer."""
+SILENCE_SECONDS = 12.0
+"""A server that is alive sends a marker about every 5 s; without two it is silent."""
+
+STILL_LOOKING = re.compile(
+    r"failed to open local resource|no servers are available to read", re.IGNORECASE
+)
+"""What the manager of an XRootD cluster says of a name that is new to it, for some seconds.
+
+The second is said of a source that was just put, until the data server has told of it.
+"""
+NO_DIRECTORY = re.compile(r"no such file|not found|parent|does not exist", re.IGNORECASE)
+REMOTE_NO_DIRECTORY = re.compile(r"status code 4(04|09)\b|rejected PUT: 4(04|09)", re.IGNORECASE)
+
+# What the active end says of the passive one: (words, whether trying again is in vain).
+PASSIVE_FAILURES: tuple[tuple[str, bool], ...] = (
+    (r"(status code|rejected \w+:) (401|403|404|405|409|410|412)\b", True),
+    (r"(status code|rejected \w+:) [1-5]\d\d\b", False),
+    (r"peer certificate|certificate (verif|has expired|is not)", True),
+    (r"could(n't| not) resolve|unknown host|name or service not known", False),
+    (r"could(n't| not) connect|failed to connect|connection refused|no route to host", False),
+    (r"network is unreachable|ssl connect error", False),
+)
+
+
+class NoAnswer(MoverError):
+    """The active end took the COPY and did not say a word."""
+
+
+class StillLooking(MoverError):
+    """The active end has not found out yet on which of its servers the file is, or could be."""
+
+
+class DirectoryMissing(MoverError):
+    """The destination complains, before anything moved, that there is no such directory."""
+
+    at_another_server = False
+    """Whether one complains to which the destination redirected."""
+
+
+class HttpTpc:
+    """COPY between two servers that speak http or https."""
+
+    def __init__(self) -> None:
+        self.files = WebDav()
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Make one transfer happen and wait for its verdict, or raise MoverError."""
+        require_inside(order.destination)
+        if order.mode == "push":
+            self._check_destination(order)
+        try:
+            return self._copy_into_directory(order, watch)
+        except StillLooking:
+            active, _ = ends(order)
+            self.files.stat(active, order)  # answered once it has found out
+        return self._copy_into_directory(order, watch)
+
+    def _copy_into_directory(self, order: Order, watch: Watch) -> Receipt:
+        """Copy the file, and again into a directory made for it if there is none."""
+        try:
+            return self._copy(order, watch)
+        except DirectoryMissing as missing:
+            order = self._with_directory(order, missing)
+        return self._copy(order, watch)
+
+    def _with_directory(self, order: Order, missing: DirectoryMissing) -> Order:
+        """Make what is missing; return how to copy the file now.
+
+        The manager of an XRootD cluster has a directory made on one of its servers only, and
+        not on another later. A file that is put there is on a server that then has both, and
+        is overwritten by the copy.
+        """
+        if missing.at_another_server:
+            self.files.put_empty(order.destination, order)
+            return replace(order, overwrite=True)
+        self.files.make_directories(order.destination, order)
+        return order
+
+    def _silent_end(self, order: Order, watch: Watch, error: MoverError) -> MoverError:
+        """Return whose the silence is: at most 10 s, and only after a COPY got no answer.
+
+        XRootD 5.5.3 answers a pull only once the source has answered it, so that a source
+        that hangs, or a firewall before it, looks like a destination that hangs.
+        """
+        limits = order.limits
+        brief = replace(
+            limits,
+            connect=min(limits.connect, CALL_SECONDS),
+            answer=min(limits.answer, CALL_SECONDS),
+        )
+        for end in ends(order):
+            watch.check()
+            try:
+                with within(watch, CALL_SECONDS):
+                    self.files.web.ask(Request("HEAD", end), replace(order, limits=brief))
+            except Stopped:
+                raise
+            except MoverError as silence:
+                return MoverError(end.where, f"{error}; {silence}")
+        return MoverError(Where.TRANSFER, f"{error}, although both endpoints answer HEAD requests")
+
+    def _check_destination(self, order: Order) -> None:
+        """Raise MoverError for what a pull is refused: XRootD 5.5.3 lets a push do both.
+
+        Asked after the file even where it may be overwritten: the manager of a cluster takes 5 s
+        and more for a new name, which then are no part of the copy.
+        """
+        end = order.destination
+        self.files.require_base(end, order)
+        if self.files.stat(end, order) and not order.overwrite:
+            raise MoverError(end.where, f"{place_of(end)}: the file exists", permanent=True)
+
+    def _copy(self, order: Order, watch: Watch) -> Receipt:
+        watch.check()
+        watch.seen = Seen(scitag=order.scitag)
+        active, _ = ends(order)
+        wait = CopyWait(order)
+        request = Request("COPY", active, copy_headers(order))
+        try:
+            with watch.on_stop(wait.stop), self.files.web.open(request, order, wait) as response:
+                watch.seen.streams_used = streams_used(order, response.headers.get("Server", ""))
+                require_started(response, order, wait.route)
+                return _follow(response, order, wait, watch)
+        except NoAnswer as error:
+            raise self._silent_end(order, watch, error) from error
+
+
+class CopyWait(Wait):
+    """The deadlines of a COPY: an answer, then progress, and the whole."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(order.limits.answer, order.limits.total)
+        self._order = order
+        self._started = False
+        self._moved = -1
+        self._progress_at = self._heard_at = self.sent_at
+
+    def heard(self, markers: int, moved: int) -> float:
+        """Note that the server said something; return the seconds since the request."""
+        now = time.monotonic()
+        progress = moved > self._moved or not self._started or self._order.streams > 1
+        if progress:
+            self._progress_at, self._moved = now, moved
+        if progress or markers:
+            self._heard_at = now
+        self._started = True
+        self.deadline = min(self._progress_at + self._order.limits.stall, self.end)
+        return now - self.sent_at
+
+    def overdue(self, end: End, place: str) -> MoverError:
+        if not self._started:
+            silence = super().overdue(end, place)
+            return NoAnswer(silence.where, str(silence)) if self.was_sent else silence
+        limits, now = self._order.limits, time.monotonic()
+        at = f"at {max(self._moved, 0)} of {self._order.bytes} bytes"
+        if now >= self.end:
+            message = f"{place}: not finished within {limits.total:g} s, {at}"
+            return MoverError(Where.TRANSFER, message)
+        last_words = self._heard_at - self._progress_at  # the first marker comes with the headers
+        if last_words < 1 or now - self._heard_at > SILENCE_SECONDS:
+            message = f"{place}: the server fell silent: nothing for {now - self._heard_at:.0f} s"
+            return MoverError(end.where, message)
+        message = f"{place}: no byte moved for {limits.stall:g} s, {at}"
+        return MoverError(Where.TRANSFER, message)
+
+
+def ends(order: Order) -> tuple[End, End]:
+    """Return the end that does the work and the other one."""
+    if order.mode == "pull":
+        return order.destination, order.source
+    if order.mode == "push":
+        return order.source, order.destination
+    raise MoverError(
+        Where.CONTROL, f"mode {order.mode!r}: allowed are pull and push", permanent=True
+    )
+
+
+def copy_headers(order: Order) -> dict[str, str]:
+    """Return what makes a COPY a third-party copy."""
+    _, passive = ends(order)
+    headers = {
+        "Source" if order.mode == "pull" else "Destination": web_url(passive),
+        "Overwrite": "T" if order.overwrite else "F",
+        "Credential": "none",
+    }
+    if passive.lent:
+        headers["TransferHeaderAuthorization"] = f"Bearer {bearer(passive, passive.lent)}"
+    if order.streams > 1:
+        headers["X-Number-Of-Streams"] = str(order.streams)
+    if order.scitag:
+        headers |= dict.fromkeys(SCITAG_HEADERS, str(order.scitag))
+    return headers
+
+
+def require_started(response: BaseHTTPResponse, order: Order, route: Route) -> None:
+    """Raise MoverError if the active end will not even begin."""
+    if 200 <= response.status < 300:
+        return
+    active, passive = ends(order)
+    text = one_line(read_text(response, active), passive.token, passive.lent)
+    verdict = route.quotable(text)
+    error = refused(active, f"COPY {place_of(active)}", response.status, verdict)
+    no_directory = response.status == 409 or NO_DIRECTORY.search(text)
+    if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
+        missing = DirectoryMissing(active.where, str(error), permanent=True)
+        missing.at_another_server = route.elsewhere
+        raise missing
+    if response.status == 400 and STILL_LOOKING.search(text):
+        why = "its manager has found no data server for the file yet"
+        raise StillLooking(active.where, f"{error} ({why})")
+    raise error
+
+
+def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Watch) -> Receipt:
+    """Read the markers to the verdict, and make of it a receipt or an error."""
+    markers, seen, taken = PerfMarkers(), watch.seen, 0
+    seconds = wait.heard(0, 0)
+    # Not decoded: nobody was told that it may be packed.
+    while chunk := response.read1(READ_BYTES, decode_content=False):
+        watch.check()
+        taken += len(chunk)
+        if taken > MAX_ANSWER_BYTES:
+            active, _ = ends(order)
+            message = f"COPY {place_of(active)}: the answer does not end, {taken} bytes so far"
+            raise MoverError(active.where, message)
+        completed = markers.feed(chunk)
+        seconds = wait.heard(completed, markers.moved_bytes)
+        if not completed:
+            continue
+        if not wait.route.elsewhere:
+            seen.remote_connections = markers.remote_connections
+        seen.ip_version = ip_version(markers.remote_connections)
+        if order.streams == 1:
+            watch.report(markers.moved_bytes, seconds)
+    watch.check()  # a stop may look like the end of an answer
+    return Receipt(order.bytes, seconds, verdict_of(response.status, markers, order, wait.route))
+
+
+def verdict_of(status: int, markers: PerfMarkers, order: Order, route: Route) -> str:
+    """Say how a success was told; raise MoverError unless it is one.
+
+    No word at all after 200, 201 or 204 is how WebDAV says that a COPY is done (StoRM does
+    within itself): whoever looks at the destination will see.
+    """
+    verdict = markers.finish()
+    if verdict is None and markers.is_empty and status in PLAIN_SUCCESS:
+        return f"{status} without a body"
+    require_success(verdict, order, route)
+    return "success"
+
+
+def require_success(verdict: Verdict | None, order: Order, route: Route) -> None:
+    """Raise MoverError unless the verdict is a success."""
+    active, passive = ends(order)
+    if verdict is None:
+        whose = ", redirected to another server" if route.elsewhere else ""
+        message = f"COPY {place_of(active)}{whose}: the answer ended without a verdict"
+        raise MoverError(active.where, message)
+    if not verdict.success:
+        tokens = (active.token, active.lent, passive.token, passive.lent)
+        raise failed(order, one_line(verdict.text, *tokens), route)
+
+
+def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
+    """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
+    active, passive = ends(order)
+    why = text or "failed, without a reason"
+    reason = route.quotable(why) if route else why
+    message = one_line(f"COPY {place_of(active)} reported about {host_of(passive)}: {reason}")
+    if order.mode == "push" and REMOTE_NO_DIRECTORY.search(text):
+        return DirectoryMissing(passive.where, message, permanent=True)
+    for pattern, permanent in PASSIVE_FAILURES:
+        if re.search(pattern, text, re.IGNORECASE):
+            return MoverError(passive.where, message, permanent=permanent)
+    return MoverError(Where.TRANSFER, message)

@@ -1,0 +1,162 @@
+"""The files of an endpoint over WebDAV: look, put, delete, and nothing outside its base."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order
+from sonar.movers.file_address import (
+    at_path,
+    directories_below_base,
+    path_of,
+    place_of,
+    require_inside,
+    web_url,
+)
+from sonar.movers.http.exchange import Reply, Request, Web
+from sonar.movers.http.failures import refused
+from sonar.movers.uploads import WatchedFile, put_aside
+from sonar.movers.watch import Watch
+
+ABSENT = {404, 410}
+FORBIDDEN = {401, 403}
+NO_PARENT = {404, 409}
+NOT_OFFERED = {405, 501}
+LATER = {202, 408, 423, 425, 429, 503, 504}
+"""Answers of who may well have a checksum after a while."""
+AFTER_CHECKSUM_SECONDS = 0.05
+"""Until the connection that brought a checksum takes the next request.
+
+XRootD 5.5.3 works a checksum out beside the connection, and for a moment after its answer two
+threads serve that connection: a next request may be done twice, or never, or end the server.
+"""
+MAX_VERSION = 200
+ADLER32 = re.compile(r"(?i)\badler32\s*=\s*\"?([0-9a-f]{1,8})\b(?![=+/])")
+
+
+class WebDav:
+    """Files over http and https; one object serves all threads of a process."""
+
+    def __init__(self) -> None:
+        self.web = Web()
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        """Return how long the file is, or None if there is none."""
+        reply = self.web.ask(Request("HEAD", end), order)
+        if reply.status in ABSENT:
+            return None
+        succeeded(reply, "HEAD", end)
+        version = reply.headers.get("ETag") or reply.headers.get("Last-Modified") or ""
+        return FileInfo(size_of(reply, end), version[:MAX_VERSION])
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        """Return the file's adler32, empty if the server offers none.
+
+        XRootD 5.5.3 without ``xrootd.chksum`` answers 405 to the question.
+        """
+        limits = replace(order.limits, answer=seconds, total=seconds)
+        headers = {"Want-Digest": "adler32"}
+        request = Request("HEAD", end, headers, hold_seconds=AFTER_CHECKSUM_SECONDS)
+        reply = self.web.ask(request, replace(order, limits=limits))
+        if reply.status in NOT_OFFERED:
+            return ""
+        if reply.status in LATER:
+            raise NotReady(end.where, str(refused(end, request.place, reply.status, reply.text)))
+        succeeded(reply, "HEAD", end)
+        return adler32_of(reply.headers.get("Digest", ""))
+
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file appear, whole or not at all: put aside, then moved into place."""
+        end = order.source
+        require_inside(end)
+        self.require_base(end, order)
+        with put_aside(self.delete, order, watch) as part:
+            self._upload(part, order, watch)
+            headers = {"Destination": web_url(end), "Overwrite": "T"}
+            succeeded(self.web.ask(Request("MOVE", part, headers), order), "MOVE", part)
+
+    def _upload(self, end: End, order: Order, watch: Watch) -> None:
+        reply = self._put(end, order, watch)
+        if reply.status in NO_PARENT:
+            self.make_directories(end, order)
+            reply = self._put(end, order, watch)
+        succeeded(reply, "PUT", end)
+
+    def _put(self, end: End, order: Order, watch: Watch) -> Reply:
+        # XRootD refuses a PUT without reading its body, then hangs up: nothing to keep.
+        headers = {"Content-Length": str(order.bytes), "Connection": "close"}
+        body = WatchedFile(order.bytes, watch)
+        return self.web.ask(Request("PUT", end, headers, body, sent_by=body.sent_by), order)
+
+    def put_empty(self, end: End, order: Order) -> None:
+        """Make an empty file, for a server that makes the directories of what it is sent."""
+        require_inside(end)
+        self.require_base(end, order)
+        reply = self.web.ask(Request("PUT", end, {"Content-Length": "0"}), order)
+        succeeded(reply, "PUT", end)
+
+    def delete(self, end: End, order: Order) -> None:
+        """Delete the file; that it is not there is fine."""
+        require_inside(end)
+        reply = self.web.ask(Request("DELETE", end), order)
+        if reply.status not in ABSENT:
+            succeeded(reply, "DELETE", end)
+
+    def make_directories(self, end: End, order: Order) -> None:
+        """Make what is missing between the base and the file; others may be making it too."""
+        require_inside(end)
+        self.require_base(end, order)
+        for path in directories_below_base(end):
+            directory = at_path(end, path)
+            reply = self.web.ask(Request("MKCOL", directory), order)
+            # 405 says that it exists; whatever else is said may mean the same.
+            if reply.status != 405 and not (is_success(reply) or self._shows(directory, order)):
+                succeeded(reply, "MKCOL", directory)
+
+    def _shows(self, end: End, order: Order) -> bool:
+        """Say whether the server shows us a directory."""
+        return is_success(self.web.ask(Request("HEAD", end), order))
+
+    def _has_own_directory(self, end: End, order: Order) -> bool:
+        """Say whether the first directory below the base is there: a token may be for that alone.
+
+        What is above it such a token does not show.
+        """
+        return self._shows(at_path(end, next(directories_below_base(end))), order)
+
+    def require_base(self, end: End, order: Order) -> None:
+        """Raise MoverError unless the base directory is there.
+
+        Asked because XRootD makes every missing directory of a PUT or MKCOL without a word.
+        """
+        base = at_path(end, path_of(end, end.base_url))
+        reply = self.web.ask(Request("HEAD", base), order)
+        if reply.status in FORBIDDEN and not self._has_own_directory(end, order):
+            succeeded(reply, "HEAD", base)
+        if reply.status in ABSENT:
+            message = f"{place_of(base)}: the base directory is missing; Sonar does not create it"
+            raise MoverError(end.where, message, permanent=True)
+
+
+def is_success(reply: Reply) -> bool:
+    return 200 <= reply.status < 300
+
+
+def succeeded(reply: Reply, method: str, end: End) -> None:
+    """Raise MoverError unless the answer is a success."""
+    if not is_success(reply):
+        raise refused(end, f"{method} {place_of(end)}", reply.status, reply.text)
+
+
+def size_of(reply: Reply, end: End) -> int:
+    length = reply.headers.get("Content-Length", "")
+    if not re.fullmatch(r"[0-9]{1,18}", length):
+        raise MoverError(end.where, f"HEAD {place_of(end)}: the server does not give the size")
+    return int(length)
+
+
+def adler32_of(digest: str) -> str:
+    """Return the adler32 of a Digest header as eight hex digits, or an empty string."""
+    match = ADLER32.search(digest)
+    return match[1].lower().zfill(8) if match else ""

@@ -1,0 +1,194 @@
+"""gfal-copy between two servers, of the same or of different protocols: never through the worker.
+
+gfal2 may fall back from one way of copying to the next, at last to a stream through the machine
+where it runs: that would measure the worker. Whatever it says that it does is read, and a stream
+is ended at once. It says when it begins to copy and when it has: Python's start is no part of it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sonar.movers.base import End, MoverError, Order, Receipt, Where
+from sonar.movers.catalogue import fitting
+from sonar.movers.file_address import parsed
+from sonar.movers.http.failures import lasts
+from sonar.movers.messages import one_line
+from sonar.movers.programs.copying import copy, named_end
+from sonar.movers.programs.files_by_scheme import FilesByScheme
+from sonar.movers.programs.tool import Command, Ended
+from sonar.movers.programs.xrootd_files import PERMANENT as ROOT_PERMANENT
+from sonar.movers.programs.xrootd_files import root_url
+from sonar.movers.programs.xrootd_log import LOG_LINE, LOGGED, XrootdLog
+from sonar.movers.watch import Seen, Watch
+
+TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
+STEP = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:(ENTER|EXIT)\b")
+ADDRESSES = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+IPV([46])\s+TRUE\s*$", re.IGNORECASE)
+MONITOR = re.compile(r"^monitor: \S+ \S+ [0-9]{1,15} [0-9]{1,15} ([0-9]{1,18}) [0-9]{1,9}\s*$")
+ERROR = re.compile(r"^gfal-copy error: ([0-9]+) \((.*?)\) - (.*)$", re.MULTILINE)
+STATUS = re.compile(r"\b(?:HTTP|status code) ([1-5][0-9]{2})\b")
+THIRD_PARTY = re.compile(r"3rd (pull|push)\b", re.IGNORECASE)
+BLAMES = {"the source": Where.SOURCE, "Destination": Where.DESTINATION}
+# The codes of errno that a second try does not change.
+PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
+# Debian's script looks for the newest python3 on the path, which may be one without gfal2.
+PYTHON = {"GFAL_PYTHONBIN": "/usr/bin/python3"}
+# Over TLS it would ask each server for a token, and hand that on to the other one.
+NO_TOKENS = ("--definition", "HTTP PLUGIN:RETRIEVE_BEARER_TOKEN=false")
+# For the passive end over TLS it would else ask for a delegation by GridSite, which XRootD refuses.
+NO_DELEGATION = ("--definition", "HTTP PLUGIN:HEADERS=Credential: none")
+# Each is a Python of its own with all plugins: 11 MB that nothing shares.
+AT_ONCE = 20
+TURNS = threading.BoundedSemaphore(AT_ONCE)
+TURN_LOOK_SECONDS = 0.2
+
+
+class Gfal2:
+    """gfal-copy between two servers."""
+
+    def __init__(self) -> None:
+        self.files = FilesByScheme()
+
+    def move(self, order: Order, watch: Watch) -> Receipt:
+        """Make one transfer happen, or raise MoverError."""
+        require_mode(order)
+        require_root_for_proxies(order)
+        watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
+        account = Account(watch)
+        command = Command(arguments(order), LOGGED | PYTHON)
+
+        def failure(order: Order, ended: Ended) -> MoverError:
+            return failed(order, ended, account.log.refusal)
+
+        with turn(order, watch):
+            ended = copy(self.files, command, order, watch, read=account.read, failure=failure)
+        if not account.method:
+            message = "gfal-copy did not say how it copied: it may have been a stream through here"
+            raise MoverError(Where.CONTROL, message)
+        watch.seen.transfer_seconds = account.log.between
+        return Receipt(order.bytes, account.seconds(ended), account.method)
+
+
+@contextmanager
+def turn(order: Order, watch: Watch) -> Iterator[None]:
+    """Wait until few enough copies run in this process, and count as one of them.
+
+    Raises MoverError after as long as the copy itself may take, and Stopped.
+    """
+    began = time.monotonic()
+    while not TURNS.acquire(timeout=TURN_LOOK_SECONDS):
+        watch.check()
+        if time.monotonic() - began > order.limits.total:
+            message = f"{AT_ONCE} copies by gfal-copy ran in its worker all the time"
+            raise MoverError(Where.CONTROL, message)
+    try:
+        yield
+    finally:
+        TURNS.release()
+
+
+def require_mode(order: Order) -> None:
+    """Raise MoverError for a mode that gfal2 does not offer for the protocols of these ends."""
+    ends = {end.where.value: end.url for end in (order.source, order.destination)}
+    if sentence := fitting("gfal2", order.mode, ends):
+        raise MoverError(Where.CONTROL, sentence, permanent=True)
+
+
+def require_root_for_proxies(order: Order) -> None:
+    """Raise MoverError for a proxy over HTTP: gfal2 would give servers one like it, or a token."""
+    for end in (order.source, order.destination):
+        if end.proxy and parsed(end, end.url).scheme != "root":
+            message = "gfal2 is given an X.509 proxy for root:// only: over HTTP it hands rights on"
+            raise MoverError(Where.CONTROL, message, permanent=True)
+
+
+class Account:
+    """What gfal-copy says while it runs."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.method = ""
+        self.log = XrootdLog()
+        self._steps: dict[str, float] = {}
+        self._watch = watch
+
+    def seconds(self, ended: Ended) -> float:
+        """Return how long it copied, without the start of Python; of its whole run if unsaid."""
+        began, over = self._steps.get("ENTER", ended.began), self._steps.get("EXIT")
+        if (answered := self.log.answered) is not None:
+            return answered - began
+        return ended.seconds if over is None else over - began
+
+    def read(self, line: str) -> int | None:
+        """Return how many bytes had moved, if it says so; raise MoverError for a stream."""
+        self.log.read(line)
+        if match := STEP.match(line):
+            self._steps[match[1]] = time.monotonic()
+        elif match := TYPE.match(line):
+            self.method = match[1]
+            require_third_party(self.method)
+        elif match := ADDRESSES.match(line):
+            self._watch.seen.ip_version = int(match[1])
+        elif match := MONITOR.match(line):
+            return int(match[1])
+        return None
+
+
+def require_third_party(method: str) -> None:
+    if not THIRD_PARTY.match(method):
+        message = f"gfal-copy would copy through this worker ({one_line(method)}): ended at once"
+        raise MoverError(Where.CONTROL, message, permanent=True)
+
+
+def arguments(order: Order) -> tuple[str, ...]:
+    seconds = str(max(round(order.limits.total), 1))
+    streams = ("--nbstreams", str(order.streams)) if order.streams > 1 else ()
+    passive = order.destination if order.mode == "push" else order.source
+    over_tls = parsed(passive, passive.url).scheme == "https"
+    return (
+        *("gfal-copy", "--verbose", "--just-copy", "--copy-mode", order.mode),
+        *("--timeout", seconds, "--transfer-timeout", seconds, *streams),
+        *(*NO_TOKENS, *(NO_DELEGATION if over_tls else ())),
+        *(url_of(end) for end in (order.source, order.destination)),
+    )
+
+
+def url_of(end: End) -> str:
+    """Return the URL of a file as gfal2 wants it."""
+    address = parsed(end, end.url)
+    return root_url(end) if address.scheme == "root" else address.url
+
+
+def failed(order: Order, ended: Ended, refusal: str = "") -> MoverError:
+    """Return what its words say: which end, and whether it will last.
+
+    ``refusal`` is what its library for root:// was told; of that gfal2 says something else.
+    """
+    match = ERROR.search(ended.text)
+    if not match:
+        said = one_line(LOG_LINE.sub("", ended.text)[-300:])
+        why = said or f"ended with {ended.code}, without a word"
+        return MoverError(Where.TRANSFER, f"gfal-copy: {why}")
+    code, name, text = match.groups()
+    status = STATUS.search(text)
+    permanent = code in PERMANENT or bool(status and lasts(int(status[1])))
+    if refusal:
+        text, permanent = refusal, bool(ROOT_PERMANENT.search(refusal))
+    message = f"gfal-copy: {one_line(f'{name}: {text}')}"
+    return MoverError(blamed_by(order, text), message, permanent=permanent)
+
+
+def blamed_by(order: Order, text: str) -> Where:
+    """Return the end that an error names, or that of the server that refused."""
+    if where := named_end(order, text):
+        return where
+    active, passive = Where.DESTINATION, Where.SOURCE
+    if order.mode == "push":
+        active, passive = passive, active
+    servers = {"copy HTTP": active, "Remote side": passive}
+    said = next((where for words, where in servers.items() if words in text), None)
+    return said or next((end for words, end in BLAMES.items() if words in text), Where.TRANSFER)

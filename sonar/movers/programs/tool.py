@@ -1,0 +1,300 @@
+"""Runs a program that moves a file: read while it runs, stopped at once, and nothing of it left.
+
+Each has a process group of its own, which ends with it, with a stop or with this process, and an
+environment with nothing of Sonar's in it. No secret is given to any: only the path of a proxy.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from sonar.movers.base import End, Late, MoverError, Order, Where
+from sonar.movers.content import TestFile
+from sonar.movers.file_address import place_of
+from sonar.movers.programs import proxies
+from sonar.movers.spans import current
+from sonar.movers.watch import Watch
+
+READ_BYTES = 64 * 1024
+LAST_READS = 16
+"""What a pipe or a terminal may still hold of a program that has ended."""
+LOOK_SECONDS, SHORT_SECONDS = 0.2, 0.02
+GRACE_SECONDS = 2.0
+"""From asking a program to end to ending it."""
+KEPT_CHARACTERS = 16_000
+MAX_LINE_CHARACTERS = 8_000
+LINE_END = re.compile(r"[\r\n]+")
+# What makes a child end when this process is killed: it costs no process of its own.
+WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program with its arguments; ``variables`` are all that it finds beside a plain few."""
+
+    arguments: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    on_terminal: bool = False
+    """Whether it shows its progress to a terminal only."""
+    content: TestFile | None = None
+    """What it reads from its standard input; nothing else is there."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended."""
+
+    code: int
+    """Its exit code; below zero the signal that ended it."""
+    seconds: float
+    text: str
+    """The end of what it wrote, for who looks why it failed."""
+    began: float = 0.0
+    """When it was started, on the monotonic clock."""
+
+
+class Lines:
+    """Cuts what a program writes into lines; a progress bar begins its line again and again."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._rest = ""
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Take the next piece; return the lines that it ends."""
+        piece = chunk.decode("utf-8", "replace")
+        self.text = (self.text + piece)[-KEPT_CHARACTERS:]
+        *whole, self._rest = LINE_END.split(self._rest + piece)
+        self._rest = self._rest[-MAX_LINE_CHARACTERS:]
+        return [line for line in whole if line]
+
+    def finish(self) -> list[str]:
+        """Return what is left without an end."""
+        rest, self._rest = self._rest, ""
+        return [rest] if rest else []
+
+
+class Deadline:
+    """So many seconds for a program that asks a server something; silence is of that end."""
+
+    def __init__(self, end: End, seconds: float) -> None:
+        self.began = time.monotonic()
+        self._end, self._seconds = end, seconds
+
+    def check(self, name: str) -> None:
+        """Raise Late once the program is overdue."""
+        if time.monotonic() - self.began > self._seconds:
+            message = f"{name} {place_of(self._end)}: no answer within {self._seconds:.3g} s"
+            raise Late(self._end.where, message)
+
+    def note(self, moved: int) -> None:
+        """Take down how many bytes have moved: a question moves none."""
+
+
+class MoveDeadlines:
+    """Until when a program that moves a file must have shown progress, and have ended."""
+
+    def __init__(self, order: Order) -> None:
+        self.began = self._progress_at = time.monotonic()
+        self._order, self._moved = order, -1
+
+    def note(self, moved: int) -> None:
+        """Take down how many bytes have moved."""
+        if moved > self._moved:
+            self._moved, self._progress_at = moved, time.monotonic()
+
+    def check(self, name: str) -> None:
+        """Raise MoverError once the program is overdue; who has shown nothing may be silent."""
+        now, limits = time.monotonic(), self._order.limits
+        at = f", at {self._moved} of {self._order.bytes} bytes" if self._moved >= 0 else ""
+        if now - self.began > limits.total:
+            message = f"{name}: not finished within {limits.total:g} s{at}"
+            raise MoverError(Where.TRANSFER, message)
+        if self._moved >= 0 and now - self._progress_at > limits.stall:
+            raise MoverError(Where.TRANSFER, f"{name}: no byte moved for {limits.stall:g} s{at}")
+
+
+Meter = Callable[[int], int | None]
+"""Returns how many bytes a process, by its number, has moved; None where it cannot tell."""
+
+
+def move(
+    command: Command,
+    order: Order,
+    watch: Watch,
+    progress: Callable[[str], int | None],
+    meter: Meter = lambda _: None,
+) -> Ended:
+    """Run a program that moves a file; raise Stopped, or MoverError if it takes too long.
+
+    It shows one X.509 proxy: MoverError if the ends do not have the same.
+    ``progress`` is given each line as it comes, and returns the bytes moved so far where the
+    line tells them: they become samples, by the seconds since the program was started. The
+    ``meter`` is for programs that say nothing while they run: asked now and then.
+    """
+    shown = _showing(command, order, order.source, order.destination)
+    return _run(shown, watch, MoveDeadlines(order), progress, meter)
+
+
+def ask(
+    command: Command,
+    end: End,
+    order: Order,
+    seconds: float | None = None,
+    look: Callable[[int], None] = lambda _: None,
+) -> Ended:
+    """Run a program that asks a server something, within ``limits.answer`` or so many seconds.
+
+    It has no longer than the step that it belongs to, whose stop ends it, and the X.509 proxy of
+    this end. ``look`` is given the number of its process now and then. Raises Late.
+    """
+    span, patience = current(), seconds or order.limits.connect + order.limits.answer
+    watch = span.watch if span else Watch()
+    left = min(patience, span.left) if span else patience
+    shown = _showing(command, order, end)
+    return _run(shown, watch, Deadline(end, left), lambda _: None, look)
+
+
+def _showing(command: Command, order: Order, *ends: End) -> Command:
+    variables = {**command.variables, **proxies.variables(order, *ends)}
+    return replace(command, variables=variables)
+
+
+def _run(
+    command: Command,
+    watch: Watch,
+    deadline: Deadline | MoveDeadlines,
+    progress: Callable[[str], int | None],
+    meter: Meter = lambda _: None,
+) -> Ended:
+    watch.check()
+    name, lines = command.arguments[0], Lines()
+
+    def note(moved: int | None) -> None:
+        if moved is not None:
+            deadline.note(moved)
+            watch.report(moved, time.monotonic() - deadline.began)
+
+    with _started(command) as (process, output):
+        with watch.on_stop(lambda: _signal_group(process, signal.SIGTERM)):
+            for chunk in _chunks(process, output):
+                watch.check()
+                for line in lines.feed(chunk):
+                    note(progress(line))
+                note(meter(process.pid))
+                deadline.check(name)
+            for line in lines.finish():
+                note(progress(line))
+        watch.check()
+        seconds = time.monotonic() - deadline.began
+    return Ended(process.returncode, seconds, lines.text, deadline.began)
+
+
+def _chunks(process: subprocess.Popen[bytes], output: int) -> Iterator[bytes]:
+    """Give what a program writes, and an empty piece now and then, until it has ended."""
+    poll = select.poll()
+    poll.register(output, select.POLLIN)
+    while True:
+        if poll.poll(1000 * LOOK_SECONDS):
+            if not (chunk := _read(output)):
+                break
+            yield chunk
+        elif _has_ended(process):  # what it started may hold its output open, and write on
+            for _ in range(LAST_READS):  # written since the look before
+                if not (poll.poll(0) and (chunk := _read(output))):
+                    return
+                yield chunk
+            return
+        else:
+            yield b""
+    while not _has_ended(process):  # it has closed its output, and goes on
+        time.sleep(SHORT_SECONDS)
+        yield b""
+
+
+def _read(output: int) -> bytes:
+    try:
+        return os.read(output, READ_BYTES)
+    except OSError:  # a terminal whose other side is closed
+        return b""
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Say whether it is over, and leave its number to it: its group may have to be ended."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+@contextmanager
+def _started(command: Command) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start a program; afterwards nothing of its group is left, however this block ends."""
+    reading, writing = pty.openpty() if command.on_terminal else os.pipe()
+    try:
+        try:
+            process = _start(command, writing)
+        finally:
+            os.close(writing)
+        try:
+            yield process, reading
+        finally:
+            _end(process)
+    finally:
+        os.close(reading)
+
+
+def _start(command: Command, output: int) -> subprocess.Popen[bytes]:
+    try:
+        process = subprocess.Popen(
+            [*WITH_US, *command.arguments],
+            stdin=subprocess.PIPE if command.content else subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment(command.variables),
+            start_new_session=True,
+        )
+    except OSError as error:
+        why = f"{command.arguments[0]} cannot be started: {error.strerror}"
+        raise MoverError(Where.CONTROL, why, permanent=True) from error
+    if command.content and process.stdin:
+        threading.Thread(target=_feed, args=(process.stdin, command.content), daemon=True).start()
+    return process
+
+
+def _feed(stdin: IO[bytes], content: TestFile) -> None:
+    """Write a test file to a program; one that has ended, or is stopped, wants no more."""
+    with suppress(BrokenPipeError, MoverError), stdin:
+        while chunk := content.read():
+            stdin.write(chunk)
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return what a program finds in its environment: nothing of ours."""
+    return {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/nonexistent", **variables}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program that runs, and what it has started; nobody else waits for it."""
+    if not _has_ended(process):
+        _signal_group(process, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while not _has_ended(process) and time.monotonic() < deadline:
+            time.sleep(SHORT_SECONDS)
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    if process.returncode is None:  # not waited for: its number is nobody else's
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)

@@ -1,0 +1,134 @@
+"""Which movers workers offer: each takes the tests of those whose tools its machine has.
+
+A worker that is started for the queue ``transfers`` takes from the queue of each such mover, and
+its sign of life (sonar.processes.heartbeats) says from which: that is its offer. Tests of the
+network run at one of their ends: their queues are those of a mover and an endpoint,
+``iperf3.RAL_NET``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import Q
+
+from sonar.credentials.rules import PASSIVE_AND_ACTIVE
+from sonar.models import Endpoint, Mesh, Probe, SignOfLife
+from sonar.movers import catalogue
+from sonar.processes import heartbeats
+
+TRANSFERS = "transfers"
+
+
+def queue_of(offer: str) -> str:
+    """Return the name of the queue with the tests that an offer is for."""
+    return f"{TRANSFERS}.{offer}"
+
+
+def offer_for(mover: str, endpoint: str) -> str:
+    """Return what a worker must offer for a mover; ``endpoint`` is that which does the work."""
+    return f"{mover}.{endpoint}" if catalogue.is_of_network(mover) else mover
+
+
+def queues_here() -> list[str]:
+    """Return the queues of the movers that can run in this process."""
+    lacking, here = lacking_here(), settings.SONAR_NETWORK_ENDPOINT
+    names = [name for name in catalogue.names() if name not in lacking]
+    return [queue_of(offer_for(name, here)) for name in names]
+
+
+def lacking_here() -> set[str]:
+    """Return the movers that cannot run in this process."""
+    return {mover.name for mover in catalogue.MOVERS if mover.missing()}
+
+
+def offers_of(queues: Collection[str]) -> set[str]:
+    """Return the movers whose queues are among these; those of the network with their ends too."""
+    parts = (queue.split(".", 2) for queue in queues if queue.startswith(f"{TRANSFERS}."))
+    offered = [part[1:] for part in parts if part[1] in catalogue.names()]
+    return {part[0] for part in offered} | {".".join(part) for part in offered}
+
+
+def by_living(now: datetime) -> set[str] | None:
+    """Return what workers offer; None while no worker takes tests. One SQL query.
+
+    That nobody lives is another trouble, which passes when a worker is started again.
+    """
+    signs = SignOfLife.objects.filter(kind=SignOfLife.Kind.WORKER)
+    living = [sign for sign in signs if not heartbeats.is_silent(sign, now)]
+    queues = {queue for sign in living for queue in sign.queues}
+    return offers_of(queues) if TRANSFERS in queues else None
+
+
+def unoffered(now: datetime) -> dict[str, str]:
+    """Say of each mover of enabled meshes that no worker can run which tests wait, and for what.
+
+    Two SQL queries.
+    """
+    offered = by_living(now)
+    meshes: dict[str, list[str]] = {}
+    for name, mover in Mesh.objects.filter(enabled=True).values_list("name", "mover"):
+        if hindrance(mover, offered):
+            meshes.setdefault(mover, []).append(name)
+    return {
+        mover: f"the tests of {_named(names)} wait. To run it, {what_it_needs(mover)}"
+        for mover, names in sorted(meshes.items())
+    }
+
+
+def _named(meshes: list[str]) -> str:
+    return f"the mesh {meshes[0]}" if len(meshes) == 1 else f"the meshes {', '.join(meshes)}"
+
+
+def notice(now: datetime) -> str:
+    """Say the same in one line for who saves meshes; empty if every mover is offered."""
+    sentences = unoffered(now).items()
+    return " ".join(f"No worker can run the mover {name}: {why}" for name, why in sentences)
+
+
+def hindrance(mover: str, offered: Collection[str] | None) -> str:
+    """Say in a sentence that nobody can run a mover; empty if somebody can, or nobody lives."""
+    if offered is None or mover in offered:
+        return ""
+    return f"No worker can run the mover {mover}: to run it, {what_it_needs(mover)}"
+
+
+def hindrance_of(probe: Probe, offered: Collection[str] | None) -> str:
+    """Say the same of a test, for which somebody may have to be at one of its ends."""
+    end: Endpoint = getattr(probe, PASSIVE_AND_ACTIVE[probe.mode][1])
+    if offered is None or offer_for(probe.mover, end.name) in offered:
+        return ""
+    return hindrance(probe.mover, offered) or (
+        f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there. "
+        f"Its setting {catalogue.HERE.name} must be {end.name}."
+    )
+
+
+def nobody_there(meshes: Collection[Mesh], offered: Collection[str] | None) -> Q:
+    """Match the schedules of meshes that test the network from an end where no worker is.
+
+    One SQL query, none without such a mesh.
+    """
+    matched, of_network = Q(pk__in=[]), [mesh for mesh in meshes if _is_of_network(mesh)]
+    if offered is None or not of_network:
+        return matched
+    ids = dict(Endpoint.objects.order_by().values_list("name", "id"))
+    for mesh in of_network:
+        there = [ids[name] for name in ids if offer_for(mesh.mover, name) in offered]
+        active = PASSIVE_AND_ACTIVE[mesh.mode][1]
+        matched |= Q(mesh=mesh) & ~Q(**{f"{active}__in": there})
+    return matched
+
+
+def _is_of_network(mesh: Mesh) -> bool:
+    return catalogue.is_of_network(mesh.mover)
+
+
+def what_it_needs(mover: str) -> str:
+    """Say what a worker needs for a mover, as the end of a sentence and with its full stop."""
+    labels = [need.label for need in catalogue.describe(mover).needs]
+    if not labels:
+        return "start a worker of this version."
+    return f"a worker needs {' and '.join(labels)}."

@@ -1,0 +1,229 @@
+"""Tokens of an OpenID Connect issuer: are they its own, for whom, and until when?
+
+Where the issuer's keys are it says itself (discovery). Both are kept for an hour, so that a token
+costs no request; a key that is not known is looked for once a minute at most. One thread at a time
+asks: what is known serves the others, and who knows nothing waits for a moment (`Kept`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from threading import Lock
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import jwt
+from django.conf import settings
+from django.core.checks import Error
+
+from sonar.people.issuer_web import IssuerAway, Unfit, ask, waiting
+
+T = TypeVar("T")
+KEPT_SECONDS = 3600
+# Before an issuer is asked again: anybody may show a token with a key that nobody knows. Only while
+# nothing at all is known of it, it is asked again soon.
+KEY_PAUSE_SECONDS = 60
+SILENCE_PAUSE_SECONDS = 5
+# For what another thread is asking.
+LONGEST_WAIT_SECONDS = 3
+# How far clocks may be apart.
+LEEWAY_SECONDS = 30
+# No shared secrets, and never none.
+ALGORITHMS = frozenset(
+    {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+)
+ADDRESSES = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri")
+METHODS = "token_endpoint_auth_methods_supported"
+REQUIRED = ["iss", "sub", "aud", "exp"]
+# What PyJWT raises for a key that lacks a field, or has one of another type than it expects.
+UNREADABLE_KEYS = (jwt.PyJWTError, LookupError, TypeError, ValueError)
+
+
+class TokenRefused(Exception):
+    """A token that is not accepted; the sentence says why."""
+
+
+class Said(NamedTuple, Generic[T]):
+    """What was said, and when by the clock of this process."""
+
+    value: T
+    at: float
+
+
+class Kept(Generic[T]):
+    """What an issuer said at one address, for all threads: one asks, others go on meanwhile."""
+
+    def __init__(self, ask: Callable[[], T]) -> None:
+        self._ask = ask
+        self._asking = Lock()  # nobody waits for it for long
+        self._said: Said[T] | None = None
+        self._failure = ""
+        self._not_before = 0.0
+
+    def value(self) -> T:
+        """Return what was said an hour ago at most, or last; raise IssuerAway if nothing was."""
+        said = self._said
+        if said is None:
+            return self.newest()
+        is_old = time.monotonic() - said.at > KEPT_SECONDS
+        if is_old and self._may_ask():
+            with suppress(IssuerAway), self._turn(0):
+                self._ask_anew()
+        return (self._said or said).value
+
+    def newest(self) -> T:
+        """Return what was said a minute ago at most; raise IssuerAway if it was not said."""
+        if self._may_ask():
+            with self._turn(LONGEST_WAIT_SECONDS):
+                self._ask_anew()
+        said = self._said
+        if self._failure or said is None:
+            raise IssuerAway(self._failure)
+        return said.value
+
+    def _may_ask(self) -> bool:
+        return time.monotonic() >= self._not_before
+
+    @contextmanager
+    def _turn(self, seconds: float) -> Iterator[None]:
+        """Be the one thread that asks, as long as it takes; raise IssuerAway if others are it."""
+        try:
+            with waiting():
+                if not self._asking.acquire(timeout=seconds):
+                    raise IssuerAway("The issuer has been asked, and takes long to answer.")
+                try:
+                    yield
+                finally:
+                    self._asking.release()
+        except Unfit as error:
+            raise IssuerAway(f"The issuer {error}.") from error
+
+    def _ask_anew(self) -> None:
+        """Ask, unless another thread just did."""
+        if self._may_ask():
+            self._note_answer()
+
+    def _note_answer(self) -> None:
+        try:
+            self._said, self._failure = Said(self._ask(), time.monotonic()), ""
+        except IssuerAway as error:
+            self._failure = str(error)
+        pause = KEY_PAUSE_SECONDS if self._said else SILENCE_PAUSE_SECONDS
+        self._not_before = time.monotonic() + pause
+
+
+class Issuer:
+    """One issuer, and what it has said of itself; for all threads."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._configuration = Kept(self._ask_configuration)
+        self._keys = Kept(self._ask_keys)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return what discovery says; raise IssuerAway."""
+        return self._configuration.value()
+
+    def verify(self, token: str, audience: str) -> dict[str, Any]:
+        """Return the claims of a token of this issuer; raise TokenRefused or IssuerAway.
+
+        What a header says of keys (`jwk`, `jku`, `x5u`, `x5c`) counts for nothing.
+        """
+        try:
+            header = jwt.get_unverified_header(token)
+        except jwt.InvalidTokenError as error:
+            raise TokenRefused("it is not a signed token (JWT)") from error
+        algorithm = header.get("alg")
+        if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
+            raise TokenRefused("it is not signed, or not with a key pair of the issuer")
+        issuer = self.configuration()["issuer"]
+        key = self._key(header.get("kid"))
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=[algorithm],
+                audience=audience,
+                issuer=issuer,
+                leeway=LEEWAY_SECONDS,
+                options={"require": REQUIRED},
+            )
+        except jwt.PyJWTError as error:
+            raise TokenRefused(reason(error)) from error
+        # PostgreSQL has no text with some of the others.
+        if not claims["sub"].isprintable():
+            raise TokenRefused("its subject (sub) has characters that cannot be printed")
+        return claims
+
+    def _key(self, name: str | None) -> jwt.PyJWK:
+        """Return the key that a token says it is signed with, if the issuer has it."""
+        for keys in (self._keys.value, self._keys.newest):
+            key = chosen(keys(), name)
+            if key is not None:
+                return key
+        raise TokenRefused("it is signed with a key that the issuer does not have")
+
+    def _ask_configuration(self) -> dict[str, Any]:
+        said = ask(f"{self.url}/.well-known/openid-configuration")
+        name = said.get("issuer")
+        if not isinstance(name, str) or name.rstrip("/") != self.url:
+            raise IssuerAway(f"{self.url} says that it is another issuer: {name!r:.200}.")
+        scheme = self.url.partition("//")[0]
+        for field in ADDRESSES:
+            if not re.fullmatch(f"{scheme}//[!-~]+", str(said.get(field, ""))):
+                raise IssuerAway(f"{self.url} does not say its {field}, or not with https.")
+        if not isinstance(said.get(METHODS, []), list):
+            raise IssuerAway(f"{self.url} does not say its {METHODS} as a list.")
+        return said
+
+    def _ask_keys(self) -> list[jwt.PyJWK]:
+        try:
+            return jwt.PyJWKSet.from_dict(ask(self.configuration()["jwks_uri"])).keys
+        except UNREADABLE_KEYS as error:
+            raise IssuerAway("The issuer's keys cannot be read.") from error
+
+
+def chosen(keys: Sequence[jwt.PyJWK], name: str | None) -> jwt.PyJWK | None:
+    """Return the key of this name among those of an issuer; its only one where none is named."""
+    if name is None:
+        return keys[0] if len(keys) == 1 else None
+    return next((key for key in keys if key.key_id == name and key.public_key_use != "enc"), None)
+
+
+def reason(error: jwt.PyJWTError) -> str:
+    """Say why a token is refused."""
+    sentences: Sequence[tuple[type[Exception], str]] = (
+        (jwt.ExpiredSignatureError, "it has expired"),
+        (jwt.ImmatureSignatureError, "it is not valid yet: a clock may be wrong"),
+        (jwt.InvalidAudienceError, "it is meant for somebody else (its audience)"),
+        (jwt.InvalidIssuerError, "another issuer made it"),
+        (jwt.MissingRequiredClaimError, f"it lacks one of {', '.join(REQUIRED)}"),
+        (jwt.InvalidSignatureError, "its signature is not the issuer's"),
+        (jwt.InvalidKeyError, "its signature is not the issuer's"),
+    )
+    matching = (sentence for kind, sentence in sentences if isinstance(error, kind))
+    return next(matching, "it cannot be read")
+
+
+@lru_cache(maxsize=4)
+def issuer_at(url: str) -> Issuer:
+    return Issuer(url)
+
+
+def the_issuer() -> Issuer:
+    """Return the issuer of the settings, of which there must be one."""
+    return issuer_at(settings.SONAR_OIDC_ISSUER)
+
+
+def check(**_: object) -> list[Error]:
+    """Let `check --deploy` end with an issuer that does not answer: it may be nobody's way in."""
+    if not settings.SONAR_OIDC_ISSUER:
+        return []
+    try:
+        Issuer(settings.SONAR_OIDC_ISSUER).configuration()
+    except IssuerAway as error:
+        return [Error(f"SONAR_OIDC_ISSUER: {error}", id="sonar.E002")]
+    return []

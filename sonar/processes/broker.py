@@ -1,0 +1,111 @@
+"""While Redis is away, or takes nothing as it is full: the beat and the workers wait and say so.
+
+Celery names these two classes by string in the settings. Without them the beat writes sixty lines
+for each message that it cannot send, and a worker ends where Redis answers with an error: one that
+is full refuses what a worker asks as it starts, a replica and one that cannot save refuse it at
+any time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
+from celery.worker.consumer import Consumer
+from celery.worker.state import maybe_shutdown
+from kombu.exceptions import OperationalError as QueueAway
+from redis.exceptions import ResponseError
+
+from sonar.database.retry import one_line
+
+log = logging.getLogger(__name__)
+
+# How often the log says that still nothing is sent.
+TOLD_EVERY_SECONDS = 60
+# A worker whose Redis refuses it asks again after as long, at first and at most.
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 10.0
+
+
+class PatientScheduler(PersistentScheduler):
+    """Sends the tasks of the beat; what the queue does not take is due again in its turn."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - Celery's own
+        self._not_sent = 0
+        self._told_at = 0.0
+        super().__init__(*args, **named)
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:  # noqa: ANN401
+        """Send what is due, whatever happens: a beat that ends sends nothing ever again."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as error:
+            if why := refusal(error.__context__):
+                self._tell(entry, why)
+            else:
+                log.exception("The task %s was not sent.", entry.name)
+        except Exception:  # its own file may be on a full disk
+            log.exception("The task %s may not have been sent.", entry.name)
+        else:
+            log.info("Sent the task %s.", entry.name)
+            self._tell_the_end()
+
+    def _tell(self, entry: ScheduleEntry, why: str) -> None:
+        """Say once a minute in one line that nothing can be sent."""
+        self._not_sent += 1
+        if self._not_sent == 1 or time.monotonic() - self._told_at > TOLD_EVERY_SECONDS:
+            self._told_at = time.monotonic()
+            log.error(
+                "The queue does not take the task %s (%d not sent so far): %s",
+                entry.name,
+                self._not_sent,
+                why,
+            )
+
+    def _tell_the_end(self) -> None:
+        if self._not_sent:
+            log.warning("The queue takes tasks again; %d were not sent.", self._not_sent)
+            self._not_sent = 0
+
+
+def refusal(error: BaseException | None) -> str:
+    """Return why the queue did not take a task, empty for an error that is not the queue's."""
+    if isinstance(error, QueueAway):
+        return one_line(error)
+    # kombu 5.7.0 closes the channel of what was refused, and may send on it once more.
+    if isinstance(error, AttributeError) and error.obj is None and error.name == "client":
+        return "it was refused, and its connection closed"
+    return ""
+
+
+class PatientConsumer(Consumer):
+    """A worker's way to the queue; where it is refused it comes again after a while."""
+
+    _pause = FIRST_PAUSE_SECONDS
+
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - Celery's own
+        """Leave out what workers would tell each other, whatever the command line says.
+
+        Nobody here asks for it, and as Redis goes away it ends in 125 lines of tracebacks.
+        """
+        super().__init__(*args, without_gossip=True, without_mingle=True, **named)
+
+    def on_ready(self) -> None:
+        self._pause = FIRST_PAUSE_SECONDS
+        super().on_ready()
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        super().on_connection_error_after_connected(exc)
+        if isinstance(exc, ResponseError):
+            log.error("The queue refuses this worker: %s", one_line(exc))
+            rest(self._pause)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+
+def rest(seconds: float) -> None:
+    """Wait, unless this worker is told to stop: then Celery's own exception ends it."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        maybe_shutdown()
+        time.sleep(0.1)

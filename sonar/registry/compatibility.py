@@ -1,0 +1,125 @@
+"""What of the registry fits each other: movers and endpoints, credentials and their endpoints.
+
+A mover moves files between base URLs of its schemes. A mesh that names its endpoints is kept only
+if it fits them all, and a base URL only if it fits the meshes that name its endpoint. A mesh of
+every endpoint means those that it fits; the planner leaves out the others (scheduler.sync).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from django.db.models import Q
+
+from sonar.credentials import service_rules
+from sonar.credentials.rules import names
+from sonar.models import Credential, Endpoint, Mesh
+from sonar.movers.catalogue import describe, fitting, what_it_moves
+from sonar.notation.base_urls import scheme_of
+
+ENDS = ("sources", "destinations")
+# Of many meshes or endpoints that something does not fit, as many are named.
+MOST_NAMED = 5
+
+
+def mesh_problem(name: str, mover: str, mode: str, ends: Collection[Collection[Endpoint]]) -> str:
+    """Say why a mesh cannot test these sources and destinations; empty if it can.
+
+    ``ends`` has the endpoints that it names, none where it means every endpoint. Retired ones are
+    not tested, and so not judged. Raises ValueError for a mover that there is not.
+    """
+    named = {
+        endpoint.name: endpoint.base_url
+        for end in ends
+        for endpoint in end
+        if endpoint.retired_at is None
+    }
+    if sentence := fitting(mover, mode, named):
+        return f"The mesh {name} cannot be kept so. {sentence}"
+    if not all(ends):
+        return _nothing_fits(name, mover, mode)
+    return ""
+
+
+def _nothing_fits(name: str, mover: str, mode: str) -> str:
+    in_use = Endpoint.objects.filter(retired_at=None).values_list("base_url", flat=True)
+    there_are = {scheme_of(base_url) for base_url in in_use}
+    if not there_are or there_are & describe(mover).schemes_in(mode):
+        return ""
+    others = ", ".join(sorted(there_are))
+    return (
+        f"The mesh {name} would test nothing: the mover {mover} {what_it_moves(mover, mode)}, and "
+        f"the endpoints in use have {others}."
+    )
+
+
+def kept_mesh_problem(mesh: Mesh) -> str:
+    """Say the same of a mesh whose endpoints are written already. Two SQL queries."""
+    ends = [list(getattr(mesh, end).all()) for end in ENDS]
+    return mesh_problem(mesh.name, mesh.mover, mesh.mode, ends)
+
+
+def is_moved(endpoint: Endpoint) -> bool:
+    """Say whether keeping this endpoint as it is now would change what fits it. One SQL query."""
+    before = Endpoint.objects.filter(pk=endpoint.pk).first()
+    if before is None or endpoint.retired_at is not None:
+        return False
+    same = scheme_of(before.base_url) == scheme_of(endpoint.base_url)
+    return before.retired_at is not None or not same
+
+
+def endpoint_problem(endpoint: Endpoint) -> str:
+    """Say which meshes name this endpoint and do not fit it; empty if none. One SQL query."""
+    naming = Mesh.objects.filter(Q(sources=endpoint) | Q(destinations=endpoint)).distinct()
+    misfits = [
+        f"{mesh.name} ({mesh.mover})"
+        for mesh in naming
+        if fitting(mesh.mover, mesh.mode, {endpoint.name: endpoint.base_url})
+    ]
+    if not misfits:
+        return ""
+    named, more = ", ".join(misfits[:MOST_NAMED]), len(misfits) - MOST_NAMED
+    others = f" and {more} more" if more > 0 else ""
+    return (
+        f"{endpoint.name} cannot have a base URL of {scheme_of(endpoint.base_url)}: it is in "
+        f"meshes whose mover cannot move such files, {named}{others}. Take it out of them first."
+    )
+
+
+def hosts_problem(credential: Credential) -> str:
+    """Say what in use these hosts leave out; empty if nothing. Three SQL queries."""
+    if credential._state.adding:
+        return ""
+    ends = (credential.endpoints, credential.lending_endpoints)
+    used = {
+        name: url
+        for end in ends
+        for name, url in end.filter(retired_at=None).values_list("name", "base_url")
+    }
+    meshes = credential.meshes.exclude(service="").values_list("name", "service")
+    return _left_out(credential, "endpoints", used) or _left_out(credential, "meshes", dict(meshes))
+
+
+def credential_problems(credential: Credential) -> dict[str, str]:
+    """Say by field what in use a credential as it is now would not do for; nothing if for all."""
+    if sentence := hosts_problem(credential):
+        return {"hosts": sentence}
+    if credential._state.adding:
+        return {}
+    for mesh in credential.meshes.exclude(service=""):
+        wrong = service_rules.problems(mesh.mover, mesh.service, credential)
+        if sentence := wrong.get("service_credential", ""):
+            return {"kind": f"The service of the mesh {mesh.name} knows Sonar by it. {sentence}"}
+    return {}
+
+
+def _left_out(credential: Credential, users: str, urls: Mapping[str, str]) -> str:
+    left = sorted(name for name, url in urls.items() if not names(credential.hosts, url))
+    if not left:
+        return ""
+    more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+    return (
+        f"The credential {credential.name} would not be for the hosts of {users} that use it, "
+        f"{', '.join(left[:MOST_NAMED])}{more}. Name these hosts too, or give the {users} "
+        "another credential first."
+    )

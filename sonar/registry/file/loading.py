@@ -1,0 +1,293 @@
+"""Sections of a registry file -> rows, all or nothing; what changed, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+from django.utils import timezone
+
+from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
+from sonar.notation import base_urls
+from sonar.registry import compatibility, sizes
+from sonar.registry.file.meshes import set_intervals, set_members
+from sonar.registry.file.reading import Lines, Place, RegistryError, parse
+from sonar.registry.file.sections import (
+    CredentialSection,
+    EndpointSection,
+    MeshSection,
+    SiteSection,
+    SizeClassSection,
+)
+
+CREDENTIALS = ("credential", "credential_lent")
+# What a single row of a section is called.
+SINGLE = {
+    "size_classes": "size class",
+    "sites": "site",
+    "credentials": "credential",
+    "endpoints": "endpoint",
+    "meshes": "mesh",
+}
+
+
+@dataclass
+class Changes:
+    """What a load did: names by kind, like {"sites": ["RAL"]}."""
+
+    added: dict[str, list[str]] = field(default_factory=dict)
+    changed: dict[str, list[str]] = field(default_factory=dict)
+    left: dict[str, list[str]] = field(default_factory=dict)
+    # Whether a size class begins elsewhere, or there is a new one.
+    bounds_moved: bool = False
+
+
+class _Loader:
+    """One load: collects what changed and what is wrong, place by place."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.changes = Changes()
+        self.problems: list[str] = []
+        # Endpoints that other meshes fit than before, with their place in the file.
+        self.moved: list[tuple[int, Endpoint]] = []
+        # Credentials that are for other hosts than before.
+        self.rebound: list[tuple[int, Credential]] = []
+        self._seen: set[tuple[str, str]] = set()
+
+    def wrong(self, place: Place, sentence: str) -> None:
+        self.problems.append(f"{self.lines.name(place)}: {sentence}")
+
+    def save(self, kind: str, index: int, row: models.Model, values: dict[str, Any]) -> bool:
+        """Bring a row to these values if they are valid; note whether that changed it."""
+        name = str(values["name"])
+        if (kind, name) in self._seen:
+            self.wrong((kind, index, "name"), f"{name} appears twice in this file")
+            return False
+        self._seen.add((kind, name))
+        changed = [key for key, value in values.items() if getattr(row, key) != value]
+        for key in changed:
+            setattr(row, key, values[key])
+        if changed and not self._is_valid(kind, index, row):
+            return False
+        self._note(kind, name, added=row._state.adding, changed=bool(changed))
+        if changed:
+            row.save()
+        return True
+
+    def _is_valid(self, kind: str, index: int, row: models.Model) -> bool:
+        try:
+            # Boundaries of size classes are judged together, when all are known.
+            row.full_clean(validate_constraints=not isinstance(row, SizeClass))
+        except ValidationError as error:
+            for key, sentences in error.message_dict.items():
+                place: Place = (kind, index) if key == "__all__" else (kind, index, key)
+                self.wrong(place, " ".join(sentences))
+            return False
+        return True
+
+    def _note(self, kind: str, name: str, *, added: bool, changed: bool) -> None:
+        changes = self.changes
+        rows = changes.added if added else changes.changed if changed else changes.left
+        rows.setdefault(kind, []).append(name)
+
+    def renote_changed(self, kind: str, name: str) -> None:
+        """Count a row as changed whose own columns are as before but not what hangs on it."""
+        if name in self.changes.left.get(kind, []):
+            self.changes.left[kind].remove(name)
+            self.changes.changed.setdefault(kind, []).append(name)
+
+
+def load(text: str) -> Changes:
+    """Make the registry say what the file says; all of it or, with RegistryError, nothing.
+
+    What stands only in the database is left alone: endpoints are retired by `retired: true`,
+    never deleted. Loading the same file again changes nothing.
+    """
+    document, lines = parse(text)
+    loader = _Loader(lines)
+    with transaction.atomic():
+        _load_size_classes(loader, document.size_classes)
+        _load_sites(loader, document.sites)
+        _load_credentials(loader, document.credentials)
+        _load_endpoints(loader, document.endpoints)
+        _load_meshes(loader, document.meshes)
+        _check_rebound(loader)
+        _check_moved(loader)
+        if loader.problems:
+            raise RegistryError(loader.problems)
+    return loader.changes
+
+
+def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> None:
+    rows = {row.name: row for row in SizeClass.objects.all()}
+    before = {name: row.from_bytes for name, row in rows.items()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or SizeClass()
+        loader.save("size_classes", index, row, section.model_dump())
+        loader.changes.bounds_moved |= before.get(section.name) != section.from_bytes
+    if sections:
+        for sentence in sizes.problems(SizeClass.objects.all()):
+            loader.wrong(("size_classes",), sentence)
+
+
+def _load_sites(loader: _Loader, sections: list[SiteSection]) -> None:
+    rows = {row.name: row for row in Site.objects.all()}
+    for index, section in enumerate(sections):
+        values = section.model_dump(exclude={"quiet_hours"})
+        # Its own admins set them: what a file does not say of them leaves them as they are.
+        if "quiet_hours" in section.model_fields_set:
+            start, end = section.quiet_hours or (None, None)
+            values |= {"quiet_from": start, "quiet_until": end}
+        loader.save("sites", index, rows.get(section.name) or Site(), values)
+
+
+def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> None:
+    rows = {row.name: row for row in Credential.objects.all()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or Credential()
+        if loader.save("credentials", index, row, section.model_dump()):
+            loader.rebound.append((index, row))
+
+
+def _check_rebound(loader: _Loader) -> None:
+    """Judge credentials by what uses them in the end, as this file has it."""
+    for index, credential in loader.rebound:
+        for key, sentence in compatibility.credential_problems(credential).items():
+            loader.wrong(("credentials", index, key), sentence)
+
+
+def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> None:
+    """Move endpoints whose base URL changes out of the way of each other, and of any other.
+
+    So each is judged by the registry as it is in the end, whatever their order in the file.
+    """
+    for section in sections:
+        row = rows.get(section.name)
+        if row is not None and row.base_url != section.base_url:
+            scheme = base_urls.scheme_of(row.base_url)
+            aside = f"{scheme}://moving.invalid/{row.pk}"
+            Endpoint.objects.filter(pk=row.pk).update(base_url=aside)
+
+
+def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
+    related = ("site", *CREDENTIALS)
+    rows = {row.name: row for row in Endpoint.objects.select_related(*related)}
+    _make_room(rows, sections)
+    sites = {row.name: row for row in Site.objects.all()}
+    credentials = {row.name: row for row in Credential.objects.all()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or Endpoint()
+        values = section.model_dump(exclude={"site", "retired"})
+        if section.site not in sites:
+            loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
+            continue
+        if not _find_credentials(loader, ("endpoints", index), CREDENTIALS, values, credentials):
+            continue
+        retired_at = (row.retired_at or timezone.now()) if section.retired else None
+        site = sites[section.site]
+        row.site = row.site if row.site_id else site
+        values |= {"site": site, "retired_at": retired_at}
+        is_moved = row.pk and compatibility.is_moved(Endpoint(pk=row.pk, **values))
+        if loader.save("endpoints", index, row, values) and is_moved:
+            loader.moved.append((index, row))
+
+
+def _find_credentials(
+    loader: _Loader,
+    place: tuple[str, int],
+    keys: Iterable[str],
+    values: dict[str, Any],
+    credentials: Mapping[str, Credential],
+) -> bool:
+    """Put the rows into values that its names of credentials stand for; say if all are there."""
+    for key in keys:
+        name = values[key]
+        values[key] = credentials.get(name)
+        if name and name not in credentials:
+            loader.wrong(
+                (*place, key),
+                f"there is no credential {name!r}: add it with its hosts to `credentials`",
+            )
+            return False
+    return True
+
+
+def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
+    rows = {row.name: row for row in Mesh.objects.select_related("service_credential")}
+    credentials = {row.name: row for row in Credential.objects.all()}
+    for index, section in enumerate(sections):
+        row = rows.get(section.name) or Mesh()
+        values = section.model_dump(exclude={"sources", "destinations", "every", "quiet_hours"})
+        start, end = section.quiet_hours or (None, None)
+        values |= {"quiet_from": start, "quiet_until": end}
+        keys = ("service_credential",)
+        if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
+            continue
+        if not loader.save("meshes", index, row, values):
+            continue
+        changed = [
+            set_members(row, "sources", _members(loader, index, "sources", section.sources)),
+            set_members(
+                row, "destinations", _members(loader, index, "destinations", section.destinations)
+            ),
+            set_intervals(row, _intervals(loader, index, section.every)),
+        ]
+        if any(changed):
+            loader.renote_changed("meshes", row.name)
+        if sentence := compatibility.kept_mesh_problem(row):
+            loader.wrong(("meshes", index, "mover"), sentence)
+
+
+def _check_moved(loader: _Loader) -> None:
+    """Judge base URLs by the meshes as they are in the end, those of this file included."""
+    for index, endpoint in loader.moved:
+        if sentence := compatibility.endpoint_problem(endpoint):
+            loader.wrong(("endpoints", index, "base_url"), sentence)
+
+
+def _members(loader: _Loader, index: int, end: str, names: str | list[str]) -> list[Endpoint]:
+    """Return the endpoints at one end of a mesh; none means every endpoint."""
+    if isinstance(names, str):
+        return []
+    if not names:
+        loader.wrong(("meshes", index, end), 'name endpoints, or write "all"')
+    endpoints = {row.name: row for row in Endpoint.objects.filter(name__in=names)}
+    for place, name in enumerate(names):
+        if name not in endpoints:
+            loader.wrong(("meshes", index, end, place), f"there is no endpoint {name!r}")
+    return list(endpoints.values())
+
+
+def _intervals(loader: _Loader, index: int, every: dict[str, int]) -> dict[SizeClass, int]:
+    classes = {row.name: row for row in SizeClass.objects.all()}
+    if not every:
+        loader.wrong(("meshes", index, "every"), "name at least one size class, like {large: 6h}")
+    for name in every:
+        if name not in classes:
+            names = ", ".join(classes)
+            loader.wrong(
+                ("meshes", index, "every", name), f"there is no size class {name!r}: use {names}"
+            )
+    return {classes[name]: seconds for name, seconds in every.items() if name in classes}
+
+
+def describe(changes: Changes) -> str:
+    """Write what a load did, one line a kind and verb, names in full while they are few."""
+    lines: list[str] = []
+    for verb, rows in (
+        ("added", changes.added),
+        ("changed", changes.changed),
+        ("as before", changes.left),
+    ):
+        lines += [f"{verb}: {_rows(kind, names)}" for kind, names in rows.items() if names]
+    return "\n".join(lines) or "nothing to do"
+
+
+def _rows(kind: str, names: list[str]) -> str:
+    noun = SINGLE[kind] if len(names) == 1 else kind.replace("_", " ")
+    few = f": {', '.join(names)}" if len(names) <= 8 else ""
+    return f"{len(names)} {noun}{few}"

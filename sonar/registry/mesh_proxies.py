@@ -1,0 +1,55 @@
+"""Links of meshes whose ends have two X.509 proxies, though their mover shows one to both.
+
+Such tests are not started (sonar.scheduler.lending); here is which, for who has to change that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from sonar.credentials.rules import proxy_of, two_proxies
+from sonar.models import Endpoint, Mesh
+from sonar.movers.catalogue import MOVERS, describe
+from sonar.notation.base_urls import scheme_of
+from sonar.registry.compatibility import ENDS
+
+
+def conflicts() -> dict[str, str]:
+    """Say of each mesh in use how many such links it has, and of the first one what to do.
+
+    One SQL query while no mesh has such a mover, else four.
+    """
+    movers = [mover.name for mover in MOVERS if mover.one_proxy]
+    rows = Mesh.objects.filter(enabled=True, mover__in=movers).prefetch_related(*ENDS)
+    meshes = list(rows)
+    if not meshes:
+        return {}
+    in_use = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
+    sentences = {mesh.name: _conflict(mesh, in_use) for mesh in meshes}
+    return {name: sentence for name, sentence in sentences.items() if sentence}
+
+
+def notice() -> str:
+    """Say the same in one line for who saves meshes; empty if there are none."""
+    return " ".join(f"The mesh {name}: {why}" for name, why in conflicts().items())
+
+
+def _conflict(mesh: Mesh, in_use: Collection[Endpoint]) -> str:
+    schemes = describe(mesh.mover).schemes_in(mesh.mode)
+    moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
+    sources, destinations = (_chosen(mesh, ends, moved) for ends in ENDS)
+    of_destinations = Counter(map(proxy_of, destinations))
+    others = {end: len(destinations) - of_destinations[proxy_of(end)] for end in sources}
+    links = sum(others.values())
+    if not links:
+        return ""
+    first = next(end for end, differing in others.items() if differing)
+    other = next(end for end in destinations if proxy_of(end) != proxy_of(first))
+    count = "1 link is" if links == 1 else f"{links} links are"
+    return f"{count} not tested. {two_proxies(first, other, mesh.mover)}"
+
+
+def _chosen(mesh: Mesh, ends: str, moved: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    named = {end.pk for end in getattr(mesh, ends).all()}
+    return [end for end in moved if end.pk in named] if named else moved

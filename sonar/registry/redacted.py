@@ -1,0 +1,39 @@
+"""Errors as all readers see them: endpoints by their names, and nothing of where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import Value
+
+from sonar.credentials.redacted import without_tokens
+from sonar.models import Endpoint, Mesh
+from sonar.redaction.servers import SERVER, Servers
+from sonar.registry.cache import RegistryCache
+
+
+def for_all(error: str, ends: Iterable[Endpoint] = ()) -> str:
+    """Return an error without what only some may see: where the registered endpoints are.
+
+    `glasgow.example:1094/data/sonar/source/20: 403` is `GLASGOW_DATADISK/sonar/source/20: 403`.
+    Of several endpoints on a server those of the test, its ``ends``, are meant. One SQL query.
+    """
+    if not error:
+        return error
+    return servers().hide(without_tokens(error), [end.name for end in ends])
+
+
+def servers() -> Servers:
+    """Return where all endpoints are, retired ones too; read again when the registry changed."""
+    return _registered.read()
+
+
+def _read_servers() -> Servers:
+    """Read where endpoints are, and the services that move files for them. One SQL query."""
+    ends = Endpoint.objects.order_by().values_list("id", "name", "base_url")
+    services = Mesh.objects.exclude(service="").order_by()
+    named = services.values_list(Value(0), Value(SERVER), "service")
+    return Servers((name, url) for _, name, url in ends.union(named).order_by("id"))
+
+
+_registered = RegistryCache(_read_servers)

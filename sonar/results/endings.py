@@ -1,0 +1,170 @@
+"""How a test ends: its probe goes, and what became of it is stored, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from sonar.credentials.redacted import without_tokens
+from sonar.models import Probe, Profile, Transfer, purposes
+from sonar.movers import catalogue
+from sonar.movers.measure import Outcome
+from sonar.notation.remote_ids import LOG_URL, REMOTE_ID, kept
+from sonar.registry import redacted
+from sonar.results import circuits, concurrency, network
+from sonar.results.concurrency import Company, Span
+from sonar.results.store import Profiles, Result, store
+
+LONGEST_CONNECTION = 200
+# What is kept of sonar.movers.watch.Seen as it is.
+AS_SEEN = (
+    "moved_bytes",
+    "queue_seconds",
+    "first_byte_seconds",
+    "transfer_seconds",
+    "checksum_seconds",
+    "streams_used",
+    "tcp_buffer_used_bytes",
+    "ip_version",
+    "scitag",
+)
+
+
+def end_probe(probe: Probe, outcome: Outcome) -> bool:
+    """Turn a probe that has run into a transfer with its id, in one transaction.
+
+    Returns False, and keeps nothing, if somebody else has ended or taken back this run.
+    """
+    state = Transfer.State.DONE if outcome.receipt else Transfer.State.FAILED
+    of_network = catalogue.is_of_network(probe.mover)
+    facts = (network.facts_of if of_network else _facts)(probe, outcome)
+    return _end(probe, state, facts, _move(probe, outcome), timezone.now())
+
+
+def lose_probe(probe: Probe, now: datetime) -> bool:
+    """End a probe whose worker died; its rate is unknown and nobody's fault on the link."""
+    started_at = probe.started_at or now
+    facts = {
+        "seconds": max((now - started_at).total_seconds(), 0.0),
+        "error": "its worker did not report an end before the deadline",
+        "error_where": "control",
+    }
+    return _end(probe, Transfer.State.LOST, facts, None, now)
+
+
+def _move(probe: Probe, outcome: Outcome) -> Span | None:
+    """Return when a probe's bytes moved; None if that never began."""
+    if probe.started_at is None or outcome.prepare_seconds is None or not outcome.elapsed_seconds:
+        return None
+    requested = probe.started_at + timedelta(seconds=outcome.prepare_seconds)
+    queue = min(outcome.seen.queue_seconds or 0.0, outcome.elapsed_seconds)
+    return Span(
+        requested + timedelta(seconds=queue), requested + timedelta(seconds=outcome.elapsed_seconds)
+    )
+
+
+def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
+    ends = (probe.source, probe.destination)
+    facts = _facts_of_move(outcome)
+    facts["verified_note"] = redacted.for_all(outcome.verified_note, ends)
+    if outcome.receipt:
+        return facts | {"seconds": outcome.receipt.seconds, "moved_bytes": probe.bytes}
+    error = outcome.error
+    return facts | {
+        "seconds": outcome.elapsed_seconds,
+        "error": redacted.for_all(str(error), ends),
+        "error_where": error.where if error else "control",
+        "error_is_permanent": bool(error and error.permanent),
+    }
+
+
+def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
+    """Return what is known of a move, whether it succeeded or not."""
+    seen = outcome.seen
+    return {
+        "prepare_seconds": outcome.prepare_seconds,
+        "verified": outcome.verified,
+        **{name: getattr(seen, name) for name in AS_SEEN},
+        "samples": [[round(sample.seconds, 3), sample.bytes] for sample in seen.samples],
+        "remote_connections": _connections(seen.remote_connections),
+        "remote_id": kept(REMOTE_ID, seen.remote_id),
+        "log_url": kept(LOG_URL, seen.log_url),
+        "upload": outcome.upload and outcome.upload.numbers(),
+    }
+
+
+def _connections(addresses: Iterable[str]) -> list[str]:
+    """Return what a server told of its connections: addresses for operators, tokens for nobody."""
+    return [without_tokens(address[:LONGEST_CONNECTION]) for address in addresses]
+
+
+@transaction.atomic
+def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now: datetime) -> bool:
+    # started_at tells this run from a later one of the same probe, handed back in between.
+    mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
+    deleted, _ = mine.delete()
+    if not deleted:
+        return False
+    # Whoever deleted the probe's row, and nobody else, comes here.
+    others = concurrency.beside(probe, move)
+    concurrency.note(probe, now)
+    _keep(probe, state, {"started_at": probe.started_at} | facts, others)
+    circuits.note(probe, state, facts)
+    return True
+
+
+def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> None:
+    """Store what became of a probe: a transfer, or what its mover tells of the network alone."""
+    if catalogue.is_of_network(probe.mover):
+        network.keep(probe, state, facts)
+        return
+    kind = {name: facts.pop(name, None) for name in ("ip_version", "streams_used")}
+    result = Result(
+        id=probe.id,
+        source_id=probe.source_id,
+        destination_id=probe.destination_id,
+        size_class_id=probe.size_class_id,
+        profile_id=_profile_of(probe, beside=others.beside, **kind),
+        state=state,
+        bytes=probe.bytes,
+        worker=probe.worker,
+        **others._asdict(),
+        **facts,
+    )
+    store([result], ids_are_new=True)
+
+
+@transaction.atomic
+def end_waiting(probe: Probe, why: str, now: datetime) -> bool:
+    """End a probe that waited and can never run as failed; False if it does not wait any more."""
+    deleted, _ = Probe.objects.filter(id=probe.id, state=Probe.State.WAITING).delete()
+    if not deleted:
+        return False
+    facts = {
+        "started_at": now,
+        "seconds": 0.0,
+        "error": why,
+        "error_where": Transfer.Where.CONTROL,
+        "error_is_permanent": True,
+    }
+    _keep(probe, Transfer.State.FAILED, facts, Company())
+    return True
+
+
+def _profile_of(probe: Probe, **measured: int | None) -> int:
+    return Profiles().id_of(
+        **measured,
+        mover=probe.mover,
+        mode=probe.mode,
+        streams=probe.streams,
+        tcp_buffer_bytes=probe.tcp_buffer_bytes,
+        origin=Profile.Origin.TEST,
+        mesh_id=probe.mesh_id,
+        activity="",
+        clock=catalogue.clock_of(probe.mover),
+        purpose=purposes.purpose_of(probe),
+    )

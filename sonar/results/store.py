@@ -1,0 +1,262 @@
+"""The door for finished results: own tests and imports enter here, each id once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+import orjson
+from django.db import connection, transaction
+
+from sonar.database import pg_copy
+from sonar.models import Profile
+from sonar.results import partitions
+
+T = TypeVar("T")
+
+BATCH = 10_000
+# Any number, the same for every import.
+IMPORT_LOCK = 0x49_4D_50_4F
+
+# The columns of a transfer in the order in which they are copied, with their types; jsonb is sent
+# as the bytes that it has in binary, a version and the text: psycopg's own way costs four times.
+TYPES = {
+    "id": "uuid",
+    "source_id": "int8",
+    "destination_id": "int8",
+    "size_class_id": "int8",
+    "profile_id": "int8",
+    "state": "varchar",
+    "started_at": "timestamptz",
+    "seconds": "float8",
+    "bytes": "int8",
+    "prepare_seconds": "float8",
+    "queue_seconds": "float8",
+    "first_byte_seconds": "float8",
+    "transfer_seconds": "float8",
+    "checksum_seconds": "float8",
+    "tcp_buffer_used_bytes": "int8",
+    "moved_bytes": "int8",
+    "samples": "bytea",
+    "remote_connections": "bytea",
+    "error": "text",
+    "error_where": "varchar",
+    "error_is_permanent": "bool",
+    "worker": "varchar",
+    "verified": "bool",
+    "verified_note": "text",
+    "beside_source": "float8",
+    "beside_source_max": "int2",
+    "beside_destination": "float8",
+    "beside_destination_max": "int2",
+    "remote_id": "varchar",
+    "log_url": "varchar",
+    "scitag": "int4",
+    "upload": "bytea",
+}
+# To look for an id in a month's index costs 0.6 us and more, to read one that is kept there and
+# to find it among those looked for 0.25 us: beyond this ratio all indexes are read, once.
+LOOKS_FOR_A_READING = 0.4
+MANY = 50_000
+KEPT = """
+    SELECT coalesce(sum(greatest(reltuples, 0)), 0), count(*)
+    FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    WHERE inhparent = 'sonar_transfer'::regclass
+"""
+# OFFSET 0 keeps PostgreSQL from looking for each id after all; it makes a hash of the list.
+READ_ALL = """
+    SELECT id FROM (SELECT id FROM sonar_transfer OFFSET 0) AS kept WHERE id = ANY(%s::uuid[])
+"""
+COPY = f"COPY sonar_transfer ({', '.join(TYPES)}) FROM STDIN (FORMAT BINARY)"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A transfer that has ended: a row of Transfer before it is stored."""
+
+    id: UUID
+    source_id: int
+    destination_id: int
+    size_class_id: int
+    profile_id: int
+    state: str
+    started_at: datetime
+    seconds: float
+    bytes: int
+    prepare_seconds: float | None = None
+    queue_seconds: float | None = None
+    first_byte_seconds: float | None = None
+    transfer_seconds: float | None = None
+    checksum_seconds: float | None = None
+    tcp_buffer_used_bytes: int | None = None
+    moved_bytes: int | None = None
+    samples: list[list[float]] = field(default_factory=list)
+    remote_connections: list[str] = field(default_factory=list)
+    error: str = ""
+    error_where: str = ""
+    error_is_permanent: bool = False
+    worker: str = ""
+    verified: bool | None = None
+    verified_note: str = ""
+    beside_source: float | None = None
+    beside_source_max: int | None = None
+    beside_destination: float | None = None
+    beside_destination_max: int | None = None
+    remote_id: str = ""
+    log_url: str = ""
+    scitag: int | None = None
+    upload: dict[str, float] | None = None
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the values in the order of TYPES."""
+        return (
+            self.id,
+            self.source_id,
+            self.destination_id,
+            self.size_class_id,
+            self.profile_id,
+            self.state,
+            self.started_at,
+            self.seconds,
+            self.bytes,
+            self.prepare_seconds,
+            self.queue_seconds,
+            self.first_byte_seconds,
+            self.transfer_seconds,
+            self.checksum_seconds,
+            self.tcp_buffer_used_bytes,
+            self.moved_bytes,
+            _jsonb(self.samples),
+            _jsonb(self.remote_connections),
+            self.error,
+            self.error_where,
+            self.error_is_permanent,
+            self.worker,
+            self.verified,
+            self.verified_note,
+            self.beside_source,
+            self.beside_source_max,
+            self.beside_destination,
+            self.beside_destination_max,
+            self.remote_id,
+            self.log_url,
+            self.scitag,
+            None if self.upload is None else _jsonb(self.upload),
+        )
+
+
+def _jsonb(values: list[Any] | dict[str, Any]) -> bytes:
+    return b"\x01" + orjson.dumps(values) if values else b"\x01[]"
+
+
+class Stored(NamedTuple):
+    """How many results were new, and how many were there already."""
+
+    accepted: int
+    duplicates: int
+
+
+@transaction.atomic
+def store(results: Iterable[Result], *, ids_are_new: bool = False) -> Stored:
+    """Store results whose id is not stored yet; all of them or, on an error, none.
+
+    Triggers mark the hours they lie in as dirty in the same transaction. Imports hold
+    ``lock_imports`` meanwhile. To look for an id costs 4 us for each month that is kept: a
+    caller that knows that its ids are new, as a probe's row does, spares that.
+    """
+    accepted = offered = 0
+    for batch in _batches(results, BATCH):
+        new = batch if ids_are_new else _new(batch)
+        offered += len(batch)
+        accepted += len(new)
+        copy_results(new)
+    return Stored(accepted, offered - accepted)
+
+
+def lock_imports() -> None:
+    """Let one import at a time store results, until the transaction ends.
+
+    A primary key of a partitioned table holds the time too, so that it alone would let one
+    id in twice with different times.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [IMPORT_LOCK])
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def _new(batch: list[Result]) -> list[Result]:
+    """Return the results whose id is not stored, each id once."""
+    first: dict[UUID, Result] = {}
+    for result in batch:
+        first.setdefault(result.id, result)
+    for stored in known_ids(",".join(sorted(uuid.hex for uuid in first))):
+        del first[stored]
+    return list(first.values())
+
+
+def known_ids(ids: str) -> list[UUID]:
+    """Return those ids that are stored, in whatever month, by one statement.
+
+    They are given as hex with commas: a list of parameters costs ten times as much to write. In
+    order they cost half: neighbours in a month's index are looked for one after the other.
+    """
+    with connection.cursor() as cursor:
+        if _reading_all_is_cheaper(ids.count(",") + 1):
+            cursor.execute("SET LOCAL random_page_cost = 1")
+            cursor.execute(READ_ALL, [f"{{{ids}}}"])
+        else:
+            cursor.execute("SELECT sonar_known_ids(%s::uuid[])", [f"{{{ids}}}"])
+        return [stored for (stored,) in cursor.fetchall()]
+
+
+def _reading_all_is_cheaper(ids: int) -> bool:
+    if ids < MANY:  # what is to be asked here costs as much as some hundred ids
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(KEPT)
+        kept, months = cursor.fetchone()
+    return bool(ids * months > LOOKS_FOR_A_READING * kept)
+
+
+def append(rows: Iterable[bytes], moments: Iterable[datetime]) -> None:
+    """Append rows that are new and that COPY takes as they are, for these months."""
+    partitions.ensure(moments)
+    with pg_copy.copying(COPY) as copy:
+        copy.write(pg_copy.SIGNATURE)
+        for block in rows:
+            copy.write(block)
+        copy.write(pg_copy.TRAILER)
+
+
+def copy_results(results: list[Result]) -> None:
+    """Append results that are new."""
+    if not results:
+        return
+    partitions.ensure(result.started_at for result in results)
+    with pg_copy.copying(COPY) as copy:
+        copy.set_types(list(TYPES.values()))
+        for result in results:
+            copy.write_row(result.row())
+
+
+class Profiles:
+    """The ids of profiles, each looked up or made once."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[tuple[str, Any], ...], int] = {}
+
+    def id_of(self, **kind: Any) -> int:  # noqa: ANN401 - the fields of Profile
+        """Find or make the one profile with these fields; what is not given has its default."""
+        key = tuple(sorted(kind.items()))
+        if key not in self._ids:
+            self._ids[key] = Profile.objects.get_or_create(**kind)[0].id
+        return self._ids[key]

@@ -1,0 +1,63 @@
+"""Sends the ids of queued probes to workers, each to those that offer its mover."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from uuid import UUID
+
+from kombu.exceptions import OperationalError as QueueAway
+
+from sonar.celery import app
+from sonar.credentials.rules import PASSIVE_AND_ACTIVE
+from sonar.database.retry import one_line
+from sonar.models import Probe
+from sonar.obstacles.offers import offer_for, queue_of
+
+log = logging.getLogger(__name__)
+
+# The task by its name: who orders tests need not load what carries them out.
+TRANSFER = "sonar.tasks.transfer"
+# Whoever orders waits for the answer. Without `max_retries` Celery would try for ever.
+QUICK = {"max_retries": 0, "socket_connect_timeout": 2, "socket_timeout": 2}
+
+
+def send(probes: Sequence[UUID]) -> None:
+    """Put ids on the queues of their movers; raise QueueAway. One SQL query.
+
+    The rows are the truth: a message that is lost is sent again by the sweep.
+    """
+    for probe, queue in queues_of(probes):
+        app.send_task(TRANSFER, (str(probe),), queue=queue)
+
+
+def send_quickly(probes: Sequence[UUID]) -> None:
+    """Do so while somebody waits for the answer: if the queue is away, the sweep sends them."""
+    if not probes:
+        return
+    queues = queues_of(probes)
+    try:
+        with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as connection:
+            for probe, queue in queues:
+                app.send_task(
+                    TRANSFER, (str(probe),), queue=queue, connection=connection, retry=False
+                )
+    except QueueAway as error:
+        log.warning(
+            "%d ordered tests wait for the sweep, as the queue is away: %s",
+            len(probes),
+            one_line(error),
+        )
+
+
+def queues_of(probes: Sequence[UUID]) -> list[tuple[UUID, str]]:
+    """Return each with its queue, in their order; those that have ended meanwhile are left out."""
+    if not probes:
+        return []
+    ends = "source__name", "destination__name"
+    rows = Probe.objects.filter(id__in=probes).values_list("id", "mover", "mode", *ends)
+    queues = {}
+    for probe, mover, mode, source, destination in rows:
+        active = source if PASSIVE_AND_ACTIVE[mode][1] == "source" else destination
+        queues[probe] = queue_of(offer_for(mover, active))
+    return [(probe, queues[probe]) for probe in probes if probe in queues]

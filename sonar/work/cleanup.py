@@ -1,0 +1,199 @@
+"""Files of ours at endpoints that nobody deleted: remembered, and deleted by the task `clean`.
+
+An endpoint is worked on by one cleaner at a time. After a failure everything that lies there
+waits; then one file is tried, and the others follow only if that one goes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Min, Q, QuerySet
+from django.utils import timezone
+
+from sonar import movers
+from sonar.credentials.redacted import without_tokens
+from sonar.database.retry import release_connection
+from sonar.models import Endpoint, Leftover, Probe
+from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
+from sonar.movers.catalogue import is_of_network
+from sonar.movers.mover import AsksService
+from sonar.movers.spans import within
+from sonar.movers.unexpected import as_failures
+from sonar.movers.watch import Watch
+from sonar.obstacles import offers
+from sonar.registry import mesh_services
+from sonar.work.transfer_request import end_at, incoming_path, service_of, source_path
+
+# A pause begins with the claim of a file, so that it is the lease as well: it must be longer
+# than a deletion may take.
+FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(hours=6)
+# Endpoints that one run works on at once: those that do not answer cost 10 s each.
+CLEANERS = 8
+# What services were asked for ends by itself by then: one that has gone for good holds up no more.
+LONGEST_JOB = timedelta(days=1)
+# Then it is the turn of the next endpoint.
+FILES_IN_TURN = 50
+
+# Set when this process ends: no more files are begun.
+stopping = threading.Event()
+
+Place = tuple[Endpoint, str]
+
+
+def places_of(probe: Probe) -> list[Place]:
+    """Return where this run may leave a file: at the destination, and half uploaded; or none."""
+    if is_of_network(probe.mover):
+        return []
+    part = part_of(source_path(probe), incoming_path(probe))
+    return [(probe.destination, incoming_path(probe)), (probe.source, part)]
+
+
+def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> None:
+    """Remember files for `clean`, from a moment on; those that are known already stay as they are.
+
+    No server is asked. One statement.
+    """
+    # Operators alone read it: it may say where servers are.
+    error = without_tokens(why)
+    facts = {"mover": mover, "error": error, "since": timezone.now(), "next_try": next_try}
+    Leftover.objects.bulk_create(
+        [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places],
+        ignore_conflicts=True,
+    )
+
+
+def clean(seconds: float) -> None:
+    """Delete what is due at every endpoint; no file is begun after so many seconds."""
+    until = time.monotonic() + seconds
+    endpoints = due_endpoints(timezone.now())
+    release_connection()
+    with ThreadPoolExecutor(CLEANERS, thread_name_prefix="cleaner") as cleaners:
+        list(cleaners.map(partial(clean_endpoint, until=until), endpoints))
+
+
+def due_endpoints(now: datetime) -> list[int]:
+    """Return the endpoints where a file is due and no pause holds, those that answer first."""
+    due = (
+        cleanable()
+        .order_by()
+        .values("endpoint_id")
+        .annotate(
+            failures=Max("tries"),
+            due=Min("next_try"),
+            pause=Max("next_try", filter=Q(tries__gt=0)),
+        )
+        .filter(Q(pause__isnull=True) | Q(pause__lte=now), due__lte=now)
+    )
+    return list(due.order_by("failures", "due").values_list("endpoint_id", flat=True))
+
+
+def cleanable() -> QuerySet[Leftover]:
+    """Return the files of movers that can run here: others are left to who has their tools."""
+    return Leftover.objects.exclude(mover__in=offers.lacking_here())
+
+
+def clean_endpoint(endpoint_id: int, until: float) -> None:
+    """Delete file after file of one endpoint until one fails or it is the next one's turn."""
+    try:
+        for _ in range(FILES_IN_TURN):
+            if stopping.is_set() or time.monotonic() >= until:
+                return
+            leftover = claim(endpoint_id, timezone.now())
+            if leftover is None or not try_to_delete(leftover):
+                return
+    finally:
+        release_connection()
+
+
+@transaction.atomic
+def claim(endpoint_id: int, now: datetime) -> Leftover | None:
+    """Take the file of an endpoint that has been due for longest, if nobody works there.
+
+    It counts as failed from now on, and everything at its endpoint waits: for as long as
+    somebody works on it, and if he dies.
+    """
+    row = Endpoint.objects.select_for_update(skip_locked=True, no_key=True).filter(id=endpoint_id)
+    if not list(row):
+        return None  # somebody else is about to claim
+    rows = Leftover.objects.filter(endpoint_id=endpoint_id)
+    if rows.filter(tries__gt=0, next_try__gt=now).exists():
+        return None
+    due = cleanable().filter(endpoint_id=endpoint_id, next_try__lte=now).order_by("next_try")
+    leftover = due.select_related("endpoint__credential", "endpoint__credential_lent").first()
+    if leftover is None:
+        return None
+    failures = rows.aggregate(most=Max("tries"))["most"] + 1
+    leftover.tries, leftover.next_try = failures, now + pause_after(failures)
+    leftover.save(update_fields=["tries", "next_try"])
+    return leftover
+
+
+def pause_after(failures: int) -> timedelta:
+    """Return how long an endpoint is left alone after so many failures in a row."""
+    doublings = min(failures - 1, 10)
+    return min(FIRST_PAUSE * (1 << doublings), LONGEST_PAUSE)
+
+
+def try_to_delete(leftover: Leftover) -> bool:
+    """Delete a claimed file; return whether it is gone."""
+    if why := delete(leftover.endpoint, leftover.path, leftover.mover, leftover.since):
+        changes: dict[str, object] = {"error": without_tokens(str(why))}
+        if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
+            changes["next_try"] = timezone.now() + FIRST_PAUSE
+        Leftover.objects.filter(pk=leftover.pk).update(**changes)
+        return False
+    Leftover.objects.filter(pk=leftover.pk).delete()
+    if leftover.tries > 1:
+        Leftover.objects.filter(endpoint_id=leftover.endpoint_id).update(tries=0)
+    return True
+
+
+def delete(
+    endpoint: Endpoint, path: str, mover: str, since: datetime | None = None
+) -> MoverError | None:
+    """Delete a file of ours; return why not, if it could not be done within CLEANING_LIMITS.
+
+    Not done either is what has been left only ``since`` a short while and may come again.
+    """
+    release_connection()
+    try:
+        # Of the endpoint, as far as is known: its pauses grow, and others are cleaned meanwhile.
+        with as_failures(f"deleting {path} at {endpoint}", where=Where.DESTINATION):
+            end = end_at(Where.DESTINATION, endpoint, path, mover)
+            bundle, limits = settings.SONAR_CA_BUNDLE, CLEANING_LIMITS
+            order = Order(end, end, bytes=1, ca_bundle=bundle, limits=limits)
+            may_return = withdraw(order, mover)
+            movers.get(mover).files.delete(end, order)
+    except MoverError as error:
+        return error
+    is_old = since is not None and timezone.now() - since > LONGEST_JOB
+    return None if is_old else may_return
+
+
+def withdraw(order: Order, mover: str) -> MoverError | None:
+    """Cancel what services of a mover were asked for a file, or they would write it again.
+
+    All that meshes name are asked: the test that asked is gone. Returns why that failed.
+    """
+    carrier = movers.get(mover)
+    if not isinstance(carrier, AsksService):
+        return None
+    try:
+        registered = [service_of(mesh) for mesh in mesh_services.naming(mover)]
+        release_connection()
+        with within(Watch(), order.limits.total):
+            for service in registered:
+                carrier.withdraw(replace(order, service=service))
+    except MoverError as error:
+        return error
+    return None

@@ -1,0 +1,176 @@
+"""Credentials are looked at from time to time: which work again, and which expire soon.
+
+What is in a file is read. Who gives tokens is asked only where that has failed, or is due.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.db.models import Max
+
+from sonar import movers
+from sonar.credentials import cache, kinds
+from sonar.credentials.cache import UsableToken
+from sonar.credentials.sources.base import CredentialError, Purpose, Right
+from sonar.database.retry import release_connection
+from sonar.models import Credential, CredentialState, Endpoint, Mesh, SizeClass
+from sonar.movers.base import MoverError, Where
+from sonar.movers.mover import AsksService
+from sonar.movers.unexpected import as_failures
+from sonar.obstacles import credential_states
+from sonar.obstacles.credential_states import LENT, OWN, SERVICE, Trouble, Use
+from sonar.work.transfer_request import (
+    LENT_FOR,
+    lent_by,
+    look,
+    needed_for,
+    purpose_at_service,
+    purpose_of,
+    service_of,
+)
+
+# Of what nobody renews here: an operator is told this long before, or in its last quarter.
+SOON_SECONDS, SOON_SHARE = 86_400, 1 / 4
+
+
+@dataclass(frozen=True)
+class Usage:
+    """A credential at an endpoint, as its own or lent, or at the service of a mesh."""
+
+    place: Endpoint | Mesh
+    credential: Credential
+    role: str
+
+    @property
+    def use(self) -> Use:
+        return Use(self.credential.pk, self.place.pk, self.role)
+
+    def purposes(self) -> list[Purpose]:
+        """Return which tokens are needed of it."""
+        if isinstance(self.place, Mesh):
+            return [purpose_at_service(self.place, self.credential)]
+        if self.role == OWN:
+            return [purpose_of(self.place, self.credential, Where.SOURCE, Right.OWN)]
+        return [
+            purpose_of(self.place, self.credential, where, right)
+            for where, right in LENT_FOR.items()
+        ]
+
+
+def check(now: datetime, seconds: float) -> None:
+    """Bring what is noted of credentials up to date; none is begun after so many seconds."""
+    until = time.monotonic() + seconds
+    noted = {credential_states.use_of(row) for row in CredentialState.objects.all()}
+    longest = SizeClass.objects.aggregate(longest=Max("timeout_seconds"))["longest"] or 0
+    each = list(uses())
+    names = set(Credential.objects.values_list("name", flat=True))
+    release_connection()
+    _forget_others(noted - {usage.use for usage in each})
+    cache.forget(settings.SONAR_TOKEN_CACHE_DIR, names)
+    random.shuffle(each)  # what does not answer takes the time of others: not always the same
+    for usage in each:
+        if time.monotonic() >= until:
+            return
+        _check_one(usage, noted, needed_for(longest), now)
+
+
+def uses() -> Iterator[Usage]:
+    """Yield every use of a credential by endpoints and meshes in use. Two SQL queries."""
+    rows = Endpoint.objects.filter(retired_at=None)
+    for endpoint in rows.select_related("credential", "credential_lent"):
+        if endpoint.credential:
+            yield Usage(endpoint, endpoint.credential, OWN)
+        if lent := lent_by(endpoint):
+            yield Usage(endpoint, lent, LENT)
+    meshes = Mesh.objects.filter(enabled=True).exclude(service="")
+    for mesh in meshes.select_related("service_credential"):
+        if mesh.service_credential:
+            yield Usage(mesh, mesh.service_credential, SERVICE)
+
+
+def _forget_others(uses_gone: set[Use]) -> None:
+    for use in uses_gone:
+        credential_states.well(use)
+
+
+def _check_one(usage: Usage, noted: set[Use], needed: float, now: datetime) -> None:
+    if usage.credential.kind not in kinds.names():
+        return
+    try:
+        trouble = trouble_of(usage, needed, asks=usage.use in noted)
+    except MoverError:  # who is to give it, or to take it, fails: that says nothing of it
+        return
+    if trouble:
+        credential_states.note(usage.use, trouble, now)
+    elif usage.use in noted:
+        credential_states.well(usage.use)
+    release_connection()
+
+
+def trouble_of(usage: Usage, needed: float, *, asks: bool) -> Trouble | None:
+    """Say what is wrong with a credential; with ``asks`` who gives its tokens is asked at once.
+
+    Raises MoverError where that cannot be known.
+    """
+    with as_failures(f"the credential {usage.credential} as {usage.role} of {usage.place}"):
+        if asks and (trouble := _refusal(usage)):
+            return trouble
+        trouble = None
+        for purpose in usage.purposes():
+            trouble = trouble or _trouble_of_token(purpose, needed, asks=asks)
+            asks = False  # of two kinds of lent tokens one is asked for; the other if it has failed
+        return trouble
+
+
+def _refusal(usage: Usage) -> Trouble | None:
+    """Ask a service whether it takes its credential; raise MoverError if it does not answer."""
+    if not isinstance(usage.place, Mesh):
+        return None
+    mover = movers.get(usage.place.mover)
+    try:
+        if isinstance(mover, AsksService):
+            mover.introduce(service_of(usage.place), settings.SONAR_CA_BUNDLE)
+    except MoverError as error:
+        if not error.credential_trouble:
+            raise
+        for purpose in usage.purposes():  # what the service refuses is no good, however fresh
+            cache.drop(purpose, settings.SONAR_TOKEN_CACHE_DIR)
+        return Trouble(error.credential_trouble, holds=True)
+    return None
+
+
+def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Trouble | None:
+    renews = kinds.describe(purpose.kind).renews
+    file = settings.SONAR_TOKEN_CACHE_DIR / cache.name_of(purpose)
+    try:
+        if renews and not asks and not cache.read(file).why:
+            return _trouble_of_cache()
+        trouble = _trouble_ahead(look(purpose, needed), renews=renews)
+        return _trouble_of_cache() if renews and trouble is None else trouble
+    except CredentialError as error:
+        return Trouble(str(error), holds=True)
+
+
+def _trouble_of_cache() -> Trouble | None:
+    """Say what is wrong with the place where tokens are kept: tests run without it."""
+    why = cache.problem(settings.SONAR_TOKEN_CACHE_DIR)
+    return Trouble(why, holds=False) if why else None
+
+
+def _trouble_ahead(got: UsableToken, *, renews: bool) -> Trouble | None:
+    """Say what will be wrong with a token that still counts."""
+    expires_at = got.token.expires_at
+    moment = datetime.fromtimestamp(expires_at, UTC) if expires_at else None
+    if got.trouble:
+        return Trouble(got.trouble, holds=False, expires_at=moment)
+    left = got.token.left(time.time())
+    soon = min(SOON_SECONDS, got.token.life() * SOON_SHARE)
+    if renews or left >= soon:
+        return None
+    return Trouble("what is in its file expires soon", holds=False, expires_at=moment)

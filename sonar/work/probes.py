@@ -1,0 +1,283 @@
+"""One probe's life: claim, prepare, move, verify, clean up, record."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from sonar import movers
+from sonar.credentials.redacted import without_tokens
+from sonar.credentials.rules import WITH_CREDENTIALS
+from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_connection
+from sonar.models import Probe, Schedule
+from sonar.models.mesh import SkipReason
+from sonar.movers import network
+from sonar.movers.base import Limits, MoverError, Stopped
+from sonar.movers.catalogue import is_of_network
+from sonar.movers.measure import Outcome, measure
+from sonar.movers.spans import within
+from sonar.movers.unexpected import as_failures
+from sonar.movers.watch import Watch
+from sonar.obstacles import credential_states
+from sonar.results import concurrency, endings
+from sonar.work import cleanup, network_request, transfer_request
+from sonar.work.transfer_request import CredentialWait
+
+log = logging.getLogger(__name__)
+
+# Beyond the longest that a measurement may take (twice its time limit, and patience for the
+# checksum) a probe's worker has died.
+DEADLINE_MARGIN = timedelta(seconds=60)
+PROGRESS_EVERY_SECONDS = 1.0
+# For the tokens of a test, up to three of which may have to be asked for.
+TOKENS_SECONDS = 120.0
+
+
+class Running:
+    """The probes that run in this process, so that its end can stop them."""
+
+    def __init__(self) -> None:
+        self._probes: dict[Watch, Probe] = {}
+        self._lock = threading.Lock()
+        self.stopping = False
+
+    def add(self, watch: Watch, probe: Probe) -> None:
+        with self._lock:
+            self._probes[watch] = probe
+            stopping = self.stopping
+        if stopping:
+            watch.stop()
+
+    def remove(self, watch: Watch) -> None:
+        with self._lock:
+            self._probes.pop(watch, None)
+
+    def stop_all(self) -> None:
+        with self._lock:
+            self.stopping = True
+            watches = list(self._probes)
+        for watch in watches:
+            watch.stop()
+
+    def probes(self) -> list[Probe]:
+        """Return those that have not been recorded yet."""
+        with self._lock:
+            return list(self._probes.values())
+
+
+running = Running()
+
+
+def run(probe_id: UUID) -> None:
+    """Run one queued probe to its end, if nobody else has it."""
+    if running.stopping:
+        return
+    probe = claim_if_possible(probe_id)
+    if probe is None:
+        return
+    watch = Watch(_progress_writer(probe))
+    running.add(watch, probe)
+    try:
+        finish(probe, carry_out(probe, watch))
+    finally:
+        running.remove(watch)
+
+
+def claim_if_possible(probe_id: UUID) -> Probe | None:
+    """Take a queued probe; without a database it stays queued, and the sweep sends it again."""
+    try:
+        return claim(probe_id, timezone.now())
+    except DATABASE_AWAY as error:
+        log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
+        release_connection()
+        return None
+
+
+def claim(probe_id: UUID, now: datetime) -> Probe | None:
+    """Take a queued probe for this process, or return None if it is not there to take."""
+    probe = (
+        Probe.objects.select_related("size_class", "mesh__service_credential", *WITH_CREDENTIALS)
+        .filter(id=probe_id, state=Probe.State.QUEUED)
+        .first()
+    )
+    if probe is None:
+        return None
+    longest = timedelta(seconds=Limits(total=probe.size_class.timeout_seconds).longest)
+    probe.state = Probe.State.RUNNING
+    probe.started_at, probe.deadline = now, now + longest + DEADLINE_MARGIN
+    probe.worker, probe.progress_bytes = socket.gethostname(), 0
+    probe.runs += 1
+    try:
+        return probe if _take(probe) else None
+    except DATABASE_AWAY:
+        # It may be taken all the same: the commit was done and only the word of it was lost.
+        patiently(partial(hand_back, probe), probe.deadline, f"test {probe.id}")
+        raise
+
+
+def _take(probe: Probe) -> bool:
+    # With the count of runs as it was read: this run's files must have a name of their own.
+    queued = Probe.objects.filter(id=probe.id, state=Probe.State.QUEUED, runs=probe.runs - 1)
+    taken = queued.update(
+        runs=probe.runs,
+        state=probe.state,
+        started_at=probe.started_at,
+        deadline=probe.deadline,
+        worker=probe.worker,
+        progress_bytes=0,
+    )
+    return taken == 1
+
+
+def carry_out(probe: Probe, watch: Watch) -> Outcome:
+    """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
+    began, of_network = time.monotonic(), is_of_network(probe.mover)
+    try:
+        with within(watch, TOKENS_SECONDS), as_failures(f"test {probe.id}", watch):
+            order = (network_request if of_network else transfer_request).order_for(probe)
+            mover = movers.get(probe.mover)
+    except MoverError as error:
+        return Outcome(None, error, None, time.monotonic() - began)
+    finally:
+        release_connection()
+    return (network.measure if of_network else measure)(mover, order, watch)
+
+
+def finish(probe: Probe, outcome: Outcome) -> None:
+    """Record how a probe ended, as soon as the database takes it.
+
+    A result that it can never take (a number without end, say) is recorded as a failure.
+    """
+    name = f"test {probe.id}"
+    try:
+        with as_failures(name):
+            is_recorded = patiently(partial(record, probe, outcome), probe.deadline, name)
+    except MoverError as error:
+        left = outcome.leftover and error, outcome.left_aside and error
+        outcome = Outcome(None, error, left[0], 0.0, left_aside=left[1])
+        is_recorded = patiently(partial(record, probe, outcome), probe.deadline, name)
+    if not is_recorded:
+        how = without_tokens(str(outcome.error or "done"))
+        log.error("%s: the database was away until its deadline; its result was: %s", name, how)
+
+
+def record(probe: Probe, outcome: Outcome) -> None:
+    """Record how a probe ended; one that was stopped goes back to the queue instead.
+
+    One whose credential does not work goes back to where it came from, and waits there.
+    May be called again: the filtered delete of the probe's row decides who counts.
+    """
+    keep_leftovers(probe, outcome)
+    if isinstance(outcome.error, Stopped):
+        hand_back(probe)
+    elif wait := transfer_request.awaited(probe, outcome.error):
+        put_off(probe, wait)
+    elif not endings.end_probe(probe, outcome):
+        log.warning(
+            "test %s is already recorded: by the sweep, or by a try that got no answer", probe.id
+        )
+
+
+def keep_leftovers(probe: Probe, outcome: Outcome) -> None:
+    """Remember what could not be deleted at the end of a run; `clean` tries later."""
+    soon = timezone.now() + cleanup.FIRST_PAUSE
+    reasons = outcome.leftover, outcome.left_aside
+    for place, why in zip(cleanup.places_of(probe), reasons, strict=False):
+        if why:
+            cleanup.keep([place], probe.mover, str(why), soon)
+
+
+def hand_back(probe: Probe) -> bool:
+    """Put a probe that was stopped before its end back into the queue; the sweep sends it.
+
+    Returns False if this run has ended or was taken back before.
+    """
+    mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
+    with transaction.atomic():
+        handed_back = mine.update(
+            state=Probe.State.QUEUED, started_at=None, deadline=None, worker="", progress_bytes=0
+        )
+        if handed_back:
+            concurrency.note(probe, timezone.now())
+    return handed_back == 1
+
+
+@transaction.atomic
+def put_off(probe: Probe, error: CredentialWait) -> None:
+    """Let a probe wait until its credential works: nothing was measured, and nobody failed.
+
+    What a mesh wants is due again, since when it was; what somebody ordered waits with the reason.
+    """
+    now = timezone.now()
+    credential_states.note(error.use, error.trouble, now)
+    mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
+    if probe.schedule_id is None:
+        mine.update(
+            state=Probe.State.WAITING,
+            waits_because=str(error),
+            queued_at=None,
+            started_at=None,
+            deadline=None,
+            worker="",
+        )
+    elif mine.delete()[0]:
+        reason = {"skipped_because": SkipReason.CREDENTIAL, "skipped_since": now}
+        Schedule.objects.filter(pk=probe.schedule_id).update(next_due=probe.requested_at, **reason)
+
+
+@transaction.atomic
+def abandon(probe: Probe, why: str) -> bool:
+    """Hand a probe back whose run does not end, and remember what it may leave behind.
+
+    Its late end counts nothing. Its files are deleted later: a server notes a broken connection
+    only after some seconds, and may create the file until then.
+    """
+    if not hand_back(probe):
+        return False
+    soon = timezone.now() + cleanup.FIRST_PAUSE
+    cleanup.keep(cleanup.places_of(probe), probe.mover, why, soon)
+    return True
+
+
+def drop(probe: Probe) -> None:
+    """Forget a probe that its owner stopped: nothing was measured and nobody failed."""
+    Probe.objects.filter(id=probe.id).delete()
+
+
+def _progress_writer(probe: Probe) -> Callable[[int], None]:
+    """Return what notes progress on the probe's row, now and then, and never waits for it.
+
+    The transfer's clock runs meanwhile: a slow database must not make a link look slow.
+    """
+    began, note = time.monotonic(), threading.Thread()
+
+    def write(bytes_moved: int) -> None:
+        nonlocal began, note
+        if time.monotonic() - began < PROGRESS_EVERY_SECONDS or note.is_alive():
+            return
+        began = time.monotonic()
+        note = threading.Thread(target=note_progress, args=(probe, bytes_moved), daemon=True)
+        note.start()
+
+    return write
+
+
+def note_progress(probe: Probe, bytes_moved: int) -> None:
+    """Write on a probe's row how far it is; if that fails only a progress bar stands still."""
+    try:
+        Probe.objects.filter(id=probe.id, started_at=probe.started_at).update(
+            progress_bytes=bytes_moved
+        )
+    except DATABASE_AWAY as error:
+        log.info("test %s: progress not recorded: %s", probe.id, one_line(error))
+    finally:
+        release_connection()

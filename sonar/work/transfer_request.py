@@ -1,0 +1,270 @@
+"""What a probe orders from a mover: which file from where to where, with which credentials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from django.conf import settings
+
+from sonar.credentials import cache, kinds, rules, service_rules, sources
+from sonar.credentials.cache import UsableToken
+from sonar.credentials.kinds import KindDescription
+from sonar.credentials.sources.base import CredentialError, Purpose, Right
+from sonar.models import Credential, Endpoint, Mesh, Probe
+from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
+from sonar.movers.catalogue import CredentialKind, asks_service, describe
+from sonar.movers.content import adler32
+from sonar.movers.file_address import require_printable
+from sonar.obstacles import credential_states
+from sonar.obstacles.credential_states import LENT, OWN, SERVICE, Trouble, Use
+from sonar.registry import mesh_services
+from sonar.registry.storage_hosts import known_hosts
+
+# Beyond a test's own time, for what is asked before and after.
+MARGIN_SECONDS = 60
+# What the other end of a copy does with the file of the passive one.
+LENT_FOR = {Where.SOURCE: Right.LENT_TO_READ, Where.DESTINATION: Right.LENT_TO_WRITE}
+
+
+class CredentialWait(MoverError):
+    """A credential is not to be had: the test waits for it, and nobody has failed.
+
+    ``str(error)`` is for all readers, ``trouble`` for operators.
+    """
+
+    def __init__(self, place: Endpoint | Mesh, use: Use, trouble: Trouble) -> None:
+        super().__init__(Where.CONTROL, credential_states.waits(place.name, use.role))
+        self.use, self.trouble = use, trouble
+
+
+def order_for(probe: Probe) -> Order:
+    """Say to the mover what this probe wants.
+
+    Raises MoverError where no token may go, and for a mover that there is not any more, and
+    CredentialWait where a credential does not work.
+    """
+    if why := rules.hindrance(probe.source, probe.destination, probe.mode, probe.mover):
+        raise refused(why)
+    needed = needed_for(probe.size_class.timeout_seconds)
+    service = service_for(probe, needed)
+    ends = _ends(probe, needed)
+    return Order(
+        source=ends["source"],
+        destination=ends["destination"],
+        bytes=probe.bytes,
+        adler32=adler32(probe.bytes),
+        streams=probe.streams,
+        tcp_buffer_bytes=probe.tcp_buffer_bytes,
+        scitag=probe.scitag,
+        mode=probe.mode,
+        ca_bundle=settings.SONAR_CA_BUNDLE,
+        known_hosts=known_hosts(),
+        service=service,
+        limits=Limits(total=probe.size_class.timeout_seconds),
+    )
+
+
+def service_for(probe: Probe, needed: float) -> Service | None:
+    """Return the service that a test asks, if it can be shown a token for so many seconds.
+
+    Raises MoverError if it cannot, or if there must be one and is none.
+    """
+    mesh = mesh_services.of_probe(probe)
+    if mesh is None and asks_service(probe.mover):
+        raise refused(mesh_services.hindrance(probe.mover) or "Its mesh names no service.")
+    if mesh is None:
+        return None
+    service = service_of(mesh)
+    if mesh.service_credential:
+        service_token(purpose_at_service(mesh, mesh.service_credential), needed)
+    return service
+
+
+def service_of(mesh: Mesh) -> Service:
+    """Return the service that a mesh names, which gets its credential and nobody else does.
+
+    Raises MoverError if that is not for it: a row may have been written past the forms.
+    """
+    credential = mesh.service_credential
+    if wrong := service_rules.problems(mesh.mover, mesh.service, credential):
+        raise refused(next(iter(wrong.values())))
+    if credential is None:
+        return Service(mesh.service)
+    purpose = purpose_at_service(mesh, credential)
+    return Service(mesh.service, credential.name, partial(service_token, purpose))
+
+
+def service_token(purpose: Purpose, needed: float = MARGIN_SECONDS) -> str:
+    """Return the token that a service knows us by, for one question if nothing else is said.
+
+    Raises MoverError, with the trouble of the credential, if there is none.
+    """
+    try:
+        return look(purpose, needed).token.text
+    except CredentialError as error:
+        failure = refused(f"the credential of the service does not work: {error}")
+        failure.credential_trouble = str(error)
+        raise failure from error
+
+
+def awaited(probe: Probe, error: MoverError | None) -> CredentialWait | None:
+    """Return for which credential a test has to wait that ended so; None if for none."""
+    if isinstance(error, CredentialWait):
+        return error
+    if error is None or not error.credential_trouble:
+        return None
+    mesh = mesh_services.of_probe(probe)
+    if mesh is None or mesh.service_credential_id is None:
+        return None
+    use = Use(mesh.service_credential_id, mesh.pk, SERVICE)
+    return CredentialWait(mesh, use, Trouble(error.credential_trouble, holds=True))
+
+
+def _ends(probe: Probe, needed: float) -> dict[str, End]:
+    """Name both files with the credentials of their endpoints, and what the passive one lends."""
+    files = {
+        "source": (Where.SOURCE, probe.source, source_path(probe)),
+        "destination": (Where.DESTINATION, probe.destination, incoming_path(probe)),
+    }
+    ends = {
+        name: end_at(where, endpoint, path, probe.mover, needed)
+        for name, (where, endpoint, path) in files.items()
+    }
+    passive, _ = rules.PASSIVE_AND_ACTIVE[probe.mode]
+    for name in files if asks_service(probe.mover) else (passive,):
+        where, lender, _ = files[name]
+        lent = lent_token(lender, where, probe.mover, needed)
+        ends[name] = replace(ends[name], lent=lent)
+    return ends
+
+
+def lent_token(lender: Endpoint, where: Where, mover: str, needed: float) -> str:
+    """Return what the other end is given to reach the file of this one; empty for nothing."""
+    lent = lent_by(lender)
+    if lent is None or not is_taken(lent, mover):
+        return ""
+    return token_for(lender, lent, where, LENT_FOR[where], needed).token.text
+
+
+def needed_for(timeout_seconds: int) -> float:
+    """Return for how long the tokens of a test must count."""
+    return timeout_seconds + MARGIN_SECONDS
+
+
+def source_path(probe: Probe) -> str:
+    """Name the source file, which the tests of one size share."""
+    return f"sonar/source/{probe.bytes}"
+
+
+def incoming_path(probe: Probe) -> str:
+    """Name the destination file of a run: nobody else's, so it may always be deleted.
+
+    A later run of a probe that was handed back has a name of its own.
+    """
+    run = f".{probe.runs}" if probe.runs > 1 else ""
+    return f"sonar/incoming/{probe.id}{run}"
+
+
+def end_at(
+    where: Where,
+    endpoint: Endpoint,
+    path: str,
+    mover: str,
+    needed: float = CLEANING_LIMITS.total,
+) -> End:
+    """Name a file at an endpoint to a mover, with the credential for it and nothing to lend.
+
+    Raises MoverError if the credential is not for this base URL, or no file can be there: a row
+    may have been written past the forms. Raises CredentialWait if it does not work for so many
+    seconds as are ``needed``.
+    """
+    if why := rules.problems(endpoint).get("credential"):
+        raise refused(why)
+    base_url = endpoint.base_url.rstrip("/")
+    end = End(where, f"{base_url}/{path}", base_url)
+    require_printable(end)
+    own = endpoint.credential
+    if own is None or not is_taken(own, mover):
+        return end
+    shown = token_for(endpoint, own, where, Right.OWN, needed).token.text
+    if kind_of(own).shown is CredentialKind.X509_PROXY:
+        return replace(end, proxy=shown)
+    return replace(end, token=shown)
+
+
+def refused(why: str) -> MoverError:
+    return MoverError(Where.CONTROL, why, permanent=True)
+
+
+def lent_by(endpoint: Endpoint) -> Credential | None:
+    """Return the row of what an endpoint lends."""
+    if rules.lends(endpoint) is None:
+        return None
+    return endpoint.credential_lent or endpoint.credential
+
+
+def is_taken(credential: Credential, mover: str) -> bool:
+    """Say whether a mover takes a credential: what it cannot use is not given away."""
+    try:
+        return kind_of(credential).shown in describe(mover).credentials
+    except ValueError as error:
+        raise refused(str(error)) from error
+
+
+def kind_of(credential: Credential) -> KindDescription:
+    """Return what its kind is; ValueError for one that there is not any more."""
+    return kinds.describe(credential.kind)
+
+
+def token_for(
+    endpoint: Endpoint, credential: Credential, where: Where, right: Right, needed: float
+) -> UsableToken:
+    """Return a token of a credential for an endpoint, or raise CredentialWait.
+
+    It is asked for if need be. A file is read each time anew: it is renewed in place.
+    """
+    purpose = purpose_of(endpoint, credential, where, right)
+    try:
+        return look(purpose, needed)
+    except CredentialError as error:
+        trouble = Trouble(str(error), holds=True)
+        use = Use(credential.pk, endpoint.pk, OWN if right is Right.OWN else LENT)
+        raise CredentialWait(endpoint, use, trouble) from None
+
+
+def look(purpose: Purpose, needed: float) -> UsableToken:
+    """Return a token that counts for so many seconds more; CredentialError if there is none."""
+    if kinds.describe(purpose.kind).renews:
+        return cache.obtain(purpose, settings.SONAR_TOKEN_CACHE_DIR, needed)
+    token = sources.get(purpose.kind).obtain(purpose)
+    if not cache.is_usable(token, needed):
+        raise CredentialError("what is in its file is about to expire")
+    return UsableToken(token)
+
+
+def purpose_of(endpoint: Endpoint, credential: Credential, where: Where, right: Right) -> Purpose:
+    """Say which token is needed: for this endpoint, its directory, and what is done there."""
+    return _purpose(endpoint.base_url, credential, where, right)
+
+
+def purpose_at_service(mesh: Mesh, credential: Credential) -> Purpose:
+    """Say which token is needed to be known by the service of a mesh."""
+    return _purpose(mesh.service, credential, Where.CONTROL, Right.SERVICE)
+
+
+def _purpose(url: str, credential: Credential, where: Where, right: Right) -> Purpose:
+    return Purpose(
+        name=credential.name,
+        kind=credential.kind,
+        secret=settings.SONAR_CREDENTIALS_DIR / credential.name,
+        where=where,
+        base_url=url.rstrip("/"),
+        right=right,
+        issuer=credential.issuer,
+        client_id=credential.client_id,
+        audience=credential.audience,
+        path_prefix=credential.path_prefix,
+        scope=credential.scope if right is Right.SERVICE else "",
+        ca_bundle=settings.SONAR_CA_BUNDLE,
+    )
