@@ -17,9 +17,9 @@ from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Probe, Schedule
-from sonar.models.mesh import SkipReason
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
+from sonar.obstacles.catalogue import OBSTACLES
 
 # How long a due test may wait for the next plan without anything being wrong.
 LATE = timedelta(minutes=5)
@@ -107,7 +107,7 @@ def overdue_since(now: datetime) -> datetime | None:
     no reason while nothing runs; downtimes, quiet hours, budgets, open circuits and credentials
     are.
     """
-    reasons = ["", SkipReason.CAP.value, SkipReason.LINK.value]
+    reasons = {"", *(obstacle.name for obstacle in OBSTACLES if obstacle.is_of_tests)}
     late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))
     due = Schedule.objects.filter(next_due__lt=now - late).order_by("next_due")
     rows = due.values_list("next_due", "skipped_because")[:OLDEST_DUE]

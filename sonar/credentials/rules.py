@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from sonar.credentials import kinds as credential_kinds
-from sonar.movers.catalogue import CredentialKind, asks_service, shows_one_proxy
+from sonar.movers.catalogue import CredentialKind, shows_one_proxy
 from sonar.notation.base_urls import IN_CLEAR, PORTS, scheme_of
 from sonar.notation.hosts import address_of, is_this_machine, name_of
 
@@ -238,10 +238,3 @@ def two_proxies(source: Endpoint, destination: Endpoint, mover: str) -> str:
         return f"{names} have different X.509 proxies, and {mover} shows one to both: {advice}"
     having = next(end.name for end in ends if proxy_of(end) is not None)
     return f"{without[0]} has no X.509 proxy, and {mover} would show it that of {having}: {advice}"
-
-
-def hindrance(source: Endpoint, destination: Endpoint, mode: str, mover: str) -> str:
-    """Say in a sentence why a test may not use the credentials of its ends; empty if it may."""
-    given_away = forbids(source, destination, mode, by_service=asks_service(mover))
-    refused = problem(source) or problem(destination) or given_away
-    return refused or two_proxies(source, destination, mover)

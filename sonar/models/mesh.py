@@ -127,19 +127,6 @@ class MeshInterval(models.Model):
         return f"{self.mesh} {self.size_class} every {self.every_seconds} s"
 
 
-class SkipReason(models.TextChoices):
-    DOWNTIME = "downtime"
-    CAP = "cap"
-    QUIET_HOURS = "quiet hours"
-    BUDGET = "budget"
-    LINK = "link", "another test of this link has not ended"
-    CIRCUIT = "circuit", "an end keeps failing"
-    CREDENTIAL = "credential", "a credential would go where it may not"
-    MOVER = "mover", "no worker can run its mover"
-    PAUSED = "paused", "a site has paused its tests"
-    QUIET_SITE = "quiet site", "a site is in its quiet hours"
-
-
 class Schedule(models.Model):
     """When one link of a mesh is due for a test of one size class, and why it had to wait.
 
@@ -152,7 +139,9 @@ class Schedule(models.Model):
     size_class = reference(SizeClass, models.CASCADE)
     every_seconds = models.PositiveIntegerField()
     next_due = models.DateTimeField()
-    skipped_because = models.CharField(max_length=12, choices=SkipReason, blank=True)
+    skipped_because = models.CharField(
+        max_length=12, blank=True, help_text="The name of an obstacle (sonar.obstacles.catalogue)."
+    )
     skipped_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -162,10 +151,6 @@ class Schedule(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(source=F("destination")), name="schedule_is_between_two_endpoints"
-            ),
-            models.CheckConstraint(
-                condition=Q(skipped_because__in=["", *SkipReason.values]),
-                name="schedule_skip_reason_is_known",
             ),
         ]
         indexes = [

@@ -104,28 +104,6 @@ def service_fails(mesh: Mesh, uses: Collection[Use]) -> bool:
     return credential is not None and Use(credential, mesh.pk, SERVICE) in uses
 
 
-def hindrance(
-    source: Endpoint,
-    destination: Endpoint,
-    mode: str,
-    uses: Collection[Use],
-    *,
-    by_service: bool = False,
-) -> str:
-    """Say in a sentence for which credential a test waits; empty if for none.
-
-    Of a service, ``by_service``, both ends lend something.
-    """
-    ends = {"source": source, "destination": destination}
-    for end in ends.values():
-        if own_fails(end, uses):
-            return waits(end.name, OWN)
-    passive = ends[rules.PASSIVE_AND_ACTIVE[mode][0]]
-    lenders = ends.values() if by_service else (passive,)
-    failing_lender = next((end for end in lenders if lent_fails(end, uses)), None)
-    return waits(failing_lender.name, LENT) if failing_lender else ""
-
-
 def waits(place: str, role: str) -> str:
     """Say what a test waits for, without a name of what only some may see."""
     return f"{subject(place, role)} does not work: its tests wait until it does."

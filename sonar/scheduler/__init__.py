@@ -1,6 +1,6 @@
 """Which links are due for a test and may run: claims them, and says why the others wait."""
 
-from sonar.scheduler.capacity import Capacity
+from sonar.obstacles.capacity import Capacity
 from sonar.scheduler.claims import claim_due
 from sonar.scheduler.lock import PlannerBusyError
 from sonar.scheduler.on_demand import Ordered, ProbeRequest, RefusedError, order_all

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
-from django.db.models import Case, F, Min, Q, QuerySet, Value, When
-from django.db.models.expressions import RawSQL
+from django.db.models import Case, F, Min, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from sonar.models import Mesh, MeshInterval, Schedule, SizeClass
-from sonar.models.mesh import SkipReason
-from sonar.obstacles import offers
+from sonar.models import MeshInterval, Schedule
+from sonar.obstacles.catalogue import OBSTACLES, AtCap
+from sonar.obstacles.conditions import Conditions
 from sonar.results import circuits
-from sonar.scheduler.capacity import Capacity, either_end
 from sonar.scheduler.clock import put_right
-from sonar.scheduler.lending import forbidden
 from sonar.scheduler.lock import is_only_planner
-from sonar.scheduler.restrictions import Restrictions
 from sonar.scheduler.sync import follow_registry
 from sonar.scheduler.waiting import start
 
@@ -67,67 +62,39 @@ def claim_due(now: datetime) -> list[UUID]:
             return []
         follow_registry(now)
         put_right(now)
-        capacity = Capacity.left(now)
-        probes = start(capacity, now)
+        conditions = Conditions(now)
+        probes = start(conditions)
         cursor.execute(READ_AS_QUEUE)
-        classes = list(SizeClass.objects.all())
-        restrictions = Restrictions.at(now)
-        down, paused = either_end(restrictions.down), either_end(restrictions.paused)
-        quiet_sites = either_end(restrictions.quiet)
-        loud, quiet = _by_quiet_hours(Mesh.objects.order_by("-priority"), now)
-        giving_away = forbidden([*loud, *quiet])
-        offered = offers.by_living(now)
-        unoffered = [mesh for mesh in [*loud, *quiet] if offers.hindrance(mesh.mover, offered)]
-        alone = offers.nobody_there([*loud, *quiet], offered)
         # No joins: see READ_AS_QUEUE.
         due = Schedule.objects.filter(next_due__lte=now)
-        for _, meshes in groupby(loud, attrgetter("priority")):
-            runnable = [mesh for mesh in meshes if mesh not in unoffered]
-            allowed = due.filter(mesh__in=runnable).exclude(down | paused | quiet_sites)
-            probes += _claim_batches(allowed.exclude(giving_away | alone), capacity, classes, now)
-        why: dict[SkipReason, Q | RawSQL] = {
-            # First what does not pass by itself.
-            SkipReason.CREDENTIAL: giving_away,
-            SkipReason.MOVER: Q(mesh__in=unoffered) | alone,
-            SkipReason.PAUSED: paused,
-            SkipReason.DOWNTIME: down,
-            SkipReason.QUIET_HOURS: Q(mesh__in=quiet),
-            SkipReason.QUIET_SITE: quiet_sites,
-            SkipReason.BUDGET: capacity.over_budget(classes),
-            SkipReason.CIRCUIT: capacity.rests(),
-            SkipReason.LINK: capacity.is_busy(),
-        }
-        _note_reasons(due, why, now)
+        allowed = due
+        for obstacle in OBSTACLES:
+            if not obstacle.is_of_room:
+                allowed = allowed.exclude(obstacle.filter(conditions))
+        for _, meshes in groupby(conditions.meshes, attrgetter("priority")):
+            probes += _claim_batches(allowed.filter(mesh__in=list(meshes)), conditions)
+        _note_reasons(due, conditions)
     return probes
 
 
-def _by_quiet_hours(meshes: Iterable[Mesh], now: datetime) -> tuple[list[Mesh], list[Mesh]]:
-    """Divide the meshes into those that may test now and those in their quiet hours."""
-    parts: tuple[list[Mesh], list[Mesh]] = ([], [])
-    for mesh in meshes:
-        parts[mesh.is_quiet(now)].append(mesh)
-    return parts
-
-
-def _claim_batches(
-    allowed: QuerySet[Schedule], capacity: Capacity, classes: list[SizeClass], now: datetime
-) -> list[UUID]:
+def _claim_batches(allowed: QuerySet[Schedule], conditions: Conditions) -> list[UUID]:
     """Take the due tests batch by batch; every batch takes the first of its rows at least.
 
     What has no room before a batch is not in it. What is due of one link goes one by one, and so
     that which has been due for longest first.
     """
     probes: list[UUID] = []
-    sizes = {size_class.id: size_class.test_bytes for size_class in classes}
+    capacity, now = conditions.capacity, conditions.now
+    sizes = {size_class.id: size_class.test_bytes for size_class in conditions.size_classes}
     whole = True
     while capacity.in_flight > 0 and whole:
-        rows = allowed.exclude(capacity.capped()).exclude(capacity.over_budget(classes))
-        oldest = (
-            rows.exclude(capacity.rests()).exclude(capacity.is_busy()).order_by("next_due", "id")
-        )
-        batch = oldest.values_list("id", "source_id", "destination_id", "size_class_id", "mesh_id")[
-            :BATCH
-        ]
+        rows = allowed
+        for obstacle in OBSTACLES:
+            if obstacle.is_of_room:
+                rows = rows.exclude(obstacle.filter(conditions))
+        batch = rows.order_by("next_due", "id").values_list(
+            "id", "source_id", "destination_id", "size_class_id", "mesh_id"
+        )[:BATCH]
         thin, taken = set(capacity.thin), []
         for schedule, source, destination, size_class, mesh in batch:
             if capacity.take(source, destination, sizes[size_class]):
@@ -154,17 +121,20 @@ def _queue(schedules: list[int], now: datetime) -> list[UUID]:
     return probes
 
 
-def _note_reasons(
-    due: QuerySet[Schedule], why: Mapping[SkipReason, Q | RawSQL], now: datetime
-) -> None:
+def _note_reasons(due: QuerySet[Schedule], conditions: Conditions) -> None:
     """Write why each test that is still due had to wait, by the first reason that it has.
 
-    Only rows whose reason has changed are written.
+    Only rows whose reason has changed are written. What a batch had no room for after all waits
+    for a cap.
     """
     reason = Case(
-        *(When(matched, then=Value(skip_reason)) for skip_reason, matched in why.items()),
-        default=Value(SkipReason.CAP),
+        *(
+            When(obstacle.filter(conditions), then=Value(obstacle.name))
+            for obstacle in OBSTACLES
+            if obstacle.name != AtCap.name
+        ),
+        default=Value(AtCap.name),
     )
     due.annotate(reason=reason).exclude(skipped_because=F("reason")).update(
-        skipped_because=reason, skipped_since=Coalesce(F("skipped_since"), Value(now))
+        skipped_because=reason, skipped_since=Coalesce(F("skipped_since"), Value(conditions.now))
     )

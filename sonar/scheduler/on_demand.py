@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -11,19 +10,17 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from sonar.credentials import rules
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers import catalogue
-from sonar.notation.units import format_bytes
+from sonar.obstacles.catalogue import refusing
+from sonar.obstacles.conditions import Conditions
+from sonar.obstacles.obstacle import Problem, ends_of
 from sonar.registry import mesh_services
-from sonar.scheduler.capacity import Capacity
 from sonar.scheduler.lock import wait_for_planner
-from sonar.scheduler.restrictions import Restrictions
 from sonar.scheduler.waiting import start
 
 # Each tick looks at all that wait, and nobody waits for the thousandth.
 MOST_WAITING = 1000
-Problem = tuple[str, str]
 
 
 class RefusedError(Exception):
@@ -63,17 +60,18 @@ def order_all(probe_requests: Sequence[ProbeRequest], now: datetime, worker: str
     """
     with transaction.atomic():
         wait_for_planner()
-        capacity = Capacity.left(now)
-        if problems := list(_problems(probe_requests, capacity, now)):
-            raise RefusedError(problems)
+        conditions = Conditions(now)
         # Ordered together, they run in the order in which they were given.
         ids = sorted(uuid4() for _ in probe_requests)
-        Probe.objects.bulk_create(
+        probes = [
             _probe(probe_request, number, now, worker)
             for probe_request, number in zip(probe_requests, ids, strict=True)
-        )
-        capacity.waiting += len(probe_requests)
-        started = start(capacity, now)
+        ]
+        if problems := list(_problems(probes, conditions)):
+            raise RefusedError(problems)
+        Probe.objects.bulk_create(probes)
+        conditions.capacity.waiting += len(probes)
+        started = start(conditions)
         named = Probe.objects.select_related("source", "destination", "size_class", "mesh")
         return Ordered(list(named.filter(id__in=ids).order_by("id")), started)
 
@@ -95,101 +93,47 @@ def _probe(probe_request: ProbeRequest, number: UUID, now: datetime, worker: str
     )
 
 
-def _problems(
-    probe_requests: Sequence[ProbeRequest], capacity: Capacity, now: datetime
-) -> Iterator[Problem]:
+def _problems(probes: Sequence[Probe], conditions: Conditions) -> Iterator[Problem]:
     """Yield why these tests cannot run, all together; each with the field that it is about."""
-    if any(probe_request.source == probe_request.destination for probe_request in probe_requests):
-        yield "destination", "a test needs two different endpoints."
-    for mover, mode in sorted({(request.mover, request.mode) for request in probe_requests}):
-        base_urls = _base_urls(
-            request for request in probe_requests if (request.mover, request.mode) == (mover, mode)
-        )
+    if any(probe.source == probe.destination for probe in probes):
+        yield Problem("destination", "a test needs two different endpoints.")
+    for mover, mode in sorted({(probe.mover, probe.mode) for probe in probes}):
+        base_urls = {
+            end.name: end.base_url
+            for probe in probes
+            if (probe.mover, probe.mode) == (mover, mode)
+            for _, end in ends_of(probe)
+        }
         if misfit := catalogue.fitting(mover, mode, base_urls):
-            yield "mover", misfit
+            yield Problem("mover", misfit)
         if sentence := mesh_services.hindrance(mover):
-            yield "mover", sentence
-    yield from dict.fromkeys(_disobeyed(probe_requests))
-    yield from dict.fromkeys(_given_away(probe_requests))
-    if capacity.waiting + len(probe_requests) > MOST_WAITING:
-        yield (
+            yield Problem("mover", sentence)
+    if conditions.capacity.waiting + len(probes) > MOST_WAITING:
+        yield Problem(
             "count",
             f"At most {MOST_WAITING} ordered tests may wait: try again when some have run.",
         )
-    restrictions, needed = Restrictions.at(now), _bytes_by_end(probe_requests)
-    sources = dict.fromkeys(probe_request.source for probe_request in probe_requests)
-    destinations = dict.fromkeys(probe_request.destination for probe_request in probe_requests)
-    for field, ends in (("source", sources), ("destination", destinations)):
-        for end in ends:
-            problems = _of_end(end, needed[end], capacity, restrictions)
-            yield from ((field, sentence) for sentence in problems)
+    yield from dict.fromkeys(_problems_of_each(probes, conditions))
 
 
-def _disobeyed(probe_requests: Iterable[ProbeRequest]) -> Iterator[Problem]:
-    for probe_request in probe_requests:
-        yield from catalogue.refusals(
-            probe_request.mover, probe_request.mode, streams=probe_request.streams
-        ).items()
+def _problems_of_each(probes: Sequence[Probe], conditions: Conditions) -> Iterator[Problem]:
+    for probe in probes:
+        for _, end in ends_of(probe):
+            conditions.ordered_bytes[end.id] += probe.bytes
+    for probe in _with_credentials(probes):
+        refusals = catalogue.refusals(probe.mover, probe.mode, streams=probe.streams)
+        yield from (Problem(field, sentence) for field, sentence in refusals.items())
+        for field, end in ends_of(probe):
+            if end.retired_at:
+                yield Problem(field, f"{end.name} is retired.")
+        yield from refusing(conditions, probe)
 
 
-def _given_away(probe_requests: Sequence[ProbeRequest]) -> Iterator[Problem]:
-    """Yield for which tests a credential would go where it may not. One SQL query at most.
-
-    X.509 proxies too, where a mover has the same one for both ends.
-    """
-    ends = {
-        end
-        for probe_request in probe_requests
-        for end in (probe_request.source, probe_request.destination)
-    }
-    if not any(end.credential_id or end.credential_lent_id for end in ends):
-        return
-    rows = Endpoint.objects.select_related("credential", "credential_lent")
-    now = rows.in_bulk([end.pk for end in ends])
-    for probe_request in probe_requests:
-        source, destination = now[probe_request.source.pk], now[probe_request.destination.pk]
-        for field, end in (("source", source), ("destination", destination)):
-            if sentence := rules.problem(end):
-                yield field, sentence
-        sentence = rules.forbids(
-            source,
-            destination,
-            probe_request.mode,
-            by_service=catalogue.asks_service(probe_request.mover),
-        )
-        if sentence:
-            yield rules.PASSIVE_AND_ACTIVE[probe_request.mode][0], sentence
-        if sentence := rules.two_proxies(source, destination, probe_request.mover):
-            yield "mover", sentence
-
-
-def _base_urls(probe_requests: Iterable[ProbeRequest]) -> dict[str, str]:
-    ends = (
-        end
-        for probe_request in probe_requests
-        for end in (probe_request.source, probe_request.destination)
-    )
-    return {end.name: end.base_url for end in ends}
-
-
-def _bytes_by_end(probe_requests: Sequence[ProbeRequest]) -> Counter[Endpoint]:
-    needed: Counter[Endpoint] = Counter()
-    for probe_request in probe_requests:
-        for end in (probe_request.source, probe_request.destination):
-            needed[end] += probe_request.size_class.test_bytes
-    return needed
-
-
-def _of_end(
-    end: Endpoint, needed: int, capacity: Capacity, restrictions: Restrictions
-) -> Iterator[str]:
-    if end.retired_at:
-        yield f"{end.name} is retired."
-    if sentence := restrictions.why_not(end):
-        yield sentence
-    left = capacity.budget_bytes.get(end.id, needed)
-    if left < needed:
-        yield (
-            f"{end.name} has {format_bytes(max(left, 0))} left of its budget of test bytes for "
-            f"today, {format_bytes(needed)} are needed."
-        )
+def _with_credentials(probes: Sequence[Probe]) -> Sequence[Probe]:
+    """Read the ends anew with their credentials, if any has one. One SQL query at most."""
+    ends = {end.pk: end for probe in probes for _, end in ends_of(probe)}
+    if any(end.credential_id or end.credential_lent_id for end in ends.values()):
+        ends = Endpoint.objects.select_related("credential", "credential_lent").in_bulk(list(ends))
+        for probe in probes:
+            probe.source, probe.destination = ends[probe.source_id], ends[probe.destination_id]
+    return probes

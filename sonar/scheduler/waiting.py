@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -11,13 +10,11 @@ from django.db import transaction
 
 from sonar.credentials import rules
 from sonar.models import Probe
-from sonar.movers import catalogue
-from sonar.obstacles import credential_states, offers
-from sonar.obstacles.credential_states import Use
+from sonar.obstacles.capacity import Capacity, exhausted
+from sonar.obstacles.catalogue import delaying
+from sonar.obstacles.conditions import Conditions
 from sonar.results import endings
-from sonar.scheduler.capacity import Capacity, exhausted
 from sonar.scheduler.lock import is_only_planner
-from sonar.scheduler.restrictions import Restrictions
 
 
 def start_waiting(now: datetime) -> list[UUID]:
@@ -28,26 +25,28 @@ def start_waiting(now: datetime) -> list[UUID]:
     if not Probe.objects.filter(state=Probe.State.WAITING).exists():
         return []
     with transaction.atomic():
-        return start(Capacity.left(now), now) if is_only_planner() else []
+        return start(Conditions(now)) if is_only_planner() else []
 
 
-def start(capacity: Capacity, now: datetime) -> list[UUID]:
+def start(conditions: Conditions) -> list[UUID]:
     """Do so under the planner's lock, and take their room from what others may have.
 
-    SONAR_IN_FLIGHT and circuits hold nothing back that people ordered. A test with a ``worker``
-    was ordered in the foreground: who ordered it takes it, and its id is not returned.
+    A test with a ``worker`` was ordered in the foreground: who ordered it takes it, and its id is
+    not returned.
     """
+    capacity, now = conditions.capacity, conditions.now
     if not capacity.waiting:
         return []
     waiting = Probe.objects.filter(state=Probe.State.WAITING)
     probes = waiting.select_related("mesh", *rules.WITH_CREDENTIALS)
-    probes = probes.order_by("requested_at", "id")
-    today = Today(Restrictions.at(now), offers.by_living(now), credential_states.failing())
     begun: list[Probe] = []
     held: dict[Probe, str] = {}
-    for probe in _in_use(probes, now):
-        if why := _why_not(probe, capacity, today):
-            held[probe] = why
+    waiting_for_room: list[Probe] = []
+    for probe in _in_use(probes.order_by("requested_at", "id"), now):
+        if delay := delaying(conditions, probe):
+            obstacle, held[probe] = delay
+            if obstacle.is_of_room:
+                waiting_for_room.append(probe)
         else:
             capacity.start(probe.source_id, probe.destination_id)
             begun.append(probe)
@@ -55,8 +54,7 @@ def start(capacity: Capacity, now: datetime) -> list[UUID]:
         state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""
     )
     _note(held)
-    some_day = [probe for probe in held if not _not_today(probe, today)]
-    _keep_capacity(capacity, some_day)
+    _keep_capacity(capacity, waiting_for_room)
     return [probe.id for probe in begun if not probe.worker]
 
 
@@ -68,54 +66,6 @@ def _in_use(probes: Iterable[Probe], now: datetime) -> Iterator[Probe]:
             endings.end_waiting(probe, why, now)
         else:
             yield probe
-
-
-@dataclass(frozen=True)
-class Today:
-    """What keeps tests waiting even if there is room."""
-
-    restrictions: Restrictions
-    offered: Collection[str] | None
-    failing: Collection[Use]
-
-
-def _not_today(probe: Probe, today: Today) -> str:
-    """Say in a sentence why a test cannot run even if there is room; empty if it can."""
-    source, destination, mode = probe.source, probe.destination, probe.mode
-    for end in (source, destination):
-        if sentence := today.restrictions.why_not(end):
-            return sentence
-    # Who ordered it in the foreground runs it.
-    if not probe.worker and (sentence := offers.hindrance_of(probe, today.offered)):
-        return sentence
-    by_service = catalogue.asks_service(probe.mover)
-    if sentence := rules.hindrance(source, destination, mode, probe.mover):
-        return sentence
-    if by_service and (sentence := credential_states.service_hindrance(probe, today.failing)):
-        return sentence
-    return credential_states.hindrance(
-        source, destination, mode, today.failing, by_service=by_service
-    )
-
-
-def _why_not(probe: Probe, capacity: Capacity, today: Today) -> str:
-    """Say in a sentence why a test has to wait; empty if it may run now."""
-    source, destination = probe.source, probe.destination
-    if why := _not_today(probe, today):
-        return why
-    if (source.id, destination.id) in capacity.busy:
-        return "Another test of this link is running."
-    if capacity.outbound[source.id] <= 0:
-        return f"{source.name} is already sending its cap of {_tests(source.outbound_cap)}."
-    if capacity.inbound[destination.id] <= 0:
-        return (
-            f"{destination.name} is already receiving its cap of {_tests(destination.inbound_cap)}."
-        )
-    return ""
-
-
-def _tests(count: int) -> str:
-    return "1 test" if count == 1 else f"{count} tests"
 
 
 def _note(held: Mapping[Probe, str]) -> None:

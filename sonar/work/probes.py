@@ -19,7 +19,6 @@ from sonar.credentials.redacted import without_tokens
 from sonar.credentials.rules import WITH_CREDENTIALS
 from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe, Schedule
-from sonar.models.mesh import SkipReason
 from sonar.movers import network
 from sonar.movers.base import Limits, MoverError, Stopped
 from sonar.movers.catalogue import is_of_network
@@ -28,6 +27,7 @@ from sonar.movers.spans import within
 from sonar.movers.unexpected import as_failures
 from sonar.movers.watch import Watch
 from sonar.obstacles import credential_states
+from sonar.obstacles.catalogue import CredentialFails
 from sonar.results import concurrency, endings
 from sonar.work import cleanup, network_request, transfer_request
 from sonar.work.transfer_request import CredentialWait
@@ -230,7 +230,7 @@ def put_off(probe: Probe, error: CredentialWait) -> None:
             worker="",
         )
     elif mine.delete()[0]:
-        reason = {"skipped_because": SkipReason.CREDENTIAL, "skipped_since": now}
+        reason = {"skipped_because": CredentialFails.name, "skipped_since": now}
         Schedule.objects.filter(pk=probe.schedule_id).update(next_due=probe.requested_at, **reason)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from django.conf import settings
+from django.utils import timezone
 
 from sonar.credentials import cache, kinds, rules, service_rules, sources
 from sonar.credentials.cache import UsableToken
@@ -17,6 +18,8 @@ from sonar.movers.catalogue import CredentialKind, asks_service, describe
 from sonar.movers.content import adler32
 from sonar.movers.file_address import require_printable
 from sonar.obstacles import credential_states
+from sonar.obstacles.catalogue import CredentialGivenAway
+from sonar.obstacles.conditions import Conditions
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, Trouble, Use
 from sonar.registry import mesh_services
 from sonar.registry.storage_hosts import known_hosts
@@ -44,8 +47,8 @@ def order_for(probe: Probe) -> Order:
     Raises MoverError where no token may go, and for a mover that there is not any more, and
     CredentialWait where a credential does not work.
     """
-    if why := rules.hindrance(probe.source, probe.destination, probe.mode, probe.mover):
-        raise refused(why)
+    for problem in CredentialGivenAway().blocks(Conditions(timezone.now()), probe):
+        raise refused(problem.sentence)
     needed = needed_for(probe.size_class.timeout_seconds)
     service = service_for(probe, needed)
     ends = _ends(probe, needed)

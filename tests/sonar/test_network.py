@@ -28,9 +28,9 @@ from sonar.models import (
 )
 from sonar.movers.base import Stopped
 from sonar.movers.watch import Watch
+from sonar.obstacles.capacity import Capacity
 from sonar.results import network
 from sonar.scheduler import dispatch
-from sonar.scheduler.capacity import Capacity
 from sonar.work import probes, sweep
 from tests.needs import needs
 from tests.ports import free_port

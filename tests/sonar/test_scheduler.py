@@ -23,8 +23,9 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
+from sonar.obstacles import budget
 from sonar.results import sealing
-from sonar.scheduler import budget, claims, clock
+from sonar.scheduler import claims, clock
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db

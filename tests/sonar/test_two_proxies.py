@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from sonar import scheduler
-from sonar.credentials.rules import hindrance
+from sonar.credentials.rules import two_proxies
 from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule, SizeClass
 from sonar.movers.base import MoverError
 from sonar.ordering import request_probes
@@ -92,7 +92,7 @@ def test_the_longest_sentence_fits_where_tests_wait(ends):
     source.credential, source.credential_id = ends["A"].credential, ends["A"].credential_id
     for other in (None, ends["C"].credential):
         destination.credential = other
-        sentence = hindrance(source, destination, "pull", "xrootd")
+        sentence = two_proxies(source, destination, "xrootd")
         assert "X.509" in sentence
         assert len(sentence) <= longest
 

@@ -21,7 +21,7 @@ from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from matrix.store.waiting import NEXT_TICK
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
-from sonar.models.mesh import SkipReason
+from sonar.obstacles.catalogue import NAMES
 from sonar.processes import heartbeats
 from sonar.registry import mesh_proxies
 from sonar.results import circuits
@@ -34,7 +34,7 @@ TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
 # Those that the workers for "cleaning" take; the others are for "control".
 WITH_CLEANING = (CLEAN, "check_credentials", "find_changes")
-REASONS = (*SkipReason.values, NEXT_TICK)
+REASONS = (*NAMES, NEXT_TICK)
 WINDOW = "24h"
 HOUR = timedelta(hours=1)
 # The waiting are one look into an index as long as little waits; at three million links that all

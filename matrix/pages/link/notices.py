@@ -12,10 +12,10 @@ from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo, pauses_of
 from sonar.models import Schedule
-from sonar.models.mesh import SkipReason
 from sonar.models.testing_times import end_words
 from sonar.notation import windows
 from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute
+from sonar.obstacles.catalogue import Paused, QuietMesh, QuietSite
 
 # Turns a question into the address of the same page for it.
 UrlOf = Callable[[MatrixQuery], str]
@@ -81,13 +81,13 @@ def why_waits(schedule: Schedule, ends: Iterable[EndpointInfo], now: datetime) -
     One that is not due yet waits for a pause that lasts longer.
     """
     reason, words = schedule.skipped_because, []
-    if reason == SkipReason.QUIET_HOURS:
+    if reason == QuietMesh.name:
         words = [f"quiet hours of the mesh {schedule.mesh.name}, {schedule.mesh.quiet_hours} UTC"]
-    elif reason == SkipReason.QUIET_SITE:
+    elif reason == QuietSite.name:
         words = [
             f"quiet hours of {end.site}, {end.quiet_hours} UTC" for end in ends if end.quiet_hours
         ]
-    elif reason in ("", SkipReason.PAUSED):
+    elif reason in ("", Paused.name):
         begins = max(now, schedule.next_due)
         words = [f"a pause of {end.site}" for end in ends if end.is_paused(begins)]
     # Both ends may be of one site; and what held it at the last tick may be over.

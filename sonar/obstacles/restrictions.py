@@ -44,12 +44,6 @@ class Restrictions:
                 quiet.add(endpoint.id)
         return cls(down, paused, quiet)
 
-    def why_not(self, endpoint: Endpoint) -> str:
-        """Say in a sentence why no test that people order starts there; empty if one may."""
-        if endpoint.id in self.down:
-            return f"{endpoint.name} is in a declared downtime."
-        return self.paused.get(endpoint.id, "")
-
 
 def _concerned(now: datetime) -> QuerySet[Endpoint]:
     """Return the endpoints that are down, and those of sites with quiet hours or a pause."""

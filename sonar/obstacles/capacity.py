@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import BooleanField, Q
-from django.db.models.expressions import RawSQL
 
-from sonar.models import Endpoint, Probe, SizeClass
+from sonar.models import Endpoint, Probe
+from sonar.obstacles.budget import bytes_of_today
 from sonar.results.circuits import open_circuits
-from sonar.scheduler.budget import bytes_of_today
 
 Link = tuple[int, int]
-LINK_IN = """
-    (sonar_schedule.source_id << 16 | sonar_schedule.destination_id) = ANY(%s::bigint[])
-"""
 
 
 @dataclass
@@ -90,40 +84,9 @@ class Capacity:
         for end in self.budget_bytes.keys() & {source, destination}:
             self.budget_bytes[end] -= size
 
-    def capped(self) -> Q:
-        """Match the schedules with an end that is at its cap."""
-        return Q(source__in=exhausted(self.outbound)) | Q(destination__in=exhausted(self.inbound))
-
-    def is_busy(self) -> RawSQL:
-        """Match the schedules whose link has a test already.
-
-        Links are looked up by their hash, as one number: the ids of endpoints have 16 bits. A
-        join with the probes would depend on statistics, which lag behind (see READ_AS_QUEUE).
-        """
-        links = [source << 16 | destination for source, destination in self.busy]
-        return RawSQL(LINK_IN, [links], output_field=BooleanField())  # noqa: S611 - numbers
-
-    def rests(self) -> Q:
-        """Match the schedules with an end that is tested thinly, and not now."""
-        return either_end(self.resting)
-
-    def over_budget(self, classes: Iterable[SizeClass]) -> Q:
-        """Match the schedules whose test is larger than what is left of an end's budget."""
-        matched = Q(pk__in=[])
-        for size_class in classes:
-            needed = size_class.test_bytes
-            short = [end for end, left in self.budget_bytes.items() if left < needed]
-            matched |= Q(size_class=size_class) & either_end(short)
-        return matched
-
 
 def exhausted(left: Counter[int]) -> list[int]:
     return [endpoint for endpoint, count in left.items() if count <= 0]
-
-
-def either_end(endpoints: Iterable[int]) -> Q:
-    ids = list(endpoints)
-    return Q(source__in=ids) | Q(destination__in=ids)
 
 
 def _budgets_left(now: datetime) -> dict[int, int]:

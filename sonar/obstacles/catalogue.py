@@ -1,0 +1,332 @@
+"""Everything that can stop a test, each said once: planner, ordered tests, workers and doors ask.
+
+A new rule is a class here and its place in OBSTACLES: docs/extending.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from django.db.models import BooleanField, Q
+from django.db.models.expressions import RawSQL
+
+from sonar.credentials import rules
+from sonar.models import Endpoint, Mesh, Probe
+from sonar.movers.catalogue import asks_service, shows_one_proxy
+from sonar.notation.units import format_bytes
+from sonar.obstacles import credential_states, offers
+from sonar.obstacles.capacity import exhausted
+from sonar.obstacles.conditions import Conditions
+from sonar.obstacles.obstacle import NOTHING, Obstacle, Orders, Problem, either_end, ends_of
+from sonar.registry import mesh_proxies
+
+
+class CredentialGivenAway(Obstacle):
+    """The rules of sonar.credentials.rules: a credential would go where it may not."""
+
+    name = "credential"
+    label = "a credential would go where it may not"
+    orders = Orders.REFUSES
+
+    def filter(self, conditions: Conditions) -> Q:
+        """By ids, without a join: see READ_AS_QUEUE; 0.1 ms for each endpoint that has one."""
+        ends = conditions.lending
+        if not ends:
+            return NOTHING
+        wrong = [end.id for end in ends if rules.problem(end)]
+        refusing = [end.id for end in ends if rules.refuses_to_lend(end)]
+        lending = [end.id for end in ends if rules.lends(end)]
+        in_clear = [end.id for end in ends if rules.is_in_clear(end.base_url)]
+        matched = either_end(wrong)
+        for mode, (passive, active) in rules.PASSIVE_AND_ACTIVE.items():
+            given_away = Q((f"{passive}__in", refusing))
+            given_away |= Q((f"{passive}__in", lending), (f"{active}__in", in_clear))
+            matched |= Q(mesh__in=_two_ended(conditions.meshes, mode)) & given_away
+        matched |= Q(mesh__in=_by_service(conditions.meshes)) & either_end(refusing)
+        one_proxy = [mesh.id for mesh in conditions.meshes if shows_one_proxy(mesh.mover)]
+        return matched | Q(mesh__in=one_proxy) & _two_proxies(ends)
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        source, destination = probe.source, probe.destination
+        for field, end in ends_of(probe):
+            if sentence := rules.problem(end):
+                yield Problem(field, sentence)
+        by_service = asks_service(probe.mover)
+        if sentence := rules.forbids(source, destination, probe.mode, by_service=by_service):
+            yield Problem(rules.PASSIVE_AND_ACTIVE[probe.mode][0], sentence)
+        if sentence := rules.two_proxies(source, destination, probe.mover):
+            yield Problem("mover", sentence)
+
+    def advice(self, conditions: Conditions, mesh: Mesh) -> str:
+        return mesh_proxies.conflicts().get(mesh.name, "")
+
+
+class CredentialFails(Obstacle):
+    """A worker has found that a credential does not work: its tests wait until it does."""
+
+    name = "credential"
+    label = CredentialGivenAway.label
+    orders = Orders.DELAYS
+
+    def filter(self, conditions: Conditions) -> Q:
+        if not conditions.credentials or not conditions.failing:
+            return NOTHING
+        uses = conditions.failing
+        own = [end.id for end in conditions.lending if credential_states.own_fails(end, uses)]
+        lent = [end.id for end in conditions.lending if credential_states.lent_fails(end, uses)]
+        matched = either_end(own)
+        for mode, (passive, _) in rules.PASSIVE_AND_ACTIVE.items():
+            two_ended = _two_ended(conditions.meshes, mode)
+            matched |= Q((f"{passive}__in", lent), mesh__in=two_ended)
+        matched |= Q(mesh__in=_by_service(conditions.meshes)) & either_end(lent)
+        unknown = [
+            mesh for mesh in conditions.meshes if credential_states.service_fails(mesh, uses)
+        ]
+        return matched | Q(mesh__in=unknown)
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        uses = conditions.failing
+        if sentence := credential_states.service_hindrance(probe, uses):
+            yield Problem("mover", sentence)
+        passive, _ = rules.PASSIVE_AND_ACTIVE[probe.mode]
+        for field, end in ends_of(probe):
+            if credential_states.own_fails(end, uses):
+                yield Problem(field, credential_states.waits(end.name, credential_states.OWN))
+            is_lender = field == passive or asks_service(probe.mover)
+            if is_lender and credential_states.lent_fails(end, uses):
+                yield Problem(field, credential_states.waits(end.name, credential_states.LENT))
+
+
+def _two_ended(meshes: Iterable[Mesh], mode: str) -> list[int]:
+    return [mesh.id for mesh in meshes if mesh.mode == mode and not asks_service(mesh.mover)]
+
+
+def _by_service(meshes: Iterable[Mesh]) -> list[int]:
+    return [mesh.id for mesh in meshes if asks_service(mesh.mover)]
+
+
+def _two_proxies(ends: Iterable[Endpoint]) -> Q:
+    """Match links whose ends have not the same X.509 proxy, nor both of them none."""
+    having: dict[int, list[int]] = {}
+    for end in ends:
+        if proxy := rules.proxy_of(end):
+            having.setdefault(proxy, []).append(end.id)
+    each = [end for group in having.values() for end in group]
+    matched = Q(destination__in=each) & ~Q(source__in=each)
+    for group in having.values():
+        matched |= Q(source__in=group) & ~Q(destination__in=group)
+    return matched
+
+
+class NoWorker(Obstacle):
+    name = "mover"
+    label = "no worker can run its mover"
+    orders = Orders.DELAYS
+
+    def filter(self, conditions: Conditions) -> Q:
+        meshes, offered = conditions.meshes, conditions.offered
+        unoffered = [mesh for mesh in meshes if offers.hindrance(mesh.mover, offered)]
+        return Q(mesh__in=unoffered) | offers.nobody_there(meshes, offered)
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        """A test with a worker was ordered in the foreground: who ordered it runs it."""
+        if not probe.worker and (sentence := offers.hindrance_of(probe, conditions.offered)):
+            yield Problem("mover", sentence)
+
+    def advice(self, conditions: Conditions, mesh: Mesh) -> str:
+        return offers.hindrance(mesh.mover, conditions.offered)
+
+
+class Paused(Obstacle):
+    name = "paused"
+    label = "a site has paused its tests"
+    orders = Orders.REFUSES
+
+    def filter(self, conditions: Conditions) -> Q:
+        return either_end(conditions.restrictions.paused)
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        for field, end in ends_of(probe):
+            if sentence := conditions.restrictions.paused.get(end.id):
+                yield Problem(field, sentence)
+
+
+class Down(Obstacle):
+    name = "downtime"
+    orders = Orders.REFUSES
+
+    def filter(self, conditions: Conditions) -> Q:
+        return either_end(conditions.restrictions.down)
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        for field, end in ends_of(probe):
+            if end.id in conditions.restrictions.down:
+                yield Problem(field, f"{end.name} is in a declared downtime.")
+
+
+class QuietMesh(Obstacle):
+    name = "quiet hours"
+
+    def filter(self, conditions: Conditions) -> Q:
+        return Q(mesh__in=[mesh for mesh in conditions.meshes if mesh.is_quiet(conditions.now)])
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        mesh = probe.mesh
+        if mesh and mesh.is_quiet(conditions.now):
+            sentence = f"The mesh {mesh.name} has its quiet hours, {mesh.quiet_hours} UTC."
+            yield Problem("mesh", sentence)
+
+
+class QuietSite(Obstacle):
+    name = "quiet site"
+    label = "a site is in its quiet hours"
+
+    def filter(self, conditions: Conditions) -> Q:
+        return either_end(conditions.restrictions.quiet)
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        for field, end in ends_of(probe):
+            if end.id in conditions.restrictions.quiet:
+                yield Problem(field, f"The site of {end.name} has its quiet hours.")
+
+
+LINK_IN = """
+    (sonar_schedule.source_id << 16 | sonar_schedule.destination_id) = ANY(%s::bigint[])
+"""
+
+
+class OverBudget(Obstacle):
+    """The bytes of tests that wait are taken: who ordered them was told that they will run."""
+
+    name = "budget"
+    orders = Orders.REFUSES_NEW
+    is_of_room = True
+
+    def filter(self, conditions: Conditions) -> Q:
+        matched = NOTHING
+        for size_class in conditions.size_classes:
+            left = conditions.capacity.budget_bytes.items()
+            short = [end for end, budget in left if budget < size_class.test_bytes]
+            matched |= Q(size_class=size_class) & either_end(short)
+        return matched
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        for field, end in ends_of(probe):
+            needed = conditions.ordered_bytes.get(end.id, probe.bytes)
+            left = conditions.capacity.budget_bytes.get(end.id, needed)
+            if left < needed:
+                yield Problem(
+                    field,
+                    f"{end.name} has {format_bytes(max(left, 0))} left of its budget of test "
+                    f"bytes for today, {format_bytes(needed)} are needed.",
+                )
+
+
+class CircuitOpen(Obstacle):
+    """An end that keeps failing is tested thinly; what people order is tested all the same."""
+
+    name = "circuit"
+    label = "an end keeps failing"
+    is_of_room = True
+
+    def filter(self, conditions: Conditions) -> Q:
+        return either_end(conditions.capacity.resting)
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        for field, end in ends_of(probe):
+            if end.id in conditions.capacity.resting:
+                yield Problem(field, f"{end.name} keeps failing: it is tested less often.")
+
+
+class LinkBusy(Obstacle):
+    name = "link"
+    label = "another test of this link has not ended"
+    orders = Orders.DELAYS
+    is_of_room = is_of_tests = True
+
+    def filter(self, conditions: Conditions) -> RawSQL:
+        """Look links up by their hash, as one number: the ids of endpoints have 16 bits.
+
+        A join with the probes would depend on statistics, which lag behind (see READ_AS_QUEUE).
+        """
+        links = [source << 16 | destination for source, destination in conditions.capacity.busy]
+        return RawSQL(LINK_IN, [links], output_field=BooleanField())  # noqa: S611 - numbers
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        if (probe.source_id, probe.destination_id) in conditions.capacity.busy:
+            yield Problem("destination", "Another test of this link is running.")
+
+
+class AtCap(Obstacle):
+    name = "cap"
+    orders = Orders.DELAYS
+    is_of_room = is_of_tests = True
+
+    def filter(self, conditions: Conditions) -> Q:
+        capacity = conditions.capacity
+        full = Q(source__in=exhausted(capacity.outbound))
+        return full | Q(destination__in=exhausted(capacity.inbound))
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        capacity, source, destination = conditions.capacity, probe.source, probe.destination
+        if capacity.outbound[source.id] <= 0:
+            cap = _tests(source.outbound_cap)
+            yield Problem("source", f"{source.name} is already sending its cap of {cap}.")
+        if capacity.inbound[destination.id] <= 0:
+            cap = _tests(destination.inbound_cap)
+            yield Problem(
+                "destination", f"{destination.name} is already receiving its cap of {cap}."
+            )
+
+
+class InFlight(Obstacle):
+    """Sonar's own cap, SONAR_IN_FLIGHT, which holds back nothing that people order."""
+
+    name = "cap"
+    is_of_room = is_of_tests = True
+
+    def filter(self, conditions: Conditions) -> Q:
+        return NOTHING if conditions.capacity.in_flight > 0 else ~NOTHING
+
+    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+        if conditions.capacity.in_flight <= 0:
+            yield Problem("", "Sonar is already running as many tests as it may.")
+
+
+def _tests(count: int) -> str:
+    return "1 test" if count == 1 else f"{count} tests"
+
+
+OBSTACLES: tuple[Obstacle, ...] = (
+    # First what does not pass by itself.
+    CredentialGivenAway(),
+    CredentialFails(),
+    NoWorker(),
+    Paused(),
+    Down(),
+    QuietMesh(),
+    QuietSite(),
+    OverBudget(),
+    CircuitOpen(),
+    LinkBusy(),
+    AtCap(),
+    InFlight(),
+)
+"""The first that a test has is the reason why it waits."""
+NAMES = tuple(dict.fromkeys(obstacle.name for obstacle in OBSTACLES))
+
+
+def delaying(conditions: Conditions, probe: Probe) -> tuple[Obstacle, str] | None:
+    """Return what a test that was ordered waits for, with the sentence; None if for nothing."""
+    for obstacle in OBSTACLES:
+        if obstacle.orders in {Orders.REFUSES, Orders.DELAYS}:
+            for problem in obstacle.blocks(conditions, probe):
+                return obstacle, problem.sentence
+    return None
+
+
+def refusing(conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    """Yield why a test that is being ordered cannot run, however long it waits."""
+    for obstacle in OBSTACLES:
+        if obstacle.orders in {Orders.REFUSES, Orders.REFUSES_NEW}:
+            yield from obstacle.blocks(conditions, probe)

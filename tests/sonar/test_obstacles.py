@@ -1,0 +1,236 @@
+"""Each obstacle is one rule in two forms, which agree on whatever is registered and under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import time, timedelta
+
+import pytest
+from django.db import transaction
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar.models import (
+    Circuit,
+    Credential,
+    CredentialState,
+    Downtime,
+    Endpoint,
+    Mesh,
+    Probe,
+    Schedule,
+    SignOfLife,
+    Site,
+    SizeClass,
+)
+from sonar.movers import catalogue as movers
+from sonar.obstacles.catalogue import NAMES, OBSTACLES
+from sonar.obstacles.conditions import Conditions
+from sonar.obstacles.obstacle import Obstacle
+from sonar.scheduler import follow_registry
+from tests.sonar.world import NOW
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+HOST = "storage.example"
+URLS = ("https", "http", "davs", "root", "ftp", "iperf3", "fake")
+KINDS = ("file", "client_credentials", "x509_proxy")
+OFFERS = ("transfers", *(f"transfers.{name}" for name in movers.names()), "transfers.iperf3.END0")
+Draw = st.DataObject
+each_obstacle = pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda one: type(one).__name__)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def sometimes(data: Draw, values: st.SearchStrategy[object]) -> object:
+    return data.draw(st.none() | values)
+
+
+def credentials(data: Draw) -> list[Credential]:
+    hosts = st.sampled_from([[HOST], ["other.example"], [HOST, "other.example"]])
+    return [
+        Credential.objects.create(
+            name=f"credential{number}",
+            kind=data.draw(st.sampled_from(KINDS)),
+            hosts=data.draw(hosts),
+        )
+        for number in range(data.draw(st.integers(0, 3)))
+    ]
+
+
+def endpoints(data: Draw, owned: list[Credential]) -> list[Endpoint]:
+    sites = [
+        Site.objects.create(
+            name=f"SITE{number}",
+            tier=2,
+            **quiet(data),
+            **data.draw(st.sampled_from([{}, {"paused_since": NOW, "pause_reason": "power cut"}])),
+        )
+        for number in range(2)
+    ]
+    credential = st.none() | st.sampled_from(owned) if owned else st.none()
+    return [
+        Endpoint.objects.create(
+            name=f"END{number}",
+            site=data.draw(st.sampled_from(sites)),
+            base_url=f"{data.draw(st.sampled_from(URLS))}://{HOST}/{number}",
+            inbound_cap=data.draw(st.integers(1, 2)),
+            outbound_cap=data.draw(st.integers(1, 2)),
+            budget_bytes_per_day=sometimes(data, st.sampled_from([1, 10**8, 10**12])),
+            credential=data.draw(credential),
+            credential_lent=data.draw(credential),
+            lend_credential=data.draw(st.booleans()),
+        )
+        for number in range(data.draw(st.integers(2, 4)))
+    ]
+
+
+def quiet(data: Draw) -> dict[str, time]:
+    hours = data.draw(st.sampled_from([(), (3, 5), (5, 6), (23, 4), (22, 5)]))
+    return dict(zip(("quiet_from", "quiet_until"), map(time, hours), strict=False))
+
+
+def meshes(data: Draw, owned: list[Credential]) -> list[Mesh]:
+    made = []
+    for number in range(data.draw(st.integers(1, 3))):
+        mover = data.draw(st.sampled_from(movers.MOVERS))
+        service = mover.asks_service
+        mesh = Mesh.objects.create(
+            name=f"mesh{number}",
+            mover=mover.name,
+            mode=data.draw(st.sampled_from(mover.modes)),
+            priority=data.draw(st.integers(0, 1)),
+            service=f"https://{HOST}:8446" if service else "",
+            service_credential=sometimes(data, st.sampled_from(owned))
+            if service and owned
+            else None,
+            **quiet(data),
+        )
+        for size_class in SizeClass.objects.all():
+            mesh.intervals.create(size_class=size_class, every_seconds=3600)
+        made.append(mesh)
+    return made
+
+
+def under_way(data: Draw, ends: list[Endpoint], used: list[Mesh], owned: list[Credential]) -> None:
+    end = st.sampled_from(ends)
+    size_class = SizeClass.objects.first()
+    links = st.lists(st.permutations(ends).map(lambda them: them[:2]), max_size=3)
+    for source, destination in {tuple(link) for link in data.draw(links)}:
+        size = size_class.test_bytes
+        Probe.objects.create(
+            source=source,
+            destination=destination,
+            size_class=size_class,
+            bytes=size,
+            mover="fake",
+            requested_at=NOW,
+            sent_at=NOW,
+        )
+    for place in {data.draw(end) for _ in range(data.draw(st.integers(0, 2)))}:
+        Circuit.objects.create(
+            endpoint=place,
+            failures=99,
+            since=NOW,
+            last_at=NOW,
+            next_test_at=sometimes(data, st.just(NOW + HOUR)),
+        )
+    for place in {data.draw(end) for _ in range(data.draw(st.integers(0, 1)))}:
+        Downtime.objects.create(endpoint=place, starts_at=NOW - HOUR, ends_at=NOW + HOUR)
+    if owned:
+        fail(data, ends, used)
+    if queues := data.draw(st.none() | st.lists(st.sampled_from(OFFERS), max_size=4)):
+        SignOfLife.objects.create(
+            kind="worker", name="w", seen_at=NOW, every_seconds=60, queues=["transfers", *queues]
+        )
+
+
+def fail(data: Draw, ends: list[Endpoint], used: list[Mesh]) -> None:
+    """Let some credentials fail where they are used."""
+    uses = {(end.credential_id, end.id, None, "own") for end in ends if end.credential_id}
+    for end in ends:
+        if key := end.credential_lent_id or end.credential_id:
+            uses.add((key, end.id, None, "lent"))
+    uses |= {
+        (m.service_credential_id, None, m.id, "service") for m in used if m.service_credential_id
+    }
+    for key, endpoint, mesh, role in sorted(uses, key=str):
+        if data.draw(st.booleans()):
+            CredentialState.objects.create(
+                credential_id=key,
+                endpoint_id=endpoint,
+                mesh_id=mesh,
+                role=role,
+                since=NOW,
+                checked_at=NOW,
+                holds=data.draw(st.booleans()),
+                sentence="expired",
+            )
+
+
+def registry(data: Draw) -> list[Schedule]:
+    """Register and begin anything, and return what is scheduled."""
+    owned = credentials(data)
+    ends = endpoints(data, owned)
+    used = meshes(data, owned)
+    under_way(data, ends, used, owned)
+    follow_registry(NOW)
+    ends_with_credentials = [
+        f"{end}__{name}"
+        for end in ("source", "destination")
+        for name in ("credential", "credential_lent")
+    ]
+    return list(Schedule.objects.select_related("mesh", "size_class", *ends_with_credentials))
+
+
+def probe_of(schedule: Schedule) -> Probe:
+    mesh = schedule.mesh
+    return Probe(
+        schedule=schedule,
+        mesh=mesh,
+        source=schedule.source,
+        destination=schedule.destination,
+        size_class=schedule.size_class,
+        bytes=schedule.size_class.test_bytes,
+        mover=mesh.mover,
+        mode=mesh.mode,
+    )
+
+
+@each_obstacle
+@given(data=st.data())
+def test_what_it_holds_back_it_blocks_and_nothing_else(obstacle: Obstacle, data: Draw) -> None:
+    with undone():
+        schedules, conditions = registry(data), Conditions(NOW)
+        matched = Schedule.objects.filter(obstacle.filter(conditions))
+        held = set(matched.values_list("id", flat=True))
+        blocked = {
+            schedule.id
+            for schedule in schedules
+            if any(obstacle.blocks(conditions, probe_of(schedule)))
+        }
+        assert held == blocked
+
+
+@given(data=st.data())
+def test_what_it_warns_of_it_blocks(data: Draw) -> None:
+    with undone():
+        schedules, conditions = registry(data), Conditions(NOW)
+        for obstacle in OBSTACLES:
+            for mesh in {schedule.mesh for schedule in schedules}:
+                if obstacle.advice(conditions, mesh):
+                    own = [schedule for schedule in schedules if schedule.mesh == mesh]
+                    assert any(
+                        any(obstacle.blocks(conditions, probe_of(schedule))) for schedule in own
+                    )
+
+
+def test_their_names_are_those_that_schedules_can_keep() -> None:
+    longest = Schedule._meta.get_field("skipped_because").max_length
+    assert all(0 < len(name) <= longest for name in NAMES)
