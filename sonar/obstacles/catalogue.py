@@ -16,8 +16,8 @@ from sonar.movers.catalogue import asks_service, shows_one_proxy
 from sonar.notation.units import format_bytes
 from sonar.obstacles import credential_states, offers
 from sonar.obstacles.capacity import exhausted
-from sonar.obstacles.conditions import Conditions
-from sonar.obstacles.obstacle import NOTHING, Obstacle, Orders, Problem, either_end, ends_of
+from sonar.obstacles.obstacle import NOTHING, Effect, Obstacle, Problem, either_end, ends_of
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry import mesh_proxies
 
 
@@ -26,9 +26,9 @@ class CredentialGivenAway(Obstacle):
 
     name = "credential"
     label = "a credential would go where it may not"
-    orders = Orders.REFUSES
+    effect = Effect.REFUSES
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         """By ids, without a join: see READ_AS_QUEUE; 0.1 ms for each endpoint that has one."""
         ends = conditions.lending
         if not ends:
@@ -46,7 +46,7 @@ class CredentialGivenAway(Obstacle):
         one_proxy = [mesh.id for mesh in conditions.meshes if shows_one_proxy(mesh.mover)]
         return matched | Q(mesh__in=one_proxy) & _two_proxies(ends)
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         source, destination = probe.source, probe.destination
         for field, end in ends_of(probe):
             if sentence := rules.problem(end):
@@ -57,7 +57,7 @@ class CredentialGivenAway(Obstacle):
         if sentence := rules.two_proxies(source, destination, probe.mover):
             yield Problem("mover", sentence)
 
-    def advice(self, conditions: Conditions, mesh: Mesh) -> str:
+    def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         return mesh_proxies.conflicts().get(mesh.name, "")
 
 
@@ -66,9 +66,9 @@ class CredentialFails(Obstacle):
 
     name = "credential"
     label = CredentialGivenAway.label
-    orders = Orders.DELAYS
+    effect = Effect.DELAYS
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         if not conditions.credentials or not conditions.failing:
             return NOTHING
         uses = conditions.failing
@@ -84,7 +84,7 @@ class CredentialFails(Obstacle):
         ]
         return matched | Q(mesh__in=unknown)
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         uses = conditions.failing
         if sentence := credential_states.service_hindrance(probe, uses):
             yield Problem("mover", sentence)
@@ -121,31 +121,31 @@ def _two_proxies(ends: Iterable[Endpoint]) -> Q:
 class NoWorker(Obstacle):
     name = "mover"
     label = "no worker can run its mover"
-    orders = Orders.DELAYS
+    effect = Effect.DELAYS
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         meshes, offered = conditions.meshes, conditions.offered
         unoffered = [mesh for mesh in meshes if offers.hindrance(mesh.mover, offered)]
         return Q(mesh__in=unoffered) | offers.nobody_there(meshes, offered)
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         """A test with a worker was ordered in the foreground: who ordered it runs it."""
         if not probe.worker and (sentence := offers.hindrance_of(probe, conditions.offered)):
             yield Problem("mover", sentence)
 
-    def advice(self, conditions: Conditions, mesh: Mesh) -> str:
+    def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         return offers.hindrance(mesh.mover, conditions.offered)
 
 
 class Paused(Obstacle):
     name = "paused"
     label = "a site has paused its tests"
-    orders = Orders.REFUSES
+    effect = Effect.REFUSES
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         return either_end(conditions.restrictions.paused)
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             if sentence := conditions.restrictions.paused.get(end.id):
                 yield Problem(field, sentence)
@@ -153,12 +153,12 @@ class Paused(Obstacle):
 
 class Down(Obstacle):
     name = "downtime"
-    orders = Orders.REFUSES
+    effect = Effect.REFUSES
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         return either_end(conditions.restrictions.down)
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             if end.id in conditions.restrictions.down:
                 yield Problem(field, f"{end.name} is in a declared downtime.")
@@ -167,10 +167,10 @@ class Down(Obstacle):
 class QuietMesh(Obstacle):
     name = "quiet hours"
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         return Q(mesh__in=[mesh for mesh in conditions.meshes if mesh.is_quiet(conditions.now)])
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         mesh = probe.mesh
         if mesh and mesh.is_quiet(conditions.now):
             sentence = f"The mesh {mesh.name} has its quiet hours, {mesh.quiet_hours} UTC."
@@ -181,10 +181,10 @@ class QuietSite(Obstacle):
     name = "quiet site"
     label = "a site is in its quiet hours"
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         return either_end(conditions.restrictions.quiet)
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             if end.id in conditions.restrictions.quiet:
                 yield Problem(field, f"The site of {end.name} has its quiet hours.")
@@ -199,10 +199,10 @@ class OverBudget(Obstacle):
     """The bytes of tests that wait are taken: who ordered them was told that they will run."""
 
     name = "budget"
-    orders = Orders.REFUSES_NEW
+    effect = Effect.REFUSES_NEW
     is_of_room = True
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         matched = NOTHING
         for size_class in conditions.size_classes:
             left = conditions.capacity.budget_bytes.items()
@@ -210,7 +210,7 @@ class OverBudget(Obstacle):
             matched |= Q(size_class=size_class) & either_end(short)
         return matched
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             needed = conditions.ordered_bytes.get(end.id, probe.bytes)
             left = conditions.capacity.budget_bytes.get(end.id, needed)
@@ -229,10 +229,10 @@ class CircuitOpen(Obstacle):
     label = "an end keeps failing"
     is_of_room = True
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         return either_end(conditions.capacity.resting)
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         for field, end in ends_of(probe):
             if end.id in conditions.capacity.resting:
                 yield Problem(field, f"{end.name} keeps failing: it is tested less often.")
@@ -241,10 +241,10 @@ class CircuitOpen(Obstacle):
 class LinkBusy(Obstacle):
     name = "link"
     label = "another test of this link has not ended"
-    orders = Orders.DELAYS
+    effect = Effect.DELAYS
     is_of_room = is_of_tests = True
 
-    def filter(self, conditions: Conditions) -> RawSQL:
+    def filter(self, conditions: RunConditions) -> RawSQL:
         """Look links up by their hash, as one number: the ids of endpoints have 16 bits.
 
         A join with the probes would depend on statistics, which lag behind (see READ_AS_QUEUE).
@@ -252,22 +252,22 @@ class LinkBusy(Obstacle):
         links = [source << 16 | destination for source, destination in conditions.capacity.busy]
         return RawSQL(LINK_IN, [links], output_field=BooleanField())  # noqa: S611 - numbers
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         if (probe.source_id, probe.destination_id) in conditions.capacity.busy:
             yield Problem("destination", "Another test of this link is running.")
 
 
 class AtCap(Obstacle):
     name = "cap"
-    orders = Orders.DELAYS
+    effect = Effect.DELAYS
     is_of_room = is_of_tests = True
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         capacity = conditions.capacity
         full = Q(source__in=exhausted(capacity.outbound))
         return full | Q(destination__in=exhausted(capacity.inbound))
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         capacity, source, destination = conditions.capacity, probe.source, probe.destination
         if capacity.outbound[source.id] <= 0:
             cap = _tests(source.outbound_cap)
@@ -285,10 +285,10 @@ class InFlight(Obstacle):
     name = "cap"
     is_of_room = is_of_tests = True
 
-    def filter(self, conditions: Conditions) -> Q:
+    def filter(self, conditions: RunConditions) -> Q:
         return NOTHING if conditions.capacity.in_flight > 0 else ~NOTHING
 
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         if conditions.capacity.in_flight <= 0:
             yield Problem("", "Sonar is already running as many tests as it may.")
 
@@ -316,17 +316,17 @@ OBSTACLES: tuple[Obstacle, ...] = (
 NAMES = tuple(dict.fromkeys(obstacle.name for obstacle in OBSTACLES))
 
 
-def delaying(conditions: Conditions, probe: Probe) -> tuple[Obstacle, str] | None:
+def delaying(conditions: RunConditions, probe: Probe) -> tuple[Obstacle, str] | None:
     """Return what a test that was ordered waits for, with the sentence; None if for nothing."""
     for obstacle in OBSTACLES:
-        if obstacle.orders in {Orders.REFUSES, Orders.DELAYS}:
+        if obstacle.effect in {Effect.REFUSES, Effect.DELAYS}:
             for problem in obstacle.blocks(conditions, probe):
                 return obstacle, problem.sentence
     return None
 
 
-def refusing(conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+def refusing(conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
     """Yield why a test that is being ordered cannot run, however long it waits."""
     for obstacle in OBSTACLES:
-        if obstacle.orders in {Orders.REFUSES, Orders.REFUSES_NEW}:
+        if obstacle.effect in {Effect.REFUSES, Effect.REFUSES_NEW}:
             yield from obstacle.blocks(conditions, probe)

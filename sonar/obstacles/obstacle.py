@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
 from sonar.models import Endpoint, Mesh, Probe
-from sonar.obstacles.conditions import Conditions
+from sonar.obstacles.run_conditions import RunConditions
 
 NOTHING = Q(pk__in=[])
 """Matches no schedule."""
@@ -24,7 +24,7 @@ class Problem(NamedTuple):
     sentence: str
 
 
-class Orders(Enum):
+class Effect(Enum):
     """What an obstacle does to tests that people order."""
 
     REFUSES = auto()
@@ -33,7 +33,7 @@ class Orders(Enum):
     """They are refused; those that wait already have what they need."""
     DELAYS = auto()
     """They wait until it has passed."""
-    IGNORED = auto()
+    NONE = auto()
     """It holds back scheduled tests alone."""
 
 
@@ -44,21 +44,21 @@ class Obstacle(ABC):
     """As schedules, the API and metrics have it: at most 12 characters."""
     label: ClassVar[str] = ""
     """What readers see of it, if it is not its name."""
-    orders: ClassVar[Orders] = Orders.IGNORED
+    effect: ClassVar[Effect] = Effect.NONE
     is_of_room: ClassVar[bool] = False
     """Whether it passes as other tests end, and so while the planner goes through the schedule."""
     is_of_tests: ClassVar[bool] = False
     """Whether it is there only while other tests are queued or running."""
 
     @abstractmethod
-    def filter(self, conditions: Conditions) -> Q | RawSQL:
+    def filter(self, conditions: RunConditions) -> Q | RawSQL:
         """Match the schedules that it holds back."""
 
     @abstractmethod
-    def blocks(self, conditions: Conditions, probe: Probe) -> Iterator[Problem]:
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         """Yield why it holds back this test; nothing if it does not."""
 
-    def advice(self, conditions: Conditions, mesh: Mesh) -> str:
+    def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         """Say in a sentence what of a mesh it will hold back until somebody acts; empty for none.
 
         For those who save a mesh, or what it uses.

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from sonar.models import MeshInterval, Schedule
 from sonar.obstacles.catalogue import OBSTACLES, AtCap
-from sonar.obstacles.conditions import Conditions
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.results import circuits
 from sonar.scheduler.clock import put_right
 from sonar.scheduler.lock import is_only_planner
@@ -62,7 +62,7 @@ def claim_due(now: datetime) -> list[UUID]:
             return []
         follow_registry(now)
         put_right(now)
-        conditions = Conditions(now)
+        conditions = RunConditions(now)
         probes = start(conditions)
         cursor.execute(READ_AS_QUEUE)
         # No joins: see READ_AS_QUEUE.
@@ -77,7 +77,7 @@ def claim_due(now: datetime) -> list[UUID]:
     return probes
 
 
-def _claim_batches(allowed: QuerySet[Schedule], conditions: Conditions) -> list[UUID]:
+def _claim_batches(allowed: QuerySet[Schedule], conditions: RunConditions) -> list[UUID]:
     """Take the due tests batch by batch; every batch takes the first of its rows at least.
 
     What has no room before a batch is not in it. What is due of one link goes one by one, and so
@@ -121,7 +121,7 @@ def _queue(schedules: list[int], now: datetime) -> list[UUID]:
     return probes
 
 
-def _note_reasons(due: QuerySet[Schedule], conditions: Conditions) -> None:
+def _note_reasons(due: QuerySet[Schedule], conditions: RunConditions) -> None:
     """Write why each test that is still due had to wait, by the first reason that it has.
 
     Only rows whose reason has changed are written. What a batch had no room for after all waits

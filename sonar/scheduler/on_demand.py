@@ -13,8 +13,8 @@ from django.db import transaction
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers import catalogue
 from sonar.obstacles.catalogue import refusing
-from sonar.obstacles.conditions import Conditions
 from sonar.obstacles.obstacle import Problem, ends_of
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry import mesh_services
 from sonar.scheduler.lock import wait_for_planner
 from sonar.scheduler.waiting import start
@@ -60,7 +60,7 @@ def order_all(probe_requests: Sequence[ProbeRequest], now: datetime, worker: str
     """
     with transaction.atomic():
         wait_for_planner()
-        conditions = Conditions(now)
+        conditions = RunConditions(now)
         # Ordered together, they run in the order in which they were given.
         ids = sorted(uuid4() for _ in probe_requests)
         probes = [
@@ -93,7 +93,7 @@ def _probe(probe_request: ProbeRequest, number: UUID, now: datetime, worker: str
     )
 
 
-def _problems(probes: Sequence[Probe], conditions: Conditions) -> Iterator[Problem]:
+def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Problem]:
     """Yield why these tests cannot run, all together; each with the field that it is about."""
     if any(probe.source == probe.destination for probe in probes):
         yield Problem("destination", "a test needs two different endpoints.")
@@ -116,7 +116,7 @@ def _problems(probes: Sequence[Probe], conditions: Conditions) -> Iterator[Probl
     yield from dict.fromkeys(_problems_of_each(probes, conditions))
 
 
-def _problems_of_each(probes: Sequence[Probe], conditions: Conditions) -> Iterator[Problem]:
+def _problems_of_each(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Problem]:
     for probe in probes:
         for _, end in ends_of(probe):
             conditions.ordered_bytes[end.id] += probe.bytes

@@ -12,7 +12,7 @@ from sonar.credentials import rules
 from sonar.models import Probe
 from sonar.obstacles.capacity import Capacity, exhausted
 from sonar.obstacles.catalogue import delaying
-from sonar.obstacles.conditions import Conditions
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.results import endings
 from sonar.scheduler.lock import is_only_planner
 
@@ -25,10 +25,10 @@ def start_waiting(now: datetime) -> list[UUID]:
     if not Probe.objects.filter(state=Probe.State.WAITING).exists():
         return []
     with transaction.atomic():
-        return start(Conditions(now)) if is_only_planner() else []
+        return start(RunConditions(now)) if is_only_planner() else []
 
 
-def start(conditions: Conditions) -> list[UUID]:
+def start(conditions: RunConditions) -> list[UUID]:
     """Do so under the planner's lock, and take their room from what others may have.
 
     A test with a ``worker`` was ordered in the foreground: who ordered it takes it, and its id is

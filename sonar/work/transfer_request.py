@@ -19,8 +19,8 @@ from sonar.movers.content import adler32
 from sonar.movers.file_address import require_printable
 from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialGivenAway
-from sonar.obstacles.conditions import Conditions
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, Trouble, Use
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry import mesh_services
 from sonar.registry.storage_hosts import known_hosts
 
@@ -47,7 +47,7 @@ def order_for(probe: Probe) -> Order:
     Raises MoverError where no token may go, and for a mover that there is not any more, and
     CredentialWait where a credential does not work.
     """
-    for problem in CredentialGivenAway().blocks(Conditions(timezone.now()), probe):
+    for problem in CredentialGivenAway().blocks(RunConditions(timezone.now()), probe):
         raise refused(problem.sentence)
     needed = needed_for(probe.size_class.timeout_seconds)
     service = service_for(probe, needed)

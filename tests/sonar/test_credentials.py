@@ -24,6 +24,8 @@ from sonar.models import (
     Version,
 )
 from sonar.movers.base import MoverError, Where
+from sonar.obstacles.catalogue import CredentialFails, CredentialGivenAway
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest
 from sonar.people.roles import Role
@@ -524,15 +526,16 @@ def test_tests_towards_an_active_end_in_clear_wait_where_something_is_lent():
 
 
 def test_the_claim_asks_three_times_about_credentials_and_joins_nothing(django_assert_num_queries):
-    from sonar.scheduler.lending import forbidden
-
     bind(three_endpoints()[0], "glasgow")
-    meshes = [mesh(), mesh("pushes", mode="push")]
+    mesh()
+    mesh("pushes", mode="push")
     scheduler.follow_registry(NOW)
+    conditions = RunConditions(NOW)
+    assert conditions.meshes
     with django_assert_num_queries(3):
-        held = forbidden(meshes)
-    assert "JOIN" not in str(Schedule.objects.filter(held).query)
-    assert "JOIN" not in str(Schedule.objects.exclude(held).query)
+        held = [CredentialGivenAway().filter(conditions), CredentialFails().filter(conditions)]
+    assert "JOIN" not in str(Schedule.objects.filter(held[0]).query)
+    assert "JOIN" not in str(Schedule.objects.exclude(held[0]).exclude(held[1]).query)
 
 
 def probe_request(source: Endpoint, destination: Endpoint, mode: str = "pull") -> ProbeRequest:
@@ -604,6 +607,11 @@ def test_what_waits_for_leave_keeps_no_place_from_others():
     assert Probe.objects.filter(source=ral, destination=lancs, state="queued").exists()
 
 
+def given_away(source: Endpoint, destination: Endpoint) -> str:
+    probe = Probe(source=source, destination=destination, mode="pull", mover="http-tpc")
+    return next(CredentialGivenAway().blocks(RunConditions(NOW), probe)).sentence
+
+
 def test_the_longest_sentence_fits_where_tests_wait():
     site = endpoint("GLASGOW").site
     ends = [
@@ -612,14 +620,14 @@ def test_the_longest_sentence_fits_where_tests_wait():
     ]
     source, destination = ends
     source.credential = Credential(pk=1, name="c", hosts=["elsewhere.example"])
-    found = [rules.hindrance(source, destination, "pull", "http-tpc")]
+    found = [given_away(source, destination)]
     source.credential.hosts = ["a.example"]
-    found.append(rules.hindrance(source, destination, "pull", "http-tpc"))
+    found.append(given_away(source, destination))
     source.lend_credential = True
     destination.base_url = "http://b.example/"
-    found.append(rules.hindrance(source, destination, "pull", "http-tpc"))
+    found.append(given_away(source, destination))
     source.base_url = "http://a.example/"
-    found.append(rules.hindrance(source, destination, "pull", "http-tpc"))
+    found.append(given_away(source, destination))
     assert len(set(found)) == 4
     longest = Probe._meta.get_field("waits_because").max_length
     assert max(map(len, found)) <= longest

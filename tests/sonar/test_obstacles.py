@@ -26,8 +26,8 @@ from sonar.models import (
 )
 from sonar.movers import catalogue as movers
 from sonar.obstacles.catalogue import NAMES, OBSTACLES
-from sonar.obstacles.conditions import Conditions
 from sonar.obstacles.obstacle import Obstacle
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.scheduler import follow_registry
 from tests.sonar.world import NOW
 
@@ -207,7 +207,7 @@ def probe_of(schedule: Schedule) -> Probe:
 @given(data=st.data())
 def test_what_it_holds_back_it_blocks_and_nothing_else(obstacle: Obstacle, data: Draw) -> None:
     with undone():
-        schedules, conditions = registry(data), Conditions(NOW)
+        schedules, conditions = registry(data), RunConditions(NOW)
         matched = Schedule.objects.filter(obstacle.filter(conditions))
         held = set(matched.values_list("id", flat=True))
         blocked = {
@@ -221,7 +221,7 @@ def test_what_it_holds_back_it_blocks_and_nothing_else(obstacle: Obstacle, data:
 @given(data=st.data())
 def test_what_it_warns_of_it_blocks(data: Draw) -> None:
     with undone():
-        schedules, conditions = registry(data), Conditions(NOW)
+        schedules, conditions = registry(data), RunConditions(NOW)
         for obstacle in OBSTACLES:
             for mesh in {schedule.mesh for schedule in schedules}:
                 if obstacle.advice(conditions, mesh):

@@ -18,7 +18,7 @@ from sonar.obstacles.restrictions import Restrictions
 IN_CLEAR = rf"^({'|'.join(base_urls.IN_CLEAR)})://"
 
 
-class Conditions:
+class RunConditions:
     """The registry and what is under way at one moment; each part is read when it is asked for."""
 
     def __init__(self, now: datetime) -> None:
