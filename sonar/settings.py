@@ -553,6 +553,8 @@ SONAR_CREDENTIALS_SECONDS = envint("SONAR_CREDENTIALS_SECONDS", 60)
 
 # How many transfers may be queued or running at once, over all workers.
 SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
+# How many bytes all tests may move within an hour; 0 for no limit.
+SONAR_BYTES_PER_HOUR = envint("SONAR_BYTES_PER_HOUR", 0, minimum=0)
 # So many failures in a row by one end, and its tests are spread thin (sonar.results.circuits).
 SONAR_CIRCUIT_FAILURES = envint("SONAR_CIRCUIT_FAILURES", 5)
 SONAR_PLAN_SECONDS = envint("SONAR_PLAN_SECONDS", 10)

@@ -69,6 +69,12 @@ class Mesh(QuietHours):
         default=5,
         help_text="Where caps do not allow all tests that are due, the higher goes first.",
     )
+    bytes_per_hour = models.BigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Test bytes that its tests may move within an hour; empty for no limit.",
+    )
     sources = models.ManyToManyField(
         Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
     )
@@ -83,6 +89,10 @@ class Mesh(QuietHours):
             models.CheckConstraint(condition=Q(name__regex=NAME), name="mesh_name_is_plain"),
             models.CheckConstraint(condition=Q(mode__in=Mode.values), name="mesh_mode_is_known"),
             models.CheckConstraint(condition=Q(streams__gte=1), name="mesh_streams_are_positive"),
+            models.CheckConstraint(
+                condition=Q(bytes_per_hour__isnull=True) | Q(bytes_per_hour__gte=1),
+                name="mesh_bytes_per_hour_are_positive",
+            ),
             two_ends("mesh_quiet_hours_have_two_ends"),
         ]
 

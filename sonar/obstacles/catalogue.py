@@ -6,7 +6,10 @@ A new rule is a class here and its place in OBSTACLES: docs/extending.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
+from django.conf import settings
+from django.db import connection
 from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 
@@ -16,7 +19,7 @@ from sonar.movers.catalogue import asks_service, shows_one_proxy
 from sonar.notation.units import format_bytes
 from sonar.obstacles import credential_states, offers
 from sonar.obstacles.capacity import exhausted
-from sonar.obstacles.obstacle import NOTHING, Effect, Obstacle, Problem, either_end, ends_of
+from sonar.obstacles.obstacle import NOTHING, Effect, Obstacle, Problem, Start, either_end, ends_of
 from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry import mesh_proxies
 
@@ -222,6 +225,89 @@ class OverBudget(Obstacle):
                 )
 
 
+BYTES_OF_LAST_HOUR = """
+    SELECT mesh_id, sum(bytes)::bigint
+    FROM (SELECT mesh_id, bytes FROM sonar_transfer
+          JOIN sonar_profile profile ON profile.id = profile_id AND profile.origin = 'test'
+          WHERE started_at > %(since)s
+          UNION ALL
+          SELECT mesh_id, greatest(bytes, sent_bytes) FROM sonar_networkresult
+          WHERE started_at > %(since)s
+          UNION ALL
+          SELECT mesh_id, bytes FROM sonar_probe WHERE state <> 'waiting') AS tests
+    GROUP BY mesh_id
+"""
+
+
+def bytes_left_this_hour(conditions: RunConditions) -> dict[int | None, int]:
+    """Return what is left of the limits of meshes, by id, and of Sonar's own, by None.
+
+    One SQL query, none without a limit.
+    """
+    limits: dict[int | None, int] = {
+        mesh.id: mesh.bytes_per_hour for mesh in conditions.meshes if mesh.bytes_per_hour
+    }
+    if settings.SONAR_BYTES_PER_HOUR:
+        limits[None] = settings.SONAR_BYTES_PER_HOUR
+    if not limits:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(BYTES_OF_LAST_HOUR, {"since": conditions.now - timedelta(hours=1)})
+        used = dict(cursor.fetchall())
+    used_by_all = sum(used.values())
+    return {
+        mesh: limit - (used_by_all if mesh is None else used.get(mesh, 0))
+        for mesh, limit in limits.items()
+    }
+
+
+class OverBytesPerHour(Obstacle):
+    """The limit on the bytes of an hour, of a mesh or of all of Sonar (SONAR_BYTES_PER_HOUR)."""
+
+    name = "hourly bytes"
+    label = "the limit on bytes per hour is reached"
+    effect = Effect.DELAYS
+    is_of_room = True
+
+    def filter(self, conditions: RunConditions) -> Q:
+        left, matched = conditions.once(bytes_left_this_hour), NOTHING
+        for size_class in conditions.size_classes if left else ():
+            short = {mesh for mesh, count in left.items() if count < size_class.test_bytes}
+            of_mesh = ~NOTHING if None in short else Q(mesh__in=short)
+            matched |= Q(size_class=size_class) & of_mesh
+        return matched
+
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
+        left = conditions.once(bytes_left_this_hour)
+        if left.get(None, probe.bytes) < probe.bytes:
+            yield Problem("size", "Sonar has tested as many bytes as it may within an hour.")
+        if probe.mesh_id and left.get(probe.mesh_id, probe.bytes) < probe.bytes:
+            sentence = f"The mesh {probe.mesh} has tested as many bytes as it may within an hour."
+            yield Problem("size", sentence)
+
+    def has_room(self, conditions: RunConditions, start: Start) -> bool:
+        left = conditions.once(bytes_left_this_hour)
+        return all(left.get(limit, start.bytes) >= start.bytes for limit in {None, start.mesh})
+
+    def take(self, conditions: RunConditions, start: Start) -> None:
+        left = conditions.once(bytes_left_this_hour)
+        for limit in {None, start.mesh} & left.keys():
+            left[limit] -= start.bytes
+
+    def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
+        """Warn of tests that are larger than an hour may have."""
+        limits = filter(None, (mesh.bytes_per_hour, settings.SONAR_BYTES_PER_HOUR))
+        least = min(limits, default=None)
+        tested = [each.size_class for each in conditions.intervals if each.mesh_id == mesh.id]
+        too_large = [each.name for each in tested if least and each.test_bytes > least]
+        if not too_large:
+            return ""
+        return (
+            f"Its tests of size {' and '.join(too_large)} never run: each is larger than "
+            f"{format_bytes(least or 0)}, the limit on bytes per hour."
+        )
+
+
 class CircuitOpen(Obstacle):
     """An end that keeps failing is tested thinly; what people order is tested all the same."""
 
@@ -307,12 +393,15 @@ OBSTACLES: tuple[Obstacle, ...] = (
     QuietMesh(),
     QuietSite(),
     OverBudget(),
+    OverBytesPerHour(),
     CircuitOpen(),
     LinkBusy(),
     AtCap(),
     InFlight(),
 )
 """The first that a test has is the reason why it waits."""
+COUNTING = tuple(obstacle for obstacle in OBSTACLES if type(obstacle).take is not Obstacle.take)
+"""Those that count what starts; what Capacity counts it counts itself."""
 NAMES = tuple(dict.fromkeys(obstacle.name for obstacle in OBSTACLES))
 
 

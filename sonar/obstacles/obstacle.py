@@ -24,6 +24,15 @@ class Problem(NamedTuple):
     sentence: str
 
 
+class Start(NamedTuple):
+    """A test that may start now; its ends and its mesh by their ids."""
+
+    source: int
+    destination: int
+    mesh: int | None
+    bytes: int
+
+
 class Effect(Enum):
     """What an obstacle does to tests that people order."""
 
@@ -57,6 +66,13 @@ class Obstacle(ABC):
     @abstractmethod
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         """Yield why it holds back this test; nothing if it does not."""
+
+    def has_room(self, conditions: RunConditions, start: Start) -> bool:
+        """Say whether a test has room beside those that have started in the same run."""
+        return True
+
+    def take(self, conditions: RunConditions, start: Start) -> None:  # noqa: B027 - most count nothing
+        """Count a test that starts now."""
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         """Say in a sentence what of a mesh it will hold back until somebody acts; empty for none.

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property
+from typing import Any, TypeVar
 
 from django.db.models import Q, QuerySet
 
-from sonar.models import Credential, Endpoint, Mesh, SizeClass
+from sonar.models import Credential, Endpoint, Mesh, MeshInterval, SizeClass
 from sonar.notation import base_urls
 from sonar.obstacles import credential_states, offers
 from sonar.obstacles.capacity import Capacity
 from sonar.obstacles.credential_states import Use
 from sonar.obstacles.restrictions import Restrictions
 
+T = TypeVar("T")
 IN_CLEAR = rf"^({'|'.join(base_urls.IN_CLEAR)})://"
 
 
@@ -25,6 +28,14 @@ class RunConditions:
         self.now = now
         self.ordered_bytes: Counter[int] = Counter()
         """What tests that are being ordered together need at each endpoint, by its id."""
+        self._read: dict[object, Any] = {}
+
+    def once(self, reads: Callable[[RunConditions], T]) -> T:
+        """Return what is read of these conditions by a function, which is called once."""
+        if reads not in self._read:
+            self._read[reads] = reads(self)
+        result: T = self._read[reads]
+        return result
 
     @cached_property
     def capacity(self) -> Capacity:
@@ -38,6 +49,11 @@ class RunConditions:
     def meshes(self) -> list[Mesh]:
         """All meshes, those of the highest priority first."""
         return list(Mesh.objects.order_by("-priority"))
+
+    @cached_property
+    def intervals(self) -> list[MeshInterval]:
+        """How often each mesh tests which size class."""
+        return list(MeshInterval.objects.select_related("size_class").order_by("size_class"))
 
     @cached_property
     def size_classes(self) -> list[SizeClass]:

@@ -12,7 +12,8 @@ from django.db.models import Case, F, Min, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from sonar.models import MeshInterval, Schedule
-from sonar.obstacles.catalogue import OBSTACLES, AtCap
+from sonar.obstacles.catalogue import COUNTING, OBSTACLES, AtCap
+from sonar.obstacles.obstacle import Start
 from sonar.obstacles.run_conditions import RunConditions
 from sonar.results import circuits
 from sonar.scheduler.clock import put_right
@@ -97,8 +98,13 @@ def _claim_batches(allowed: QuerySet[Schedule], conditions: RunConditions) -> li
         )[:BATCH]
         thin, taken = set(capacity.thin), []
         for schedule, source, destination, size_class, mesh in batch:
-            if capacity.take(source, destination, sizes[size_class]):
+            new = Start(source, destination, mesh, sizes[size_class])
+            if all(obstacle.has_room(conditions, new) for obstacle in COUNTING) and capacity.take(
+                source, destination, new.bytes
+            ):
                 taken.append(schedule)
+                for obstacle in COUNTING:
+                    obstacle.take(conditions, new)
                 if ends := thin & {source, destination}:
                     circuits.rest(ends, _shortest_interval(mesh), now)
         probes += _queue(taken, now)

@@ -11,7 +11,8 @@ from django.db import transaction
 from sonar.credentials import rules
 from sonar.models import Probe
 from sonar.obstacles.capacity import Capacity, exhausted
-from sonar.obstacles.catalogue import delaying
+from sonar.obstacles.catalogue import COUNTING, delaying
+from sonar.obstacles.obstacle import Start
 from sonar.obstacles.run_conditions import RunConditions
 from sonar.results import endings
 from sonar.scheduler.lock import is_only_planner
@@ -49,6 +50,9 @@ def start(conditions: RunConditions) -> list[UUID]:
                 waiting_for_room.append(probe)
         else:
             capacity.start(probe.source_id, probe.destination_id)
+            new = Start(probe.source_id, probe.destination_id, probe.mesh_id, probe.bytes)
+            for counting in COUNTING:
+                counting.take(conditions, new)
             begun.append(probe)
     waiting.filter(id__in=[probe.id for probe in begun]).update(
         state=Probe.State.QUEUED, queued_at=now, sent_at=now, waits_because=""

@@ -106,6 +106,7 @@ def meshes(data: Draw, owned: list[Credential]) -> list[Mesh]:
             mover=mover.name,
             mode=data.draw(st.sampled_from(mover.modes)),
             priority=data.draw(st.integers(0, 1)),
+            bytes_per_hour=sometimes(data, st.sampled_from([1, 10**8, 10**12])),
             service=f"https://{HOST}:8446" if service else "",
             service_credential=sometimes(data, st.sampled_from(owned))
             if service and owned
