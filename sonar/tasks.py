@@ -29,7 +29,7 @@ from sonar.database import retry, tables
 from sonar.fireflies import flows
 from sonar.models import SignOfLife
 from sonar.movers import catalogue
-from sonar.obstacles import offers
+from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
 from sonar.results import concurrency, network, partitions, sealing
@@ -119,8 +119,8 @@ def tables_fit(**_: Any) -> None:  # noqa: ANN401
 def take_what_can_run(instance: Any, **_: Any) -> None:  # noqa: ANN401
     """Let a worker for transfers take the tests of those movers that can run in this process."""
     queues = instance.app.amqp.queues
-    if offers.TRANSFERS in queues.consume_from:
-        for name in offers.queues_here():
+    if worker_movers.TRANSFERS in queues.consume_from:
+        for name in worker_movers.queues_here():
             queues.select_add(name)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
+from matrix.store.waiting import NEXT_TICK
 from sonar.movers.catalogue import MOVERS, MoverDescription
+from sonar.obstacles.catalogue import NAMES
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -96,12 +99,20 @@ def test_the_table_of_movers_is_that_of_their_descriptions():
 
 
 def test_every_key_of_a_registry_file_is_in_its_page():
-    from sonar.registry import file
+    from sonar.registry.file.sections import RegistryFile
 
     page = read("docs/registry.md")
-    for section in file.Section.__subclasses__():
+    kinds = [section.annotation for section in RegistryFile.model_fields.values()]
+    for section in [get_args(kind)[0] for kind in kinds]:
         for key in section.model_fields:
             assert key in page, f"{section.__name__}.{key}"
+
+
+def test_the_table_of_what_waits_has_all_obstacles_in_their_order():
+    reasons = [*NAMES, NEXT_TICK]
+    assert sorted(first_cells("docs/operations.md") & set(reasons)) == sorted(reasons)
+    rows = re.findall(r"^\| `([\w ]+)` \|", read("docs/operations.md"), re.MULTILINE)
+    assert [row for row in rows if row in reasons] == reasons
 
 
 def test_the_example_registry_file_of_the_page_loads(db):

@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -16,10 +17,11 @@ from django.utils.text import capfirst
 from sonar.admin.fields import BytesField, ScitagField, SecondsField
 from sonar.admin.rows import CLOSED, NeverDeleted, Rows
 from sonar.models import Credential, Endpoint, Mesh, MeshInterval, Site, SizeClass
+from sonar.models.mesh import LIMITS
 from sonar.notation.units import exact_bytes, exact_duration
-from sonar.obstacles import offers
+from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
-from sonar.registry import mesh_proxies, sizes
+from sonar.registry import sizes
 from sonar.registry.compatibility import (
     ENDS,
     credential_problems,
@@ -59,9 +61,9 @@ class SiteAdmin(Rows):
         return [] if administrator else ["admins"]
 
 
-def warn_of_proxies(model_admin: admin.ModelAdmin[Any], request: HttpRequest) -> None:
-    """Tell who has saved something which links have two X.509 proxies now."""
-    if notice := mesh_proxies.notice():
+def warn_of_obstacles(model_admin: admin.ModelAdmin[Any], request: HttpRequest) -> None:
+    """Say which tests cannot run now, after something that meshes use was saved."""
+    if notice := obstacles.notice(timezone.now()):
         model_admin.message_user(request, notice, messages.WARNING)
 
 
@@ -105,7 +107,7 @@ class CredentialAdmin(Rows):
     ) -> None:
         super().save_model(request, obj, form, change)
         if "kind" in form.changed_data:
-            warn_of_proxies(self, request)
+            warn_of_obstacles(self, request)
 
     @admin.display(description="used by")
     def used_by(self, credential: Credential) -> str:
@@ -168,7 +170,7 @@ class EndpointAdmin(NeverDeleted):
     ) -> None:
         super().save_model(request, obj, form, change)
         if not {"base_url", "credential", "retired_at"}.isdisjoint(form.changed_data):
-            warn_of_proxies(self, request)
+            warn_of_obstacles(self, request)
 
     @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
@@ -273,7 +275,7 @@ class MeshAdmin(NeverDeleted):
     fieldsets = [
         (None, {"fields": ["name", "enabled"]}),
         ("What it tests", {"fields": ["sources", "destinations"]}),
-        ("How it tests", {"fields": ["mover", "mode", "streams", "priority"]}),
+        ("How it tests", {"fields": ["mover", "mode", "streams", "priority", *LIMITS]}),
         (
             "Only for some movers",
             {
@@ -286,10 +288,22 @@ class MeshAdmin(NeverDeleted):
     list_display = ["name", "enabled", "mover", "mode", "streams", "priority"]
     inlines = [MeshIntervalInline]
 
+    def formfield_for_dbfield(
+        self,
+        db_field: models.Field[Any, Any],
+        request: HttpRequest,
+        **kwargs: Any,  # noqa: ANN401 - as Django has it
+    ) -> forms.Field | None:
+        """Ask for limits as people write bytes."""
+        if db_field.name in LIMITS:
+            help_text = f"Like 10 TB. {db_field.help_text}"
+            return BytesField(
+                required=False, label=capfirst(db_field.verbose_name), help_text=help_text
+            )
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
     def save_related(
         self, request: HttpRequest, form: forms.ModelForm[Mesh], formsets: list[Any], change: bool
     ) -> None:
         super().save_related(request, form, formsets, change)
-        if notice := offers.notice(timezone.now()):
-            self.message_user(request, notice, messages.WARNING)
-        warn_of_proxies(self, request)
+        warn_of_obstacles(self, request)

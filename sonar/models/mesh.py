@@ -27,6 +27,10 @@ def mover_choices() -> list[tuple[str, str]]:
     return [(name, name) for name in catalogue.names()]
 
 
+LIMITS = ("bytes_per_hour",)
+"""Columns of limits at which an obstacle holds tests back: each door of the registry has them."""
+
+
 class Mesh(QuietHours):
     """Which links are tested, how often per size class, with what, and in which hours."""
 

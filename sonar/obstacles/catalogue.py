@@ -6,7 +6,9 @@ A new rule is a class here and its place in OBSTACLES: docs/extending.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection
@@ -14,21 +16,23 @@ from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 
 from sonar.credentials import rules
-from sonar.models import Endpoint, Mesh, Probe
+from sonar.models import Endpoint, Mesh, Probe, Schedule, Site
 from sonar.movers.catalogue import asks_service, shows_one_proxy
 from sonar.notation.units import format_bytes
-from sonar.obstacles import credential_states, offers
+from sonar.obstacles import credential_states, two_proxies, worker_movers
 from sonar.obstacles.capacity import exhausted
 from sonar.obstacles.obstacle import NOTHING, Effect, Obstacle, Problem, Start, either_end, ends_of
 from sonar.obstacles.run_conditions import RunConditions
-from sonar.registry import mesh_proxies
 
 
 class CredentialGivenAway(Obstacle):
     """The rules of sonar.credentials.rules: a credential would go where it may not."""
 
     name = "credential"
-    label = "a credential would go where it may not"
+    words = (
+        "an endpoint has no credential, one for another host, or one that does not work: see "
+        "manage.py credentials"
+    )
     effect = Effect.REFUSES
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -61,14 +65,14 @@ class CredentialGivenAway(Obstacle):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        return mesh_proxies.conflicts().get(mesh.name, "")
+        return conditions.once(two_proxies.conflicts).get(mesh.id, "")
 
 
 class CredentialFails(Obstacle):
     """A worker has found that a credential does not work: its tests wait until it does."""
 
     name = "credential"
-    label = CredentialGivenAway.label
+    words = CredentialGivenAway.words
     effect = Effect.DELAYS
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -89,7 +93,7 @@ class CredentialFails(Obstacle):
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         uses = conditions.failing
-        if sentence := credential_states.service_hindrance(probe, uses):
+        if sentence := credential_states.service_problem(probe, uses):
             yield Problem("mover", sentence)
         passive, _ = rules.PASSIVE_AND_ACTIVE[probe.mode]
         for field, end in ends_of(probe):
@@ -123,25 +127,29 @@ def _two_proxies(ends: Iterable[Endpoint]) -> Q:
 
 class NoWorker(Obstacle):
     name = "mover"
-    label = "no worker can run its mover"
+    words = "no worker can run the mover of their mesh"
+    label = "no worker can run their mover"
     effect = Effect.DELAYS
 
     def filter(self, conditions: RunConditions) -> Q:
         meshes, offered = conditions.meshes, conditions.offered
-        unoffered = [mesh for mesh in meshes if offers.hindrance(mesh.mover, offered)]
-        return Q(mesh__in=unoffered) | offers.nobody_there(meshes, offered)
+        unoffered = [mesh for mesh in meshes if worker_movers.unsupported(mesh.mover, offered)]
+        return Q(mesh__in=unoffered) | worker_movers.without_worker(meshes, offered)
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         """A test with a worker was ordered in the foreground: who ordered it runs it."""
-        if not probe.worker and (sentence := offers.hindrance_of(probe, conditions.offered)):
+        if not probe.worker and (
+            sentence := worker_movers.unsupported_at_end(probe, conditions.offered)
+        ):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        return offers.hindrance(mesh.mover, conditions.offered)
+        return worker_movers.unsupported(mesh.mover, conditions.offered)
 
 
 class Paused(Obstacle):
     name = "paused"
+    words = "the site of an endpoint has paused its tests"
     label = "a site has paused its tests"
     effect = Effect.REFUSES
 
@@ -153,9 +161,15 @@ class Paused(Obstacle):
             if sentence := conditions.restrictions.paused.get(end.id):
                 yield Problem(field, sentence)
 
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        """What is not due yet may wait for a pause that lasts longer."""
+        begins = max(now, schedule.next_due)
+        return _listed(f"a pause of {site}" for site in _sites(schedule) if site.is_paused(begins))
+
 
 class Down(Obstacle):
     name = "downtime"
+    words = "an endpoint is in a declared downtime"
     effect = Effect.REFUSES
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -169,6 +183,8 @@ class Down(Obstacle):
 
 class QuietMesh(Obstacle):
     name = "quiet hours"
+    words = "their mesh does not test at this time of day"
+    label = "quiet hours of their mesh"
 
     def filter(self, conditions: RunConditions) -> Q:
         return Q(mesh__in=[mesh for mesh in conditions.meshes if mesh.is_quiet(conditions.now)])
@@ -179,10 +195,14 @@ class QuietMesh(Obstacle):
             sentence = f"The mesh {mesh.name} has its quiet hours, {mesh.quiet_hours} UTC."
             yield Problem("mesh", sentence)
 
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        return f"quiet hours of the mesh {schedule.mesh.name}, {schedule.mesh.quiet_hours} UTC"
+
 
 class QuietSite(Obstacle):
     name = "quiet site"
-    label = "a site is in its quiet hours"
+    words = "the site of an endpoint has its quiet hours at this time of day"
+    label = "quiet hours of a site"
 
     def filter(self, conditions: RunConditions) -> Q:
         return either_end(conditions.restrictions.quiet)
@@ -191,6 +211,19 @@ class QuietSite(Obstacle):
         for field, end in ends_of(probe):
             if end.id in conditions.restrictions.quiet:
                 yield Problem(field, f"The site of {end.name} has its quiet hours.")
+
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        sites = (site for site in _sites(schedule) if site.quiet_hours)
+        return _listed(f"quiet hours of {site}, {site.quiet_hours} UTC" for site in sites)
+
+
+def _sites(schedule: Schedule) -> Iterator[Site]:
+    yield from (end.site for end in (schedule.source, schedule.destination) if end.site)
+
+
+def _listed(phrases: Iterable[str]) -> str:
+    """Join phrases; those that both ends have alike once."""
+    return " and ".join(dict.fromkeys(phrases))
 
 
 LINK_IN = """
@@ -202,6 +235,7 @@ class OverBudget(Obstacle):
     """The bytes of tests that wait are taken: who ordered them was told that they will run."""
 
     name = "budget"
+    words = "an endpoint has used up its test budget for today"
     effect = Effect.REFUSES_NEW
     is_of_room = True
 
@@ -265,7 +299,7 @@ class OverBytesPerHour(Obstacle):
     """The limit on the bytes of an hour, of a mesh or of all of Sonar (SONAR_BYTES_PER_HOUR)."""
 
     name = "hourly bytes"
-    label = "the limit on bytes per hour is reached"
+    words = "their mesh, or all of Sonar, has tested as many bytes as it may within an hour"
     effect = Effect.DELAYS
     is_of_room = True
 
@@ -296,15 +330,17 @@ class OverBytesPerHour(Obstacle):
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         """Warn of tests that are larger than an hour may have."""
-        limits = filter(None, (mesh.bytes_per_hour, settings.SONAR_BYTES_PER_HOUR))
-        least = min(limits, default=None)
+        limits = [limit for limit in (mesh.bytes_per_hour, settings.SONAR_BYTES_PER_HOUR) if limit]
+        if not limits:
+            return ""
+        least = min(limits)
         tested = [each.size_class for each in conditions.intervals if each.mesh_id == mesh.id]
-        too_large = [each.name for each in tested if least and each.test_bytes > least]
+        too_large = [each.name for each in tested if each.test_bytes > least]
         if not too_large:
             return ""
         return (
-            f"Its tests of size {' and '.join(too_large)} never run: each is larger than "
-            f"{format_bytes(least or 0)}, the limit on bytes per hour."
+            f"Tests of size {' and '.join(too_large)} never run: each is larger than "
+            f"{format_bytes(least)}, the limit on bytes per hour."
         )
 
 
@@ -312,7 +348,7 @@ class CircuitOpen(Obstacle):
     """An end that keeps failing is tested thinly; what people order is tested all the same."""
 
     name = "circuit"
-    label = "an end keeps failing"
+    words = "tests of an endpoint keep failing, so it is tested less often"
     is_of_room = True
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -326,7 +362,7 @@ class CircuitOpen(Obstacle):
 
 class LinkBusy(Obstacle):
     name = "link"
-    label = "another test of this link has not ended"
+    words = "another test of the link has not finished: a link runs one at a time"
     effect = Effect.DELAYS
     is_of_room = is_of_tests = True
 
@@ -345,6 +381,7 @@ class LinkBusy(Obstacle):
 
 class AtCap(Obstacle):
     name = "cap"
+    words = "an endpoint, or Sonar itself, is running as many tests as its cap allows"
     effect = Effect.DELAYS
     is_of_room = is_of_tests = True
 
@@ -369,6 +406,7 @@ class InFlight(Obstacle):
     """Sonar's own cap, SONAR_IN_FLIGHT, which holds back nothing that people order."""
 
     name = "cap"
+    words = AtCap.words
     is_of_room = is_of_tests = True
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -402,6 +440,7 @@ OBSTACLES: tuple[Obstacle, ...] = (
 """The first that a test has is the reason why it waits."""
 COUNTING = tuple(obstacle for obstacle in OBSTACLES if type(obstacle).take is not Obstacle.take)
 """Those that count what starts; what Capacity counts it counts itself."""
+BY_NAME = {obstacle.name: obstacle for obstacle in reversed(OBSTACLES)}
 NAMES = tuple(dict.fromkeys(obstacle.name for obstacle in OBSTACLES))
 
 
@@ -419,3 +458,55 @@ def refusing(conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
     for obstacle in OBSTACLES:
         if obstacle.effect in {Effect.REFUSES, Effect.REFUSES_NEW}:
             yield from obstacle.blocks(conditions, probe)
+
+
+def waits_because_of(schedule: Schedule, now: datetime) -> str:
+    """Say what a scheduled test waits for, or will wait for: `quiet hours of RAL, 01:00-05:00 UTC`.
+
+    Empty if for nothing. What held it when tests were last planned may be over: then its name.
+    """
+    obstacle = BY_NAME.get(schedule.skipped_because or Paused.name)
+    return (obstacle.about(schedule, now) if obstacle else "") or schedule.skipped_because
+
+
+class Advice(NamedTuple):
+    """What an obstacle holds back of meshes, by their names, until somebody acts."""
+
+    obstacle: str
+    meshes: tuple[str, ...]
+    sentence: str
+
+    @property
+    def subject(self) -> str:
+        """Name the meshes: `the mesh uk`."""
+        return f"the mesh{'es' if len(self.meshes) > 1 else ''} {', '.join(self.meshes)}"
+
+
+def all_advice(now: datetime) -> list[Advice]:
+    """Say of the meshes in use which of their tests cannot run, and what to do. 2 SQL queries.
+
+    Three more while a mover shows one proxy to both ends, one while there is a limit on bytes.
+    """
+    conditions = RunConditions(now)
+    in_use = sorted((mesh for mesh in conditions.meshes if mesh.enabled), key=attrgetter("name"))
+    meshes: dict[tuple[str, str], list[str]] = {}
+    for obstacle in OBSTACLES:
+        for mesh in in_use:
+            if sentence := obstacle.advice(conditions, mesh):
+                meshes.setdefault((obstacle.name, sentence), []).append(mesh.name)
+    return [Advice(name, tuple(meshes[name, why]), why) for name, why in meshes]
+
+
+def notice(now: datetime) -> str:
+    """Say the same in one line, for whoever saves what meshes use; empty if there is nothing."""
+    return " ".join(
+        f"{subject[0].upper()}{subject[1:]}: {each.sentence}"
+        for each in all_advice(now)
+        for subject in (each.subject,)
+    )
+
+
+def advice_on(mesh: Mesh, now: datetime) -> list[str]:
+    """Say the same of one mesh, in sentences."""
+    conditions = RunConditions(now)
+    return list(filter(None, (obstacle.advice(conditions, mesh) for obstacle in OBSTACLES)))

@@ -21,7 +21,7 @@ OWN, LENT = CredentialState.Role.OWN.value, CredentialState.Role.LENT.value
 SERVICE = CredentialState.Role.SERVICE.value
 
 
-class Use(NamedTuple):
+class CredentialUse(NamedTuple):
     """A credential at an endpoint or the service of a mesh, by ids.
 
     At an endpoint as its own, or as what the other end is given.
@@ -39,7 +39,7 @@ class Use(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trouble:
+class CredentialProblem:
     """What is wrong with a credential: whether tests wait for it, and when it expires."""
 
     sentence: str
@@ -47,7 +47,7 @@ class Trouble:
     expires_at: datetime | None = None
 
 
-def note(use: Use, trouble: Trouble, now: datetime) -> None:
+def record_failure(use: CredentialUse, trouble: CredentialProblem, now: datetime) -> None:
     """Keep what is wrong, since when it first was. One statement."""
     row = CredentialState(
         credential_id=use.credential,
@@ -67,41 +67,41 @@ def note(use: Use, trouble: Trouble, now: datetime) -> None:
     )
 
 
-def well(use: Use) -> None:
+def clear(use: CredentialUse) -> None:
     """Forget what was wrong."""
     rows = CredentialState.objects.filter(credential=use.credential, role=use.role)
     rows.filter(**{use.column: use.place}).delete()
 
 
-def failing() -> set[Use]:
+def failing() -> set[CredentialUse]:
     """Return the uses for which tests wait. One SQL query."""
     return {use_of(row) for row in CredentialState.objects.filter(holds=True).order_by()}
 
 
-def use_of(row: CredentialState) -> Use:
-    return Use(row.credential_id, row.mesh_id or row.endpoint_id or 0, row.role)
+def use_of(row: CredentialState) -> CredentialUse:
+    return CredentialUse(row.credential_id, row.mesh_id or row.endpoint_id or 0, row.role)
 
 
-def own_fails(endpoint: Endpoint, uses: Collection[Use]) -> bool:
+def own_fails(endpoint: Endpoint, uses: Collection[CredentialUse]) -> bool:
     """Say whether an endpoint's own credential is among those that fail."""
     credential = endpoint.credential_id
-    return credential is not None and Use(credential, endpoint.pk, OWN) in uses
+    return credential is not None and CredentialUse(credential, endpoint.pk, OWN) in uses
 
 
-def lent_fails(endpoint: Endpoint, uses: Collection[Use]) -> bool:
+def lent_fails(endpoint: Endpoint, uses: Collection[CredentialUse]) -> bool:
     """Say whether what an endpoint lends is among those that fail."""
     # As the model has it: the rules of credentials know no keys.
     lent = rules.lends(endpoint)
     if lent is None:
         return False
     key = endpoint.credential_lent_id or endpoint.credential_id
-    return Use(key or 0, endpoint.pk, LENT) in uses
+    return CredentialUse(key or 0, endpoint.pk, LENT) in uses
 
 
-def service_fails(mesh: Mesh, uses: Collection[Use]) -> bool:
+def service_fails(mesh: Mesh, uses: Collection[CredentialUse]) -> bool:
     """Say whether what the service of a mesh knows us by is among those that fail."""
     credential = mesh.service_credential_id
-    return credential is not None and Use(credential, mesh.pk, SERVICE) in uses
+    return credential is not None and CredentialUse(credential, mesh.pk, SERVICE) in uses
 
 
 def waits(place: str, role: str) -> str:
@@ -116,7 +116,7 @@ def subject(place: str, role: str) -> str:
     return f"The {'lent ' if role == LENT else ''}credential of {place}"
 
 
-def service_hindrance(probe: Probe, uses: Collection[Use]) -> str:
+def service_problem(probe: Probe, uses: Collection[CredentialUse]) -> str:
     """Say in a sentence that a test waits for the credential of its service; empty if not.
 
     ``uses`` are those that fail: while no service has one, no SQL query.

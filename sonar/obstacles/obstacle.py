@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from enum import Enum, auto
 from typing import ClassVar, NamedTuple
 
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from sonar.models import Endpoint, Mesh, Probe
+from sonar.models import Endpoint, Mesh, Probe, Schedule
 from sonar.obstacles.run_conditions import RunConditions
 
 NOTHING = Q(pk__in=[])
@@ -51,8 +52,10 @@ class Obstacle(ABC):
 
     name: ClassVar[str]
     """As schedules, the API and metrics have it: at most 12 characters."""
+    words: ClassVar[str]
+    """What operators read: `tests wait because ...`."""
     label: ClassVar[str] = ""
-    """What readers see of it, if it is not its name."""
+    """What readers of a site see of it, if it is not its name."""
     effect: ClassVar[Effect] = Effect.NONE
     is_of_room: ClassVar[bool] = False
     """Whether it passes as other tests end, and so while the planner goes through the schedule."""
@@ -73,6 +76,13 @@ class Obstacle(ABC):
 
     def take(self, conditions: RunConditions, start: Start) -> None:  # noqa: B027 - most count nothing
         """Count a test that starts now."""
+
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        """Name what holds back a scheduled test, and whose it is: `waits because of ...`.
+
+        ``schedule`` has its mesh and the sites of its ends. Empty if it is over.
+        """
+        return self.name
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
         """Say in a sentence what of a mesh it will hold back until somebody acts; empty for none.

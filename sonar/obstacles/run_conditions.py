@@ -12,9 +12,9 @@ from django.db.models import Q, QuerySet
 
 from sonar.models import Credential, Endpoint, Mesh, MeshInterval, SizeClass
 from sonar.notation import base_urls
-from sonar.obstacles import credential_states, offers
+from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import Capacity
-from sonar.obstacles.credential_states import Use
+from sonar.obstacles.credential_states import CredentialUse
 from sonar.obstacles.restrictions import Restrictions
 
 T = TypeVar("T")
@@ -62,10 +62,10 @@ class RunConditions:
     @cached_property
     def offered(self) -> set[str] | None:
         """What living workers offer; None while no worker takes tests."""
-        return offers.by_living(self.now)
+        return worker_movers.by_living(self.now)
 
     @cached_property
-    def failing(self) -> set[Use]:
+    def failing(self) -> set[CredentialUse]:
         """The uses of credentials for which tests wait."""
         return credential_states.failing()
 

@@ -29,7 +29,7 @@ def of_probe(probe: Probe) -> Mesh | None:
     return _only(probe.mover)
 
 
-def hindrance(mover: str) -> str:
+def no_service(mover: str) -> str:
     """Say why a test with this mover cannot be ordered outside every mesh; empty if it can."""
     if not asks_service(mover) or _only(mover):
         return ""

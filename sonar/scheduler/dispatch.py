@@ -12,7 +12,7 @@ from sonar.celery import app
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE
 from sonar.database.retry import one_line
 from sonar.models import Probe
-from sonar.obstacles.offers import offer_for, queue_of
+from sonar.obstacles.worker_movers import offer_for, queue_of
 
 log = logging.getLogger(__name__)
 

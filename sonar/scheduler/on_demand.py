@@ -106,7 +106,7 @@ def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Pr
         }
         if misfit := catalogue.fitting(mover, mode, base_urls):
             yield Problem("mover", misfit)
-        if sentence := mesh_services.hindrance(mover):
+        if sentence := mesh_services.no_service(mover):
             yield Problem("mover", sentence)
     if conditions.capacity.waiting + len(probes) > MOST_WAITING:
         yield Problem(

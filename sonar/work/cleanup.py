@@ -29,7 +29,7 @@ from sonar.movers.mover import AsksService
 from sonar.movers.spans import within
 from sonar.movers.unexpected import as_failures
 from sonar.movers.watch import Watch
-from sonar.obstacles import offers
+from sonar.obstacles import worker_movers
 from sonar.registry import mesh_services
 from sonar.work.transfer_request import end_at, incoming_path, service_of, source_path
 
@@ -99,7 +99,7 @@ def due_endpoints(now: datetime) -> list[int]:
 
 def cleanable() -> QuerySet[Leftover]:
     """Return the files of movers that can run here: others are left to who has their tools."""
-    return Leftover.objects.exclude(mover__in=offers.lacking_here())
+    return Leftover.objects.exclude(mover__in=worker_movers.lacking_here())
 
 
 def clean_endpoint(endpoint_id: int, until: float) -> None:

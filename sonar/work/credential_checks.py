@@ -24,7 +24,7 @@ from sonar.movers.base import MoverError, Where
 from sonar.movers.mover import AsksService
 from sonar.movers.unexpected import as_failures
 from sonar.obstacles import credential_states
-from sonar.obstacles.credential_states import LENT, OWN, SERVICE, Trouble, Use
+from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
 from sonar.work.transfer_request import (
     LENT_FOR,
     lent_by,
@@ -40,7 +40,7 @@ SOON_SECONDS, SOON_SHARE = 86_400, 1 / 4
 
 
 @dataclass(frozen=True)
-class Usage:
+class PlacedCredential:
     """A credential at an endpoint, as its own or lent, or at the service of a mesh."""
 
     place: Endpoint | Mesh
@@ -48,8 +48,8 @@ class Usage:
     role: str
 
     @property
-    def use(self) -> Use:
-        return Use(self.credential.pk, self.place.pk, self.role)
+    def use(self) -> CredentialUse:
+        return CredentialUse(self.credential.pk, self.place.pk, self.role)
 
     def purposes(self) -> list[Purpose]:
         """Return which tokens are needed of it."""
@@ -80,26 +80,28 @@ def check(now: datetime, seconds: float) -> None:
         _check_one(usage, noted, needed_for(longest), now)
 
 
-def uses() -> Iterator[Usage]:
+def uses() -> Iterator[PlacedCredential]:
     """Yield every use of a credential by endpoints and meshes in use. Two SQL queries."""
     rows = Endpoint.objects.filter(retired_at=None)
     for endpoint in rows.select_related("credential", "credential_lent"):
         if endpoint.credential:
-            yield Usage(endpoint, endpoint.credential, OWN)
+            yield PlacedCredential(endpoint, endpoint.credential, OWN)
         if lent := lent_by(endpoint):
-            yield Usage(endpoint, lent, LENT)
+            yield PlacedCredential(endpoint, lent, LENT)
     meshes = Mesh.objects.filter(enabled=True).exclude(service="")
     for mesh in meshes.select_related("service_credential"):
         if mesh.service_credential:
-            yield Usage(mesh, mesh.service_credential, SERVICE)
+            yield PlacedCredential(mesh, mesh.service_credential, SERVICE)
 
 
-def _forget_others(uses_gone: set[Use]) -> None:
+def _forget_others(uses_gone: set[CredentialUse]) -> None:
     for use in uses_gone:
-        credential_states.well(use)
+        credential_states.clear(use)
 
 
-def _check_one(usage: Usage, noted: set[Use], needed: float, now: datetime) -> None:
+def _check_one(
+    usage: PlacedCredential, noted: set[CredentialUse], needed: float, now: datetime
+) -> None:
     if usage.credential.kind not in kinds.names():
         return
     try:
@@ -107,13 +109,13 @@ def _check_one(usage: Usage, noted: set[Use], needed: float, now: datetime) -> N
     except MoverError:  # who is to give it, or to take it, fails: that says nothing of it
         return
     if trouble:
-        credential_states.note(usage.use, trouble, now)
+        credential_states.record_failure(usage.use, trouble, now)
     elif usage.use in noted:
-        credential_states.well(usage.use)
+        credential_states.clear(usage.use)
     release_connection()
 
 
-def trouble_of(usage: Usage, needed: float, *, asks: bool) -> Trouble | None:
+def trouble_of(usage: PlacedCredential, needed: float, *, asks: bool) -> CredentialProblem | None:
     """Say what is wrong with a credential; with ``asks`` who gives its tokens is asked at once.
 
     Raises MoverError where that cannot be known.
@@ -128,7 +130,7 @@ def trouble_of(usage: Usage, needed: float, *, asks: bool) -> Trouble | None:
         return trouble
 
 
-def _refusal(usage: Usage) -> Trouble | None:
+def _refusal(usage: PlacedCredential) -> CredentialProblem | None:
     """Ask a service whether it takes its credential; raise MoverError if it does not answer."""
     if not isinstance(usage.place, Mesh):
         return None
@@ -141,11 +143,11 @@ def _refusal(usage: Usage) -> Trouble | None:
             raise
         for purpose in usage.purposes():  # what the service refuses is no good, however fresh
             cache.drop(purpose, settings.SONAR_TOKEN_CACHE_DIR)
-        return Trouble(error.credential_trouble, holds=True)
+        return CredentialProblem(error.credential_trouble, holds=True)
     return None
 
 
-def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Trouble | None:
+def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> CredentialProblem | None:
     renews = kinds.describe(purpose.kind).renews
     file = settings.SONAR_TOKEN_CACHE_DIR / cache.name_of(purpose)
     try:
@@ -154,23 +156,23 @@ def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Trouble
         trouble = _trouble_ahead(look(purpose, needed), renews=renews)
         return _trouble_of_cache() if renews and trouble is None else trouble
     except CredentialError as error:
-        return Trouble(str(error), holds=True)
+        return CredentialProblem(str(error), holds=True)
 
 
-def _trouble_of_cache() -> Trouble | None:
+def _trouble_of_cache() -> CredentialProblem | None:
     """Say what is wrong with the place where tokens are kept: tests run without it."""
     why = cache.problem(settings.SONAR_TOKEN_CACHE_DIR)
-    return Trouble(why, holds=False) if why else None
+    return CredentialProblem(why, holds=False) if why else None
 
 
-def _trouble_ahead(got: UsableToken, *, renews: bool) -> Trouble | None:
+def _trouble_ahead(got: UsableToken, *, renews: bool) -> CredentialProblem | None:
     """Say what will be wrong with a token that still counts."""
     expires_at = got.token.expires_at
     moment = datetime.fromtimestamp(expires_at, UTC) if expires_at else None
     if got.trouble:
-        return Trouble(got.trouble, holds=False, expires_at=moment)
+        return CredentialProblem(got.trouble, holds=False, expires_at=moment)
     left = got.token.left(time.time())
     soon = min(SOON_SECONDS, got.token.life() * SOON_SHARE)
     if renews or left >= soon:
         return None
-    return Trouble("what is in its file expires soon", holds=False, expires_at=moment)
+    return CredentialProblem("what is in its file expires soon", holds=False, expires_at=moment)

@@ -218,7 +218,7 @@ def put_off(probe: Probe, error: CredentialWait) -> None:
     What a mesh wants is due again, since when it was; what somebody ordered waits with the reason.
     """
     now = timezone.now()
-    credential_states.note(error.use, error.trouble, now)
+    credential_states.record_failure(error.use, error.trouble, now)
     mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
     if probe.schedule_id is None:
         mine.update(

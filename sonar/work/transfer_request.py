@@ -19,7 +19,7 @@ from sonar.movers.content import adler32
 from sonar.movers.file_address import require_printable
 from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialGivenAway
-from sonar.obstacles.credential_states import LENT, OWN, SERVICE, Trouble, Use
+from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
 from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry import mesh_services
 from sonar.registry.storage_hosts import known_hosts
@@ -36,7 +36,9 @@ class CredentialWait(MoverError):
     ``str(error)`` is for all readers, ``trouble`` for operators.
     """
 
-    def __init__(self, place: Endpoint | Mesh, use: Use, trouble: Trouble) -> None:
+    def __init__(
+        self, place: Endpoint | Mesh, use: CredentialUse, trouble: CredentialProblem
+    ) -> None:
         super().__init__(Where.CONTROL, credential_states.waits(place.name, use.role))
         self.use, self.trouble = use, trouble
 
@@ -75,7 +77,7 @@ def service_for(probe: Probe, needed: float) -> Service | None:
     """
     mesh = mesh_services.of_probe(probe)
     if mesh is None and asks_service(probe.mover):
-        raise refused(mesh_services.hindrance(probe.mover) or "Its mesh names no service.")
+        raise refused(mesh_services.no_service(probe.mover) or "Its mesh names no service.")
     if mesh is None:
         return None
     service = service_of(mesh)
@@ -120,8 +122,8 @@ def awaited(probe: Probe, error: MoverError | None) -> CredentialWait | None:
     mesh = mesh_services.of_probe(probe)
     if mesh is None or mesh.service_credential_id is None:
         return None
-    use = Use(mesh.service_credential_id, mesh.pk, SERVICE)
-    return CredentialWait(mesh, use, Trouble(error.credential_trouble, holds=True))
+    use = CredentialUse(mesh.service_credential_id, mesh.pk, SERVICE)
+    return CredentialWait(mesh, use, CredentialProblem(error.credential_trouble, holds=True))
 
 
 def _ends(probe: Probe, needed: float) -> dict[str, End]:
@@ -231,8 +233,8 @@ def token_for(
     try:
         return look(purpose, needed)
     except CredentialError as error:
-        trouble = Trouble(str(error), holds=True)
-        use = Use(credential.pk, endpoint.pk, OWN if right is Right.OWN else LENT)
+        trouble = CredentialProblem(str(error), holds=True)
+        use = CredentialUse(credential.pk, endpoint.pk, OWN if right is Right.OWN else LENT)
         raise CredentialWait(endpoint, use, trouble) from None
 
 

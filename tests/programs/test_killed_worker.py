@@ -15,7 +15,7 @@ from django.utils import timezone
 from sonar import tasks
 from sonar.models import Endpoint, Leftover, Probe, SizeClass, Transfer
 from sonar.movers.base import Order
-from sonar.obstacles.offers import queue_of
+from sonar.obstacles.worker_movers import queue_of
 from sonar.registry import file
 from sonar.work import cleanup, transfer_request
 from sonar.work.sweep import sweep

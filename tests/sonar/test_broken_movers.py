@@ -31,7 +31,7 @@ from sonar.movers.fake import FakeMover
 from sonar.movers.programs.ftp_files import Ftp
 from sonar.movers.watch import Watch
 from sonar.obstacles import credential_states
-from sonar.obstacles.credential_states import Trouble, Use
+from sonar.obstacles.credential_states import CredentialProblem, CredentialUse
 from sonar.processes.log import UtcFormatter
 from sonar.work import cleanup, credential_checks, network_request, probes
 from tests.credentials import bind
@@ -257,7 +257,9 @@ def test_one_credential_that_breaks_does_not_keep_the_others_from_being_looked_a
     glasgow, lancs, _ = three_endpoints()
     for end in (glasgow, lancs):
         bind(end, end.site.name.lower())
-        credential_states.note(Use(end.credential_id, end.pk, "own"), Trouble("x", holds=True), NOW)
+        credential_states.record_failure(
+            CredentialUse(end.credential_id, end.pk, "own"), CredentialProblem("x", holds=True), NOW
+        )
     (secrets / "lancs").write_text("sesame-of-lancs")
     real = credential_checks.look
 

@@ -28,7 +28,7 @@ from sonar.movers import catalogue
 from sonar.movers.base import Where
 from sonar.movers.catalogue import CredentialKind
 from sonar.obstacles import credential_states
-from sonar.obstacles.credential_states import LENT, OWN, Trouble, Use
+from sonar.obstacles.credential_states import LENT, OWN, CredentialProblem, CredentialUse
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest
 from sonar.people.roles import Role
@@ -56,14 +56,16 @@ def jwt(seconds: float, life: float = 3600) -> str:
     return f"e30.{text_of(claims.encode())}.x"
 
 
-def use(end: Endpoint, role: str = OWN) -> Use:
+def use(end: Endpoint, role: str = OWN) -> CredentialUse:
     found = end.credential if role == OWN else transfer_request.lent_by(end)
     assert found
-    return Use(found.pk, end.pk, role)
+    return CredentialUse(found.pk, end.pk, role)
 
 
 def fails(end: Endpoint, role: str = OWN, *, holds: bool = True) -> None:
-    credential_states.note(use(end, role), Trouble("it is empty", holds), timezone.now())
+    credential_states.record_failure(
+        use(end, role), CredentialProblem("it is empty", holds), timezone.now()
+    )
 
 
 def queued(source: Endpoint, destination: Endpoint) -> Probe:
@@ -90,7 +92,7 @@ def test_scheduled_tests_of_an_end_whose_own_credential_fails_wait_and_others_ru
     names = {"GLASGOW", "LANCS", "RAL"}
     assert held() == {(a, b) for a in names for b in names if a != b and "GLASGOW" in (a, b)}
     assert Probe.objects.count() == 2
-    credential_states.well(use(glasgow))
+    credential_states.clear(use(glasgow))
     Probe.objects.all().delete()
     scheduler.claim_due(NOW + timedelta(seconds=1))
     assert held() == set()
@@ -134,7 +136,7 @@ def test_an_order_waits_with_a_sentence_for_all_readers_and_runs_when_it_works_a
     (other,) = request_probes.order([ProbeRequest(lancs, glasgow, small, "fake")], NOW)
     assert other.state == "queued"
     other.delete()
-    credential_states.well(use(glasgow, LENT))
+    credential_states.clear(use(glasgow, LENT))
     assert scheduler.start_waiting(NOW) == [probe.id]
 
 
@@ -169,7 +171,9 @@ def test_since_when_it_fails_stays_while_it_goes_on_failing():
     bind(glasgow, "glasgow")
     for minutes in range(3):
         moment = NOW + timedelta(minutes=minutes)
-        credential_states.note(use(glasgow), Trouble(f"try {minutes}", holds=True), moment)
+        credential_states.record_failure(
+            use(glasgow), CredentialProblem(f"try {minutes}", holds=True), moment
+        )
     state = CredentialState.objects.get()
     assert (state.since, state.sentence) == (NOW, "try 2")
     assert state.checked_at == NOW + timedelta(minutes=2)
@@ -196,8 +200,8 @@ def test_a_secret_that_a_sentence_repeats_is_not_kept(secrets):
     glasgow, *_ = three_endpoints()
     bind(glasgow, "glasgow")
     secret_in(secrets, "glasgow", "Vb7nQ2xK9mW4")
-    trouble = Trouble("the issuer says Vb7nQ2xK9mW4", holds=True)
-    credential_states.note(use(glasgow), trouble, NOW)
+    trouble = CredentialProblem("the issuer says Vb7nQ2xK9mW4", holds=True)
+    credential_states.record_failure(use(glasgow), trouble, NOW)
     assert "Vb7nQ2xK9mW4" not in CredentialState.objects.get().sentence
 
 

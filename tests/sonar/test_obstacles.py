@@ -10,7 +10,9 @@ import pytest
 from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
+from sonar import scheduler
 from sonar.models import (
     Circuit,
     Credential,
@@ -25,14 +27,17 @@ from sonar.models import (
     SizeClass,
 )
 from sonar.movers import catalogue as movers
+from sonar.obstacles import catalogue as obstacles
 from sonar.obstacles.catalogue import NAMES, OBSTACLES
 from sonar.obstacles.obstacle import Obstacle
 from sonar.obstacles.run_conditions import RunConditions
-from sonar.scheduler import follow_registry
-from tests.sonar.world import NOW
+from sonar.scheduler import claims, follow_registry
+from tests.recipes import block
+from tests.sonar import world
+from tests.sonar.world import NOW, finish, reasons, three_endpoints
 
 pytestmark = pytest.mark.django_db
-HOUR = timedelta(hours=1)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 HOST = "storage.example"
 URLS = ("https", "http", "davs", "root", "ftp", "iperf3", "fake")
 KINDS = ("file", "client_credentials", "x509_proxy")
@@ -235,3 +240,77 @@ def test_what_it_warns_of_it_blocks(data: Draw) -> None:
 def test_their_names_are_those_that_schedules_can_keep() -> None:
     longest = Schedule._meta.get_field("skipped_because").max_length
     assert all(0 < len(name) <= longest for name in NAMES)
+
+
+LARGE, SMALL = 1_000_000_000, 20_000_000
+
+
+def request(source: Endpoint, destination: Endpoint) -> scheduler.ProbeRequest:
+    return scheduler.ProbeRequest(source, destination, SizeClass.objects.get(name="small"), "fake")
+
+
+def test_a_mesh_starts_no_more_than_its_bytes_of_an_hour_and_goes_on_when_they_are_over() -> None:
+    ends = three_endpoints()
+    Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
+    uk = world.mesh(bytes_per_hour=2 * SMALL)
+    uk.intervals.exclude(size_class__name="small").delete()
+    assert len(scheduler.claim_due(NOW)) == 2
+    assert reasons() == {"hourly bytes": 4}
+    for probe in Probe.objects.all():
+        finish(probe)
+    assert scheduler.claim_due(NOW + 59 * MINUTE) == []
+    assert len(scheduler.claim_due(NOW + 61 * MINUTE)) == 2
+    # What people order outside a mesh is not of its limit.
+    assert scheduler.order_all([request(*ends[:2])], NOW + 61 * MINUTE).started
+
+
+def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings: Settings) -> None:
+    glasgow, lancs, ral = three_endpoints()
+    Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
+    settings.SONAR_BYTES_PER_HOUR = 2 * SMALL
+    world.mesh().intervals.exclude(size_class__name="small").delete()
+    ordered = scheduler.order_all([request(glasgow, lancs), request(lancs, ral)], NOW)
+    assert len(ordered.started) == 2
+    assert scheduler.claim_due(NOW) == []
+    assert reasons() == {"hourly bytes": 6}
+    (late,) = scheduler.order_all([request(ral, glasgow)], NOW).probes
+    assert (late.state, late.waits_because) == (
+        "waiting",
+        "Sonar has tested as many bytes as it may within an hour.",
+    )
+
+
+def test_who_saves_a_mesh_is_told_of_tests_larger_than_its_hour_may_have() -> None:
+    uk = world.mesh(bytes_per_hour=LARGE // 2)
+    sentence = (
+        "Tests of size large never run: each is larger than 500 MB, the limit on bytes per hour."
+    )
+    assert obstacles.notice(NOW) == f"The mesh uk: {sentence}"
+    Mesh.objects.update(enabled=False)
+    assert obstacles.notice(NOW) == ""
+    assert obstacles.advice_on(uk, NOW) == [sentence]
+
+
+def test_an_obstacle_of_the_recipe_holds_back_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = dict(vars(obstacles))
+    exec(block("An obstacle", "sonar/obstacles/catalogue.py"), names)
+    added = (*OBSTACLES, names["SoftwareUnknown"]())
+    for module in (obstacles, claims):
+        monkeypatch.setattr(module, "OBSTACLES", added)
+    three_endpoints()
+    Endpoint.objects.exclude(name="RAL_DATADISK").update(software="dCache 9", inbound_cap=9)
+    world.mesh()
+    scheduler.claim_due(NOW)
+    assert reasons()["software"] == 12
+    assert {"GLASGOW", "LANCS"} == {probe.source.site.name for probe in Probe.objects.all()}
+    refused = list(
+        obstacles.refusing(
+            RunConditions(NOW),
+            probe_of(
+                Schedule.objects.filter(source__name="RAL_DATADISK").select_related("mesh").first()
+            ),
+        )
+    )
+    assert [problem.sentence for problem in refused] == [
+        "Nobody has said which software RAL_DATADISK runs."
+    ]

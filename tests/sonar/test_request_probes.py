@@ -21,7 +21,7 @@ from sonar.models import Circuit, Downtime, Endpoint, Probe, SizeClass, Transfer
 from sonar.movers import catalogue
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
-from sonar.obstacles.offers import queue_of
+from sonar.obstacles.worker_movers import queue_of
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import (
     NotCancelledError,
@@ -35,7 +35,7 @@ from sonar.results import endings
 from sonar.scheduler.lock import PLANNER_LOCK
 from sonar.work import probes
 from tests import refusing
-from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+from tests.sonar.world import NOW, endpoint, finish, mesh, three_endpoints
 
 HOUR = timedelta(hours=1)
 
@@ -75,13 +75,6 @@ def states(*of: ProbeRequest) -> list[str]:
 
 def reason_of(probe: Probe) -> str:
     return Probe.objects.get(id=probe.id).waits_because
-
-
-def finish(probe: Probe) -> None:
-    """Let a queued test run and end."""
-    running = probes.claim(probe.id, NOW)
-    assert running is not None
-    assert endings.end_probe(running, Outcome(Receipt(running.bytes, 4.0), None, None, 5.0))
 
 
 def test_five_of_one_link_run_one_after_the_other_in_the_order_in_which_they_were_given(db):

@@ -26,22 +26,13 @@ from sonar.models import (
 from sonar.obstacles import budget
 from sonar.results import sealing
 from sonar.scheduler import claims, clock
-from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+from tests.sonar.world import NOW, endpoint, mesh, reasons, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
 
 def links(probes: object) -> list[tuple[str, str]]:
     return sorted((one.source.site.name, one.destination.site.name) for one in probes)
-
-
-def reasons() -> dict[str, int]:
-    counted: dict[str, int] = {}
-    for reason in Schedule.objects.exclude(skipped_because="").values_list(
-        "skipped_because", flat=True
-    ):
-        counted[reason] = counted.get(reason, 0) + 1
-    return counted
 
 
 def test_every_link_of_a_mesh_is_scheduled_in_both_directions_for_each_class():

@@ -22,7 +22,7 @@ from sonar.credentials import cache
 from sonar.models import Credential, CredentialState, Endpoint, Mesh, Probe, Schedule, Transfer
 from sonar.movers.base import MoverError
 from sonar.obstacles import credential_states
-from sonar.obstacles.credential_states import SERVICE, Trouble, Use
+from sonar.obstacles.credential_states import SERVICE, CredentialProblem, CredentialUse
 from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from sonar.registry import file
@@ -65,14 +65,14 @@ def known_at(fts: FtsServer, name: str = "by-fts") -> Mesh:
     return served(name, service=fts.url)
 
 
-def use_of(made: Mesh) -> Use:
+def use_of(made: Mesh) -> CredentialUse:
     assert made.service_credential_id
-    return Use(made.service_credential_id, made.pk, SERVICE)
+    return CredentialUse(made.service_credential_id, made.pk, SERVICE)
 
 
 def fails(made: Mesh) -> None:
-    trouble = Trouble("it is empty", holds=True)
-    credential_states.note(use_of(made), trouble, timezone.now())
+    trouble = CredentialProblem("it is empty", holds=True)
+    credential_states.record_failure(use_of(made), trouble, timezone.now())
 
 
 def checked() -> list[tuple[str, bool, str]]:
@@ -192,7 +192,7 @@ def test_scheduled_tests_of_its_mesh_wait_and_others_run():
     scheduler.claim_due(NOW)
     assert held() == {("by-fts", a.name), ("by-fts", b.name)}
     assert Probe.objects.exclude(mesh=made).count() == 2
-    credential_states.well(use_of(made))
+    credential_states.clear(use_of(made))
     Probe.objects.all().delete()
     scheduler.claim_due(NOW + timedelta(seconds=1))
     assert held() == set()
@@ -205,7 +205,7 @@ def test_an_order_waits_and_runs_when_it_works_again():
     fails(made)
     (probe,) = request_probes.order([probe_request(a, b)], NOW)
     assert (probe.state, probe.waits_because) == ("waiting", WAITS)
-    credential_states.well(use_of(made))
+    credential_states.clear(use_of(made))
     assert scheduler.start_waiting(NOW) == [probe.id]
 
 
@@ -376,7 +376,7 @@ def test_an_issuer_that_grants_another_scope_is_a_trouble_of_the_credential(give
         transfer_request.order_for(queued(a, b, given))
     wait = transfer_request.awaited(Probe.objects.get(), caught.value)
     assert isinstance(wait, CredentialWait)
-    assert wait.trouble == Trouble("the issuer does not grant fts", holds=True)
+    assert wait.trouble == CredentialProblem("the issuer does not grant fts", holds=True)
     assert wait.use == use_of(given)
 
 

@@ -10,10 +10,10 @@ from sonar import scheduler
 from sonar.credentials.rules import two_proxies
 from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule, SizeClass
 from sonar.movers.base import MoverError
+from sonar.obstacles import catalogue as obstacles
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest, RefusedError
 from sonar.people.roles import Role
-from sonar.registry import mesh_proxies
 from sonar.work import transfer_request
 from tests.accounts import account
 from tests.sonar.world import NOW, endpoint, mesh
@@ -119,11 +119,11 @@ def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
     ends, tmp_path, capsys, client: Client
 ):
     made = mesh("by-xrdcp", mover="xrootd")
-    assert mesh_proxies.conflicts() == {"by-xrdcp": f"16 links are not tested. {DIFFERENT}"}
+    assert obstacles.advice_on(made, NOW) == [f"16 links are not tested. {DIFFERENT}"]
     made.sources.set([ends["A"]])
     made.destinations.set([ends["B"], ends["D"]])
     said = f"The mesh by-xrdcp: 1 link is not tested. {WITHOUT}"
-    assert mesh_proxies.notice() == said
+    assert obstacles.notice(NOW) == said
     file = tmp_path / "registry.yaml"
     file.write_text("sites: [{name: X}]\n")
     call_command("load_registry", str(file))
@@ -136,10 +136,10 @@ def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
     # What is saved now, not what was there before.
     assert f"The mesh by-xrdcp: 1 link is not tested. {DIFFERENT}" in answer.text
     made.destinations.set([ends["B"]])
-    assert mesh_proxies.notice() == ""
+    assert obstacles.notice(NOW) == ""
     made.destinations.set([ends["D"]])
     Mesh.objects.update(enabled=False)
-    assert mesh_proxies.notice() == ""
+    assert obstacles.notice(NOW) == ""
 
 
 def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_ends(
@@ -169,5 +169,5 @@ def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_en
 
 def test_where_no_mover_shows_proxies_nothing_is_looked_for(ends, django_assert_num_queries):
     mesh("simulated", mover="fake")
-    with django_assert_num_queries(1):
-        assert mesh_proxies.conflicts() == {}
+    with django_assert_num_queries(2):  # the meshes, and the workers
+        assert obstacles.all_advice(NOW) == []

@@ -26,7 +26,7 @@ def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
         destination__in=ids,
     )
     ordered = between.order_by("size_class__from_bytes", "mesh__name", "id")
-    return list(ordered.select_related("mesh", "size_class"))
+    return list(ordered.select_related("mesh", "size_class", "source__site", "destination__site"))
 
 
 def promises(

@@ -23,7 +23,6 @@ from matrix.store.waiting import NEXT_TICK
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.obstacles.catalogue import NAMES
 from sonar.processes import heartbeats
-from sonar.registry import mesh_proxies
 from sonar.results import circuits
 from sonar.results.sealing import GRACE
 
@@ -75,8 +74,7 @@ class Work:
 
     ``unsealed`` buckets are over and have not been sealed, the first since ``dirty_since``.
     ``circuits`` are those of ends by which tests keep failing, the oldest first; ``credentials``
-    those that do not work or expire soon, the oldest first. ``two_proxies`` says by mesh which of
-    its links have more X.509 proxies than its mover can show.
+    those that do not work or expire soon, the oldest first.
     """
 
     waiting: tuple[WaitingTests, ...]
@@ -85,7 +83,6 @@ class Work:
     dirty_since: datetime | None
     circuits: tuple[Circuit, ...]
     credentials: tuple[CredentialState, ...]
-    two_proxies: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -213,8 +210,7 @@ def read_work(now: datetime) -> Work:
     failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
     states = CredentialState.objects.filter(endpoint__retired_at=None).exclude(mesh__enabled=False)
     troubled = tuple(states.select_related("endpoint__site", "mesh", "credential"))
-    proxies = mesh_proxies.conflicts()
-    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled, proxies)
+    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled)
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:

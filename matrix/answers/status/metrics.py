@@ -18,7 +18,7 @@ from matrix.answers.status import figures, health
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
 from sonar.models import CredentialState, Probe
 from sonar.movers import catalogue
-from sonar.obstacles import offers
+from sonar.obstacles import worker_movers
 
 log = logging.getLogger(__name__)
 
@@ -70,9 +70,9 @@ def read_queues(offered: Collection[str]) -> dict[str, int] | None:
 def _messages(client: redis.Redis, queue: str, offered: Collection[str]) -> int:
     """Count those of a queue; tests lie in that of their mover."""
     names = {queue}
-    if queue == offers.TRANSFERS:
-        names.update(map(offers.queue_of, catalogue.names()))
-        names.update(name for name in offered if name.startswith(f"{offers.TRANSFERS}."))
+    if queue == worker_movers.TRANSFERS:
+        names.update(map(worker_movers.queue_of, catalogue.names()))
+        names.update(name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}."))
     counts = [client.llen(name) for name in names]
     return sum(counts)
 

@@ -29,8 +29,8 @@ from matrix.query.forms import BadQueryError
 from sonar.credentials import rules as credentials
 from sonar.models import Endpoint, Site
 from sonar.models.endpoint import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
+from sonar.obstacles import catalogue as obstacles
 from sonar.people.roles import ENDPOINT_COLUMNS
-from sonar.registry import mesh_proxies
 from sonar.registry.compatibility import endpoint_problem, is_moved
 
 # Of all that the model takes, what has a host that is a name or an address.
@@ -170,7 +170,7 @@ class Endpoints(Resource[Endpoint]):
         return () if sees(request, "sonar.view_endpoint", [row.site_id]) else INTERNAL
 
     def remarks(self, row: Endpoint, values: Values) -> Json:
-        notice = "" if values.keys().isdisjoint(PROXY_FIELDS) else mesh_proxies.notice()
+        notice = "" if values.keys().isdisjoint(PROXY_FIELDS) else obstacles.notice(timezone.now())
         return {"notice": notice} if notice else {}
 
     def sites(self, row: Endpoint) -> Collection[int]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
-from pydantic import Field
+from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
 from rest_framework.request import Request
 
@@ -32,12 +32,12 @@ from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules, service_rules
 from sonar.models import Endpoint, Mesh, SizeClass
-from sonar.models.mesh import mover_choices
+from sonar.models.endpoint import MOST_DAILY_BYTES
+from sonar.models.mesh import LIMITS, mover_choices
 from sonar.movers import catalogue
 from sonar.notation import scitags
-from sonar.obstacles import offers
+from sonar.obstacles.catalogue import advice_on
 from sonar.records.record import cut
-from sonar.registry import mesh_proxies
 from sonar.registry.compatibility import ENDS, kept_mesh_problem
 from sonar.registry.file.meshes import (
     LONGEST_INTERVAL_SECONDS,
@@ -91,7 +91,28 @@ AS_ANSWERED: dict[str, Any] = {
 }
 
 
-class NewMesh(Body):
+def limits() -> dict[str, Any]:
+    """Return the fields of LIMITS, with what the model says of them."""
+    meanings = {column.name: column.help_text.partition(";")[0] for column in Mesh._meta.fields}
+    return {
+        name: (
+            Annotated[
+                int | None, whole(1, MOST_DAILY_BYTES, lower_first(meanings[name]), "for no limit")
+            ],
+            None,
+        )
+        for name in LIMITS
+    }
+
+
+def lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+Limits = create_model("Limits", __base__=Body, **limits())
+
+
+class NewMesh(Limits):  # type: ignore[valid-type, misc]  # a column each
     """A mesh to add, in the notation of registry files."""
 
     name: Annotated[str, own_name()]
@@ -178,6 +199,7 @@ class Meshes(Resource[Mesh]):
             "tcp_buffer_bytes": None,
             "scitag": "2/11",
             "priority": 5,
+            **dict.fromkeys(LIMITS),
             "sources": "all",
             "destinations": ["GLASGOW_DATADISK"],
             "every": {"small": 3600, "large": 86400},
@@ -215,9 +237,7 @@ class Meshes(Resource[Mesh]):
     def remarks(self, row: Mesh, values: Values) -> Json:
         if not row.enabled:
             return {}
-        unoffered = offers.hindrance(row.mover, offers.by_living(timezone.now()))
-        sentences = (unoffered, mesh_proxies.conflicts().get(row.name, ""))
-        notice = " ".join(filter(None, sentences))
+        notice = " ".join(advice_on(row, timezone.now()))
         return {"notice": notice} if notice else {}
 
     def columns_of(self, row: Mesh, values: Values) -> Values:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
+from matrix.answers.status.figures import REASONS
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer
 
@@ -47,19 +50,7 @@ class Waiting(Answer):
     site of an end has paused its tests.
     """
 
-    reason: Literal[
-        "downtime",
-        "cap",
-        "quiet hours",
-        "budget",
-        "link",
-        "circuit",
-        "credential",
-        "mover",
-        "paused",
-        "quiet site",
-        "next tick",
-    ]
+    reason: Annotated[str, Field(json_schema_extra={"enum": [*REASONS]})]
     tests: int
     since: datetime | None
 

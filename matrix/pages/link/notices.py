@@ -15,7 +15,7 @@ from sonar.models import Schedule
 from sonar.models.testing_times import end_words
 from sonar.notation import windows
 from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute
-from sonar.obstacles.catalogue import Paused, QuietMesh, QuietSite
+from sonar.obstacles.catalogue import waits_because_of
 
 # Turns a question into the address of the same page for it.
 UrlOf = Callable[[MatrixQuery], str]
@@ -75,25 +75,6 @@ def paused_sites(ends: Iterable[EndpointInfo], now: datetime) -> list[str]:
     ]
 
 
-def why_waits(schedule: Schedule, ends: Iterable[EndpointInfo], now: datetime) -> str:
-    """Say what a test waits for, and whose it is; empty if it does not wait.
-
-    One that is not due yet waits for a pause that lasts longer.
-    """
-    reason, words = schedule.skipped_because, []
-    if reason == QuietMesh.name:
-        words = [f"quiet hours of the mesh {schedule.mesh.name}, {schedule.mesh.quiet_hours} UTC"]
-    elif reason == QuietSite.name:
-        words = [
-            f"quiet hours of {end.site}, {end.quiet_hours} UTC" for end in ends if end.quiet_hours
-        ]
-    elif reason in ("", Paused.name):
-        begins = max(now, schedule.next_due)
-        words = [f"a pause of {end.site}" for end in ends if end.is_paused(begins)]
-    # Both ends may be of one site; and what held it at the last tick may be over.
-    return " and ".join(dict.fromkeys(words)) or reason
-
-
 def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
     """Say when the next test is due and, if one had to wait, why."""
     now = answer.now
@@ -101,7 +82,7 @@ def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
     until = until_words(first.next_due, now)
     when = until if until.startswith("overdue") else f"due {until}"
     due = f"The next test is {when} ({format_minute(first.next_due)})"
-    why = why_waits(first, answer.question.ends, now)
+    why = waits_because_of(first, now)
     if not why:
         return f"{due}."
     if first.skipped_since is None:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from matrix.answers.link.link_profiles import ProfileSummary
 from matrix.answers.link.report import LinkReport
 from matrix.pages.columns import Column, SplitColumns, split
-from matrix.pages.link.notices import planned_for, why_waits
+from matrix.pages.link.notices import planned_for
 from matrix.pages.progress import every_words, until_words
 from matrix.pages.transfer.facts import streams_words
 from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import Filter
 from sonar.models import Schedule
 from sonar.notation.windows import format_minute
+from sonar.obstacles.catalogue import waits_because_of
 
 MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
 MODE = "pull: the destination fetches; push: the source sends"
@@ -99,7 +100,7 @@ def planned_tests(answer: LinkReport) -> list[PlannedTest]:
             schedule,
             every_words(schedule.every_seconds),
             until_words(schedule.next_due, answer.now),
-            why_waits(schedule, answer.question.ends, answer.now),
+            waits_because_of(schedule, answer.now),
         )
         for schedule in planned_for(answer)
     ]

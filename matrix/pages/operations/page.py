@@ -33,6 +33,7 @@ from sonar.models.testing_times import end_words
 from sonar.movers.catalogue import carries_files
 from sonar.notation.units import format_span
 from sonar.notation.windows import preset
+from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
@@ -53,18 +54,7 @@ QUEUE_WORDS = {
     "control": "plan tests and keep results",
     "cleaning": "clean up, check credentials and search for changes",
 }
-REASON_WORDS = {
-    "downtime": "an endpoint is in a declared downtime",
-    "cap": "an endpoint, or Sonar itself, is running as many tests as its cap allows",
-    "quiet hours": "their mesh does not test at this time of day",
-    "budget": "an endpoint has used up its test budget for today",
-    "link": "another test of the link has not finished: a link runs one at a time",
-    "circuit": "tests of an endpoint keep failing, so it is tested less often",
-    "credential": "an endpoint has no credential, one for another host, or one that does not work: "
-    "see manage.py credentials",
-    "mover": "no worker can run the mover of their mesh",
-    "paused": "the site of an endpoint has paused its tests",
-    "quiet site": "the site of an endpoint has its quiet hours at this time of day",
+REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
     NEXT_TICK: "became due since tests were last planned",
 }
 

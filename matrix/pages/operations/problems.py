@@ -10,7 +10,7 @@ from matrix.answers.status.health import look_at_redis
 from matrix.pages.notices import Notice, tests_are
 from sonar.models import SignOfLife
 from sonar.notation.units import format_age, format_count, format_span
-from sonar.obstacles import offers
+from sonar.obstacles.catalogue import all_advice
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
 LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
@@ -29,7 +29,6 @@ def problems(status: Status) -> list[Notice]:
     return [
         *silent,
         *stuck,
-        *of_movers(life),
         *of_work(status),
     ]
 
@@ -57,16 +56,11 @@ def of_silence(life: Life) -> Iterator[Notice]:
         )
 
 
-def of_movers(life: Life) -> Iterator[Notice]:
-    """Look which movers of enabled meshes no worker can run."""
-    for mover, sentence in offers.unoffered(life.moment).items():
-        yield Notice(f"no-mover-{mover}", f"No worker can run the mover {mover}:", sentence)
-
-
 def of_work(status: Status) -> Iterator[Notice]:
     """Look at what waits: for another credential, for a worker, for being sealed."""
-    for mesh, sentence in status.work.two_proxies.items():
-        yield Notice("two-proxies", f"The mesh {mesh} cannot test all of its links:", sentence)
+    for advice in all_advice(status.moment):
+        title = f"Not all tests of {advice.subject} can run:"
+        yield Notice(f"obstacle-{advice.obstacle}", title, advice.sentence)
     yield from of_queue(status)
     yield from of_sealing(status)
 

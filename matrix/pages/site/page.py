@@ -45,19 +45,14 @@ from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.notation.windows import format_window
+from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
 from sonar.people.roles import Anyone
 from sonar.results.circuits import open_circuits
 
 # What is slow or fast against its peers is coloured as what is so against its usual.
 PEER_COLOURS = {"slow": "slower", "fast": "faster"}
-# Reasons why tests wait, where their name alone does not say whose they are.
-REASONS = {
-    "quiet hours": "quiet hours of their mesh",
-    "quiet site": "quiet hours of a site",
-    "mover": "no worker can run their mover",
-    "paused": "a site has paused its tests",
-}
+REASONS = {name: obstacle.label or name for name, obstacle in BY_NAME.items()}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sonar.movers.base import MoverError, Where
 from sonar.notation.windows import format_moment
 from sonar.obstacles.credential_states import SERVICE
 from sonar.work import credential_checks
-from sonar.work.credential_checks import Usage
+from sonar.work.credential_checks import PlacedCredential
 from sonar.work.transfer_request import kind_of
 
 HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
@@ -109,7 +109,7 @@ def not_given() -> Iterator[str]:
             yield f"{usage.credential.name} as {usage.role} of {usage.place.name}: {why}."
 
 
-def _refusal(usage: Usage) -> str:
+def _refusal(usage: PlacedCredential) -> str:
     try:
         trouble = credential_checks.trouble_of(usage, 0, asks=True)
     except MoverError as error:

@@ -10,9 +10,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from sonar.management.base import QuickCommand
-from sonar.obstacles import offers
+from sonar.obstacles import catalogue as obstacles
 from sonar.registry import file as registry_file
-from sonar.registry import mesh_proxies
 from sonar.results import reclass
 
 
@@ -44,7 +43,7 @@ class Command(QuickCommand):
         self.stdout.write(registry_file.describe(changes))
         if changes.bounds_moved and (notice := reclass.notice(reclass.outside())):
             self.stdout.write(notice)
-        for notice in filter(None, (offers.notice(timezone.now()), mesh_proxies.notice())):
+        if notice := obstacles.notice(timezone.now()):
             self.stdout.write(notice)
 
 

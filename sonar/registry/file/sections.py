@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import time
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from sonar.credentials.kinds import FILE
+from sonar.models.mesh import LIMITS
 from sonar.models.tags import tidy
 from sonar.movers.catalogue import DEFAULT
 from sonar.notation.scitags import parsed as parsed_scitag
@@ -71,7 +72,11 @@ class EndpointSection(Section):
     retired: bool = False
 
 
-class MeshSection(Section):
+of_limits: Any = dict.fromkeys(LIMITS, (int | None, None))
+Limits = create_model("Limits", __base__=Section, **of_limits)
+
+
+class MeshSection(Limits):  # type: ignore[valid-type, misc]  # a column each
     name: str
     enabled: bool = True
     mover: Annotated[str, AfterValidator(known_mover)] = DEFAULT

@@ -13,7 +13,8 @@ from sonar.celery import app
 from sonar.models import Leftover, Mesh, Probe, Schedule, SignOfLife, SizeClass
 from sonar.movers import catalogue
 from sonar.movers.needs import Program
-from sonar.obstacles import offers
+from sonar.obstacles import catalogue as obstacles
+from sonar.obstacles import worker_movers
 from sonar.scheduler import dispatch
 from sonar.work import cleanup
 from tests.sonar.world import NOW, mesh, three_endpoints
@@ -37,26 +38,26 @@ def worker(name: str, *queues: str, seen_at: datetime = NOW - SECOND) -> None:
 
 
 def test_offers_are_those_of_workers_that_live():
-    assert offers.by_living(NOW) is None
+    assert worker_movers.by_living(NOW) is None
     worker("control@a", "control")
-    assert offers.by_living(NOW) is None
+    assert worker_movers.by_living(NOW) is None
     worker("transfers@a", "transfers", "transfers.http-tpc", "transfers.no-more")
     worker("transfers@b", "transfers", "transfers.fake")
     worker("transfers@c", "transfers", "transfers.gridftp", seen_at=NOW - 60 * SECOND)
-    assert offers.by_living(NOW) == {"http-tpc", "fake"}
+    assert worker_movers.by_living(NOW) == {"http-tpc", "fake"}
 
 
 def test_a_worker_offers_what_it_has_the_tools_for(monkeypatch, settings):
     settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
     monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
-    assert offers.queues_here() == ["transfers.http-tpc", "transfers.fake"]
+    assert worker_movers.queues_here() == ["transfers.http-tpc", "transfers.fake"]
     monkeypatch.setattr(Program, "missing", lambda program: "")
     names = [name for name in catalogue.names() if name != "iperf3"]
-    queues = offers.queues_here()
+    queues = worker_movers.queues_here()
     assert queues == [*(f"transfers.{name}" for name in names[:-1]), queues[-2], "transfers.fake"]
     assert queues[-2] == "transfers.iperf3.RAL_NET"
     settings.SONAR_NETWORK_ENDPOINT = ""
-    assert offers.queues_here() == [f"transfers.{name}" for name in names]
+    assert worker_movers.queues_here() == [f"transfers.{name}" for name in names]
 
 
 def test_scheduled_tests_wait_with_the_reason_until_somebody_can_run_their_mover():
@@ -67,7 +68,7 @@ def test_scheduled_tests_wait_with_the_reason_until_somebody_can_run_their_mover
     assert scheduler.claim_due(NOW) == []
     reasons = set(Schedule.objects.values_list("skipped_because", "skipped_since"))
     assert reasons == {("mover", NOW)}
-    worker("transfers@b", "transfers", offers.queue_of(mover))
+    worker("transfers@b", "transfers", worker_movers.queue_of(mover))
     assert scheduler.claim_due(NOW)
 
 
@@ -95,7 +96,7 @@ def test_ordered_tests_wait_with_the_sentence_and_those_of_the_foreground_do_not
 
 def in_queue(mover: str) -> int:
     with app.connection_for_write() as queue:
-        return int(queue.default_channel.client.llen(offers.queue_of(mover)))
+        return int(queue.default_channel.client.llen(worker_movers.queue_of(mover)))
 
 
 def test_each_test_is_sent_to_those_who_offer_its_mover():
@@ -127,8 +128,8 @@ def test_who_saves_a_mesh_is_told_that_nobody_can_run_its_mover(admin_client, tm
     file.write_text(REGISTRY)
     call_command("load_registry", str(file))
     sentence = (
-        "No worker can run the mover gridftp: the tests of the mesh old wait. To run it, a worker "
-        "needs the program globus-url-copy (Debian's globus-gass-copy-progs) and the program "
+        "The mesh old: No worker can run the mover gridftp: to run it, a worker needs "
+        "the program globus-url-copy (Debian's globus-gass-copy-progs) and the program "
         "setpriv (Debian's util-linux)."
     )
     assert sentence in capsys.readouterr().out
@@ -138,7 +139,7 @@ def test_who_saves_a_mesh_is_told_that_nobody_can_run_its_mover(admin_client, tm
     answer = admin_client.post(f"/admin/sonar/mesh/{old.id}/change/", form, follow=True)
     assert sentence.replace("'", "&#x27;") in answer.content.decode()
     Mesh.objects.update(enabled=False)
-    assert offers.notice(timezone.now()) == ""
+    assert obstacles.notice(timezone.now()) == ""
 
 
 def test_a_file_of_a_mover_that_cannot_run_here_is_left_to_who_can(monkeypatch):

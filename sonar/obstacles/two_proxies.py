@@ -1,6 +1,6 @@
 """Links of meshes whose ends have two X.509 proxies, though their mover shows one to both.
 
-Such tests are not started (sonar.scheduler.lending); here is which, for who has to change that.
+Such tests are not started (`CredentialGivenAway`); here is which, for whoever has to change that.
 """
 
 from __future__ import annotations
@@ -8,31 +8,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from django.db.models import prefetch_related_objects
+
 from sonar.credentials.rules import proxy_of, two_proxies
 from sonar.models import Endpoint, Mesh
 from sonar.movers.catalogue import MOVERS, describe
 from sonar.notation.base_urls import scheme_of
+from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry.compatibility import ENDS
 
 
-def conflicts() -> dict[str, str]:
-    """Say of each mesh in use how many such links it has, and of the first one what to do.
+def conflicts(conditions: RunConditions) -> dict[int, str]:
+    """Say of each mesh in use, by id, how many such links it has, and of the first what to do.
 
-    One SQL query while no mesh has such a mover, else four.
+    No SQL query while no mesh has such a mover, else three.
     """
-    movers = [mover.name for mover in MOVERS if mover.one_proxy]
-    rows = Mesh.objects.filter(enabled=True, mover__in=movers).prefetch_related(*ENDS)
-    meshes = list(rows)
+    movers = {mover.name for mover in MOVERS if mover.one_proxy}
+    meshes = [mesh for mesh in conditions.meshes if mesh.enabled and mesh.mover in movers]
     if not meshes:
         return {}
+    prefetch_related_objects(meshes, *ENDS)
     in_use = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
-    sentences = {mesh.name: _conflict(mesh, in_use) for mesh in meshes}
-    return {name: sentence for name, sentence in sentences.items() if sentence}
-
-
-def notice() -> str:
-    """Say the same in one line for who saves meshes; empty if there are none."""
-    return " ".join(f"The mesh {name}: {why}" for name, why in conflicts().items())
+    sentences = {mesh.id: _conflict(mesh, in_use) for mesh in meshes}
+    return {mesh: sentence for mesh, sentence in sentences.items() if sentence}
 
 
 def _conflict(mesh: Mesh, in_use: Collection[Endpoint]) -> str:

@@ -62,51 +62,25 @@ def by_living(now: datetime) -> set[str] | None:
     return offers_of(queues) if TRANSFERS in queues else None
 
 
-def unoffered(now: datetime) -> dict[str, str]:
-    """Say of each mover of enabled meshes that no worker can run which tests wait, and for what.
-
-    Two SQL queries.
-    """
-    offered = by_living(now)
-    meshes: dict[str, list[str]] = {}
-    for name, mover in Mesh.objects.filter(enabled=True).values_list("name", "mover"):
-        if hindrance(mover, offered):
-            meshes.setdefault(mover, []).append(name)
-    return {
-        mover: f"the tests of {_named(names)} wait. To run it, {what_it_needs(mover)}"
-        for mover, names in sorted(meshes.items())
-    }
-
-
-def _named(meshes: list[str]) -> str:
-    return f"the mesh {meshes[0]}" if len(meshes) == 1 else f"the meshes {', '.join(meshes)}"
-
-
-def notice(now: datetime) -> str:
-    """Say the same in one line for who saves meshes; empty if every mover is offered."""
-    sentences = unoffered(now).items()
-    return " ".join(f"No worker can run the mover {name}: {why}" for name, why in sentences)
-
-
-def hindrance(mover: str, offered: Collection[str] | None) -> str:
+def unsupported(mover: str, offered: Collection[str] | None) -> str:
     """Say in a sentence that nobody can run a mover; empty if somebody can, or nobody lives."""
     if offered is None or mover in offered:
         return ""
     return f"No worker can run the mover {mover}: to run it, {what_it_needs(mover)}"
 
 
-def hindrance_of(probe: Probe, offered: Collection[str] | None) -> str:
+def unsupported_at_end(probe: Probe, offered: Collection[str] | None) -> str:
     """Say the same of a test, for which somebody may have to be at one of its ends."""
     end: Endpoint = getattr(probe, PASSIVE_AND_ACTIVE[probe.mode][1])
     if offered is None or offer_for(probe.mover, end.name) in offered:
         return ""
-    return hindrance(probe.mover, offered) or (
+    return unsupported(probe.mover, offered) or (
         f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there. "
         f"Its setting {catalogue.HERE.name} must be {end.name}."
     )
 
 
-def nobody_there(meshes: Collection[Mesh], offered: Collection[str] | None) -> Q:
+def without_worker(meshes: Collection[Mesh], offered: Collection[str] | None) -> Q:
     """Match the schedules of meshes that test the network from an end where no worker is.
 
     One SQL query, none without such a mesh.
