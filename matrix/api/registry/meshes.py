@@ -109,10 +109,7 @@ def lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-Limits = create_model("Limits", __base__=Body, **limits())
-
-
-class NewMesh(Limits):  # type: ignore[valid-type, misc]  # a column each
+class MeshBody(Body):
     """A mesh to add, in the notation of registry files."""
 
     name: Annotated[str, own_name()]
@@ -162,6 +159,9 @@ class NewMesh(Limits):  # type: ignore[valid-type, misc]  # a column each
     quiet_hours: Annotated[str | None, quiet_times()] = None
 
 
+NewMesh = create_model("NewMesh", __base__=MeshBody, __doc__=MeshBody.__doc__, **limits())
+
+
 class Meshes(Resource[Mesh]):
     model = Mesh
     new = NewMesh
@@ -199,11 +199,11 @@ class Meshes(Resource[Mesh]):
             "tcp_buffer_bytes": None,
             "scitag": "2/11",
             "priority": 5,
-            **dict.fromkeys(LIMITS),
             "sources": "all",
             "destinations": ["GLASGOW_DATADISK"],
             "every": {"small": 3600, "large": 86400},
             "quiet_hours": "01:00-05:30",
+            **dict.fromkeys(LIMITS),
         },
         new={
             "name": "uk",
