@@ -134,9 +134,10 @@ def problems(
         errors["mover"] = [sentence("mover", "")]
         return errors
     base_urls = {name: endpoint.base_url for name, endpoint in endpoints.items()}
-    if misfit := catalogue.fitting(tests.mover, tests.mode, base_urls):
-        errors["mover"] = [misfit]
-    refusals = catalogue.refusals(tests.mover, tests.mode, streams=tests.streams)
+    mover = catalogue.describe(tests.mover)
+    if mismatch := mover.scheme_mismatch(tests.mode, base_urls):
+        errors["mover"] = [mismatch]
+    refusals = mover.refusals(tests.mode, streams=tests.streams)
     return errors | {field: [refusal] for field, refusal in refusals.items()}
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from sonar.credentials import kinds as credential_kinds
-from sonar.movers.catalogue import CredentialKind, shows_one_proxy
+from sonar.movers.catalogue import CredentialKind, MoverDescription
 from sonar.notation.base_urls import IN_CLEAR, PORTS, scheme_of
 from sonar.notation.hosts import address_of, is_this_machine, name_of
 
@@ -226,15 +226,16 @@ def proxy_of(endpoint: Endpoint) -> int | None:
     return endpoint.credential_id if shown is CredentialKind.X509_PROXY else None
 
 
-def two_proxies(source: Endpoint, destination: Endpoint, mover: str) -> str:
+def two_proxies(source: Endpoint, destination: Endpoint, mover: MoverDescription) -> str:
     """Say in a sentence that a mover would need two X.509 proxies at once; empty if it does not."""
-    if not shows_one_proxy(mover) or proxy_of(source) == proxy_of(destination):
+    if not mover.one_proxy or proxy_of(source) == proxy_of(destination):
         return ""
     ends = (source, destination)
     without = [end.name for end in ends if proxy_of(end) is None]
     advice = "give both endpoints the same credential, or use another mover."
     if not without:
         names = f"{source.name} and {destination.name}"
-        return f"{names} have different X.509 proxies, and {mover} shows one to both: {advice}"
+        return f"{names} have different X.509 proxies, and {mover.name} shows one to both: {advice}"
     having = next(end.name for end in ends if proxy_of(end) is not None)
-    return f"{without[0]} has no X.509 proxy, and {mover} would show it that of {having}: {advice}"
+    shown = f"{mover.name} would show it that of {having}"
+    return f"{without[0]} has no X.509 proxy, and {shown}: {advice}"

@@ -6,7 +6,7 @@ import re
 from typing import Protocol
 
 from sonar.credentials import kinds, rules
-from sonar.movers.catalogue import asks_service
+from sonar.movers.catalogue import MoverDescription
 from sonar.notation import base_urls
 
 URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -26,15 +26,17 @@ class Credential(rules.Credential, Protocol):
     def scope(self) -> str: ...
 
 
-def problems(mover: str, service: str, credential: Credential | None) -> dict[str, str]:
+def problems(
+    mover: MoverDescription, service: str, credential: Credential | None
+) -> dict[str, str]:
     """Say by field of a mesh what is wrong with its service; nothing if nothing is.
 
     The sentences are for all readers: they name no host.
     """
-    if not asks_service(mover):
-        return _of_none(mover, service, credential)
+    if not mover.asks_service:
+        return _of_none(mover.name, service, credential)
     if not service:
-        return {"service": f"The mover {mover} asks a service: service must be its URL."}
+        return {"service": f"The mover {mover.name} asks a service: service must be its URL."}
     if sentence := _of_url(service):
         return {"service": sentence}
     if credential and not rules.names(credential.hosts, service):

@@ -103,18 +103,24 @@ class Mesh(QuietHours):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def mover_description(self) -> catalogue.MoverDescription:
+        return catalogue.kept(self.mover)
+
     def clean(self) -> None:
         check_name(self)
         if self.mover in catalogue.names():
             self._refuse_what_its_mover_does_not_obey()
-            wrong = service_rules.problems(self.mover, self.service, self.service_credential)
+            wrong = service_rules.problems(
+                self.mover_description, self.service, self.service_credential
+            )
             if wrong:
                 raise ValidationError(wrong)
 
     def _refuse_what_its_mover_does_not_obey(self) -> None:
         """Raise ValidationError by field; what was kept before its mover was described stays."""
         parameters = {name: getattr(self, name) for name in catalogue.PARAMETERS}
-        refusals = catalogue.refusals(self.mover, self.mode, **parameters)
+        refusals = self.mover_description.refusals(self.mode, **parameters)
         if new := [field for field in refusals if is_new(self, "mover") or is_new(self, field)]:
             raise ValidationError({field: refusals[field] for field in new})
 

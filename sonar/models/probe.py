@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import cached_property
 
 from django.db import models
 from django.db.models import F, Q
@@ -11,6 +12,7 @@ from sonar.models.endpoint import Endpoint
 from sonar.models.mesh import Mesh, Mode, Schedule
 from sonar.models.references import reference
 from sonar.models.size_class import SizeClass
+from sonar.movers.catalogue import MoverDescription, kept
 
 
 class Probe(models.Model):
@@ -91,6 +93,11 @@ class Probe(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.destination} {self.size_class} ({self.state})"
+
+    @cached_property
+    def mover_description(self) -> MoverDescription:
+        """Return what its mover can; looked up once in the life of a test."""
+        return kept(self.mover)
 
 
 class RecentRun(models.Model):

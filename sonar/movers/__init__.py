@@ -6,22 +6,24 @@ from functools import cache
 from pkgutil import resolve_name
 
 from sonar.movers.base import MoverError, Where
-from sonar.movers.catalogue import describe
+from sonar.movers.catalogue import MoverDescription, no_such_mover
 from sonar.movers.mover import Mover
 
 
-@cache
-def get(name: str) -> Mover:
-    """Return the process's one mover of this name.
+def load(description: MoverDescription) -> Mover:
+    """Return the process's one mover of this description.
 
     MoverError names those there are, or says what this machine lacks to run it.
     """
-    try:
-        description = describe(name)
-    except ValueError as error:
-        raise MoverError(Where.CONTROL, str(error), permanent=True) from error
+    if not description.path:
+        raise MoverError(Where.CONTROL, no_such_mover(description.name), permanent=True)
     if missing := description.missing():
-        why = f"the mover {name} cannot run on this worker: {', '.join(missing)}"
+        why = f"the mover {description.name} cannot run on this worker: {', '.join(missing)}"
         raise MoverError(Where.CONTROL, why, permanent=True)
-    mover: Mover = resolve_name(description.path)()
+    return loaded_from(description.path)
+
+
+@cache
+def loaded_from(path: str) -> Mover:
+    mover: Mover = resolve_name(path)()
     return mover

@@ -41,6 +41,24 @@ CLOCKS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """How a transfer is asked for, where not every mover obeys."""
+
+    default: int | None
+    refusal: str
+    """Why a mover that does not obey takes no other value, and what is allowed."""
+
+
+PARAMETERS: Mapping[str, Parameter] = {
+    "streams": Parameter(1, "cannot be told how many streams to use: streams must be 1"),
+    "tcp_buffer_bytes": Parameter(
+        None, "leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty"
+    ),
+    "scitag": Parameter(None, "sends no flow label: scitag must be left empty"),
+}
+
+
+@dataclass(frozen=True)
 class MoverDescription:
     """A mover as everybody but itself knows it."""
 
@@ -55,7 +73,7 @@ class MoverDescription:
     """Who may do the work: ``pull`` the destination, ``push`` the source."""
     only_modes: Mapping[str, str] = field(default_factory=dict)
     """The one mode that there is, for schemes that have no other."""
-    clock: Clock = Clock.REQUEST
+    clock: str = Clock.REQUEST.value
     parameters: frozenset[str] = frozenset()
     """Those of ``PARAMETERS`` that it obeys; the others are left as they are by default."""
     most_streams: int | None = None
@@ -76,6 +94,52 @@ class MoverDescription:
     def schemes_in(self, mode: str) -> frozenset[str]:
         """Return the schemes whose files it moves in this mode."""
         return frozenset(name for name in self.schemes if self.only_modes.get(name, mode) == mode)
+
+    def what_it_moves(self, mode: str) -> str:
+        """Say files of which schemes it moves, in this mode where that makes a difference."""
+        moved = ", ".join(sorted(self.schemes_in(mode)))
+        return f"moves files by {moved}" + (f" in mode {mode}" if self.only_modes else "")
+
+    def scheme_mismatch(self, mode: str, base_urls: Mapping[str, str]) -> str:
+        """Say in a sentence which endpoints it cannot move files of; empty if it can all.
+
+        ``base_urls`` has the base URL of each endpoint by its name.
+        """
+        schemes = self.schemes_in(mode)
+        misfits = [
+            f"{name} ({scheme})"
+            for name, url in sorted(base_urls.items())
+            if (scheme := scheme_of(url)) not in schemes
+        ]
+        if not misfits:
+            return ""
+        named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
+        others = f" and {more} more" if more > 0 else ""
+        moved = self.what_it_moves(mode)
+        return f"The mover {self.name} {moved}, not those of {named}{others}."
+
+    def refusals(self, mode: str, **parameters: int | None) -> dict[str, str]:
+        """Say by field what it does not obey, and what is allowed; nothing if it obeys all.
+
+        ``parameters`` are some of ``PARAMETERS``.
+        """
+        sentences = {}
+        if mode not in self.modes:
+            allowed = " or ".join(self.modes)
+            sentences["mode"] = (
+                f"The mover {self.name} does not support mode {mode}: mode must be {allowed}."
+            )
+        for name, value in parameters.items():
+            parameter = PARAMETERS[name]
+            if name not in self.parameters and value != parameter.default:
+                sentences[name] = f"The mover {self.name} {parameter.refusal}."
+        most, streams = self.most_streams, parameters.get("streams")
+        if most and streams and streams > most:
+            sentences["streams"] = (
+                f"The mover {self.name} uses at most {most} streams: streams must be from 1 to "
+                f"{most}."
+            )
+        return sentences
 
     def missing(self) -> list[str]:
         """Say of what it needs what this process does not have."""
@@ -102,7 +166,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.programs.xrootd:Xrootd",
         schemes=frozenset({"root", "xroot"}),
         modes=("pull",),
-        clock=Clock.TOOL,
+        clock=Clock.TOOL.value,
         parameters=frozenset({"streams", "scitag"}),
         most_streams=15,
         credentials=frozenset({CredentialKind.X509_PROXY}),
@@ -116,7 +180,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot", "ftp"}),
         modes=("pull", "push"),
         only_modes={"root": "pull", "xroot": "pull", "ftp": "push"},
-        clock=Clock.TOOL,
+        clock=Clock.TOOL.value,
         credentials=frozenset({CredentialKind.X509_PROXY}),
         one_proxy=True,
         needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
@@ -127,7 +191,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.programs.gridftp:GridFtp",
         schemes=frozenset({"ftp"}),
         modes=("push",),
-        clock=Clock.TOOL,
+        clock=Clock.TOOL.value,
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
         needs=(
             Program("globus-url-copy", "globus-gass-copy-progs"),
@@ -140,7 +204,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.fts3.mover:Fts3",
         schemes=frozenset({"http", "https", "dav", "davs", "root", "xroot"}),
         modes=("pull",),
-        clock=Clock.SERVICE,
+        clock=Clock.SERVICE.value,
         parameters=frozenset({"streams", "tcp_buffer_bytes", "scitag"}),
         credentials=frozenset({CredentialKind.BEARER_TOKEN}),
         needs=(PythonPackage("urllib3"), XRDCP, SETPRIV),
@@ -152,7 +216,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         path="sonar.movers.programs.iperf3:Iperf3",
         schemes=frozenset({"iperf3"}),
         modes=("pull", "push"),
-        clock=Clock.TOOL,
+        clock=Clock.TOOL.value,
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
         needs=(Program("iperf3", "iperf3"), SETPRIV, HERE),
         of_network=True,
@@ -170,22 +234,9 @@ MOVERS: tuple[MoverDescription, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """How a transfer is asked for, where not every mover obeys."""
-
-    default: int | None
-    refusal: str
-    """Why a mover that does not obey takes no other value, and what is allowed."""
-
-
-PARAMETERS: Mapping[str, Parameter] = {
-    "streams": Parameter(1, "cannot be told how many streams to use: streams must be 1"),
-    "tcp_buffer_bytes": Parameter(
-        None, "leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty"
-    ),
-    "scitag": Parameter(None, "sends no flow label: scitag must be left empty"),
-}
+NETWORK_SCHEMES = frozenset(
+    scheme for mover in MOVERS if mover.of_network for scheme in mover.schemes
+)
 
 
 def names() -> list[str]:
@@ -194,84 +245,24 @@ def names() -> list[str]:
 
 def describe(name: str) -> MoverDescription:
     """Return the description of a mover; ValueError names those there are."""
-    for mover in MOVERS:
-        if mover.name == name:
-            return mover
-    raise ValueError(f"no mover is called {name!r}; allowed: {', '.join(names())}")
+    description = kept(name)
+    if not description.path:
+        raise ValueError(no_such_mover(name))
+    return description
 
 
-def is_of_network(mover: str) -> bool:
-    """Say whether a mover measures the network alone; no for one that there is no more."""
-    return any(each.of_network for each in MOVERS if each.name == mover)
+def kept(name: str) -> MoverDescription:
+    """Return the description of a mover that a row names; of one that no longer exists its name."""
+    described = next((mover for mover in MOVERS if mover.name == name), None)
+    return described or MoverDescription(
+        name, label="", path="", schemes=frozenset(), modes=(), clock=""
+    )
+
+
+def no_such_mover(name: str) -> str:
+    return f"no mover is called {name!r}; allowed: {', '.join(names())}"
 
 
 def carries_files(base_url: str) -> bool:
     """Say whether there are files at a base URL, and not only a server that measures a network."""
-    schemes = {scheme for mover in MOVERS if mover.of_network for scheme in mover.schemes}
-    return scheme_of(base_url) not in schemes
-
-
-def asks_service(mover: str) -> bool:
-    """Say whether a mover asks a service; one that there is no more asks none."""
-    return any(description.asks_service for description in MOVERS if description.name == mover)
-
-
-def shows_one_proxy(mover: str) -> bool:
-    """Say whether a mover shows both ends the same X.509 proxy; one that is no more shows none."""
-    return any(description.one_proxy for description in MOVERS if description.name == mover)
-
-
-def clock_of(mover: str) -> str:
-    """Return who times a mover's transfers; empty for a mover that there is no more."""
-    clocks = {description.name: description.clock for description in MOVERS}
-    return clocks.get(mover, "")
-
-
-def fitting(mover: str, mode: str, base_urls: Mapping[str, str]) -> str:
-    """Say in a sentence which endpoints this mover cannot move files of; empty if it can all.
-
-    ``base_urls`` has the base URL of each endpoint by its name. Raises ValueError for a mover
-    that there is not.
-    """
-    schemes = describe(mover).schemes_in(mode)
-    misfits = [
-        f"{name} ({scheme})"
-        for name, url in sorted(base_urls.items())
-        if (scheme := scheme_of(url)) not in schemes
-    ]
-    if not misfits:
-        return ""
-    named, more = ", ".join(misfits[:NAMED_MISFITS]), len(misfits) - NAMED_MISFITS
-    others = f" and {more} more" if more > 0 else ""
-    return f"The mover {mover} {what_it_moves(mover, mode)}, not those of {named}{others}."
-
-
-def what_it_moves(mover: str, mode: str) -> str:
-    """Say files of which schemes a mover moves, in this mode where that makes a difference."""
-    description = describe(mover)
-    moved = ", ".join(sorted(description.schemes_in(mode)))
-    return f"moves files by {moved}" + (f" in mode {mode}" if description.only_modes else "")
-
-
-def refusals(mover: str, mode: str, **parameters: int | None) -> dict[str, str]:
-    """Say by field what this mover does not obey, and what is allowed; nothing if it obeys all.
-
-    ``parameters`` are some of ``PARAMETERS``. Raises ValueError for a mover that there is not.
-    """
-    description = describe(mover)
-    sentences = {}
-    if mode not in description.modes:
-        allowed = " or ".join(description.modes)
-        sentences["mode"] = (
-            f"The mover {mover} does not support mode {mode}: mode must be {allowed}."
-        )
-    for name, value in parameters.items():
-        parameter = PARAMETERS[name]
-        if name not in description.parameters and value != parameter.default:
-            sentences[name] = f"The mover {mover} {parameter.refusal}."
-    most, streams = description.most_streams, parameters.get("streams")
-    if most and streams and streams > most:
-        sentences["streams"] = (
-            f"The mover {mover} uses at most {most} streams: streams must be from 1 to {most}."
-        )
-    return sentences
+    return scheme_of(base_url) not in NETWORK_SCHEMES

@@ -17,7 +17,6 @@ from django.db.models.expressions import RawSQL
 
 from sonar.credentials import rules
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site
-from sonar.movers.catalogue import asks_service, shows_one_proxy
 from sonar.notation.units import format_bytes
 from sonar.obstacles import credential_states, two_proxies, worker_movers
 from sonar.obstacles.capacity import exhausted
@@ -50,7 +49,7 @@ class CredentialGivenAway(Obstacle):
             given_away |= Q((f"{passive}__in", lending), (f"{active}__in", in_clear))
             matched |= Q(mesh__in=_two_ended(conditions.meshes, mode)) & given_away
         matched |= Q(mesh__in=_by_service(conditions.meshes)) & either_end(refusing)
-        one_proxy = [mesh.id for mesh in conditions.meshes if shows_one_proxy(mesh.mover)]
+        one_proxy = [mesh.id for mesh in conditions.meshes if mesh.mover_description.one_proxy]
         return matched | Q(mesh__in=one_proxy) & _two_proxies(ends)
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
@@ -58,10 +57,10 @@ class CredentialGivenAway(Obstacle):
         for field, end in ends_of(probe):
             if sentence := rules.problem(end):
                 yield Problem(field, sentence)
-        by_service = asks_service(probe.mover)
+        by_service = probe.mover_description.asks_service
         if sentence := rules.forbids(source, destination, probe.mode, by_service=by_service):
             yield Problem(rules.PASSIVE_AND_ACTIVE[probe.mode][0], sentence)
-        if sentence := rules.two_proxies(source, destination, probe.mover):
+        if sentence := rules.two_proxies(source, destination, probe.mover_description):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
@@ -99,17 +98,18 @@ class CredentialFails(Obstacle):
         for field, end in ends_of(probe):
             if credential_states.own_fails(end, uses):
                 yield Problem(field, credential_states.waits(end.name, credential_states.OWN))
-            is_lender = field == passive or asks_service(probe.mover)
+            is_lender = field == passive or probe.mover_description.asks_service
             if is_lender and credential_states.lent_fails(end, uses):
                 yield Problem(field, credential_states.waits(end.name, credential_states.LENT))
 
 
 def _two_ended(meshes: Iterable[Mesh], mode: str) -> list[int]:
-    return [mesh.id for mesh in meshes if mesh.mode == mode and not asks_service(mesh.mover)]
+    others = (mesh for mesh in meshes if not mesh.mover_description.asks_service)
+    return [mesh.id for mesh in others if mesh.mode == mode]
 
 
 def _by_service(meshes: Iterable[Mesh]) -> list[int]:
-    return [mesh.id for mesh in meshes if asks_service(mesh.mover)]
+    return [mesh.id for mesh in meshes if mesh.mover_description.asks_service]
 
 
 def _two_proxies(ends: Iterable[Endpoint]) -> Q:
@@ -133,7 +133,9 @@ class NoWorker(Obstacle):
 
     def filter(self, conditions: RunConditions) -> Q:
         meshes, offered = conditions.meshes, conditions.offered
-        unoffered = [mesh for mesh in meshes if worker_movers.unsupported(mesh.mover, offered)]
+        unoffered = [
+            mesh for mesh in meshes if worker_movers.unsupported(mesh.mover_description, offered)
+        ]
         return Q(mesh__in=unoffered) | worker_movers.without_worker(meshes, offered)
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
@@ -144,7 +146,7 @@ class NoWorker(Obstacle):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        return worker_movers.unsupported(mesh.mover, conditions.offered)
+        return worker_movers.unsupported(mesh.mover_description, conditions.offered)
 
 
 class Paused(Obstacle):

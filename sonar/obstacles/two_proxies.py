@@ -12,7 +12,6 @@ from django.db.models import prefetch_related_objects
 
 from sonar.credentials.rules import proxy_of, two_proxies
 from sonar.models import Endpoint, Mesh
-from sonar.movers.catalogue import MOVERS, describe
 from sonar.notation.base_urls import scheme_of
 from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry.compatibility import ENDS
@@ -23,18 +22,18 @@ def conflicts(conditions: RunConditions) -> dict[int, str]:
 
     No SQL query while no mesh has such a mover, else three.
     """
-    movers = {mover.name for mover in MOVERS if mover.one_proxy}
-    meshes = [mesh for mesh in conditions.meshes if mesh.enabled and mesh.mover in movers]
+    in_use = (mesh for mesh in conditions.meshes if mesh.enabled)
+    meshes = [mesh for mesh in in_use if mesh.mover_description.one_proxy]
     if not meshes:
         return {}
     prefetch_related_objects(meshes, *ENDS)
-    in_use = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
-    sentences = {mesh.id: _conflict(mesh, in_use) for mesh in meshes}
+    endpoints = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
+    sentences = {mesh.id: _conflict(mesh, endpoints) for mesh in meshes}
     return {mesh: sentence for mesh, sentence in sentences.items() if sentence}
 
 
 def _conflict(mesh: Mesh, in_use: Collection[Endpoint]) -> str:
-    schemes = describe(mesh.mover).schemes_in(mesh.mode)
+    schemes = mesh.mover_description.schemes_in(mesh.mode)
     moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
     sources, destinations = (_chosen(mesh, ends, moved) for ends in ENDS)
     of_destinations = Counter(map(proxy_of, destinations))
@@ -45,7 +44,7 @@ def _conflict(mesh: Mesh, in_use: Collection[Endpoint]) -> str:
     first = next(end for end, differing in others.items() if differing)
     other = next(end for end in destinations if proxy_of(end) != proxy_of(first))
     count = "1 link is" if links == 1 else f"{links} links are"
-    return f"{count} not tested. {two_proxies(first, other, mesh.mover)}"
+    return f"{count} not tested. {two_proxies(first, other, mesh.mover_description)}"
 
 
 def _chosen(mesh: Mesh, ends: str, moved: Sequence[Endpoint]) -> Sequence[Endpoint]:

@@ -17,6 +17,7 @@ from django.db.models import Q
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE
 from sonar.models import Endpoint, Mesh, Probe, SignOfLife
 from sonar.movers import catalogue
+from sonar.movers.catalogue import MoverDescription
 from sonar.processes import heartbeats
 
 TRANSFERS = "transfers"
@@ -27,16 +28,16 @@ def queue_of(offer: str) -> str:
     return f"{TRANSFERS}.{offer}"
 
 
-def offer_for(mover: str, endpoint: str) -> str:
+def offer_for(mover: MoverDescription, endpoint: str) -> str:
     """Return what a worker must offer for a mover; ``endpoint`` is that which does the work."""
-    return f"{mover}.{endpoint}" if catalogue.is_of_network(mover) else mover
+    return f"{mover.name}.{endpoint}" if mover.of_network else mover.name
 
 
 def queues_here() -> list[str]:
     """Return the queues of the movers that can run in this process."""
-    lacking, here = lacking_here(), settings.SONAR_NETWORK_ENDPOINT
-    names = [name for name in catalogue.names() if name not in lacking]
-    return [queue_of(offer_for(name, here)) for name in names]
+    here = settings.SONAR_NETWORK_ENDPOINT
+    able = [mover for mover in catalogue.MOVERS if not mover.missing()]
+    return [queue_of(offer_for(mover, here)) for mover in able]
 
 
 def lacking_here() -> set[str]:
@@ -62,19 +63,19 @@ def by_living(now: datetime) -> set[str] | None:
     return offers_of(queues) if TRANSFERS in queues else None
 
 
-def unsupported(mover: str, offered: Collection[str] | None) -> str:
+def unsupported(mover: MoverDescription, offered: Collection[str] | None) -> str:
     """Say in a sentence that nobody can run a mover; empty if somebody can, or nobody lives."""
-    if offered is None or mover in offered:
+    if offered is None or mover.name in offered:
         return ""
-    return f"No worker can run the mover {mover}: to run it, {what_it_needs(mover)}"
+    return f"No worker can run the mover {mover.name}: to run it, {what_it_needs(mover)}"
 
 
 def unsupported_at_end(probe: Probe, offered: Collection[str] | None) -> str:
     """Say the same of a test, for which somebody may have to be at one of its ends."""
     end: Endpoint = getattr(probe, PASSIVE_AND_ACTIVE[probe.mode][1])
-    if offered is None or offer_for(probe.mover, end.name) in offered:
+    if offered is None or offer_for(probe.mover_description, end.name) in offered:
         return ""
-    return unsupported(probe.mover, offered) or (
+    return unsupported(probe.mover_description, offered) or (
         f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there. "
         f"Its setting {catalogue.HERE.name} must be {end.name}."
     )
@@ -85,24 +86,23 @@ def without_worker(meshes: Collection[Mesh], offered: Collection[str] | None) ->
 
     One SQL query, none without such a mesh.
     """
-    matched, of_network = Q(pk__in=[]), [mesh for mesh in meshes if _is_of_network(mesh)]
+    matched, of_network = (
+        Q(pk__in=[]),
+        [mesh for mesh in meshes if mesh.mover_description.of_network],
+    )
     if offered is None or not of_network:
         return matched
     ids = dict(Endpoint.objects.order_by().values_list("name", "id"))
     for mesh in of_network:
-        there = [ids[name] for name in ids if offer_for(mesh.mover, name) in offered]
+        there = [ids[name] for name in ids if offer_for(mesh.mover_description, name) in offered]
         active = PASSIVE_AND_ACTIVE[mesh.mode][1]
         matched |= Q(mesh=mesh) & ~Q(**{f"{active}__in": there})
     return matched
 
 
-def _is_of_network(mesh: Mesh) -> bool:
-    return catalogue.is_of_network(mesh.mover)
-
-
-def what_it_needs(mover: str) -> str:
+def what_it_needs(mover: MoverDescription) -> str:
     """Say what a worker needs for a mover, as the end of a sentence and with its full stop."""
-    labels = [need.label for need in catalogue.describe(mover).needs]
+    labels = [need.label for need in mover.needs]
     if not labels:
         return "start a worker of this version."
     return f"a worker needs {' and '.join(labels)}."

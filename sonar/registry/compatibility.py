@@ -14,7 +14,7 @@ from django.db.models import Q
 from sonar.credentials import service_rules
 from sonar.credentials.rules import names
 from sonar.models import Credential, Endpoint, Mesh
-from sonar.movers.catalogue import describe, fitting, what_it_moves
+from sonar.movers.catalogue import MoverDescription, describe
 from sonar.notation.base_urls import scheme_of
 
 ENDS = ("sources", "destinations")
@@ -34,22 +34,23 @@ def mesh_problem(name: str, mover: str, mode: str, ends: Collection[Collection[E
         for endpoint in end
         if endpoint.retired_at is None
     }
-    if sentence := fitting(mover, mode, named):
+    description = describe(mover)
+    if sentence := description.scheme_mismatch(mode, named):
         return f"The mesh {name} cannot be kept so. {sentence}"
     if not all(ends):
-        return _nothing_fits(name, mover, mode)
+        return _nothing_fits(name, description, mode)
     return ""
 
 
-def _nothing_fits(name: str, mover: str, mode: str) -> str:
+def _nothing_fits(name: str, mover: MoverDescription, mode: str) -> str:
     in_use = Endpoint.objects.filter(retired_at=None).values_list("base_url", flat=True)
     there_are = {scheme_of(base_url) for base_url in in_use}
-    if not there_are or there_are & describe(mover).schemes_in(mode):
+    if not there_are or there_are & mover.schemes_in(mode):
         return ""
     others = ", ".join(sorted(there_are))
     return (
-        f"The mesh {name} would test nothing: the mover {mover} {what_it_moves(mover, mode)}, and "
-        f"the endpoints in use have {others}."
+        f"The mesh {name} would test nothing: the mover {mover.name} {mover.what_it_moves(mode)}, "
+        f"and the endpoints in use have {others}."
     )
 
 
@@ -74,7 +75,7 @@ def endpoint_problem(endpoint: Endpoint) -> str:
     misfits = [
         f"{mesh.name} ({mesh.mover})"
         for mesh in naming
-        if fitting(mesh.mover, mesh.mode, {endpoint.name: endpoint.base_url})
+        if mesh.mover_description.scheme_mismatch(mesh.mode, {endpoint.name: endpoint.base_url})
     ]
     if not misfits:
         return ""
@@ -107,7 +108,7 @@ def credential_problems(credential: Credential) -> dict[str, str]:
     if credential._state.adding:
         return {}
     for mesh in credential.meshes.exclude(service=""):
-        wrong = service_rules.problems(mesh.mover, mesh.service, credential)
+        wrong = service_rules.problems(mesh.mover_description, mesh.service, credential)
         if sentence := wrong.get("service_credential", ""):
             return {"kind": f"The service of the mesh {mesh.name} knows Sonar by it. {sentence}"}
     return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sonar.models import Mesh, Probe
-from sonar.movers.catalogue import asks_service
+from sonar.movers.catalogue import MoverDescription
 
 
 def naming(mover: str) -> list[Mesh]:
@@ -21,7 +21,7 @@ def of_probe(probe: Probe) -> Mesh | None:
 
     A test that was ordered outside every mesh asks the service of those in use.
     """
-    if not asks_service(probe.mover):
+    if not probe.mover_description.asks_service:
         return None
     mesh = probe.mesh
     if mesh is not None and mesh.service:
@@ -29,13 +29,13 @@ def of_probe(probe: Probe) -> Mesh | None:
     return _only(probe.mover)
 
 
-def no_service(mover: str) -> str:
+def no_service(mover: MoverDescription) -> str:
     """Say why a test with this mover cannot be ordered outside every mesh; empty if it can."""
-    if not asks_service(mover) or _only(mover):
+    if not mover.asks_service or _only(mover.name):
         return ""
-    if not _in_use(mover):
-        return f"The mover {mover} asks a service, and no mesh in use says which."
-    return f"The mover {mover} asks a service, and the meshes in use name more than one."
+    if not _in_use(mover.name):
+        return f"The mover {mover.name} asks a service, and no mesh in use says which."
+    return f"The mover {mover.name} asks a service, and the meshes in use name more than one."
 
 
 def _only(mover: str) -> Mesh | None:

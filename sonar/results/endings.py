@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
 from sonar.models import Probe, Profile, Transfer, purposes
-from sonar.movers import catalogue
 from sonar.movers.measure import Outcome
 from sonar.notation.remote_ids import LOG_URL, REMOTE_ID, kept
 from sonar.registry import redacted
@@ -40,7 +39,7 @@ def end_probe(probe: Probe, outcome: Outcome) -> bool:
     Returns False, and keeps nothing, if somebody else has ended or taken back this run.
     """
     state = Transfer.State.DONE if outcome.receipt else Transfer.State.FAILED
-    of_network = catalogue.is_of_network(probe.mover)
+    of_network = probe.mover_description.of_network
     facts = (network.facts_of if of_network else _facts)(probe, outcome)
     return _end(probe, state, facts, _move(probe, outcome), timezone.now())
 
@@ -119,7 +118,7 @@ def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now
 
 def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> None:
     """Store what became of a probe: a transfer, or what its mover tells of the network alone."""
-    if catalogue.is_of_network(probe.mover):
+    if probe.mover_description.of_network:
         network.keep(probe, state, facts)
         return
     kind = {name: facts.pop(name, None) for name in ("ip_version", "streams_used")}
@@ -165,6 +164,6 @@ def _profile_of(probe: Probe, **measured: int | None) -> int:
         origin=Profile.Origin.TEST,
         mesh_id=probe.mesh_id,
         activity="",
-        clock=catalogue.clock_of(probe.mover),
+        clock=probe.mover_description.clock,
         purpose=purposes.purpose_of(probe),
     )

@@ -12,6 +12,7 @@ from sonar.celery import app
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE
 from sonar.database.retry import one_line
 from sonar.models import Probe
+from sonar.movers.catalogue import kept
 from sonar.obstacles.worker_movers import offer_for, queue_of
 
 log = logging.getLogger(__name__)
@@ -59,5 +60,5 @@ def queues_of(probes: Sequence[UUID]) -> list[tuple[UUID, str]]:
     queues = {}
     for probe, mover, mode, source, destination in rows:
         active = source if PASSIVE_AND_ACTIVE[mode][1] == "source" else destination
-        queues[probe] = queue_of(offer_for(mover, active))
+        queues[probe] = queue_of(offer_for(kept(mover), active))
     return [(probe, queues[probe]) for probe in probes if probe in queues]

@@ -97,15 +97,16 @@ def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Pr
     """Yield why these tests cannot run, all together; each with the field that it is about."""
     if any(probe.source == probe.destination for probe in probes):
         yield Problem("destination", "a test needs two different endpoints.")
-    for mover, mode in sorted({(probe.mover, probe.mode) for probe in probes}):
+    for name, mode in sorted({(probe.mover, probe.mode) for probe in probes}):
+        mover = catalogue.describe(name)
         base_urls = {
             end.name: end.base_url
             for probe in probes
-            if (probe.mover, probe.mode) == (mover, mode)
+            if (probe.mover, probe.mode) == (name, mode)
             for _, end in ends_of(probe)
         }
-        if misfit := catalogue.fitting(mover, mode, base_urls):
-            yield Problem("mover", misfit)
+        if sentence := mover.scheme_mismatch(mode, base_urls):
+            yield Problem("mover", sentence)
         if sentence := mesh_services.no_service(mover):
             yield Problem("mover", sentence)
     if conditions.capacity.waiting + len(probes) > MOST_WAITING:
@@ -121,7 +122,7 @@ def _problems_of_each(probes: Sequence[Probe], conditions: RunConditions) -> Ite
         for _, end in ends_of(probe):
             conditions.ordered_bytes[end.id] += probe.bytes
     for probe in _with_credentials(probes):
-        refusals = catalogue.refusals(probe.mover, probe.mode, streams=probe.streams)
+        refusals = probe.mover_description.refusals(probe.mode, streams=probe.streams)
         yield from (Problem(field, sentence) for field, sentence in refusals.items())
         for field, end in ends_of(probe):
             if end.retired_at:

@@ -24,7 +24,7 @@ from sonar.credentials.redacted import without_tokens
 from sonar.database.retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
-from sonar.movers.catalogue import is_of_network
+from sonar.movers.catalogue import MoverDescription, kept
 from sonar.movers.mover import AsksService
 from sonar.movers.spans import within
 from sonar.movers.unexpected import as_failures
@@ -52,7 +52,7 @@ Place = tuple[Endpoint, str]
 
 def places_of(probe: Probe) -> list[Place]:
     """Return where this run may leave a file: at the destination, and half uploaded; or none."""
-    if is_of_network(probe.mover):
+    if probe.mover_description.of_network:
         return []
     part = part_of(source_path(probe), incoming_path(probe))
     return [(probe.destination, incoming_path(probe)), (probe.source, part)]
@@ -146,7 +146,7 @@ def pause_after(failures: int) -> timedelta:
 
 def try_to_delete(leftover: Leftover) -> bool:
     """Delete a claimed file; return whether it is gone."""
-    if why := delete(leftover.endpoint, leftover.path, leftover.mover, leftover.since):
+    if why := delete(leftover.endpoint, leftover.path, kept(leftover.mover), leftover.since):
         changes: dict[str, object] = {"error": without_tokens(str(why))}
         if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
             changes["next_try"] = timezone.now() + FIRST_PAUSE
@@ -159,7 +159,7 @@ def try_to_delete(leftover: Leftover) -> bool:
 
 
 def delete(
-    endpoint: Endpoint, path: str, mover: str, since: datetime | None = None
+    endpoint: Endpoint, path: str, mover: MoverDescription, since: datetime | None = None
 ) -> MoverError | None:
     """Delete a file of ours; return why not, if it could not be done within CLEANING_LIMITS.
 
@@ -173,23 +173,23 @@ def delete(
             bundle, limits = settings.SONAR_CA_BUNDLE, CLEANING_LIMITS
             order = Order(end, end, bytes=1, ca_bundle=bundle, limits=limits)
             may_return = withdraw(order, mover)
-            movers.get(mover).files.delete(end, order)
+            movers.load(mover).files.delete(end, order)
     except MoverError as error:
         return error
     is_old = since is not None and timezone.now() - since > LONGEST_JOB
     return None if is_old else may_return
 
 
-def withdraw(order: Order, mover: str) -> MoverError | None:
+def withdraw(order: Order, mover: MoverDescription) -> MoverError | None:
     """Cancel what services of a mover were asked for a file, or they would write it again.
 
     All that meshes name are asked: the test that asked is gone. Returns why that failed.
     """
-    carrier = movers.get(mover)
+    carrier = movers.load(mover)
     if not isinstance(carrier, AsksService):
         return None
     try:
-        registered = [service_of(mesh) for mesh in mesh_services.naming(mover)]
+        registered = [service_of(mesh, mover) for mesh in mesh_services.naming(mover.name)]
         release_connection()
         with within(Watch(), order.limits.total):
             for service in registered:

@@ -134,10 +134,12 @@ def _refusal(usage: PlacedCredential) -> CredentialProblem | None:
     """Ask a service whether it takes its credential; raise MoverError if it does not answer."""
     if not isinstance(usage.place, Mesh):
         return None
-    mover = movers.get(usage.place.mover)
+    mover = movers.load(usage.place.mover_description)
     try:
         if isinstance(mover, AsksService):
-            mover.introduce(service_of(usage.place), settings.SONAR_CA_BUNDLE)
+            mover.introduce(
+                service_of(usage.place, usage.place.mover_description), settings.SONAR_CA_BUNDLE
+            )
     except MoverError as error:
         if not error.credential_trouble:
             raise

@@ -21,7 +21,6 @@ from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_con
 from sonar.models import Probe, Schedule
 from sonar.movers import network
 from sonar.movers.base import Limits, MoverError, Stopped
-from sonar.movers.catalogue import is_of_network
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.spans import within
 from sonar.movers.unexpected import as_failures
@@ -140,11 +139,11 @@ def _take(probe: Probe) -> bool:
 
 def carry_out(probe: Probe, watch: Watch) -> Outcome:
     """Make the transfer that a claimed probe orders; no connection is held meanwhile."""
-    began, of_network = time.monotonic(), is_of_network(probe.mover)
+    began, of_network = time.monotonic(), probe.mover_description.of_network
     try:
         with within(watch, TOKENS_SECONDS), as_failures(f"test {probe.id}", watch):
             order = (network_request if of_network else transfer_request).order_for(probe)
-            mover = movers.get(probe.mover)
+            mover = movers.load(probe.mover_description)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
     finally:

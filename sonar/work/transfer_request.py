@@ -14,12 +14,13 @@ from sonar.credentials.kinds import KindDescription
 from sonar.credentials.sources.base import CredentialError, Purpose, Right
 from sonar.models import Credential, Endpoint, Mesh, Probe
 from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
-from sonar.movers.catalogue import CredentialKind, asks_service, describe
+from sonar.movers.catalogue import CredentialKind, MoverDescription, no_such_mover
 from sonar.movers.content import adler32
 from sonar.movers.file_address import require_printable
 from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialGivenAway
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
+from sonar.obstacles.obstacle import ends_of
 from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry import mesh_services
 from sonar.registry.storage_hosts import known_hosts
@@ -54,6 +55,7 @@ def order_for(probe: Probe) -> Order:
     needed = needed_for(probe.size_class.timeout_seconds)
     service = service_for(probe, needed)
     ends = _ends(probe, needed)
+    _refuse_what_its_mover_cannot_do(probe)
     return Order(
         source=ends["source"],
         destination=ends["destination"],
@@ -70,29 +72,42 @@ def order_for(probe: Probe) -> Order:
     )
 
 
+def _refuse_what_its_mover_cannot_do(probe: Probe) -> None:
+    """Raise MoverError for what no form lets pass: a row may have been written past them."""
+    mover = probe.mover_description
+    if not mover.path:
+        raise refused(no_such_mover(mover.name))
+    base_urls = {end: endpoint.base_url for end, endpoint in ends_of(probe)}
+    if sentence := mover.scheme_mismatch(probe.mode, base_urls):
+        raise refused(sentence)
+    for sentence in mover.refusals(probe.mode, streams=probe.streams).values():
+        raise refused(sentence)
+
+
 def service_for(probe: Probe, needed: float) -> Service | None:
     """Return the service that a test asks, if it can be shown a token for so many seconds.
 
     Raises MoverError if it cannot, or if there must be one and is none.
     """
     mesh = mesh_services.of_probe(probe)
-    if mesh is None and asks_service(probe.mover):
-        raise refused(mesh_services.no_service(probe.mover) or "Its mesh names no service.")
+    if mesh is None and probe.mover_description.asks_service:
+        why = mesh_services.no_service(probe.mover_description)
+        raise refused(why or "Its mesh names no service.")
     if mesh is None:
         return None
-    service = service_of(mesh)
+    service = service_of(mesh, probe.mover_description)
     if mesh.service_credential:
         service_token(purpose_at_service(mesh, mesh.service_credential), needed)
     return service
 
 
-def service_of(mesh: Mesh) -> Service:
+def service_of(mesh: Mesh, mover: MoverDescription) -> Service:
     """Return the service that a mesh names, which gets its credential and nobody else does.
 
     Raises MoverError if that is not for it: a row may have been written past the forms.
     """
     credential = mesh.service_credential
-    if wrong := service_rules.problems(mesh.mover, mesh.service, credential):
+    if wrong := service_rules.problems(mover, mesh.service, credential):
         raise refused(next(iter(wrong.values())))
     if credential is None:
         return Service(mesh.service)
@@ -133,18 +148,18 @@ def _ends(probe: Probe, needed: float) -> dict[str, End]:
         "destination": (Where.DESTINATION, probe.destination, incoming_path(probe)),
     }
     ends = {
-        name: end_at(where, endpoint, path, probe.mover, needed)
+        name: end_at(where, endpoint, path, probe.mover_description, needed)
         for name, (where, endpoint, path) in files.items()
     }
     passive, _ = rules.PASSIVE_AND_ACTIVE[probe.mode]
-    for name in files if asks_service(probe.mover) else (passive,):
+    for name in files if probe.mover_description.asks_service else (passive,):
         where, lender, _ = files[name]
-        lent = lent_token(lender, where, probe.mover, needed)
+        lent = lent_token(lender, where, probe.mover_description, needed)
         ends[name] = replace(ends[name], lent=lent)
     return ends
 
 
-def lent_token(lender: Endpoint, where: Where, mover: str, needed: float) -> str:
+def lent_token(lender: Endpoint, where: Where, mover: MoverDescription, needed: float) -> str:
     """Return what the other end is given to reach the file of this one; empty for nothing."""
     lent = lent_by(lender)
     if lent is None or not is_taken(lent, mover):
@@ -175,7 +190,7 @@ def end_at(
     where: Where,
     endpoint: Endpoint,
     path: str,
-    mover: str,
+    mover: MoverDescription,
     needed: float = CLEANING_LIMITS.total,
 ) -> End:
     """Name a file at an endpoint to a mover, with the credential for it and nothing to lend.
@@ -209,10 +224,10 @@ def lent_by(endpoint: Endpoint) -> Credential | None:
     return endpoint.credential_lent or endpoint.credential
 
 
-def is_taken(credential: Credential, mover: str) -> bool:
+def is_taken(credential: Credential, mover: MoverDescription) -> bool:
     """Say whether a mover takes a credential: what it cannot use is not given away."""
     try:
-        return kind_of(credential).shown in describe(mover).credentials
+        return kind_of(credential).shown in mover.credentials
     except ValueError as error:
         raise refused(str(error)) from error
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from matrix.answers.experiments import request
 from sonar import movers
 from sonar.models import Endpoint, ExperimentStep, Probe, SizeClass
+from sonar.movers.catalogue import kept
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
 from sonar.ordering import experiments
@@ -112,7 +113,7 @@ def carry_out(queues: Sequence[Iterator[Claim]]) -> None:
         def go_on(tests: Iterator[Claim]) -> None:
             if claim := next(tests, None):
                 probe = claim()
-                mover, order = movers.get(probe.mover), order_for(probe)
+                mover, order = movers.load(kept(probe.mover)), order_for(probe)
                 running[pool.submit(measure, mover, order, Watch())] = probe, tests
 
         for tests in queues:

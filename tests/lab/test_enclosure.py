@@ -18,6 +18,7 @@ import yaml
 
 from sonar import movers
 from sonar.models import Mesh
+from sonar.movers.catalogue import kept
 from sonar.movers.measure import measure
 from sonar.movers.watch import Watch
 from sonar.registry import file as registry_file
@@ -81,7 +82,7 @@ def groups(lab_of: Callable[[Scenario], Lab]) -> list[str]:
 def test_a_file_moves_over_a_link_and_is_gone_afterwards(lab_of):
     link = lab_of(NOTHING).links["NOTHING"]
     pair = Pair(link.source, link.destination)
-    outcome = measure(movers.get("http-tpc"), pair.order(bytes=SIZE), Watch())
+    outcome = measure(movers.load(kept("http-tpc")), pair.order(bytes=SIZE), Watch())
     assert outcome.receipt, outcome.error
     assert outcome.verified
     assert outcome.leftover is None

@@ -22,8 +22,18 @@ from sonar.notation.base_urls import PROTOCOLS
 PROJECT = Path(__file__).resolve().parents[2]
 # Modules of the package that are of no protocol: what all movers and their callers share.
 SHARED = {
-    *("base", "checksums", "content", "measure", "messages", "mover", "network", "spans"),
-    *("tcp_info", "unexpected", "watch"),
+    *(
+        "base",
+        "catalogue",
+        "checksums",
+        "content",
+        "measure",
+        "messages",
+        "mover",
+        "network",
+        "spans",
+    ),
+    *("needs", "tcp_info", "unexpected", "watch"),
 }
 
 every_mover = pytest.mark.parametrize("mover", MOVERS, ids=lambda mover: mover.name)
@@ -54,7 +64,7 @@ def test_a_base_url_may_have_the_scheme_of_every_protocol():
 @every_mover
 def test_a_mover_is_found_where_it_is_said_to_be(mover: MoverDescription, settings):
     settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
-    found = movers.get(mover.name)
+    found = movers.load(mover)
     assert f"{type(found).__module__}:{type(found).__name__}" == mover.path
     assert callable(found.move)
     assert hasattr(found, "files") != mover.of_network
@@ -71,7 +81,7 @@ def loaded_after(program: str) -> set[str]:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    return {name.split(".")[2] for name in done.stdout.split()}
+    return {name.removeprefix("sonar.movers.") for name in done.stdout.split()}
 
 
 DJANGO = """
@@ -83,7 +93,7 @@ django.setup()
 
 
 # The web asks an issuer within the deadlines of movers (sonar.people.issuer_web).
-DEADLINES = {"http_deadlines", "peers", "file_address"}
+DEADLINES = {"http", "http.deadlines", "http.peers", "file_address"}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +109,8 @@ def test_who_does_not_move_a_file_loads_no_protocol(program: str, needed: set[st
 
 
 def test_a_mover_is_loaded_when_it_is_used_and_the_others_are_not():
-    loaded = loaded_after("from sonar import movers\nmovers.get('fake')")
+    program = "from sonar.movers import catalogue, load\nload(catalogue.kept('fake'))"
+    loaded = loaded_after(program)
     assert "fake" in loaded
     assert loaded <= SHARED | {"fake"}
 
@@ -122,7 +133,7 @@ def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
     crippled = MoverDescription("crippled", "", "x:Y", frozenset({"ftp"}), ("pull",), needs=needs)
     monkeypatch.setattr(catalogue, "MOVERS", (*MOVERS, crippled))
     with pytest.raises(MoverError) as caught:
-        movers.get("crippled")
+        movers.load(crippled)
     assert str(caught.value) == (
         "the mover crippled cannot run on this worker: the Python package no_such_package is not "
         "installed, the Python package nor_this is not installed"
@@ -133,11 +144,11 @@ def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
 @pytest.mark.parametrize("mover", ["http-tpc", "fake"])
 def test_the_first_movers_obey_what_was_accepted_before_they_were_described(mover: str):
     for mode in Mode.values:
-        assert catalogue.refusals(mover, mode, streams=64) == {}
+        assert catalogue.kept(mover).refusals(mode, streams=64) == {}
 
 
 def test_more_streams_than_a_mover_can_be_told_are_refused():
-    assert catalogue.refusals("xrootd", "pull", streams=15) == {}
-    assert catalogue.refusals("xrootd", "pull", streams=16) == {
+    assert catalogue.kept("xrootd").refusals("pull", streams=15) == {}
+    assert catalogue.kept("xrootd").refusals("pull", streams=16) == {
         "streams": "The mover xrootd uses at most 15 streams: streams must be from 1 to 15."
     }

@@ -14,6 +14,7 @@ from pytest_django import Settings
 from sonar import movers
 from sonar.models import Credential, Probe, SizeClass
 from sonar.movers.base import End, Order, Where
+from sonar.movers.catalogue import kept
 from sonar.movers.content import adler32
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.programs import tool
@@ -77,7 +78,7 @@ def proxy(guarded: Guarded) -> Path:
 
 
 def carried_out(order: Order, mover: str = "xrootd") -> Outcome:
-    return measure(movers.get(mover), order, Watch())
+    return measure(movers.load(kept(mover)), order, Watch())
 
 
 @pytest.mark.parametrize("mover", ["xrootd", "gfal2"])
@@ -179,7 +180,7 @@ def test_gfal2_is_given_no_proxy_for_http() -> None:
         source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy"),
     )
     with pytest.raises(tool.MoverError, match="for root:// only: over HTTP it hands rights on"):
-        movers.get("gfal2").move(order, Watch())
+        movers.load(kept("gfal2")).move(order, Watch())
 
 
 @pytest.mark.django_db
@@ -204,7 +205,7 @@ def test_endpoints_of_the_registry_are_tested_with_the_proxy_of_their_credential
         requested_at=NOW,
         sent_at=NOW,
     )
-    outcome = measure(movers.get("xrootd"), transfer_request.order_for(probe), Watch())
+    outcome = measure(movers.load(kept("xrootd")), transfer_request.order_for(probe), Watch())
     assert outcome.error is None
     assert outcome.verified
     assert guarded.left_behind() == []

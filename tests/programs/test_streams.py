@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from sonar.movers.base import MoverError
 from sonar.movers.measure import measure, remove
 from sonar.movers.watch import Watch
 from tests.programs.gridftp import GridFtpServer
@@ -60,10 +59,3 @@ def test_xrootd_opens_as_many_data_streams_as_it_is_asked_for(streams: int, grid
 
     assert wait_for(lambda: joined() >= streams, 30)
     assert joined() == streams
-
-
-def test_more_streams_than_xrdcp_has_are_refused(grid: dict[str, Ends]):
-    order = grid["xrootd"].order(XROOTD, streams=16)
-    with pytest.raises(MoverError, match="at most 15 streams: streams must be") as refused:
-        XROOTD.load().move(order, Watch())
-    assert (refused.value.where, refused.value.permanent) == ("control", True)

@@ -12,6 +12,7 @@ from typing import Self
 
 from sonar import movers
 from sonar.movers.base import End, Limits, Order, Where
+from sonar.movers.catalogue import kept
 from sonar.movers.content import CHUNK_BYTES, TestFile, adler32
 from sonar.movers.mover import Mover
 from tests.programs.gridftp import GridFtpServer
@@ -45,7 +46,7 @@ class Way:
         return f"{self.mover}-{self.scheme}-{self.mode}"
 
     def load(self) -> Mover:
-        return movers.get(self.mover)
+        return movers.load(kept(self.mover))
 
 
 WAYS = (

@@ -15,6 +15,7 @@ from django.utils.html import escape
 
 from sonar.credentials import kinds, service_rules
 from sonar.models import Endpoint, Mesh, Site, SizeClass
+from sonar.movers.catalogue import kept
 from sonar.notation import base_urls
 from sonar.notation.base_urls import DOTS_SENTENCE, HOST_SENTENCE, LETTERS_SENTENCE, overlap
 from sonar.people.roles import Role
@@ -109,7 +110,7 @@ def test_services_issuers_and_their_paths_hold_no_control_characters_either(text
     }
     wrong = kinds.problems("client_credentials", of_credential)
     assert set(wrong) == {"issuer", "path_prefix", "audience", "scope"}
-    assert set(service_rules.problems("fts3", url, None)) == {"service"}
+    assert set(service_rules.problems(kept("fts3"), url, None)) == {"service"}
 
 
 @pytest.mark.parametrize("issuer", ["https://[x/", "https://[::1", "https://h:99999/"])

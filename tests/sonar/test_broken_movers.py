@@ -27,6 +27,7 @@ from sonar.models import (
 )
 from sonar.movers import measure
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
+from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
 from sonar.movers.programs.ftp_files import Ftp
 from sonar.movers.watch import Watch
@@ -100,7 +101,7 @@ def secrets(settings, tmp_path: Path) -> Path:
 
 
 def uses(monkeypatch: pytest.MonkeyPatch, mover: object) -> None:
-    monkeypatch.setattr(movers, "get", lambda name: mover)
+    monkeypatch.setattr(movers, "load", lambda description: mover)
 
 
 def ordered(source: Endpoint, destination: Endpoint, mover: str = "fake") -> Probe:
@@ -314,5 +315,5 @@ def test_so_does_a_test_of_the_network(settings):
 def test_a_file_left_at_such_a_base_url_is_kept_with_the_reason(monkeypatch):
     glasgow = endpoint("GLASGOW", base_url="ftp://h/%0d%0aDELE%20x")
     uses(monkeypatch, FakeMover())
-    why = cleanup.delete(glasgow, "sonar/incoming/a", "fake")
+    why = cleanup.delete(glasgow, "sonar/incoming/a", kept("fake"))
     assert "cannot be printed" in str(why)

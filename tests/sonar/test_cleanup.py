@@ -19,6 +19,7 @@ from django.utils import timezone
 from sonar import movers, tasks
 from sonar.models import Endpoint, Leftover
 from sonar.movers.base import End, FileInfo, MoverError, Order, Where
+from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
 from sonar.work import cleanup, transfer_request
 from tests.credentials import bind
@@ -47,7 +48,7 @@ class Storage(FakeMover):
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     made = Storage()
-    monkeypatch.setattr(movers, "get", lambda name: made)
+    monkeypatch.setattr(movers, "load", lambda description: made)
     return made
 
 
@@ -357,7 +358,9 @@ def test_an_order_to_delete_stays_below_the_base_url(storage):
     clean_all()
     assert storage.asked == ["fake://glasgow/data/sonar/incoming/a"]
     assert (
-        transfer_request.end_at(Where.DESTINATION, Endpoint.objects.get(), "x", "fake").base_url
+        transfer_request.end_at(
+            Where.DESTINATION, Endpoint.objects.get(), "x", kept("fake")
+        ).base_url
         in storage.asked[0]
     )
 

@@ -26,7 +26,7 @@ from sonar.models import (
 )
 from sonar.movers import catalogue
 from sonar.movers.base import Where
-from sonar.movers.catalogue import CredentialKind
+from sonar.movers.catalogue import CredentialKind, kept
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import LENT, OWN, CredentialProblem, CredentialUse
 from sonar.ordering import request_probes
@@ -239,7 +239,7 @@ def test_what_expires_soon_and_still_lasts_for_tests_is_said_with_when(secrets):
     assert state.expires_at
     left = (state.expires_at - timezone.now()).total_seconds()
     assert left == pytest.approx(800, abs=5)
-    assert transfer_request.end_at(Where.SOURCE, glasgow, "sonar/x", "fake", 120).token
+    assert transfer_request.end_at(Where.SOURCE, glasgow, "sonar/x", kept("fake"), 120).token
     secret_in(secrets, "glasgow", jwt(3500))
     assert looked() == {}
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sonar import settings as project
 from sonar.credentials import kinds, rules, service_rules
+from sonar.movers.catalogue import kept
 from sonar.movers.http.peers import ForbiddenPeer, Route, host_in
 from sonar.notation import base_urls
 from sonar.notation.hosts import (
@@ -111,7 +112,7 @@ def test_whoever_saves_a_host_gets_this_answer(
         values = {name: issuer.get(name, "") for name in kinds.SETTINGS}
         assert ("issuer" in kinds.problems("client_credentials", values)) == refused
     if host.isascii() and "%" not in host and not host.endswith("."):
-        assert ("service" in service_rules.problems("fts3", url, None)) == refused
+        assert ("service" in service_rules.problems(kept("fts3"), url, None)) == refused
         monkeypatch.setenv("HOSTS", host)
         monkeypatch.setenv("ISSUER", url)
         for read, name in ((project.envhosts, "HOSTS"), (project.envissuer, "ISSUER")):

@@ -22,6 +22,7 @@ from sonar.credentials.cache import Entry
 from sonar.credentials.sources.base import Purpose, Right, StorageToken
 from sonar.models import Credential, CredentialState
 from sonar.movers.base import Where
+from sonar.movers.catalogue import kept
 from sonar.work import credential_checks, transfer_request
 from tests.credentials import bind
 from tests.small_disks import SmallDisk, small_disk
@@ -174,7 +175,7 @@ def test_operators_are_told_of_a_full_disk_until_it_has_room_and_tests_run(
     state = CredentialState.objects.get()
     assert (state.sentence, state.holds) == (NO_ROOM + FOR_ALL, False)
     end.refresh_from_db()
-    assert transfer_request.end_at(Where.SOURCE, end, "f", "http-tpc").token
+    assert transfer_request.end_at(Where.SOURCE, end, "f", kept("http-tpc")).token
     credential_checks.check(timezone.now(), 10)
     assert CredentialState.objects.get().sentence == NO_ROOM + FOR_ALL
     disk.empty()

@@ -19,7 +19,7 @@ from sonar.models import (
     Transfer,
     Version,
 )
-from sonar.movers.catalogue import fitting
+from sonar.movers.catalogue import kept
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -258,4 +258,4 @@ def test_an_endpoint_id_has_room_in_a_segment():
 def test_a_mover_that_does_not_fit_an_endpoint_is_told_in_a_sentence(
     mover: str, base_urls: dict[str, str], sentence: str
 ):
-    assert fitting(mover, "pull", base_urls) == sentence
+    assert kept(mover).scheme_mismatch("pull", base_urls) == sentence

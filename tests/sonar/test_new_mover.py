@@ -33,7 +33,7 @@ def _disk(
     Tree(tmp_path_factory.mktemp("recipe"), monkeypatch).module(RECIPE, "sonar/movers/disk.py")
     monkeypatch.setattr(catalogue, "MOVERS", (*catalogue.MOVERS, DISK))
     yield
-    movers.get.cache_clear()
+    movers.loaded_from.cache_clear()
 
 
 def registry(directory: Path, **changes: object) -> str:
@@ -139,10 +139,10 @@ def test_a_worker_without_the_program_says_so_in_its_result(
 
 def test_pages_and_api_name_a_new_mover_without_loading_it():
     program = """
-from sonar import mover_catalogue
+from sonar.movers import catalogue
 from dataclasses import replace
-fake = mover_catalogue.describe("fake")
-mover_catalogue.MOVERS += (replace(fake, name="disk", path="sonar.movers.disk:DiskMover"),)
+fake = catalogue.describe("fake")
+catalogue.MOVERS += (replace(fake, name="disk", path="sonar.movers.disk:DiskMover"),)
 import django, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
 django.setup()

@@ -30,7 +30,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMover:
     for end in three_endpoints():
         Endpoint.objects.filter(pk=end.pk).update(base_url=f"https://{end.site.name.lower()}/data")
     mover = FakeMover(failures={"ral": MoverError(Where.SOURCE, "no such file", permanent=True)})
-    monkeypatch.setattr(movers, "get", lambda name: mover)
+    monkeypatch.setattr(movers, "load", lambda description: mover)
     return mover
 
 
@@ -98,7 +98,7 @@ class Interrupted(FakeMover):
 
 def test_ctrl_c_stops_it_cleans_up_and_records_nothing(fake, monkeypatch):
     slow = Interrupted(seconds=30)
-    monkeypatch.setattr(movers, "get", lambda name: slow)
+    monkeypatch.setattr(movers, "load", lambda description: slow)
     with pytest.raises(CommandError, match="Stopped; nothing was recorded") as caught:
         probe("GLASGOW_DATADISK", "LANCS_DATADISK", "small")
     assert caught.value.returncode == 130

@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import psycopg
@@ -18,7 +18,9 @@ from django.utils import timezone
 from sonar import movers, scheduler
 from sonar.database import retry
 from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
+from sonar.movers import catalogue
 from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
+from sonar.movers.catalogue import MoverDescription, kept
 from sonar.movers.fake import FakeFiles, FakeMover
 from sonar.movers.measure import Outcome
 from sonar.movers.tcp_info import TcpConnection
@@ -36,7 +38,7 @@ FAILED = Outcome(None, MoverError(Where.SOURCE, "no such file", permanent=True),
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMover:
     mover = FakeMover(failures={"ral": MoverError(Where.DESTINATION, "disk full")})
-    monkeypatch.setattr(movers, "get", lambda name: mover)
+    monkeypatch.setattr(movers, "load", lambda description: mover)
     return mover
 
 
@@ -216,7 +218,7 @@ def test_the_end_of_an_earlier_run_does_not_end_a_later_one(probe):
 
 def test_a_stopped_probe_goes_back_to_the_queue_and_leaves_no_file(probe, monkeypatch):
     mover = FakeMover(seconds=30)
-    monkeypatch.setattr(movers, "get", lambda name: mover)
+    monkeypatch.setattr(movers, "load", lambda description: mover)
     running = claimed(probe)
     watch = Watch()
     threading.Timer(0.2, watch.stop).start()
@@ -299,12 +301,9 @@ def test_a_result_that_the_database_did_not_take_is_kept_and_offered_again(
 def test_pauses_between_offers_grow_to_a_bound_and_end_at_the_deadline(probe, monkeypatch, caplog):
     running = claimed_now(probe)
     pauses: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        running.deadline -= timedelta(seconds=seconds)
-
-    monkeypatch.setattr(retry.time, "sleep", sleep)
+    began = timezone.now()
+    monkeypatch.setattr(timezone, "now", lambda: began + timedelta(seconds=sum(pauses)))
+    monkeypatch.setattr(retry.time, "sleep", pauses.append)
     monkeypatch.setattr(endings, "end_probe", fails(999, OperationalError("no"), endings.end_probe))
     probes.finish(running, FAILED)
     assert pauses[:3] == [0.1, 0.2, 0.4]
@@ -386,12 +385,26 @@ def test_the_sweep_ends_what_died_as_lost_and_keeps_its_files_for_cleaning(probe
     assert left == {order.destination.url, aside(order).url}
 
 
+def test_a_test_of_a_link_looks_its_mover_up_once(probe, fake, monkeypatch):
+    class Counted(tuple[MoverDescription, ...]):
+        entered = 0
+
+        def __iter__(self) -> Iterator[MoverDescription]:
+            Counted.entered += 1
+            return super().__iter__()
+
+    monkeypatch.setattr(catalogue, "MOVERS", Counted(catalogue.MOVERS))
+    probes.run(probe.id)
+    assert Transfer.objects.get(id=probe.id).state == "done"
+    assert Counted.entered == 1
+
+
 def test_the_sweep_asks_no_storage(probe, monkeypatch):
     def asked(name: str) -> None:
         raise AssertionError(f"the sweep has asked for the mover {name}")
 
     running = claimed(probe)
-    monkeypatch.setattr(movers, "get", asked)
+    monkeypatch.setattr(movers, "load", asked)
     sweep.sweep(running.deadline + timedelta(seconds=1))
     assert Transfer.objects.get().state == "lost"
     sweep.sweep(running.deadline + timedelta(days=1))
@@ -508,7 +521,7 @@ def test_a_leftover_of_the_first_run_is_cleaned_under_the_second_which_ends_well
 
     mover = Mover()
     mover.files = held
-    monkeypatch.setattr(movers, "get", lambda name: mover)
+    monkeypatch.setattr(movers, "load", lambda description: mover)
     first = claimed(probe)
     first_url = transfer_request.order_for(first).destination.url
     held.held[first_url] = FileInfo(probe.bytes)
@@ -558,7 +571,7 @@ def test_a_token_is_read_from_its_file_each_time(probe, settings, tmp_path):
     assert (order.source.token, order.destination.token) == ("sesame", "")
     assert "sesame" not in repr(order)
     (tmp_path / "glasgow").write_text("renewed\n")
-    end = transfer_request.end_at(Where.SOURCE, glasgow, "sonar/x", "fake")
+    end = transfer_request.end_at(Where.SOURCE, glasgow, "sonar/x", kept("fake"))
     assert end.token == "renewed"
 
 
@@ -596,6 +609,6 @@ def test_no_connection_is_held_while_bytes_move(probe, monkeypatch):
             held.append(connection.connection is not None)
             return super().move(order, watch)
 
-    monkeypatch.setattr(movers, "get", lambda name: Mover())
+    monkeypatch.setattr(movers, "load", lambda description: Mover())
     probes.run(probe.id)
     assert held == [False]

@@ -10,6 +10,7 @@ from sonar import scheduler
 from sonar.credentials.rules import two_proxies
 from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule, SizeClass
 from sonar.movers.base import MoverError
+from sonar.movers.catalogue import kept
 from sonar.obstacles import catalogue as obstacles
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest, RefusedError
@@ -92,7 +93,7 @@ def test_the_longest_sentence_fits_where_tests_wait(ends):
     source.credential, source.credential_id = ends["A"].credential, ends["A"].credential_id
     for other in (None, ends["C"].credential):
         destination.credential = other
-        sentence = two_proxies(source, destination, "xrootd")
+        sentence = two_proxies(source, destination, kept("xrootd"))
         assert "X.509" in sentence
         assert len(sentence) <= longest
 

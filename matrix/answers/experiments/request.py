@@ -66,7 +66,7 @@ def read(data: Mapping[str, object]) -> Sweep:
         ordered = OrderedExperiment.model_validate(data)
     except ValidationError as error:
         raise probe_request.refusal(error, ALLOWED) from error
-    if catalogue.is_of_network(ordered.mover):
+    if catalogue.kept(ordered.mover).of_network:
         sentence = (
             f"The mover {ordered.mover} moves no files, and an experiment compares transfers."
         )

@@ -11,7 +11,6 @@ from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo, LinkIndex
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from sonar.models import Mesh, Probe, Schedule
-from sonar.movers.catalogue import is_of_network
 
 
 def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
@@ -54,7 +53,7 @@ def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
 
     Those of the network alone become no transfers, so that they never do.
     """
-    if is_of_network(mesh.mover):
+    if mesh.mover_description.of_network:
         return False
     of_mesh = (condition for condition in filters if condition.parameter in MESH_FIELDS)
     return all(

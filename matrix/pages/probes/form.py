@@ -191,5 +191,5 @@ def movers_of(link: Link) -> list[str]:
     return [
         mover.name
         for mover in catalogue.MOVERS
-        if not all(catalogue.fitting(mover.name, mode, base_urls) for mode in mover.modes)
+        if not all(mover.scheme_mismatch(mode, base_urls) for mode in mover.modes)
     ]

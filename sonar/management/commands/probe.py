@@ -180,8 +180,7 @@ def success(probe: Probe, receipt: Receipt, seen: Seen) -> str:
     how = [f"{probe.mover} {probe.mode}", streams]
     how += [f"IPv{seen.ip_version}"] if seen.ip_version else []
     simulated = any(
-        part.simulated
-        for part in (probe.source, probe.destination, catalogue.describe(probe.mover))
+        part.simulated for part in (probe.source, probe.destination, probe.mover_description)
     )
     how += ["simulated link"] if simulated else []
     return (

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
-from sonar.movers.catalogue import fitting
 from sonar.movers.file_address import parsed
 from sonar.movers.http.failures import lasts
 from sonar.movers.messages import one_line
@@ -56,7 +55,6 @@ class Gfal2:
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         """Make one transfer happen, or raise MoverError."""
-        require_mode(order)
         require_root_for_proxies(order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
@@ -90,13 +88,6 @@ def turn(order: Order, watch: Watch) -> Iterator[None]:
         yield
     finally:
         TURNS.release()
-
-
-def require_mode(order: Order) -> None:
-    """Raise MoverError for a mode that gfal2 does not offer for the protocols of these ends."""
-    ends = {end.where.value: end.url for end in (order.source, order.destination)}
-    if sentence := fitting("gfal2", order.mode, ends):
-        raise MoverError(Where.CONTROL, sentence, permanent=True)
 
 
 def require_root_for_proxies(order: Order) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from sonar.movers.base import MoverError, Order, Receipt, Where
-from sonar.movers.catalogue import refusals
 from sonar.movers.messages import one_line
 from sonar.movers.programs import tool
 from sonar.movers.programs.copying import copy, named_end
@@ -52,11 +51,9 @@ class Xrootd:
         return Receipt(order.bytes, log.answered - ended.began, "xrdcp ended well")
 
     def _streams(self, order: Order) -> tuple[str, ...]:
-        """Return what makes the destination fetch by so many streams, or raise MoverError."""
+        """Return what makes the destination fetch by so many streams."""
         if order.streams == 1:
             return ()
-        if sentence := refusals("xrootd", order.mode, streams=order.streams).get("streams"):
-            raise MoverError(Where.CONTROL, sentence, permanent=True)
         if not self._version:
             command = Command(("xrdcp", "--version"), VARIABLES)
             self._version = version_of(tool.ask(command, order.destination, order).text)
