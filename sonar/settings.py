@@ -469,11 +469,11 @@ STATIC_ROOT = SONAR_HOME / "static"
 STATICFILES_DIRS = [PROJECT_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
-    "sonar.processes.static_finders.AskedFor",
+    "sonar.processes.static.AskedFor",
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "sonar.processes.static_names.HashedNames"},
+    "staticfiles": {"BACKEND": "sonar.processes.static.HashedNames"},
 }
 # Each is compressed once, by the name that pages ask for.
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True

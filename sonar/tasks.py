@@ -35,7 +35,7 @@ from sonar.processes import heartbeats
 from sonar.results import concurrency, network, partitions, sealing
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, probes
-from sonar.work.stopping import LastResort
+from sonar.work.probes import LastResort
 from sonar.work.sweep import sweep as sweep_now
 
 log = logging.getLogger(__name__)

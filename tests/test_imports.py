@@ -29,7 +29,7 @@ MATRIX = dict(modules("matrix"))
 ALL = SONAR | MATRIX
 SETTINGS = "sonar.settings"
 # What asks whether a worker has a setting that a mover needs is in the room of movers.
-NEEDS = "sonar.movers.needs"
+NEEDS = "sonar.movers.catalogue"
 MOST_ENTRIES = {"sonar": 27, "matrix": 12}
 
 each_house = pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.package)

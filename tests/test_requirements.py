@@ -12,8 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from sonar.movers.catalogue import MOVERS
-from sonar.movers.needs import Program
+from sonar.movers.catalogue import MOVERS, Program
 
 PROJECT = Path(__file__).resolve().parent.parent
 # What people write, and what `make lock` makes of it.

@@ -12,7 +12,7 @@ from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.store import probes, transfers
 from sonar.models import Endpoint, Experiment, Probe, Site, SizeClass, Transfer
-from sonar.models.names import NAME
+from sonar.models.fields import NAME
 from sonar.movers import catalogue
 from sonar.ordering.request_probes import ProbeRequest
 from sonar.people import roles

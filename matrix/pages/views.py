@@ -26,7 +26,7 @@ from matrix.query.time_words import MOMENTS, in_iso
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot
 from sonar.people import roles
-from sonar.results import made_up
+from sonar.results import store
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def rendered(
         "my_site": my_site(request),
         "needs_token": not settings.SONAR_PUBLIC_READ,
         # Read where a page says that something is simulated.
-        "made_up_until": made_up.until,
+        "made_up_until": store.until,
     }
     context = own | page.context(now, version, request.user) | changes
     return render(request, page.template, context, status=status)

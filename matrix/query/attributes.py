@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sonar.movers.catalogue import CLOCKS, Clock
-from sonar.notation.remote_ids import MOVER
+from sonar.notation.csv_text import MOVER
 
 ENDS = ("source", "destination")
 # How links are said to touch what has an attribute: at one end, or at either.

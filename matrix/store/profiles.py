@@ -12,7 +12,7 @@ from matrix.query.attributes import OF_PROFILES
 from matrix.statistics.arrays import Integers
 from matrix.store.profile_filters import IDS, PROFILE_FIELDS
 from sonar.models import Profile
-from sonar.results.made_up import MADE_UP
+from sonar.results.store import MADE_UP
 
 # What must not be pooled unknowingly.
 APART = tuple(name for name, attribute in OF_PROFILES.items() if attribute.apart)

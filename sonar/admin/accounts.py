@@ -13,8 +13,7 @@ from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
-from sonar.admin.fields import Choices
-from sonar.admin.rows import CLOSED, Rows
+from sonar.admin.rows import CLOSED, Choices, Rows
 from sonar.models import Site
 from sonar.people import accounts, roles
 from sonar.people.roles import Role

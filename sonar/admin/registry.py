@@ -14,14 +14,22 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from sonar.admin.fields import BytesField, ScitagField, SecondsField
-from sonar.admin.rows import CLOSED, NeverDeleted, Rows
-from sonar.models import Credential, Endpoint, Mesh, MeshInterval, Site, SizeClass
+from sonar.admin.rows import CLOSED, BytesField, NeverDeleted, Rows, ScitagField, SecondsField
+from sonar.models import (
+    Annotation,
+    Credential,
+    Downtime,
+    Endpoint,
+    Mesh,
+    MeshInterval,
+    Site,
+    SizeClass,
+)
 from sonar.models.mesh import LIMITS
 from sonar.notation.units import exact_bytes, exact_duration
 from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
-from sonar.registry import sizes
+from sonar.registry import compatibility
 from sonar.registry.compatibility import (
     ENDS,
     credential_problems,
@@ -199,7 +207,7 @@ class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]
         cleaned = super().clean() or {}
         if not self.errors:
             others = SizeClass.objects.exclude(pk=self.instance.pk)
-            for sentence in sizes.problems([*others, SizeClass(**cleaned)]):
+            for sentence in compatibility.size_class_problems([*others, SizeClass(**cleaned)]):
                 self.add_error(None, f"{capfirst(sentence)}.")
         return cleaned
 
@@ -307,3 +315,44 @@ class MeshAdmin(NeverDeleted):
     ) -> None:
         super().save_related(request, form, formsets, change)
         warn_of_obstacles(self, request)
+
+
+@admin.register(Downtime)
+class DowntimeAdmin(Rows):
+    list_display = ["__str__", "starts_at", "ends_at"]
+    list_select_related = ["site", "endpoint"]
+    autocomplete_fields = ["site", "endpoint"]
+    fieldsets = [
+        (
+            None,
+            {
+                "fields": ["site", "endpoint", "reason"],
+                "description": "Choose a site, or a single endpoint.",
+            },
+        ),
+        ("When (UTC)", {"fields": ["starts_at", "ends_at"]}),
+    ]
+
+
+@admin.register(Annotation)
+class NoteAdmin(Rows):
+    list_display = ["subject", "text", "starts_at", "ends_at", "public", "author"]
+    list_select_related = ["site", "source", "destination", "author"]
+    autocomplete_fields = ["site", "source", "destination"]
+    fieldsets = [
+        (
+            None,
+            {
+                "fields": ["text", "site", "source", "destination"],
+                "description": "Choose a site, or the source and the destination of a link.",
+            },
+        ),
+        ("When (UTC), and for whom", {"fields": ["starts_at", "ends_at", "public"]}),
+    ]
+
+    def save_model(
+        self, request: HttpRequest, obj: Annotation, form: forms.ModelForm[Annotation], change: bool
+    ) -> None:
+        if not change:
+            obj.author = cast(User, request.user)
+        super().save_model(request, obj, form, change)

@@ -3,7 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 
-from sonar.models.tags import validate_tags
+from sonar.models.fields import validate_tags
 
 RULE = "each is 1 to 40 letters, digits and . _ : -."
 

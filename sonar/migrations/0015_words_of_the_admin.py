@@ -4,7 +4,7 @@ import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
 import sonar.models.credential
-import sonar.models.tags
+import sonar.models.fields
 from django.db import migrations, models
 
 
@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='endpoint',
             name='tags',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, in addition to those of its site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.tags.validate_tags]),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, in addition to those of its site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.fields.validate_tags]),
         ),
         migrations.AlterField(
             model_name='mesh',
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='site',
             name='tags',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, for all endpoints of the site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.tags.validate_tags]),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(blank=True, max_length=40), blank=True, db_default=[], default=list, help_text='Free words to filter links by, for all endpoints of the site: each is 1 to 40 letters, digits and . _ : -.', size=None, validators=[sonar.models.fields.validate_tags]),
         ),
         migrations.AlterConstraint(
             model_name='endpoint',

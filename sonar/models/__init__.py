@@ -12,14 +12,12 @@ from sonar.models.mesh import Mesh, MeshInterval, Schedule
 from sonar.models.network_result import NetworkResult
 from sonar.models.outage import Outage
 from sonar.models.probe import Circuit, Leftover, Probe, RecentRun
-from sonar.models.saved_view import SavedView
 from sonar.models.segment import DirtyMark, Segment
-from sonar.models.sign import SignOfLife
 from sonar.models.site import Site
 from sonar.models.size_class import SizeClass
-from sonar.models.token import Token
+from sonar.models.token import SavedView, Token
 from sonar.models.transfer import Profile, Transfer
-from sonar.models.version import Version
+from sonar.models.version import SignOfLife, Version
 
 __all__ = [
     "Annotation",

@@ -12,9 +12,8 @@ from django.db.models import Q
 
 from sonar.credentials import rules
 from sonar.models.credential import Credential
-from sonar.models.names import NAME, TAKEN, check_name, is_new, name_field
+from sonar.models.fields import NAME, TAKEN, check_name, is_new, name_field, tags_field, tidy
 from sonar.models.site import Site
-from sonar.models.tags import tags_field, tidy
 from sonar.notation import base_urls
 
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.

@@ -10,8 +10,7 @@ from django.db.models import F, Q
 from sonar.credentials import service_rules
 from sonar.models.credential import Credential
 from sonar.models.endpoint import Endpoint
-from sonar.models.names import NAME, check_name, is_new, name_field
-from sonar.models.references import reference
+from sonar.models.fields import NAME, check_name, is_new, name_field, reference
 from sonar.models.size_class import SizeClass
 from sonar.models.testing_times import QuietHours, two_ends
 from sonar.movers import catalogue

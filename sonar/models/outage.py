@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from sonar.models.endpoint import Endpoint
-from sonar.models.references import reference
+from sonar.models.fields import reference
 from sonar.models.size_class import SizeClass
 
 

@@ -9,8 +9,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from sonar.models.endpoint import Endpoint
+from sonar.models.fields import reference
 from sonar.models.mesh import Mesh, Mode, Schedule
-from sonar.models.references import reference
 from sonar.models.size_class import SizeClass
 from sonar.movers.catalogue import MoverDescription, kept
 

@@ -7,8 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import Q
 
-from sonar.models.names import NAME, check_name, name_field
-from sonar.models.tags import tags_field, tidy
+from sonar.models.fields import NAME, check_name, name_field, tags_field, tidy
 from sonar.models.testing_times import PAUSE_RULES, Pause, QuietHours, two_ends
 
 

@@ -7,7 +7,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from sonar.models.names import NAME, check_name, is_new, name_field
+from sonar.models.fields import NAME, check_name, is_new, name_field
 
 # What parameters begin with that have a dot in them, as those of size classes have.
 BEGINNINGS = ("compare", "destination", "source")

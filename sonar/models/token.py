@@ -1,13 +1,36 @@
-"""Tokens that scripts show instead of a password: hashed, expiring, each with its scopes."""
+"""What belongs to an account: tokens that scripts show instead of a password, and saved views."""
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from knox.models import AbstractAuthToken
 
-from sonar.models.names import NAME, NAME_SENTENCE
+from sonar.models.fields import NAME, NAME_SENTENCE
+
+LONGEST_NAME = 80
+LONGEST_ADDRESS = 2000
+
+
+class SavedView(models.Model):
+    """A page of Sonar that an account keeps: ``address`` is its path and query, without a host."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=LONGEST_NAME)
+    address = models.CharField(max_length=LONGEST_ADDRESS)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "name"], name="saved_view_name_once_for_a_user"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Token(AbstractAuthToken):  # type: ignore[misc]  # knox has no types

@@ -1,8 +1,32 @@
-"""Counters that say whether an answer given earlier still holds."""
+"""What processes tell each other: whether an earlier answer still holds, and who is alive."""
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+
+
+class SignOfLife(models.Model):
+    """When a worker, the beat or a task last said that it lives (sonar.processes.heartbeats)."""
+
+    class Kind(models.TextChoices):
+        WORKER = "worker"
+        BEAT = "beat"
+        TASK = "task"
+
+    name = models.CharField(max_length=200, primary_key=True)
+    kind = models.CharField(max_length=6, choices=Kind)
+    seen_at = models.DateTimeField()
+    every_seconds = models.PositiveIntegerField(help_text="How often it says so.")
+    queues = ArrayField(models.CharField(max_length=160), default=list, blank=True)
+
+    class Meta:
+        ordering = ["kind", "name"]
+        verbose_name_plural = "signs of life"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
 
 # What changes with each raise of a counter, named in the braces. The counter alone would repeat
 # itself after a rollback or a restored backup; with the transaction that raised it it does not.

@@ -16,8 +16,7 @@ from cachetools import LRUCache
 from sonar.movers.base import End, FileInfo, Late, MoverError, NotReady, Order, Stopped, Where
 from sonar.movers.messages import host_and_path
 from sonar.movers.mover import Files
-from sonar.movers.spans import within
-from sonar.movers.watch import Watch
+from sonar.movers.watch import Watch, within
 
 FIRST_ASK = 0.2
 """Of the whole patience; each later ask may take twice as long."""

@@ -19,9 +19,7 @@ from sonar.movers.base import STOP_SECONDS, FileInfo, MoverError, Order, Receipt
 from sonar.movers.checksums import WrongContent, verify
 from sonar.movers.messages import host_and_path
 from sonar.movers.mover import Files, Mover
-from sonar.movers.spans import within
-from sonar.movers.unexpected import as_failures
-from sonar.movers.watch import Seen, Upload, Watch
+from sonar.movers.watch import Seen, Upload, Watch, as_failures, within
 
 LOOK_AGAIN_SECONDS = (1.0, 1.5)
 """After a failure: XRootD notes a broken connection within 1-2 s, and may create until then."""

@@ -9,9 +9,7 @@ from typing import Protocol
 from sonar.movers.base import MoverError, Order, Receipt
 from sonar.movers.measure import Outcome
 from sonar.movers.messages import host_and_path
-from sonar.movers.spans import within
-from sonar.movers.unexpected import as_failures
-from sonar.movers.watch import Seen, Watch
+from sonar.movers.watch import Seen, Watch, as_failures, within
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, aside
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
-from sonar.movers.spans import within
 from sonar.movers.tcp_info import TcpConnection
-from sonar.movers.watch import Upload, Watch
+from sonar.movers.watch import Upload, Watch, within
 
 
 class WatchedFile(TestFile):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 
-from sonar.movers.base import Stopped
+from sonar.movers.base import MoverError, Stopped, Where
 from sonar.movers.tcp_info import TcpConnection
 
 
@@ -128,3 +131,74 @@ class Watch:
         finally:
             with self._lock:
                 self._callbacks.remove(callback)
+
+
+class Span:
+    """So many seconds from now, for one step."""
+
+    def __init__(self, watch: Watch, seconds: float) -> None:
+        self.watch = watch
+        self.seconds = seconds
+        self.end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Return the seconds that are left, 0 at least."""
+        return max(self.end - time.monotonic(), 0.0)
+
+
+_CURRENT: ContextVar[Span | None] = ContextVar("span", default=None)
+
+
+@contextmanager
+def within(watch: Watch, seconds: float) -> Iterator[Span]:
+    """Let all exchanges of this step end after so many seconds, or when the watch is stopped.
+
+    One inside another stands alone, as what must be said after the outer one is over.
+    """
+    span = Span(watch, seconds)
+    mark = _CURRENT.set(span)
+    try:
+        yield span
+    finally:
+        _CURRENT.reset(mark)
+
+
+def current() -> Span | None:
+    """Return the step that this thread is at; None outside of a measurement."""
+    return _CURRENT.get()
+
+
+log = logging.getLogger(__name__)
+
+
+class UnexpectedError(MoverError):
+    """Something else than a MoverError was raised; nobody knows what is left of the work."""
+
+    def __init__(self, error: Exception, where: Where) -> None:
+        # Its own words are for operators: they may tell anything.
+        name = type(error).__name__
+        super().__init__(where, f"Sonar's own program failed ({name}): the log has the details")
+        self.is_unsettled = True
+
+
+@contextmanager
+def as_failures(
+    work: str, watch: Watch | None = None, *, where: Where = Where.CONTROL
+) -> Iterator[None]:
+    """Raise whatever goes wrong as MoverError; what is none goes into the log with its traceback.
+
+    ``work`` says there what was being done; the formatter of the log takes secrets out. What goes
+    wrong after the watch was stopped is Stopped: it may have closed what was in use.
+    """
+    try:
+        yield
+    except MoverError:
+        raise
+    except Exception as error:
+        is_stopped = watch is not None and watch.stopped
+        failure = Stopped() if is_stopped else UnexpectedError(error, where)
+        failure.left_aside = MoverError(Where.SOURCE, "half of the source file may be left")
+        if not is_stopped:
+            log.exception("%s: an error that is no failure of storage", work)
+        raise failure from error

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.urls import Resolver404, get_script_prefix, resolve
 
 from sonar.models import SavedView
-from sonar.models.saved_view import LONGEST_ADDRESS, LONGEST_NAME
+from sonar.models.token import LONGEST_ADDRESS, LONGEST_NAME
 
 MOST = 100
 

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from sonar.models import Token
-from sonar.models.names import NAME, NAME_SENTENCE
+from sonar.models.fields import NAME, NAME_SENTENCE
 from sonar.people import roles
 from sonar.people.roles import Role
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from sonar.notation import csv_text, scitags
-from sonar.notation.remote_ids import LOG_URL, MOVER, REMOTE_ID
+from sonar.notation.csv_text import LOG_URL, MOVER, REMOTE_ID
 from sonar.notation.units import LONGEST_SECONDS
 from sonar.notation.windows import parse_time
 from sonar.results.concurrency import Company

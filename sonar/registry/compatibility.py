@@ -7,7 +7,8 @@ every endpoint means those that it fits; the planner leaves out the others (sche
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
 
 from django.db.models import Q
 
@@ -16,6 +17,33 @@ from sonar.credentials.rules import names
 from sonar.models import Credential, Endpoint, Mesh
 from sonar.movers.catalogue import MoverDescription, describe
 from sonar.notation.base_urls import scheme_of
+
+
+class SizeRange(Protocol):
+    name: str
+    from_bytes: int
+    test_bytes: int
+
+
+def size_class_problems(classes: Iterable[SizeRange]) -> list[str]:
+    """Say in sentences what keeps these ranges from tiling [0, infinity) with their tests."""
+    ordered = sorted(classes, key=lambda size_class: size_class.from_bytes)
+    if not ordered:
+        return ["there must be at least one size class"]
+    sentences = []
+    if ordered[0].from_bytes != 0:
+        sentences.append(f"the first size class, {ordered[0].name}, must begin at 0 bytes")
+    for lower, upper in zip(ordered, [*ordered[1:], None], strict=True):
+        end = upper.from_bytes if upper else None
+        if end == lower.from_bytes and upper:
+            sentences.append(f"{lower.name} and {upper.name} begin at the same size, {end} bytes")
+        elif lower.test_bytes < lower.from_bytes or (end is not None and lower.test_bytes >= end):
+            sentences.append(
+                f"the test size of {lower.name}, {lower.test_bytes} bytes, must lie in its "
+                f"range [{lower.from_bytes}, {'infinity' if end is None else end})"
+            )
+    return sentences
+
 
 ENDS = ("sources", "destinations")
 # Of many meshes or endpoints that something does not fit, as many are named.

@@ -12,7 +12,7 @@ from django.utils import timezone
 from sonar.credentials.redacted import without_tokens
 from sonar.models import Probe, Profile, Transfer, purposes
 from sonar.movers.measure import Outcome
-from sonar.notation.remote_ids import LOG_URL, REMOTE_ID, kept
+from sonar.notation.csv_text import LOG_URL, REMOTE_ID, kept
 from sonar.registry import redacted
 from sonar.results import circuits, concurrency, network
 from sonar.results.concurrency import Company, Span

@@ -11,9 +11,11 @@ from uuid import UUID
 
 import orjson
 from django.db import connection, transaction
+from django.db.models import Q
 
 from sonar.database import pg_copy
 from sonar.models import Profile
+from sonar.notation.windows import format_time, parse_time
 from sonar.results import partitions
 
 T = TypeVar("T")
@@ -260,3 +262,29 @@ class Profiles:
         if key not in self._ids:
             self._ids[key] = Profile.objects.get_or_create(**kind)[0].id
         return self._ids[key]
+
+
+ACTIVITY = "made up, until "
+MADE_UP = Q(activity__startswith=ACTIVITY)
+
+
+def profile_fields(end: datetime) -> dict[str, Any]:
+    """Return the fields of the profile of results that are made up until ``end``."""
+    return {
+        "mover": "fake",
+        "mode": "pull",
+        "streams_used": 1,
+        "ip_version": 4,
+        "origin": Profile.Origin.EXTERNAL,
+        "activity": f"{ACTIVITY}{format_time(end)}",
+    }
+
+
+def is_made_up(profile: Profile) -> bool:
+    return profile.activity.startswith(ACTIVITY)
+
+
+def until() -> datetime | None:
+    """Return the end of the results that are made up, None if there are none. One SQL query."""
+    activity = Profile.objects.filter(MADE_UP).values_list("activity", flat=True).first()
+    return parse_time(activity.removeprefix(ACTIVITY)) if activity else None

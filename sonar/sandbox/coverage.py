@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from sonar.models import Probe, Schedule, Transfer
 from sonar.notation.units import format_count
 from sonar.notation.windows import format_time
-from sonar.results import made_up
+from sonar.results import store
 
 WINDOW = timedelta(days=7)
 
@@ -42,7 +42,7 @@ def of_each_class(now: datetime) -> list[Coverage]:
         source=OuterRef("source"),
         destination=OuterRef("destination"),
         size_class=OuterRef("size_class"),
-        started_at__gte=max(start, made_up.until() or start),
+        started_at__gte=max(start, store.until() or start),
     ).order_by("-started_at")
     done, failed = (
         Subquery(newest.filter(state=state).values("state")[:1]) for state in ("done", "failed")

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import psycopg
 import redis
 
-from sonar.sandbox import environments
+from sonar.sandbox import processes
 from sonar.sandbox.processes import StartError, start, stop, wait_until
 
 # PostgreSQL refuses to run as root; then it runs as this user.
@@ -97,7 +97,7 @@ def make_cluster(data: Path) -> None:
         text=True,
         check=False,
         cwd=unfinished,
-        env=environments.plain(),
+        env=processes.plain(),
     )
     if initdb.returncode != 0:
         raise StartError(f"PostgreSQL could not make its directory {data}:\n{initdb.stderr}")
@@ -123,7 +123,7 @@ def postgres(
     command = [postgres_binary("postgres"), "-D", str(data)]
     for setting in settings:
         command += ["-c", setting]
-    process = start(as_database_user(command), log, environments.plain())
+    process = start(as_database_user(command), log, processes.plain())
     url = f"postgresql://sonar@{quote(str(sockets), safe='')}/postgres"
     try:
         wait_until(lambda: database_answers(url), process, "PostgreSQL", log)
@@ -150,9 +150,7 @@ def redis_server(
     data.mkdir(parents=True, exist_ok=True)
     socket = sockets / "redis.sock"
     command = [redis_binary(), "--port", "0", "--unixsocket", str(socket), "--dir", str(data)]
-    process = start(
-        [*command, "--unixsocketperm", "700", "--save", "60 1"], log, environments.plain()
-    )
+    process = start([*command, "--unixsocketperm", "700", "--save", "60 1"], log, processes.plain())
     url = f"unix://{socket}"
     try:
         wait_until(lambda: redis_answers(url), process, "Redis", log)

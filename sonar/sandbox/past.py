@@ -2,7 +2,7 @@
 
 A sandbox that was started just now has no usual rates, no events and nothing to be compared with.
 So its links get a past at the rates that its nodes have, and the ``stories``. The results say of
-themselves that they are made up: see sonar.results.made_up.
+themselves that they are made up: see sonar.results.store.
 """
 
 from __future__ import annotations

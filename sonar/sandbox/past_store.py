@@ -15,7 +15,6 @@ from sonar.models import Annotation, Endpoint, Profile, Site, SizeClass, Transfe
 from sonar.notation.units import format_count
 from sonar.records import storing
 from sonar.records.columns import EPOCH_2000, MICROSECOND, NOTHING, ROW, Batch, Rows
-from sonar.results import made_up
 from sonar.results import store as door
 from sonar.sandbox import past
 from sonar.sandbox.past import LinkPast
@@ -36,7 +35,7 @@ def make() -> None:
 def is_missing(now: datetime) -> bool:
     """Say whether a sandbox is new, and has no past yet."""
     has_old = Transfer.objects.filter(started_at__lt=now - NEW).exists()
-    return not has_old and made_up.until() is None
+    return not has_old and door.until() is None
 
 
 @transaction.atomic
@@ -47,7 +46,7 @@ def store(now: datetime) -> int:
     """
     door.lock_imports()
     end = Transfer.objects.aggregate(oldest=Min("started_at"))["oldest"] or now
-    profile = Profile.objects.create(**made_up.profile_fields(end))
+    profile = Profile.objects.create(**door.profile_fields(end))
     accepted = storing.store_batch(batch(end), [profile.id]).accepted
     Annotation.objects.bulk_create(notes(end))
     return accepted

@@ -10,6 +10,29 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+# Any program needs them; Sonar's settings, and secrets of whoever started it, are not among them.
+OF_THE_SYSTEM = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+# Who logs in, and what signs sessions. A file takes the place of the key where a process starts.
+OF_THE_WEB = (
+    *("SONAR_OIDC_", "SONAR_SECRET_KEY", "SONAR_LOGIN_ROLES", "SONAR_X509_PROXIES"),
+    *("SONAR_PASSWORDS",),
+)
+
+
+def plain() -> dict[str, str]:
+    """Return the environment of what has no settings: PostgreSQL, Redis, the storage nodes."""
+    return {name: value for name, value in os.environ.items() if name in OF_THE_SYSTEM}
+
+
+def of_sender() -> dict[str, str]:
+    """Return that of workers and beat: all settings but those of the web."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(OF_THE_WEB)}
+
+
+def of_web() -> dict[str, str]:
+    return dict(os.environ)
+
+
 # A program starts in two seconds: a machine that does a lot beside it takes a minute.
 START_SECONDS = 120
 STOP_SECONDS = 20
@@ -25,7 +48,7 @@ class StartError(Exception):
 def die_with_parent() -> None:
     """Ask the kernel to end this child if its parent dies without a word (SIGKILL).
 
-    A worker that is stopping already ends in its time all the same (sonar.work.stopping).
+    A worker that is stopping already ends in its time all the same (sonar.work.probes).
     """
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -8,6 +8,8 @@ import shutil
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,9 +23,30 @@ from django.utils import timezone
 from rich.console import Console
 
 from sonar import settings as project
-from sonar.sandbox import embedded, environments, home, processes
+from sonar.sandbox import embedded, home, processes
 from sonar.sandbox.processes import StartError
-from sonar.sandbox.steps import step
+
+SAY_EVERY_SECONDS = 2.0
+
+
+@contextmanager
+def step(console: Console, activity: str) -> Iterator[None]:
+    """Say what begins, and every two seconds that it still goes on: nobody waits in silence."""
+    console.print(f"{activity} ...")
+    over, began = threading.Event(), time.monotonic()
+
+    def say() -> None:
+        while not over.wait(SAY_EVERY_SECONDS):
+            console.print(f"{activity} ... {time.monotonic() - began:.0f} s")
+
+    voice = threading.Thread(target=say, daemon=True)
+    voice.start()
+    try:
+        yield
+    finally:
+        over.set()
+        voice.join()
+
 
 # A slow reader must not hold the end up.
 WEB_STOP_SECONDS = "5"
@@ -31,9 +54,9 @@ NODES, WEB, PAST = "nodes", "web", "past"
 SENDERS = ("worker", "control", "cleaning", "beat")
 # Others find nothing of Sonar's.
 ENVIRONMENTS = {
-    **dict.fromkeys(SENDERS, environments.of_sender),
-    WEB: environments.of_web,
-    PAST: environments.of_sender,
+    **dict.fromkeys(SENDERS, processes.of_sender),
+    WEB: processes.of_web,
+    PAST: processes.of_sender,
 }
 # The sandbox's links are local: it plans often, so that the matrix fills while one watches.
 SANDBOX_PLAN_SECONDS = "1"
@@ -70,7 +93,7 @@ class Children:
     def start(self, name: str, *arguments: str) -> Popen[bytes]:
         """Run a Python module; its output goes to the log of this name."""
         command = [sys.executable, "-m", *arguments]
-        environment = ENVIRONMENTS.get(name, environments.plain)
+        environment = ENVIRONMENTS.get(name, processes.plain)
         process = processes.start(command, self.log(name), env=environment())
         self._running[name] = process
         self.watch(name, process, self.log(name))
@@ -194,13 +217,13 @@ def start_web(children: Children, port: int) -> str:
 
 def prepare(children: Children, place: Path, console: Console) -> None:
     """Make what is missing: tables, static files, the administrator, the registry."""
-    from sonar.sandbox import first_start, static_files
+    from sonar.sandbox import first_start
 
     with step(console, "Bringing the tables up to date"):
         first_start.make_tables()
-    if not static_files.are_laid_out():
+    if not home.are_laid_out():
         with step(console, "Preparing static files, as they are new or have changed"):
-            static_files.lay_out()
+            home.lay_out()
     if password_file := first_start.make_administrator(place):
         console.print(
             f"Administrator: {first_start.ADMINISTRATOR}, the password is in {password_file}"

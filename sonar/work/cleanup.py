@@ -26,9 +26,7 @@ from sonar.models import Endpoint, Leftover, Probe
 from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
 from sonar.movers.catalogue import MoverDescription, kept
 from sonar.movers.mover import AsksService
-from sonar.movers.spans import within
-from sonar.movers.unexpected import as_failures
-from sonar.movers.watch import Watch
+from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import worker_movers
 from sonar.registry import mesh_services
 from sonar.work.transfer_request import end_at, incoming_path, service_of, source_path

@@ -22,7 +22,7 @@ from sonar.database.retry import release_connection
 from sonar.models import Credential, CredentialState, Endpoint, Mesh, SizeClass
 from sonar.movers.base import MoverError, Where
 from sonar.movers.mover import AsksService
-from sonar.movers.unexpected import as_failures
+from sonar.movers.watch import as_failures
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
 from sonar.work.transfer_request import (

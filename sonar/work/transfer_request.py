@@ -23,7 +23,7 @@ from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProb
 from sonar.obstacles.obstacle import ends_of
 from sonar.obstacles.run_conditions import RunConditions
 from sonar.registry import mesh_services
-from sonar.registry.storage_hosts import known_hosts
+from sonar.registry.cache import known_hosts
 
 # Beyond a test's own time, for what is asked before and after.
 MARGIN_SECONDS = 60

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page, Response, Route, expect
 
-from sonar.processes.static_names import QuickCompressor, as_sent
+from sonar.processes.static import QuickCompressor, as_sent
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import NOT_LOADED, Visit
 from tests.browser.modules import refresh

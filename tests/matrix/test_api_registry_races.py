@@ -17,7 +17,7 @@ from django.test import Client
 from matrix.api.registry import save
 from sonar.models import Annotation, Downtime, Endpoint, Site, SizeClass
 from sonar.people.roles import Role
-from sonar.registry import sizes
+from sonar.registry import compatibility
 from tests.matrix.registry import BODIES, JSON, address, caller, made, patch, post
 
 pytestmark = pytest.mark.usefixtures("real_commits")
@@ -141,13 +141,13 @@ def test_a_boundary_that_is_being_taken_is_refused_in_words(root: Client) -> Non
     )
     assert response.status_code == 400
     assert "begin at the same size" in response.json()["errors"]["from_bytes"][0]
-    assert sizes.problems(SizeClass.objects.all()) == []
+    assert compatibility.size_class_problems(SizeClass.objects.all()) == []
 
 
 def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
     root: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sizes, "problems", lambda classes: [])
+    monkeypatch.setattr(compatibility, "problems", lambda classes: [])
     body = BODIES["size-classes"][0] | {"test_bytes": 5}
     response = post(root, "size-classes/", body)
     assert response.status_code == 409

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from matrix.http.my_site import MY_SITE
 from matrix.store.cache import ANSWERS
 from sonar.models import Endpoint, Probe, Schedule, Site, SizeClass
-from sonar.results import made_up
+from sonar.results import store
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.world import HOUR, NOW, World, transfer
@@ -412,7 +412,7 @@ def test_each_page_that_is_simulated_says_since_when_results_are_measured(
         small_world.glasgow,
         1.0,
         ago=4 * HOUR,
-        made=world.profile(**made_up.profile_fields(end)),
+        made=world.profile(**store.profile_fields(end)),
     )
     assert PAST in responses.page(client, path)
 

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.notices import Notice
 from sonar.models import Endpoint, Probe, Schedule, SizeClass
-from sonar.results import made_up
+from sonar.results import store
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -201,7 +201,7 @@ def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world: World) -> 
 
 def test_results_that_are_made_up_are_no_other_way_of_measuring(small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 1.0)
-    made = world.profile(**made_up.profile_fields(NOW - HOUR))
+    made = world.profile(**store.profile_fields(NOW - HOUR))
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=2 * HOUR, made=made)
     assert told() == {}
 
@@ -209,7 +209,7 @@ def test_results_that_are_made_up_are_no_other_way_of_measuring(small_world: Wor
 def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(
     small_world: World,
 ) -> None:
-    made = world.profile(**made_up.profile_fields(NOW - HOUR))
+    made = world.profile(**store.profile_fields(NOW - HOUR))
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR, made=made)
     probe(MINUTE, running=True)
     notice = told()["first-tests"]

@@ -16,7 +16,7 @@ from matrix.query.filters import FILTERS, LINK_FILTERS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
-from sonar.notation.remote_ids import MOVER
+from sonar.notation.csv_text import MOVER
 from sonar.notation.windows import PRESETS
 from tests.matrix import world
 from tests.properties import examples

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from matrix.answers.search import find
 from sonar.models import Endpoint, Site
-from sonar.models.tags import MOST_TAGS, TAG_RULE
+from sonar.models.fields import MOST_TAGS, TAG_RULE
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.matrix import responses

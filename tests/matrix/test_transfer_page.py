@@ -15,7 +15,7 @@ from pytest_django import Settings
 from matrix.statistics.courses import stretches
 from sonar.models import Mesh, Probe, SizeClass
 from sonar.people.roles import Role
-from sonar.results import made_up
+from sonar.results import store
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, world
@@ -416,7 +416,7 @@ def test_simulated_rates_are_called_so(client: Client, small_world: World) -> No
 
 
 def test_a_result_that_is_made_up_is_called_so(client: Client, small_world: World) -> None:
-    made = world.profile(**made_up.profile_fields(NOW))
+    made = world.profile(**store.profile_fields(NOW))
     said = look(client, transfer(small_world.ral, small_world.glasgow, 1.0, made=made).id).words
     assert "Made up. No file was moved" in said
     assert "It is made up: no file was moved." in said

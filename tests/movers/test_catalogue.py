@@ -15,8 +15,7 @@ from sonar.models.endpoint import BASE_URL, BASE_URL_SENTENCE
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Order
-from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription
-from sonar.movers.needs import Program, PythonPackage
+from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage
 from sonar.notation.base_urls import PROTOCOLS
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -21,7 +21,7 @@ from sonar.movers.fts3.poll import Job, Poller, Pollers
 from sonar.movers.fts3.rest import Fts
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch
-from sonar.notation.remote_ids import LOG_URL, REMOTE_ID, kept
+from sonar.notation.csv_text import LOG_URL, REMOTE_ID, kept
 from sonar.notation.units import LONGEST_SECONDS
 from tests.api import edges
 from tests.movers.orders import order_between

@@ -21,8 +21,7 @@ from sonar.movers.http.exchange import Request
 from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import clean_up, measure
-from sonar.movers.spans import within
-from sonar.movers.watch import Watch
+from sonar.movers.watch import Watch, within
 from tests.movers.orders import ORDER, SIZE_BYTES, order_between
 from tests.movers.scripted import STARTED, Scripted, chunk, goes_on, scripted, status, take_body
 

@@ -17,8 +17,7 @@ from sonar.movers.base import End, Late, Limits, MoverError, Order, Stopped, Whe
 from sonar.movers.content import TestFile, adler32
 from sonar.movers.programs import tool
 from sonar.movers.programs.tool import Command
-from sonar.movers.spans import within
-from sonar.movers.watch import Watch
+from sonar.movers.watch import Watch, within
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = End(Where.SOURCE, "root://a.example/base/f", "root://a.example/base")

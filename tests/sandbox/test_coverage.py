@@ -8,7 +8,7 @@ import pytest
 
 from sonar import scheduler
 from sonar.models import Endpoint, Profile, Schedule, SizeClass, Transfer
-from sonar.results import made_up
+from sonar.results import store
 from sonar.sandbox import coverage
 from sonar.sandbox.coverage import Coverage
 from tests.sonar.world import NOW, mesh, three_endpoints
@@ -72,7 +72,7 @@ def test_a_link_that_succeeded_once_is_measured_whatever_came_before_and_after(g
 
 def test_results_that_are_made_up_measure_no_link(grid):
     made_up_until = NOW - timedelta(hours=1)
-    Profile.objects.create(**made_up.profile_fields(made_up_until))
+    Profile.objects.create(**store.profile_fields(made_up_until))
     result((grid[0], grid[1]), "done", made_up_until - timedelta(hours=1))
     assert small() == Coverage("small", LINKS, measured=0, failed=0)
     result((grid[0], grid[1]), "done")

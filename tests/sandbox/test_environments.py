@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sonar.sandbox import environments
+from sonar.sandbox import processes
 
 PROJECT = Path(__file__).resolve().parents[2]
 SETTINGS = (PROJECT / "sonar" / "settings.py").read_text()
@@ -38,20 +38,20 @@ def test_there_are_settings_and_secrets_among_them():
 
 @pytest.mark.usefixtures("all_set")
 def test_what_has_no_settings_finds_none_and_nobodys_secrets():
-    assert "planted" not in environments.plain().values()
-    assert environments.plain()["PATH"] == os.environ["PATH"]
+    assert "planted" not in processes.plain().values()
+    assert processes.plain()["PATH"] == os.environ["PATH"]
 
 
 @pytest.mark.usefixtures("all_set")
 def test_workers_find_their_settings_and_no_secret_of_the_web():
-    found = environments.of_sender()
+    found = processes.of_sender()
     assert {"DATABASE_URL", "REDIS_URL", "SONAR_KEEP_DAYS", "SONAR_CREDENTIALS_DIR"} < set(found)
     assert not [name for name in found if name.startswith(tuple(SECRETS))]
 
 
 @pytest.mark.usefixtures("all_set")
 def test_the_web_finds_all():
-    assert set(environments.of_web()) >= READ
+    assert set(processes.of_web()) >= READ
 
 
 def test_workers_start_without_the_settings_of_a_log_in(
@@ -63,5 +63,5 @@ def test_workers_start_without_the_settings_of_a_log_in(
     others = {"SONAR_LOGIN_ROLES": str(rules), "SONAR_PASSWORDS": "false"}
     for name, value in (LOGIN | others | {"SONAR_X509_PROXIES": "127.0.0.1"}).items():
         monkeypatch.setenv(name, value)
-    for found in (environments.of_web(), environments.of_sender()):
+    for found in (processes.of_web(), processes.of_sender()):
         subprocess.run([sys.executable, "-c", "import sonar.settings"], env=found, check=True)

@@ -10,7 +10,7 @@ import pytest
 from django.db.models import Max, Min, Q
 
 from sonar.models import Annotation, Endpoint, Profile, Transfer
-from sonar.results import made_up
+from sonar.results import store
 from sonar.sandbox import first_start, past, past_store, topology
 from sonar.sandbox.past import CLASSES, LinkPast
 from sonar.sandbox.stories import PAST_HOURS, STORIES
@@ -122,10 +122,10 @@ def test_a_past_is_stored_once_says_what_it_is_and_has_its_notes():
     count = past_store.store(NOW)
     assert count == sum(map(len, FEW)) == Transfer.objects.count()
     assert not past_store.is_missing(NOW)
-    assert made_up.until() == NOW
+    assert store.until() == NOW
     profile = Profile.objects.get()
     assert (profile.mover, profile.origin, profile.mesh) == ("fake", "external", None)
-    assert made_up.is_made_up(profile)
+    assert store.is_made_up(profile)
     assert Transfer.objects.exclude(worker="").count() == 0
     started = Transfer.objects.aggregate(first=Min("started_at"), last=Max("started_at"))
     assert started["first"] > NOW - timedelta(hours=PAST_HOURS)
@@ -155,7 +155,7 @@ def test_a_past_ends_where_results_begin_and_is_none_of_a_sandbox_that_has_its_o
         for drawn in FEW
         if ALWAYS_FAILS[1] not in (drawn.link.source, drawn.link.destination)
     )
-    assert made_up.until() == NOW - timedelta(seconds=30)
+    assert store.until() == NOW - timedelta(seconds=30)
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from pytest_django import Settings
 from rich.console import Console
 
-from sonar.sandbox import static_files, steps
-from sonar.sandbox.steps import step
+from sonar.sandbox import home, run
+from sonar.sandbox.run import step
 
 MANIFEST = {"BACKEND": "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"}
 
@@ -34,55 +34,55 @@ def files(settings: Settings, tmp_path: Path) -> Path:
 
 
 def test_static_files_are_laid_out_once(files: Path):
-    assert not static_files.are_laid_out()
-    static_files.lay_out()
-    assert static_files.are_laid_out()
+    assert not home.are_laid_out()
+    home.lay_out()
+    assert home.are_laid_out()
 
 
 def test_static_files_that_changed_are_laid_out_anew(files: Path, settings: Settings):
-    static_files.lay_out()
+    home.lay_out()
     (files / "page.css").write_text("body { color: red }")
-    assert not static_files.are_laid_out()
-    static_files.lay_out()
+    assert not home.are_laid_out()
+    home.lay_out()
     (files / "new.css").write_text("p {}")
-    assert not static_files.are_laid_out()
-    static_files.lay_out()
+    assert not home.are_laid_out()
+    home.lay_out()
     (files / "new.css").unlink()
-    assert not static_files.are_laid_out()
-    static_files.lay_out()
+    assert not home.are_laid_out()
+    home.lay_out()
     settings.STORAGES = settings.STORAGES | {"staticfiles": MANIFEST | {"OPTIONS": {}}}
-    assert not static_files.are_laid_out()
+    assert not home.are_laid_out()
 
 
 def test_a_newer_library_lays_them_out_anew(files: Path, monkeypatch: pytest.MonkeyPatch):
-    static_files.lay_out()
-    monkeypatch.setattr(static_files, "version", lambda name: "99")
-    assert not static_files.are_laid_out()
+    home.lay_out()
+    monkeypatch.setattr(home, "version", lambda name: "99")
+    assert not home.are_laid_out()
 
 
 def test_laying_out_that_was_broken_off_begins_anew(files: Path, monkeypatch: pytest.MonkeyPatch):
     def broken_off(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    static_files.lay_out()
+    home.lay_out()
     with monkeypatch.context() as patched:
-        patched.setattr(static_files, "call_command", broken_off)
+        patched.setattr(home, "call_command", broken_off)
         with pytest.raises(KeyboardInterrupt):
-            static_files.lay_out()
-    assert not static_files.are_laid_out()
+            home.lay_out()
+    assert not home.are_laid_out()
 
 
 def test_files_that_somebody_removed_are_laid_out_anew(files: Path, settings: Settings):
-    static_files.lay_out()
+    home.lay_out()
     (Path(settings.STATIC_ROOT) / "staticfiles.json").unlink()
-    assert not static_files.are_laid_out()
+    assert not home.are_laid_out()
 
 
 def test_files_that_an_older_sonar_laid_out_meanwhile_are_laid_out_anew(
     files: Path, settings: Settings, tmp_path: Path
 ):
     """One that did so at each start, and left no note."""
-    static_files.lay_out()
+    home.lay_out()
     settings.STATICFILES_DIRS = [tmp_path / "older"]
     (tmp_path / "older").mkdir()
     (tmp_path / "older" / "page.css").write_text("body { color: black }")
@@ -90,9 +90,9 @@ def test_files_that_an_older_sonar_laid_out_meanwhile_are_laid_out_anew(
     os.utime(tmp_path / "older" / "page.css", (later, later))
     call_command("collectstatic", interactive=False, verbosity=0)
     settings.STATICFILES_DIRS = [files]
-    assert not static_files.are_laid_out()
-    static_files.lay_out()
-    assert static_files.are_laid_out()
+    assert not home.are_laid_out()
+    home.lay_out()
+    assert home.are_laid_out()
     # Its files were younger than ours.
     assert (Path(settings.STATIC_ROOT) / "page.css").read_text() == "body {}"
 
@@ -106,8 +106,8 @@ def test_files_that_no_page_asks_for_are_not_laid_out():
 
 
 def test_a_long_step_says_again_and_again_that_it_goes_on(monkeypatch: pytest.MonkeyPatch):
-    assert steps.SAY_EVERY_SECONDS < 3
-    monkeypatch.setattr(steps, "SAY_EVERY_SECONDS", 0.01)
+    assert run.SAY_EVERY_SECONDS < 3
+    monkeypatch.setattr(run, "SAY_EVERY_SECONDS", 0.01)
     said = io.StringIO()
     with step(Console(file=said, width=80), "Starting PostgreSQL"):
         deadline = time.monotonic() + 30

@@ -14,8 +14,8 @@ from celery.signals import worker_init
 from sonar.celery import app
 from sonar.movers import catalogue
 from sonar.movers.base import End, FileInfo, Order, Receipt
+from sonar.movers.catalogue import Program
 from sonar.movers.fake import FakeFiles, FakeMover
-from sonar.movers.needs import Program
 from sonar.movers.watch import Watch
 
 __all__ = ["app"]

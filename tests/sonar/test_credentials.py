@@ -30,7 +30,7 @@ from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest
 from sonar.people.roles import Role
 from sonar.registry import file
-from sonar.registry.storage_hosts import known_hosts
+from sonar.registry.cache import known_hosts
 from sonar.work import probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind, credential

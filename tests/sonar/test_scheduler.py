@@ -23,9 +23,9 @@ from sonar.models import (
     SizeClass,
     Transfer,
 )
-from sonar.obstacles import budget
+from sonar.obstacles import capacity
 from sonar.results import sealing
-from sonar.scheduler import claims, clock
+from sonar.scheduler import claims
 from tests.sonar.world import NOW, endpoint, mesh, reasons, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -360,8 +360,8 @@ def test_results_that_come_late_or_go_count_in_hours_that_were_counted_before():
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=200 * 10**6)
 
     def left() -> int:
-        (budget,) = scheduler.Capacity.left(NOW).budget_bytes.values()
-        return budget // 10**6
+        (capacity,) = scheduler.Capacity.left(NOW).budget_bytes.values()
+        return capacity // 10**6
 
     result(glasgow, lancs, NOW)
     assert left() == 170
@@ -380,7 +380,7 @@ def test_an_hour_that_did_not_change_is_not_read_again(django_assert_num_queries
     glasgow, lancs, _ = three_endpoints()
     result(glasgow, lancs, NOW - timedelta(hours=2))
     result(glasgow, lancs, NOW)
-    today = budget.BytesOfToday()
+    today = capacity.BytesOfToday()
     with django_assert_num_queries(1 + 24):
         today.by_endpoint(NOW)
     result(lancs, glasgow, NOW)
@@ -505,6 +505,6 @@ def test_a_tick_finds_a_clock_that_was_ahead_by_the_end_of_an_index():
     scheduler.follow_registry(NOW)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("EXPLAIN " + clock.LOOK, {"now": 7})
+        cursor.execute("EXPLAIN " + claims.LOOK, {"now": 7})
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "Index Only Scan Backward using schedule_next_due" in plan

@@ -12,7 +12,7 @@ from sonar import settings as project
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers.watch import Watch
 from sonar.registry import cache
-from sonar.registry.storage_hosts import known_hosts
+from sonar.registry.cache import known_hosts
 from sonar.work import probes, transfer_request
 from tests.sonar.world import NOW, three_endpoints
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sonar.models import SizeClass
 from sonar.notation import units, windows
-from sonar.registry import sizes
+from sonar.registry import compatibility
 
 NOW = datetime(2026, 11, 20, 4, 0, 30, tzinfo=UTC)
 
@@ -155,13 +155,14 @@ def named(name: str, from_bytes: int, test_bytes: int) -> SizeClass:
 
 
 def test_problems_of_size_classes_are_sentences():
+    problems = compatibility.size_class_problems
     small, large = named("small", 0, 20), named("large", 100, 2000)
-    assert sizes.problems([large, small]) == []
-    assert sizes.problems([]) == ["there must be at least one size class"]
-    assert "must begin at 0 bytes" in sizes.problems([large])[0]
-    assert "begin at the same size" in sizes.problems([small, named("other", 0, 20), large])[0]
-    assert "must lie in its range [0, 100)" in sizes.problems([named("small", 0, 100), large])[0]
-    assert "[100, infinity)" in sizes.problems([small, named("large", 100, 99)])[0]
+    assert problems([large, small]) == []
+    assert problems([]) == ["there must be at least one size class"]
+    assert "must begin at 0 bytes" in problems([large])[0]
+    assert "begin at the same size" in problems([small, named("other", 0, 20), large])[0]
+    assert "must lie in its range [0, 100)" in problems([named("small", 0, 100), large])[0]
+    assert "[100, infinity)" in problems([small, named("large", 100, 99)])[0]
 
 
 @pytest.mark.parametrize(

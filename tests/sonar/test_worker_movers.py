@@ -12,7 +12,7 @@ from sonar import scheduler
 from sonar.celery import app
 from sonar.models import Leftover, Mesh, Probe, Schedule, SignOfLife, SizeClass
 from sonar.movers import catalogue
-from sonar.movers.needs import Program
+from sonar.movers.catalogue import Program
 from sonar.obstacles import catalogue as obstacles
 from sonar.obstacles import worker_movers
 from sonar.scheduler import dispatch

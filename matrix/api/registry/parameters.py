@@ -17,7 +17,7 @@ from drf_spectacular.utils import OpenApiParameter
 from matrix.api.parameters import one_of, text, wrong
 from matrix.api.schema import parameters as schema
 from matrix.query.forms import Moment
-from sonar.models.names import NAME
+from sonar.models.fields import NAME
 
 Row = TypeVar("Row", bound=Model)
 YES_OR_NO = ("true", "false")

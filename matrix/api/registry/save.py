@@ -18,7 +18,7 @@ from matrix.api.registry.resource import Resource
 from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.models import Version
-from sonar.models.names import TAKEN
+from sonar.models.fields import TAKEN
 from sonar.people.roles import Anyone
 
 Row = TypeVar("Row", bound=Model)

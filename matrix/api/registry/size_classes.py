@@ -16,7 +16,7 @@ from matrix.api.schema.schemas import Body
 from matrix.query.forms import BadQueryError
 from sonar.models import SizeClass
 from sonar.notation.units import MOST_BYTES
-from sonar.registry import sizes
+from sonar.registry import compatibility
 from sonar.results import reclass
 
 DAY = 86_400
@@ -85,7 +85,7 @@ class SizeClasses(Resource[SizeClass]):
 
     def check(self, row: SizeClass) -> None:
         others = SizeClass.objects.exclude(pk=row.pk)
-        if problems := sizes.problems([*others, row]):
+        if problems := compatibility.size_class_problems([*others, row]):
             sentences = [f"{capfirst(problem)}." for problem in problems]
             raise BadQueryError({"from_bytes": sentences})
 

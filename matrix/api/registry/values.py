@@ -11,8 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from sonar.models.names import NAME
-from sonar.models.tags import MOST_TAGS, TAG, TAG_RULE, tidy
+from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
 from sonar.notation.scitags import NOTATION
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 

@@ -15,7 +15,7 @@ from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLAS
 from matrix.api.schema.schemas import Answer, Body, Listed, Many
 from sonar.models import Transfer
 from sonar.notation import scitags
-from sonar.notation.remote_ids import LOG_URL, MOVER, REMOTE_ID
+from sonar.notation.csv_text import LOG_URL, MOVER, REMOTE_ID
 from sonar.notation.units import LONGEST_SECONDS
 from sonar.records.record import LARGEST_BUFFER
 

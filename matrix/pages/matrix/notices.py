@@ -33,7 +33,7 @@ from sonar.models import Endpoint
 from sonar.models.testing_times import end_words
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import format_minute
-from sonar.results import made_up
+from sonar.results import store
 
 MOST_PAUSES = 6
 
@@ -158,7 +158,7 @@ def about_results(view: View, work: WorkAtHand, now: datetime) -> Iterator[Notic
         yield no_results(view, work, now)
         return
     if last := data_stopped(grid):
-        until = made_up.until()
+        until = store.until()
         yield first_tests(work) if until and last < until else stopped(grid, last)
     if not grid.cells.ok.any():
         yield all_failed(grid)

@@ -9,7 +9,7 @@ from matrix.statistics.courses import Stretch
 from sonar.models import Profile, Transfer
 from sonar.notation.scitags import Scitag
 from sonar.notation.units import format_bytes, format_estimate, format_seconds
-from sonar.results.made_up import is_made_up
+from sonar.results.store import is_made_up
 
 # Servers send a progress marker about every 5 s.
 MARKER_SECONDS = 6.0

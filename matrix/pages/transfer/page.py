@@ -41,7 +41,7 @@ from sonar.notation.units import MB
 from sonar.notation.windows import Window
 from sonar.people import roles
 from sonar.people.roles import Anyone
-from sonar.results.made_up import is_made_up
+from sonar.results.store import is_made_up
 
 # A transfer is compared with those of its link and class up to this long before and after it.
 AROUND = timedelta(days=3, hours=12)

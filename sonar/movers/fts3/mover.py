@@ -20,8 +20,7 @@ from sonar.movers.fts3.rest import Fts, Json, NotAsked, Refusal
 from sonar.movers.http.exchange import bearer
 from sonar.movers.programs.files_by_scheme import FilesByScheme
 from sonar.movers.programs.gfal2 import url_of
-from sonar.movers.spans import within
-from sonar.movers.watch import Seen, Watch
+from sonar.movers.watch import Seen, Watch, within
 
 CANCEL_SECONDS = 15.0
 UNMANAGED = re.compile("unmanaged", re.IGNORECASE)

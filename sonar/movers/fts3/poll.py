@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from sonar.movers.base import MoverError, Order, Service, Where
 from sonar.movers.fts3.jobs import BEGUN, Progress, progress_of
 from sonar.movers.fts3.rest import Fts, Json, Refusal
-from sonar.movers.unexpected import UnexpectedError, as_failures
-from sonar.movers.watch import Watch
+from sonar.movers.watch import UnexpectedError, Watch, as_failures
 
 POLL_SECONDS = 3.0
 IDS_AT_ONCE = 200

@@ -26,7 +26,7 @@ from sonar.movers.http.deadlines import CURRENT_WAIT, Wait
 from sonar.movers.http.exchange import authorization, new_pool
 from sonar.movers.http.failures import foreign_failure, refused
 from sonar.movers.messages import one_line
-from sonar.movers.spans import current
+from sonar.movers.watch import current
 
 Json = dict[str, Any]
 

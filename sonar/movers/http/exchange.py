@@ -43,8 +43,8 @@ from sonar.movers.http.peers import (
     without_credentials,
 )
 from sonar.movers.messages import one_line
-from sonar.movers.spans import current
 from sonar.movers.tcp_info import TcpConnection
+from sonar.movers.watch import current
 
 MAX_REDIRECTS = 5
 MAX_ANSWER_BYTES = 64 * 1024

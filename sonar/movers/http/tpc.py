@@ -22,8 +22,7 @@ from sonar.movers.http.perf_markers import PerfMarkers, Verdict, ip_version
 from sonar.movers.http.streams import streams_used
 from sonar.movers.http.webdav import WebDav
 from sonar.movers.messages import one_line
-from sonar.movers.spans import within
-from sonar.movers.watch import Seen, Watch
+from sonar.movers.watch import Seen, Watch, within
 
 READ_BYTES = 64 * 1024
 MAX_ANSWER_BYTES = 16 * 1024 * 1024

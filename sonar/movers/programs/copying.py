@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 from sonar.movers.base import BLAME_SECONDS, End, MoverError, Order, Stopped, Where
 from sonar.movers.file_address import path_of, place_of, require_inside
-from sonar.movers.programs import proxies, tool
+from sonar.movers.programs import tool
 from sonar.movers.programs.files_by_scheme import FilesWithDirectories
 from sonar.movers.programs.tool import Command, Ended
-from sonar.movers.spans import within
-from sonar.movers.watch import Watch
+from sonar.movers.watch import Watch, within
 
 NO_ROOM = re.compile(r"no space left|quota exceeded", re.IGNORECASE)
 # A whole path, of a URL too; a full stop, say, may stand behind it.
@@ -33,7 +32,7 @@ def copy(
     need not last is looked at: the end may not answer, or lack the file.
     """
     require_inside(order.destination)
-    proxies.variables(order, order.source, order.destination)  # refused before anything is made
+    tool.proxy_variables(order, order.source, order.destination)  # refused before anything is made
     files.make_directories(order.destination, order)
     if not order.overwrite:
         require_absent(files, order)

@@ -20,9 +20,8 @@ from sonar.movers.file_address import (
     require_inside,
 )
 from sonar.movers.messages import one_line
-from sonar.movers.spans import current
 from sonar.movers.uploads import WatchedFile, put_aside
-from sonar.movers.watch import Watch
+from sonar.movers.watch import Watch, current
 
 SHORTEST_SECONDS = 0.1
 BLOCK_BYTES = 1 << 18

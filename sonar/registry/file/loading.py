@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
 from sonar.notation import base_urls
-from sonar.registry import compatibility, sizes
+from sonar.registry import compatibility
 from sonar.registry.file.meshes import set_intervals, set_members
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
@@ -130,7 +130,7 @@ def _load_size_classes(loader: _Loader, sections: list[SizeClassSection]) -> Non
         loader.save("size_classes", index, row, section.model_dump())
         loader.changes.bounds_moved |= before.get(section.name) != section.from_bytes
     if sections:
-        for sentence in sizes.problems(SizeClass.objects.all()):
+        for sentence in compatibility.size_class_problems(SizeClass.objects.all()):
             loader.wrong(("size_classes",), sentence)
 
 

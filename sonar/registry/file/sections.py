@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from sonar.credentials.kinds import FILE
+from sonar.models.fields import tidy
 from sonar.models.mesh import LIMITS
-from sonar.models.tags import tidy
 from sonar.movers.catalogue import DEFAULT
 from sonar.notation.scitags import parsed as parsed_scitag
 from sonar.registry.file.meshes import interval, known_mover, quiet_times

@@ -1,14 +1,31 @@
-"""Names of static files: they change with the contents, so that browsers may keep them for ever."""
+"""Static files: which are sent, and names that change with the contents, to be kept for ever."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 import brotli
+from django.contrib.staticfiles.finders import AppDirectoriesFinder
 from django.core.files.base import ContentFile, File
+from django.core.files.storage import FileSystemStorage
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+# What no page of Sonar asks for, and would be compressed for seconds: REST framework has pages of
+# its own, and the documents of the API come in two looks.
+LEFT_OUT = ("rest_framework/*", "drf_spectacular_sidecar/redoc/*")
+
+
+class AskedFor(AppDirectoriesFinder):
+    """The files that come with apps, but for those that are left out."""
+
+    def list(
+        self, ignore_patterns: Iterable[str] | None
+    ) -> Iterator[tuple[str, FileSystemStorage]]:
+        yield from super().list([*(ignore_patterns or ()), *LEFT_OUT])
+
 
 # What only who writes a file needs: comments on lines of their own, and what a line begins with.
 UNSENT = {
