@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from sonar.notation.base_urls import PORTS
 from sonar.notation.hosts import address_of
-from sonar.redaction.disguises import Span, View, codes, fold, letters_of
+from sonar.redaction.disguises import Span, View, fold
 
 _DOT = r"[\s\[\](){}]{0,3}\.[\s\[\](){}]{0,3}"
 IPV4 = re.compile(rf"(?<!\d)\d{{1,4}}(?:{_DOT}\d{{1,4}}){{3,}}(?!\d)")
@@ -93,48 +93,34 @@ def with_scheme(text: str, start: int) -> int:
     return start
 
 
+def parents(host: str) -> Iterator[str]:
+    """Yield the domains of a host, from the nearest on: of `a.b.c` they are `b.c` and `c`."""
+    while "." in host:
+        host = host.partition(".")[2]
+        yield host
+
+
 def is_below(text: str, at: int, path: str) -> bool:
     """Say whether a path, or one below it, stands at this place."""
     after = text[at + len(path) : at + len(path) + 1]
     return text.startswith(path, at) and not (after.isalnum() or after in {"_", "-", "~", "%"})
 
 
-def whole(text: str, start: int, end: int, letter: re.Pattern[str]) -> tuple[int, int]:
-    """Return where a part begins and ends with all that is written on to it."""
-    while start and letter.match(text[start - 1]):
-        start -= 1
-    while end < len(text) and letter.match(text[end]):
-        end += 1
-    return start, end
-
-
-def stands_alone(text: str, start: int, end: int) -> bool:
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-    return not (before.isalnum() or after.isalnum())
-
-
 SERVER, ADDRESS, PORT, BASE = "[server]", "[address]", "[port]", "[base]"
-HEAD = 6
-"""So many letters of a host are looked for first; shorter hosts are found as whole words."""
-CODED = 8
-"""A code of fewer letters may well be a word of its own."""
 ORDINARY_PORTS = 1024
 """Those below tell nothing, and stand in texts as numbers of other things."""
 
 WORD = re.compile(r"[\w.-]+")
-LOCAL_WORD = re.compile(r"[\w.-]")
 PORT_AFTER = re.compile(r"\.?:\d{1,8}(?!\d)")
-# Of a host that is divided by other letters its port may be, too.
-DIVIDED_PORT = re.compile(r"\W{0,3}:\W{0,3}\d(?:\s{0,2}\d){0,4}")
 PATH = re.compile(r"(?<![\w.\]~/-])/[^\s\"'<>?#,;:()]*")
 PORT_WORD = re.compile(r"(?<![a-z])ports?(?:\s+(?:number|no\.?))?[\"']?[\s:=#]{0,3}[\"']?(\d{1,8})")
 NUMBER = re.compile(
     r"(?<![\w/-])(?<!\d\.)0{0,3}(\d{4,5})(?![\w-])(?!\.\d)"
     r"(?!\s*(?:of\b|bytes?\b|[kmgt]?i?b\b|[mun]?s\b|sec|min|hour|files?\b|times\b|%))"
 )
-
-CUT = re.compile(r"([\w+/=-][\w.+/=-]*?)\s?\.\.\.$")
-SPACED_NUMBER = re.compile(r"(?<![\w.])(\d(?:\s\d){3,4})(?!\s?\w)")
+CUT = re.compile(r"([\w.-]+?)\.\.\.$")
+SHORTEST_CUT = 6
+"""So many letters of a host that was cut tell which it is."""
 
 
 class Place(NamedTuple):
@@ -143,18 +129,6 @@ class Place(NamedTuple):
     name: str
     port: int | None
     path: str
-
-
-class Form(NamedTuple):
-    """How a host may be written, and which it is; a code of it is written as nothing.
-
-    ``spaced`` stands for what may be divided by spaces and is found otherwise by its looks: an
-    address of numbers, a base path.
-    """
-
-    text: str
-    host: str
-    spaced: str = ""
 
 
 class Servers:
@@ -172,18 +146,13 @@ class Servers:
         self._deepest = max((path.count("/") for path in self._bases), default=0)
         addresses = map(address_of, self.places)
         self._addresses = {address for address in addresses if isinstance(address, IPv4Address)}
-        self._words: dict[str, str] = {}
-        self._forms: dict[str, list[Form]] = defaultdict(list)
+        self._hosts_by_form: dict[str, str] = {}
         for spelt in self._spelt:
-            self._write(spelt)
-        for path in self._bases:
-            if len(letters := letters_of(path)) >= HEAD:
-                self._forms[letters].append(Form(path[1:], "", BASE))
-        self._in_order = sorted(self._forms)
-        heads: dict[str, set[int]] = defaultdict(set)
-        for form in self._forms:
-            heads[form[:HEAD]].add(len(form))
-        self._heads = {head: sorted(lengths, reverse=True) for head, lengths in heads.items()}
+            host = plain(spelt)
+            if not address_of(host):
+                forms = {host, *international(spelt.lower())}
+                self._hosts_by_form |= dict.fromkeys(forms, host)
+        self._in_order = sorted(self._hosts_by_form)
 
     def _add(self, name: str, base_url: str) -> None:
         try:
@@ -199,22 +168,6 @@ class Servers:
         if path:
             self._bases[path].add(name)
         self._spelt.add(re.sub(r":\d*$", "", spelt).strip("[]").rstrip("."))
-
-    def _write(self, spelt: str) -> None:
-        """Note all ways in which a host may be written."""
-        host = plain(spelt)
-        forms = {host} if address_of(host) else {host, *international(spelt.lower())}
-        for form in forms:
-            if not address_of(form):
-                self._words[form] = host
-            letters = letters_of(form)
-            if len(letters) >= HEAD:
-                spaced = ADDRESS if isinstance(address_of(host), IPv4Address) else ""
-                self._forms[letters].append(Form(form, host, spaced))
-            for written in {form, spelt, spelt.upper()}:
-                for code in codes(written):
-                    if len(code) >= CODED:
-                        self._forms[code].append(Form("", host))
 
     def hide(self, text: str, first: Collection[str] = ()) -> str:
         """Return a text without what tells where servers are.
@@ -232,50 +185,17 @@ class Servers:
         return view.replaced(spans) if spans else text
 
     def _hosts(self, view: View, first: Collection[str]) -> Iterator[Span]:
+        """Yield registered hosts, and those below them: `pool7.glasgow.example` is at Glasgow."""
         for word in WORD.finditer(view.text):
             bare = word[0].strip("._-")
-            if bare in self._words:
-                start = word.start() + word[0].index(bare)
-                yield self._server(view, start, start + len(bare), self._words[bare], first)
-        done, letters = 0, view.letters
-        for at in range(len(letters) - HEAD + 1):
-            if view.places[at] < done:
+            start = word.start() + word[0].index(bare)
+            if bare in self._names:
                 continue
-            for length in self._heads.get(letters[at : at + HEAD], ()):
-                if span := self._form(view, at, length, first):
-                    done = span.end
-                    yield span
-                    break
-
-    def _form(self, view: View, at: int, length: int, first: Collection[str]) -> Span | None:
-        """Return the part of a text that is a host, if these letters are one."""
-        forms = self._forms.get(view.letters[at : at + length], ())
-        start, end = view.places[at], view.places[min(at + length, len(view.places)) - 1] + 1
-        for form in forms:
-            if form.spaced:
-                if span := _spaced(view.text, start, end, form):
-                    return span
-                continue
-            if view.text[start:end] == form.text and not form.text.isalnum():
-                return self._word(view, start, end, form, first)
-            if not form.text:
-                return Span(*whole(view.text, start, end, re.compile(r"\S")), SERVER)
-            if view.text[start:end] != form.text and stands_alone(view.text, start, end):
-                port = DIVIDED_PORT.match(view.text, end)
-                return Span(with_scheme(view.text, start), port.end() if port else end, SERVER)
-        return None
-
-    def _word(
-        self, view: View, start: int, end: int, form: Form, first: Collection[str]
-    ) -> Span | None:
-        """Return a host with what is written on to it: that is another one, or an endpoint."""
-        begin, finish = whole(view.text, start, end, LOCAL_WORD)
-        bare = view.text[begin:finish].strip("._-")
-        if bare in self._names and bare != form.text:
-            return None
-        host = form.host if bare == form.text else ""
-        end = max(end, begin + len(view.text[begin:finish].rstrip("._-")))
-        return self._server(view, start if host else begin, end, host, first)
+            if bare in self._hosts_by_form:
+                host = self._hosts_by_form[bare]
+                yield self._server(view, start, start + len(bare), host, first)
+            elif any(parent in self._hosts_by_form for parent in parents(bare)):
+                yield self._server(view, start, start + len(bare), "", first)
 
     def _server(self, view: View, start: int, end: int, host: str, first: Collection[str]) -> Span:
         """Return a host with its scheme, port and base path, and whose it is."""
@@ -360,23 +280,14 @@ class Servers:
     def _cut(self, view: View) -> Iterator[Span]:
         """Yield the beginning of a host with which a text that was too long ends."""
         if cut := CUT.search(view.text):
-            letters = letters_of(cut[1])
-            at = bisect_left(self._in_order, letters)
+            at = bisect_left(self._in_order, cut[1])
             next_one = "".join(self._in_order[at : at + 1])
-            if len(letters) >= HEAD and next_one.startswith(letters):
+            if len(cut[1]) >= SHORTEST_CUT and next_one.startswith(cut[1]):
                 yield Span(*cut.span(1), SERVER)
 
     def _port_numbers(self, view: View) -> Iterator[Span]:
         for match in PORT_WORD.finditer(view.text):
             yield Span(*match.span(1), PORT)
-        for match in (*NUMBER.finditer(view.text), *SPACED_NUMBER.finditer(view.text)):
-            if int("".join(match[1].split())) in self._ports:
+        for match in NUMBER.finditer(view.text):
+            if int(match[1]) in self._ports:
                 yield Span(*match.span(1), PORT)
-
-
-def _spaced(text: str, start: int, end: int, form: Form) -> Span | None:
-    """Return what is divided by spaces and by nothing else."""
-    divided = text[start:end] != form.text and "".join(text[start:end].split()) == form.text
-    if divided and stands_alone(text, start, end):
-        return Span(start, end, form.spaced)
-    return None

@@ -61,7 +61,8 @@ SIZE = 200_000
 # Ends of lines, rows of JSON, tags of pages.
 PIECES = re.compile(r"\n|(?<=\}),|(?=<)")
 PORTS = re.compile(r'(?<!_bytes"):\s?(\d{4,5})(?!\d)')  # a count of bytes is no port
-STRANGERS_FORMS = [letters_of(STRANGER), *codes(STRANGER)]
+# Names of hosts are public: they are hidden as they are written and escaped, not in codes of them.
+ESCAPED = [name for name, write in WRITTEN.items() if STRANGER in View(write(STRANGER)).text]
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,7 @@ class Planted:
     def places_in(self, text: str | View) -> set[str]:
         """Return which hosts, addresses, base paths and ports with a colon a text has."""
         seen = text if isinstance(text, View) else View(text)
-        found = {one for one in (HOST, BASE) if one in "".join(seen.text.split())}
-        found |= {STRANGER for form in STRANGERS_FORMS if form in seen.letters}
+        found = {one for one in (HOST, BASE, STRANGER) if one in seen.text}
         said = {int(one) for one in PORTS.findall(seen.text)}
         return found | {f"port {one}" for one in said.intersection(self.ports)}
 
@@ -335,7 +335,9 @@ def test_the_search_finds_what_is_planted() -> None:
     for name, write in WRITTEN.items():
         assert planted.tokens_in(write(token)) == {"evil"}, name
         assert planted.tokens_in(write(f"it is {token[:-2]}")) == {"evil"}, name
-        assert STRANGER in planted.places_in(write(STRANGER)), name
+    for name in ESCAPED:
+        assert STRANGER in planted.places_in(WRITTEN[name](STRANGER)), name
+    assert len(ESCAPED) > len(WRITTEN) / 2
     assert planted.places_in(f"http://{HOST}:{STRANGERS_PORT}/{BASE}") == {
         HOST,
         BASE,
