@@ -50,14 +50,16 @@ def tokens(settings, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def queued(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Probe:
+def queued(
+    source: Endpoint, destination: Endpoint, mode: str = "pull", mover: str = "fake"
+) -> Probe:
     small = SizeClass.objects.get(name="small")
     return Probe.objects.create(
         source=source,
         destination=destination,
         size_class=small,
         bytes=small.test_bytes,
-        mover="fake",
+        mover=mover,
         mode=mode,
         requested_at=timezone.now(),
         sent_at=timezone.now(),
@@ -425,16 +427,16 @@ def test_no_worker_lends_what_an_endpoint_does_not_lend(tokens, mode: str):
 
 
 def test_nothing_is_lent_in_clear(tokens):
-    glasgow, lancs, _ = three_endpoints()
+    glasgow = endpoint("GLASGOW", base_url="https://glasgow.example/data")
+    lancs = endpoint("LANCS", base_url="http://lancs.example/data")
     bind(glasgow, "glasgow", lent="glasgow-read")
-    Endpoint.objects.filter(pk=lancs.pk).update(base_url="http://lancs.example/data")
-    lancs.refresh_from_db()
     with pytest.raises(MoverError, match="sent to LANCS_DATADISK unencrypted"):
-        transfer_request.order_for(queued(glasgow, lancs))
+        transfer_request.order_for(queued(glasgow, lancs, mover="http-tpc"))
     Endpoint.objects.filter(pk=lancs.pk).update(base_url="http://127.0.0.1:8080/data")
     lancs.refresh_from_db()
     Probe.objects.all().delete()
-    assert transfer_request.order_for(queued(glasgow, lancs)).source.lent == "reads"
+    order = transfer_request.order_for(queued(glasgow, lancs, mover="http-tpc"))
+    assert order.source.lent == "reads"
 
 
 def test_a_row_that_was_written_past_the_forms_ends_at_the_worker_without_a_token_sent(tokens):

@@ -244,7 +244,7 @@ def test_a_file_with_a_header_only_has_no_results(tmp_path, grid):
 def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid, monkeypatch):
     monkeypatch.setattr(importing, "ROWS_PER_STATEMENT", 10_000)
     path = write(tmp_path / "some.csv", [line(n) for n in range(1, 25_001)])
-    original, calls = storing.store, itertools.count()
+    original, calls = storing.store_batch, itertools.count()
 
     def fails_at_the_third(batch: Batch, profiles: Sequence[int]) -> store.Stored:
         found = original(batch, profiles)
@@ -252,7 +252,7 @@ def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid
             raise KeyboardInterrupt
         return found
 
-    monkeypatch.setattr(storing, "store", fails_at_the_third)
+    monkeypatch.setattr(storing, "store_batch", fails_at_the_third)
     with pytest.raises(CommandError, match="Stopped; nothing of") as caught:
         run(path)
     assert caught.value.returncode == 130

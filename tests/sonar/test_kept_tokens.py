@@ -189,7 +189,7 @@ def test_operators_are_told_of_a_full_disk_until_it_has_room_and_tests_run(
 MIDWAY = """
 import sys, time
 from pathlib import Path
-from sonar import token_cache
+from sonar.credentials import cache
 from sonar.credentials.sources.base import StorageToken
 
 def wait(*_):
@@ -197,7 +197,7 @@ def wait(*_):
     time.sleep(300)
 
 Path.replace = wait
-token_cache.write(Path(sys.argv[1]), token_cache.Entry(StorageToken("a-whole-token", 0, 9e9)))
+cache.write(Path(sys.argv[1]), cache.Entry(StorageToken("a-whole-token", 0, 9e9)))
 """
 
 

@@ -85,7 +85,7 @@ def test_many_that_write_a_file_leave_one_that_is_whole(tmp_path: Path):
 
 def test_what_a_killed_process_left_is_overwritten(tmp_path: Path):
     code = (
-        "import os, signal, sys; from pathlib import Path; from sonar import whole_files\n"
+        "import os, signal, sys; from pathlib import Path; from sonar.notation import whole_files\n"
         "with whole_files.written(Path(sys.argv[1])) as file:\n"
         "    file.write(b'left' * 99); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
     )
