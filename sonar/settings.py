@@ -279,7 +279,7 @@ OWN_DATABASE = not os.environ.get("DATABASE_URL")
 OWN_REDIS = not os.environ.get("REDIS_URL")
 
 # Read by numpy as it is loaded, which is after this. Requests are worked on in threads already
-# (matrix/statistics/threads.py): those of its linear algebra only wait for each other. On two
+# (matrix/statistics/arrays.py): those of its linear algebra only wait for each other. On two
 # busy cores a two-way model of 200 x 200 took 46 ms with one of them, 410 ms with two.
 os.environ["OPENBLAS_NUM_THREADS"] = str(envint("OPENBLAS_NUM_THREADS", 1))
 

@@ -20,7 +20,7 @@ Imports = Mapping[str, set[str]]
 
 
 def modules(package: str, project: Path = PROJECT) -> Iterator[tuple[str, Path]]:
-    for path in sorted((project / package).rglob("*.py")):
+    for path in sorted((project / package.replace(".", "/")).rglob("*.py")):
         name = ".".join(path.relative_to(project).with_suffix("").parts).removesuffix(".__init__")
         if "migrations" not in name:
             yield name, path
@@ -80,7 +80,7 @@ class House:
 
     def room(self, name: str) -> str:
         """Return the room of a module: its file or folder below the package."""
-        return name.split(".")[1] if "." in name else ""
+        return name.removeprefix(self.package).lstrip(".").split(".")[0]
 
     def floor(self, name: str) -> int | None:
         """Return how high the room of a module stands; None if it is in no room."""
@@ -185,6 +185,18 @@ MATRIX = House(
         "plots": ("rest_framework", "sonar.models"),
         "query": ("rest_framework", "plotly"),
     },
+)
+# A room that has rooms of its own.
+STATISTICS = House(
+    "matrix.statistics",
+    (
+        ("arrays",),
+        ("samples",),
+        ("estimates",),
+        ("compare",),
+        ("cells",),
+        ("levels", "causes", "transfers"),
+    ),
 )
 HOUSES = (SONAR, MATRIX)
 

@@ -11,7 +11,7 @@ from matrix.answers.comparison import changes
 from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.headline import Headline
 from matrix.answers.highlights import is_mirrored
-from matrix.statistics.states import FAILING
+from matrix.statistics.cells.states import FAILING
 from sonar.notation.units import format_count
 
 

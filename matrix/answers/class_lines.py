@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from matrix.answers.link_columns import LINE_COLUMNS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import overhead
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.cells import Frame
-from matrix.statistics.class_times import ClassTimes
-from matrix.statistics.overhead import Lines
-from matrix.statistics.pooling import Pooling
+from matrix.statistics.cells.cells import Frame
+from matrix.statistics.samples.pooling import Pooling
+from matrix.statistics.transfers import overhead
+from matrix.statistics.transfers.overhead import ClassTimes, Lines
 from matrix.store import runs
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass

@@ -22,8 +22,8 @@ from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAt
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.forms import BadQueryError, read_age
 from matrix.statistics.arrays import Flags
-from matrix.statistics.standing import LEVELS, SLOWER
-from matrix.statistics.states import FAILING, MEASURED, STATES, fail_partly
+from matrix.statistics.cells.standing import LEVELS, SLOWER
+from matrix.statistics.cells.states import FAILING, MEASURED, STATES, fail_partly
 
 
 def how_of(attribute: EndpointAttribute) -> str:

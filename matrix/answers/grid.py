@@ -16,16 +16,16 @@ from matrix.answers.comparison.sides import OtherSide
 from matrix.query.catalogue import CARD_EXTRAS, TIMES
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import reduce
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import AxisGroup, LinkIndex
-from matrix.statistics.cells import CellArrays
-from matrix.statistics.overhead import Lines
-from matrix.statistics.reduce import Averages
-from matrix.statistics.run import Run
-from matrix.statistics.standing import Standings
-from matrix.statistics.states import FAILING, MEASURED, STALE, STATES
-from matrix.statistics.two_samples import Ratios, Rule
+from matrix.statistics.cells.axes import AxisGroup, LinkIndex
+from matrix.statistics.cells.cells import CellArrays
+from matrix.statistics.cells.standing import Standings
+from matrix.statistics.cells.states import FAILING, MEASURED, STALE, STATES
+from matrix.statistics.compare.two_samples import Ratios, Rule
+from matrix.statistics.samples import reduce
+from matrix.statistics.samples.reduce import Averages
+from matrix.statistics.samples.run import Run
+from matrix.statistics.transfers.overhead import Lines
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion

@@ -14,16 +14,15 @@ from matrix.query.filters import on_links
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.cell_ratios import Sides
-from matrix.statistics.cells import CellArrays, Frame
-from matrix.statistics.overhead import Lines
-from matrix.statistics.reduce import Reduced
-from matrix.statistics.reduce import reduce as reduce_runs
-from matrix.statistics.run import Run
-from matrix.statistics.standing import Standings
-from matrix.statistics.states import FAILING
-from matrix.statistics.two_samples import Ratios, Rule
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.cells import CellArrays, Frame
+from matrix.statistics.cells.standing import Standings
+from matrix.statistics.cells.states import FAILING
+from matrix.statistics.compare.two_samples import Ratios, Rule, Sides
+from matrix.statistics.samples.reduce import Reduced
+from matrix.statistics.samples.reduce import reduce as reduce_runs
+from matrix.statistics.samples.run import Run
+from matrix.statistics.transfers.overhead import Lines
 from matrix.store import registry, runs
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot

@@ -14,9 +14,9 @@ from matrix.answers.ratio_words import with_interval
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
 from matrix.query.comparison import Comparison
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.reduce import ratio
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import FAILED, FAILING, MEASURED, STALE
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import FAILED, FAILING, MEASURED, STALE
+from matrix.statistics.samples.reduce import ratio
 from sonar.notation.units import format_age, format_count, format_factor, format_span, three_digits
 from sonar.notation.windows import format_minute, format_moment
 

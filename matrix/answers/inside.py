@@ -11,8 +11,13 @@ from matrix.answers.site.ranking import capacity
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.courses import SHAPES, Course, Shape, weighted_quantiles
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.transfers.rate_profile import (
+    SHAPES,
+    ProfileShape,
+    RateProfile,
+    weighted_quantiles,
+)
 from matrix.store.transfers import TransferSelection
 from sonar.models import Transfer
 from sonar.notation.windows import Window
@@ -48,8 +53,8 @@ class InsideTransfers:
 
     size: str
     looked_at: int
-    courses: tuple[Course, ...]
-    counts: dict[Shape, int]
+    courses: tuple[RateProfile, ...]
+    counts: dict[ProfileShape, int]
     rates: Floats
     seconds: Floats
     nominal: NominalCapacity | None
@@ -92,7 +97,9 @@ def read(
     selection = TransferSelection(window, None, filters, (Transfer.State.DONE,), experiments=False)
     rows = selection.rows(endpoints).filter(size_class__name=query.size).order_by("-started_at")
     taken = list(rows.values_list(*COLUMNS)[:MOST])
-    courses = [Course.of(samples, seconds, moved or 0) for samples, seconds, moved, *_ in taken]
+    courses = [
+        RateProfile.of(samples, seconds, moved or 0) for samples, seconds, moved, *_ in taken
+    ]
     present = tuple(course for course in courses if course)
     if not present:
         return None

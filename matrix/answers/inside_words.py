@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from matrix.answers.inside import FEWEST, InsideTransfers
-from matrix.statistics.courses import FEWEST_STRETCHES, LONG_STALL, Shape
+from matrix.statistics.transfers.rate_profile import FEWEST_STRETCHES, LONG_STALL, ProfileShape
 from sonar.notation.units import format_count, format_share, three_digits
 
 # What transfers of a shape do, and what it may mean.
-SHAPE_WORDS: dict[Shape, tuple[str, str]] = {
+SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
     "stalls": (
         "stall",
         f"no bytes move for at least {format_share(LONG_STALL)} of the time: check the storage of "
@@ -60,7 +60,7 @@ def shapes_sentence(inside: InsideTransfers) -> str:
     return f"{of} with {FEWEST_STRETCHES} or more progress samples, {words}{stall}.{few}"
 
 
-def verb(shape: Shape, count: int) -> str:
+def verb(shape: ProfileShape, count: int) -> str:
     """Return what transfers of a shape do, as is said of one or of several."""
     words = SHAPE_WORDS[shape][0]
     first, space, rest = words.partition(" ")

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.standing import Rates
-from matrix.statistics.states import States
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.cells.standing import Rates
+from matrix.statistics.cells.states import States
 from sonar.notation.windows import Window
 
 # What the line through the times of all size classes says of a link, for who asks for it.

@@ -16,14 +16,14 @@ from matrix.answers.link_columns import COMPARED, SURE, ClassColumns, LinkColumn
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.cell_ratios import SideRuns, compare_cells
-from matrix.statistics.class_times import ClassTimes
-from matrix.statistics.pooling import Numbering, Pooling
-from matrix.statistics.reduce import Reduced, ratio, reduce
-from matrix.statistics.run import FAILED_BIT, Run
-from matrix.statistics.standing import NONE, SLOWER, UNKNOWN, Standings
-from matrix.statistics.states import FAILING, Evidence
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.standing import NONE, SLOWER, UNKNOWN, Standings
+from matrix.statistics.cells.states import FAILING, Evidence
+from matrix.statistics.compare.two_samples import SideRuns, compare_cells
+from matrix.statistics.samples.pooling import Numbering, Pooling
+from matrix.statistics.samples.reduce import Reduced, ratio, reduce
+from matrix.statistics.samples.run import FAILED_BIT, Run
+from matrix.statistics.transfers.overhead import ClassTimes
 from matrix.store import registry, runs
 from matrix.store.registry import NO_PRIORITY, MeshPromises
 from matrix.store.snapshot import snapshot

@@ -22,8 +22,8 @@ from matrix.query.attributes import BY_KEY, ENDS, search_text
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.statistics.states import FAILED, FAILING
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.states import FAILED, FAILING
 from matrix.store import data_version
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from matrix.answers.link_columns import ClassColumns
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.standing import FASTER, SLOWER
-from matrix.statistics.states import (
+from matrix.statistics.cells.standing import FASTER, SLOWER
+from matrix.statistics.cells.states import (
     DOWN,
     FAILED,
     FAILING,

@@ -14,7 +14,7 @@ from matrix.query.attributes import BY_KEY
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import either
 from matrix.query.forms import OneOf, read_number
-from matrix.statistics.states import LOOKS
+from matrix.statistics.cells.states import LOOKS
 
 LONGEST_TEXT = 200
 

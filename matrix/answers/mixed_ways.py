@@ -15,8 +15,8 @@ from matrix.answers.link_table import LinkTable
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.mixing import Mixing
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.cells import Mixing
 from matrix.store import registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion

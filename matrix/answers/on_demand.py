@@ -14,10 +14,10 @@ from matrix.answers.link import samples
 from matrix.answers.link.directions import run_of
 from matrix.answers.link.link_profiles import counted
 from matrix.answers.link.samples import Results
-from matrix.statistics import standing
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.statistics.standing import UsualRates
+from matrix.statistics.cells import standing
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.standing import UsualRates
 from matrix.store import probes
 from matrix.store.probes import ProbeProgress
 from sonar.models import Probe, Profile, SizeClass, Transfer

@@ -9,8 +9,8 @@ from matrix.answers.diagnosis.streams import but_streams, streams_of
 from matrix.answers.experiments.words import of_one_number
 from matrix.answers.on_demand import ProbeGroup
 from matrix.answers.ratio_words import PairRatio
-from matrix.statistics import two_samples
-from matrix.statistics.two_samples import FEWEST
+from matrix.statistics.compare import two_samples
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from matrix.store.transfers import rate_of
 from sonar.models import Transfer
 from sonar.notation.units import format_count, three_digits
@@ -72,7 +72,7 @@ def compared(
     if not pair.kind:
         return StreamsStatement(
             f"{names[0]} and {names[1]}: {counts}, too few to compare.",
-            f"{where}: {medians}; a comparison needs {FEWEST} successful tests of each.",
+            f"{where}: {medians}; a comparison needs {FEWEST_TESTS} successful tests of each.",
         )
     certain = "certain" if pair.sure else "not certain"
     return StreamsStatement(

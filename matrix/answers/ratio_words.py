@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from matrix.query.catalogue import RATE
-from matrix.statistics.two_samples import Ratios, is_apart
+from matrix.statistics.compare.two_samples import Ratios, is_apart
 from sonar.notation.units import (
     DASH,
     factor_and_interval,

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from matrix.query.addresses import endpoint_url, link_url, site_url
 from matrix.query.attributes import ENDPOINT_ATTRIBUTES, EndpointAttribute, Value, texts_of
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.cache import Kept
 from sonar.models import Site

@@ -13,8 +13,8 @@ from matrix.query.filters import Filter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.quantiles import quantiles
-from matrix.statistics.reduce import ratio
+from matrix.statistics.samples.quantiles import quantiles
+from matrix.statistics.samples.reduce import ratio
 from matrix.store import link_rows
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
 from sonar.database import pg_copy

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from matrix.answers.grid import Grid
-from matrix.statistics.axes import AxisGroup, EndpointInfo
+from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 
 LONGEST_LISTED = 24
 # What stands between hyphens in so many names says nothing of any of them: UKI, LCG2.

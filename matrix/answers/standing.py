@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from matrix.query.filters import Filter, on_profiles
-from matrix.statistics import standing
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.day_scatter import day_scatter
-from matrix.statistics.newest import NewestTests
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import Run
-from matrix.statistics.standing import Standings, UsualRates
-from matrix.statistics.together import DayScatter, day_shifts
-from matrix.statistics.two_samples import KnownScatter
+from matrix.statistics.cells import standing
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.standing import Standings, UsualRates
+from matrix.statistics.compare.day_scatter import day_scatter
+from matrix.statistics.compare.together import DayScatter, day_shifts
+from matrix.statistics.compare.two_samples import KnownScatter
+from matrix.statistics.samples.newest import NewestTests
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import Run
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
 from matrix.store.data_version import DataVersion

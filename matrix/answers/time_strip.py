@@ -11,11 +11,11 @@ from matrix.answers import standing
 from matrix.answers.series import BUCKETS, Cut, cut_for
 from matrix.answers.standing import ResultsOfLinks
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import time_strip
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.standing import UsualRates, usual_window
-from matrix.statistics.time_strip import StripCounts, TimeBuckets
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.standing import UsualRates, usual_window
+from matrix.statistics.levels import time_strip
+from matrix.statistics.levels.time_strip import StripCounts, TimeBuckets
 from matrix.store import data_version, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion

@@ -14,11 +14,10 @@ import orjson
 from numpy.typing import NDArray
 
 from matrix.answers.comparison.changes import KINDS
-from matrix.statistics.arrays import Floats
-from matrix.statistics.overhead import FITS
-from matrix.statistics.rounding import rounded, significant
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import STATES
+from matrix.statistics.arrays import Floats, rounded, significant
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import STATES
+from matrix.statistics.transfers.overhead import FITS
 
 BLOCK = 4096  # cells
 # Arrays of numbers that stand for words.

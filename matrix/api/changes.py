@@ -19,7 +19,7 @@ from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
 from matrix.api.schema.changes import CHANGES, COLUMNS
 from matrix.http.negotiation import LIST, asked_format
 from matrix.query.filters import by_parameter
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import changes, registry
 from matrix.store.changes import ChangeCursor, WrittenNear
 from sonar.models import Change

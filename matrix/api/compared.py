@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from matrix.answers.ratio_words import PairRatio
-from matrix.statistics.together import Together
+from matrix.statistics.compare.together import Together
 
 DIGITS = 6
 

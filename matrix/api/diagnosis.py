@@ -27,7 +27,7 @@ from matrix.http.negotiation import asked_format
 from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.peers import PeerRates
+from matrix.statistics.transfers.evidence import PeerRates
 from sonar.notation.windows import Window, format_time
 
 Json = dict[str, Any]

@@ -36,7 +36,7 @@ from matrix.http.negotiation import TABLE, asked_format
 from matrix.http.permissions import allow
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
-from matrix.statistics.sweep import Slope
+from matrix.statistics.transfers.evidence import Slope
 from matrix.store import keyset
 from matrix.store.transfers import Cursor
 from sonar.models import Endpoint, Experiment

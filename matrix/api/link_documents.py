@@ -13,8 +13,8 @@ from matrix.api.streaming import Pieces
 from matrix.query.catalogue import RATE, TABLE_QUANTILES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
-from matrix.statistics.states import STATES
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.cells.states import STATES
+from matrix.statistics.compare.two_samples import Ratios
 from sonar.notation.units import DASH, format_bytes, format_chance, format_count, three_digits
 
 BLOCK = 1000

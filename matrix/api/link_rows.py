@@ -17,8 +17,7 @@ from matrix.api.cell_text import WORDS, dumps
 from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, csv_column, unix_time
 from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
-from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.rounding import rounded, significant
+from matrix.statistics.arrays import Floats, Integers, rounded, significant
 from sonar.notation import csv_text
 
 # So many rows are some 10 MB in memory while they are written, and a few of text.

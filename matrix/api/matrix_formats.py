@@ -17,10 +17,9 @@ from matrix.api.cell_text import WORDS, dumps
 from matrix.query.catalogue import RATE
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import AxisGroup
-from matrix.statistics.rounding import rounded, significant
-from matrix.statistics.states import NOT_APPLICABLE
+from matrix.statistics.arrays import Floats, rounded, significant
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.states import NOT_APPLICABLE
 from sonar.notation import csv_text
 from sonar.notation.windows import format_time
 

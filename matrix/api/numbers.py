@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.statistics.rounding import rounded
+from matrix.statistics.arrays import rounded
 from sonar.notation.windows import format_time
 
 

@@ -38,9 +38,8 @@ from matrix.query.catalogue import RATE, SERIES_FIELDS
 from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.rounding import rounded
+from matrix.statistics.arrays import Floats, rounded
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import data_version, notes, registry
 from matrix.store.data_version import DataVersion
 from sonar.notation.windows import Window, format_time

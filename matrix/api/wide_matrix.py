@@ -10,9 +10,8 @@ from matrix.api.documents import DOCUMENTS
 from matrix.api.matrix_formats import names
 from matrix.plots.numbers import number
 from matrix.query.catalogue import Statistic
-from matrix.statistics.arrays import Floats
-from matrix.statistics.rounding import rounded
-from matrix.statistics.states import MEASURED, NOT_APPLICABLE, STATES
+from matrix.statistics.arrays import Floats, rounded
+from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
 from sonar.notation.units import DASH
 
 CORNER = r"from \ to"

@@ -31,8 +31,8 @@ from matrix.query import filter_form
 from matrix.query.addresses import address, link_url, matrix_url, site_url
 from matrix.query.attributes import GROUPINGS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.two_samples import FEWEST
-from matrix.statistics.two_way import FITS
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
+from matrix.statistics.estimates.two_way import FITS
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
 from sonar.people.roles import Anyone
@@ -120,7 +120,7 @@ class CausesPage(QueryPage):
             "meaning": words.meaning(causes.model),
             "apart": words.apart(causes.model),
             "enough": not words.too_few(causes.model),
-            "fewest": FEWEST,
+            "fewest": FEWEST_TESTS,
             "change_causes": change_causes,
             "changes": [(each, self.of_group(each.site)) for each in change_causes.named],
             "judged": changes.judged_words(change_causes),

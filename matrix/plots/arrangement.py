@@ -15,7 +15,7 @@ from matrix.plots.display import Display
 from matrix.plots.sides import Side, side
 from matrix.plots.strips import strips_of
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.states import STATES
 from matrix.store.data_version import DataVersion
 
 Kind = TypeVar("Kind", bound=np.generic)

@@ -14,8 +14,8 @@ from matrix.answers.grid import Grid
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.query.catalogue import CARD_EXTRAS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import NOT_APPLICABLE, STATE_WORDS
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATE_WORDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
 ALIGNED = 8

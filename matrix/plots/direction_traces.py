@@ -10,7 +10,7 @@ import numpy as np
 
 from matrix.answers.link.samples import Results
 from matrix.plots.looks import THERE, Look
-from matrix.statistics.running import RunningMedian, running_median
+from matrix.statistics.samples.quantiles import RunningMedian, running_median
 from sonar.notation.units import MB
 
 Json = dict[str, Any]

@@ -20,8 +20,8 @@ from matrix.query.catalogue import STATISTICS, VS_USUAL
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, OneOf
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.standing import FASTER, LEVELS, SLOWER
-from matrix.statistics.states import LOOKS
+from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
+from matrix.statistics.cells.states import LOOKS
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
 PARAMETERS = (

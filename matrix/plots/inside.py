@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from matrix.statistics.courses import Stretch
+from matrix.statistics.transfers.rate_profile import Stretch
 from sonar.notation.units import MB
 
 Json = dict[str, Any]

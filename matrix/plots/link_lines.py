@@ -21,7 +21,7 @@ from matrix.plots.link import Json, UsualRange, figure, name_of
 from matrix.plots.looks import BACK, THERE, Look, other_look
 from matrix.plots.time_axes import filled
 from matrix.statistics.arrays import Floats
-from matrix.statistics.standing import LEVELS
+from matrix.statistics.cells.standing import LEVELS
 from sonar.notation.windows import Window, format_minute
 
 # Levels that begin at a moment worth a line.

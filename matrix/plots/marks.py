@@ -12,8 +12,8 @@ from matrix.plots.numbers import room_for_numbers
 from matrix.query.catalogue import VS_USUAL
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.standing import FASTER, SLOWER
-from matrix.statistics.states import (
+from matrix.statistics.cells.standing import FASTER, SLOWER
+from matrix.statistics.cells.states import (
     DOWN,
     FAILED,
     FAILING,

@@ -27,7 +27,7 @@ from matrix.plots.numbers import (
 from matrix.plots.palettes import INKS, inks_on, palette_for
 from matrix.plots.scales import Scale, scale_for
 from matrix.statistics.arrays import Floats
-from matrix.statistics.states import (
+from matrix.statistics.cells.states import (
     DOWN,
     FAILED,
     FAILING,

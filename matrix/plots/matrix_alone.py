@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
 from matrix.plots.matrix import figure
 from matrix.plots.numbers import number
-from matrix.statistics.states import NOT_APPLICABLE, STATES
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from sonar.notation.units import DASH
 
 Json = dict[str, Any]

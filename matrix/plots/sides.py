@@ -13,7 +13,7 @@ from matrix.answers.grid import Grid
 from matrix.plots.display import Display
 from matrix.plots.strips import Strips
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import AxisGroup
+from matrix.statistics.cells.axes import AxisGroup
 
 Kind = TypeVar("Kind", bound=np.generic)
 # Orders in which clouds or tiers stand apart.

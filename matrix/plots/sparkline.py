@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.running import RunningMedian
+from matrix.statistics.samples.quantiles import RunningMedian
 from sonar.notation.windows import Window
 
 WIDTH, HEIGHT = 200, 40

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from matrix.answers.grid import Grid
 from matrix.statistics.arrays import Flags, Integers
-from matrix.statistics.axes import AxisGroup
-from matrix.statistics.cells import CellArrays
-from matrix.statistics.reduce import averages, geometric_averages
-from matrix.statistics.states import NOT_APPLICABLE
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.cells import CellArrays
+from matrix.statistics.cells.states import NOT_APPLICABLE
+from matrix.statistics.compare.two_samples import Ratios
+from matrix.statistics.samples.reduce import averages, geometric_averages
 
 Kind = TypeVar("Kind", bound=np.generic)
 

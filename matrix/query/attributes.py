@@ -228,7 +228,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
         registered=True,
         mesh="name",
     ),
-    # Where this has told, matrix.statistics.slowdown says so with the numbers.
+    # Where this has told, matrix.statistics.transfers.evidence says so with the numbers.
     ProfileAttribute(
         name="beside",
         label="concurrent tests",

@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from matrix.query.filters import Filter, on_links
-from matrix.statistics.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import keyset, notes
 from matrix.store.transfers import ends_condition
 from sonar.models import Annotation, Change, ChangeSearch, Downtime

@@ -8,7 +8,7 @@ from statistics import median
 
 from django.db.models import F, Q
 
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Flow, Probe, Transfer
 from sonar.notation.units import LONGEST_SECONDS
 from sonar.notation.windows import Window

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from matrix.query.filters import Filter
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.transfers import Cursor, ends_condition
 from sonar.models import NetworkResult

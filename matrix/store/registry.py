@@ -17,7 +17,7 @@ from matrix.query.attributes import FACTS, OF_PROFILES
 from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo, LinkIndex, SitePause
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, SitePause
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import Newest, Run, failures_of
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.profile_filters import IDS, all_but, passing
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment

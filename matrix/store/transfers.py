@@ -30,7 +30,7 @@ from django.db.models.functions import Concat, Left, Length, Right
 from django.db.models.lookups import LessThanOrEqual
 
 from matrix.query.filters import Filter, alternatives, counted, on_links
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.profile_filters import made_so
 from sonar.models import Transfer

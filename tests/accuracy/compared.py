@@ -15,8 +15,8 @@ import numpy as np
 from scipy import stats
 
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.discoveries import changed
-from matrix.statistics.two_samples import FALSE_SHARE, Pairs, judged
+from matrix.statistics.compare.two_samples import FALSE_SHARE, Pairs, judged
+from matrix.statistics.estimates.moderation import discoveries
 
 LINKS, CHANGED = 342, 6
 # Of the natural log of a single test, and of the log of that where links differ.
@@ -96,7 +96,7 @@ def best(now: Floats, before: Floats, scatter: Floats) -> Flags:
     """Compare the means of logs, the scatter of each link being known."""
     error = scatter * np.sqrt(2 / now.shape[1])
     z = (now.mean(axis=1) - before.mean(axis=1)) / error
-    return changed(2 * stats.norm.sf(np.abs(z)), FALSE_SHARE)
+    return discoveries(2 * stats.norm.sf(np.abs(z)), FALSE_SHARE)
 
 
 def table() -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.statistics import two_way
 from matrix.statistics.arrays import Floats
-from matrix.statistics.change_points import change_points
+from matrix.statistics.estimates import two_way
+from matrix.statistics.levels.change_points import change_points
 from tests.accuracy.faults import Fault
 from tests.accuracy.grids import Grid
 

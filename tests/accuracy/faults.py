@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.naming import Cause
+from matrix.statistics.causes.causes import Cause
 from tests.accuracy.grids import Grid
 
 # A cause without its figures: what it is and where.

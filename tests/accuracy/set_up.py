@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.statistics import overhead
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.class_times import ClassTimes
-from matrix.statistics.naming import name_causes
-from matrix.statistics.overhead import Lines
+from matrix.statistics.causes.causes import name_causes
+from matrix.statistics.transfers import overhead
+from matrix.statistics.transfers.overhead import ClassTimes, Lines
 from tests.accuracy.faults import Fault, name_of
 from tests.accuracy.grids import TRANSFERS, Grid
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.statistics.naming import name_causes, name_slower
+from matrix.statistics.causes.causes import name_causes, name_slower
 from tests.accuracy.faults import Fault, name_of
 from tests.accuracy.grids import Grid
 

@@ -13,9 +13,9 @@ from matrix.answers.grid import Grid
 from matrix.api import matrix_formats
 from matrix.query.comparison import Comparison
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import reduce
-from matrix.statistics.pooling import Numbering, Pooling
-from matrix.statistics.reduce import Reduced
+from matrix.statistics.samples import reduce
+from matrix.statistics.samples.pooling import Numbering, Pooling
+from matrix.statistics.samples.reduce import Reduced
 from matrix.store import runs
 from sonar.models import Endpoint
 from sonar.notation.windows import Window

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from matrix.answers.grid import Grid
 from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import AxisGroup, EndpointInfo
-from matrix.statistics.cells import CellArrays
-from matrix.statistics.reduce import averages
-from matrix.statistics.standing import FASTER, SLOWER
-from matrix.statistics.states import FAILING, STATES
+from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
+from matrix.statistics.cells.cells import CellArrays
+from matrix.statistics.cells.standing import FASTER, SLOWER
+from matrix.statistics.cells.states import FAILING, STATES
+from matrix.statistics.samples.reduce import averages
 from matrix.store.data_version import DataVersion
 from sonar.notation.windows import Window
 from tests.matrix.world import NOW

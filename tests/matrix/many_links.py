@@ -8,7 +8,7 @@ import numpy as np
 
 from matrix.answers.link_columns import ClassColumns, LinkColumns
 from matrix.answers.link_table import LinkTable
-from matrix.statistics.states import MEASURED, UNTESTED
+from matrix.statistics.cells.states import MEASURED, UNTESTED
 from sonar.notation.windows import preset
 from tests.matrix.grids import endpoint_info
 from tests.matrix.world import NOW

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special, stats
 
-from matrix.statistics.moderation import MOST_DOF, Prior
+from matrix.statistics.estimates.moderation import MOST_DOF, Prior
 
 Samples = Sequence[float]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matrix.statistics.run import Run
+from matrix.statistics.samples.run import Run
 
 
 class Sample(NamedTuple):

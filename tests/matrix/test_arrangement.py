@@ -8,7 +8,7 @@ import pytest
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.states import STATES
 from tests.matrix.grids import grid_of, group, square
 
 

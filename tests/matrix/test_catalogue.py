@@ -103,7 +103,7 @@ from matrix.pages.link import figures, page
 from matrix.plots.numbers import number
 from matrix.plots.scales import scale_for
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import reduce
+from matrix.statistics.samples import reduce
 from sonar.notation import windows
 
 window = windows.Window(*(windows.parse_time(f"2026-11-2{day}T00:00:00Z") for day in (0, 1)))

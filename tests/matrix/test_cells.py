@@ -10,11 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.query.catalogue import EXTRAS
-from matrix.statistics import reduce
-from matrix.statistics.axes import Axis, LinkIndex
-from matrix.statistics.cells import CellArrays, Frame
-from matrix.statistics.standing import Standings
-from matrix.statistics.states import DOWN, FAILED, MEASURED, NOT_APPLICABLE, STALE, UNTESTED
+from matrix.statistics.cells.axes import Axis, LinkIndex
+from matrix.statistics.cells.cells import CellArrays, Frame
+from matrix.statistics.cells.standing import Standings
+from matrix.statistics.cells.states import (
+    DOWN,
+    FAILED,
+    MEASURED,
+    NOT_APPLICABLE,
+    STALE,
+    UNTESTED,
+)
+from matrix.statistics.samples import reduce
 from tests.matrix.grids import endpoint_info
 from tests.matrix.samples import Sample, run_of
 

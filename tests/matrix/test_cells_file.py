@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from matrix.plots.arrangement import LEFT_OUT_WORDS
-from matrix.statistics.states import STATE_WORDS, STATES
+from matrix.statistics.cells.states import STATE_WORDS, STATES
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]

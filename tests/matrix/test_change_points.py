@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 import ruptures
 
-from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.change_chance import CHANCES, critical
-from matrix.statistics.change_points import (
+from matrix.statistics.arrays import Floats, Integers, Stretches
+from matrix.statistics.levels.change_noise import (
+    NOISE_CHANCES,
+    correlation_of_products,
+    correlation_of_steps,
+    critical,
+)
+from matrix.statistics.levels.change_points import (
     CHANCE,
     SHORTEST,
     ChangePoints,
@@ -16,8 +21,6 @@ from matrix.statistics.change_points import (
     best_of_parts,
     change_points,
 )
-from matrix.statistics.likeness import of_products, of_steps
-from matrix.statistics.stretches import Stretches
 
 HALF = np.log(2)
 
@@ -109,7 +112,7 @@ def test_what_is_tabled_of_chance_is_what_noise_does(length: int) -> None:
     rows = quiet(2_000_000 // length, length, seed=5)
     smooth = Smooth.of(rows.ravel(), Stretches(*stretches_of(rows)))
     clear = np.sqrt(best_of_parts(smooth, smooth.stretches).gain) / smooth.noise
-    for chance in CHANCES[:2]:
+    for chance in NOISE_CHANCES[:2]:
         share = np.mean(clear > critical(np.array([length]), chance)[0])
         assert share == pytest.approx(chance, abs=4 * np.sqrt(chance / len(rows)))
 
@@ -154,7 +157,10 @@ def test_how_much_neighbours_resemble_each_other_is_measured(by: float) -> None:
     """In two ways, of which a change of level disturbs one alone."""
     rows = correlated(400, 200, by)
     stretches = Stretches(*stretches_of(rows))
-    products, steps = (measure(rows.ravel(), stretches) for measure in (of_products, of_steps))
+    products, steps = (
+        measure(rows.ravel(), stretches)
+        for measure in (correlation_of_products, correlation_of_steps)
+    )
     for number in (0, 7):
         row = rows[number]
         assert products[number] == pytest.approx(row[1:] @ row[:-1] / (row @ row))
@@ -162,8 +168,8 @@ def test_how_much_neighbours_resemble_each_other_is_measured(by: float) -> None:
         assert steps[number] == pytest.approx(np.mean(far**2) / np.mean(near**2) - 1)
     assert (products.mean(), steps.mean()) == pytest.approx((by, by), abs=0.03)
     rows[:, 100:] -= HALF
-    assert of_products(rows.ravel(), stretches).mean() > by + 0.2
-    assert of_steps(rows.ravel(), stretches).mean() == pytest.approx(by, abs=0.03)
+    assert correlation_of_products(rows.ravel(), stretches).mean() > by + 0.2
+    assert correlation_of_steps(rows.ravel(), stretches).mean() == pytest.approx(by, abs=0.03)
 
 
 @pytest.mark.parametrize(("length", "most"), [(20, 0.07), (40, 0.08), (60, 0.07), (100, 0.05)])

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from matrix import tasks
 from matrix.answers.changes.search import Outcome, search_all
-from matrix.statistics.change_points import dated
+from matrix.statistics.levels.change_points import dated
 from sonar.models import Change, ChangeSearch, Endpoint, Site, SizeClass, Transfer
 from sonar.results import changes, sealing
 from tests.matrix import changed

@@ -7,11 +7,10 @@ import pytest
 
 from matrix.query.catalogue import CARD_EXTRAS
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.cell_ratios import SideRuns, compare_cells
-from matrix.statistics.pooling import CHUNK, Numbering, Pooling
-from matrix.statistics.reduce import reduce
-from matrix.statistics.run import Run
-from matrix.statistics.two_samples import GROUPS, judged
+from matrix.statistics.compare.two_samples import GROUPS, SideRuns, compare_cells, judged
+from matrix.statistics.samples.pooling import CHUNK, Numbering, Pooling
+from matrix.statistics.samples.reduce import reduce
+from matrix.statistics.samples.run import Run
 from sonar.notation.units import MB
 from tests.matrix.test_two_samples import paired
 

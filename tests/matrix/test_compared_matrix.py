@@ -25,7 +25,7 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.palettes import DIVERGING
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.two_samples import SMALLEST
+from matrix.statistics.compare.two_samples import SMALLEST
 from sonar.models import Endpoint
 from tests.html import Page
 from tests.matrix import responses, world

@@ -14,7 +14,7 @@ from matrix.query.catalogue import RATIO, STATS
 from matrix.query.filters import FILTERS
 from matrix.query.forms import ALL_FILTERS, MOST_FILTERS, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import LinkIndex
+from matrix.statistics.cells.axes import LinkIndex
 from matrix.store import registry
 from tests.matrix import world
 from tests.matrix.test_query import asked, filter_values, moments, plain, sentences, windows

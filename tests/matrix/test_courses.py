@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matrix.statistics.courses import FEWEST_STRETCHES, SHAPES, Course, weighted_quantiles
+from matrix.statistics.transfers.rate_profile import (
+    FEWEST_STRETCHES,
+    SHAPES,
+    RateProfile,
+    weighted_quantiles,
+)
 
 # Of 400 courses each; the standard error of a share near 0.97 is 0.009.
 COURSES = 400
@@ -21,7 +26,7 @@ def shapes_of(rates: list[float], noise: float = NOISE, every: float = 5.0) -> d
         seconds = every * (np.arange(len(rates)) + 1)
         moved = np.cumsum(noisy * every) * 1e6
         samples = list(zip(seconds.tolist(), moved.tolist(), strict=True))[:-1]
-        course = Course.of(samples, float(seconds[-1]), float(moved[-1]))
+        course = RateProfile.of(samples, float(seconds[-1]), float(moved[-1]))
         assert course is not None
         counts[course.shape()] += 1
     return {shape: count / COURSES for shape, count in counts.items()}
@@ -58,7 +63,7 @@ def test_plain_noise_is_hardly_called_anything_but_uneven(noise: float):
 
 
 def test_waiting_for_the_first_byte_is_no_stall():
-    course = Course.of(
+    course = RateProfile.of(
         [(5.0, 0), (10.0, 0), *((10.0 + at, at * 1e6) for at in range(1, 30))], 40, 3e7
     )
     assert course is not None
@@ -69,10 +74,10 @@ def test_waiting_for_the_first_byte_is_no_stall():
 def test_a_course_needs_stretches_and_bytes():
     samples = [(float(at), at * 1e6) for at in range(1, FEWEST_STRETCHES)]
     end = float(FEWEST_STRETCHES)
-    assert Course.of(samples, end, end * 1e6) is not None
-    assert Course.of(samples[1:], end, end * 1e6) is None
-    assert Course.of([(float(at), 0) for at in range(1, 20)], 20.0, 0) is None
-    assert Course.of([], 20.0, 1e9) is None
+    assert RateProfile.of(samples, end, end * 1e6) is not None
+    assert RateProfile.of(samples[1:], end, end * 1e6) is None
+    assert RateProfile.of([(float(at), 0) for at in range(1, 20)], 20.0, 0) is None
+    assert RateProfile.of([], 20.0, 1e9) is None
 
 
 def test_quantiles_count_time_not_samples():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.day_scatter import FEWEST_DAYS, day_scatter, scatter_in_a_row
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.two_samples import KnownScatter
+from matrix.statistics.compare.day_scatter import FEWEST_DAYS, day_scatter, scatter_in_a_row
+from matrix.statistics.compare.two_samples import KnownScatter
+from matrix.statistics.samples.pooling import Numbering
 from tests.matrix.samples import Sample, run_of
 
 DAY_MS = 86_400_000

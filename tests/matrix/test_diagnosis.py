@@ -27,8 +27,15 @@ from matrix.answers.diagnosis.streams import effect_of
 from matrix.answers.inside import NominalCapacity
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.peers import PeerRates, beside
-from matrix.statistics.scatter import ANYWAY, AlikeTests, RateScatter, least_by_loss, scatter
+from matrix.statistics.transfers.evidence import (
+    ANYWAY,
+    AlikeTests,
+    PeerRates,
+    RateScatter,
+    beside,
+    least_by_loss,
+    scatter,
+)
 from sonar.models import Endpoint, Site, Transfer
 from tests.matrix import responses, world
 from tests.matrix.responses import words

@@ -17,8 +17,8 @@ from matrix.answers.link import report
 from matrix.answers.link.directions import Direction, in_words
 from matrix.answers.link.report import LinkReport, Question
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import STATES
 from matrix.store import registry
 from sonar.models import Downtime, Endpoint, Schedule
 from tests.matrix import world

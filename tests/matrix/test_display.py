@@ -11,7 +11,7 @@ from matrix.plots.display import LARGEST, ORDERS, SCALES, Display, number_text
 from matrix.plots.palettes import PALETTES
 from matrix.query.catalogue import STATS
 from matrix.query.forms import BadQueryError
-from matrix.statistics.states import LOOKS
+from matrix.statistics.cells.states import LOOKS
 
 
 def asked(text: str, stat: str = "mean") -> Display:

@@ -16,7 +16,7 @@ from matrix.answers.events.happening import FAILING, Happening, of_changes
 from matrix.answers.events.merging import merged
 from matrix.answers.events.present import joined
 from matrix.answers.events.today import going_on, sentence
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Change, SizeClass
 from tests.matrix.world import NOW
 

@@ -15,7 +15,7 @@ from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.states import STATES
 from matrix.store.cache import ANSWERS
 from sonar.models import Downtime, Mesh, Schedule, Transfer
 from sonar.results import sealing

@@ -18,7 +18,7 @@ from scipy import stats
 from matrix.answers import grid
 from matrix.answers.comparison import together
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.together import Together
+from matrix.statistics.compare.together import Together
 from sonar.models import Transfer
 from tests.matrix import responses, world
 from tests.matrix.responses import words

@@ -17,8 +17,8 @@ from matrix.api.schema.inside import EXAMPLE, LinkInside
 from matrix.api.schema.sites import SiteReport
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.courses import SHAPES
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.transfers.rate_profile import SHAPES
 from matrix.store import registry
 from sonar.models import Endpoint, Site
 from tests.matrix import responses

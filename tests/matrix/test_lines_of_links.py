@@ -21,8 +21,8 @@ from matrix.answers import grid, link_table, table_query
 from matrix.answers.link_columns import LINE_COLUMNS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import overhead
-from matrix.statistics.class_times import ClassTimes, around_median
+from matrix.statistics.transfers import overhead
+from matrix.statistics.transfers.overhead import ClassTimes, around_median
 from sonar.models import Endpoint
 from tests.matrix import responses
 from tests.matrix.world import NOW, SIZES, Transfers, World

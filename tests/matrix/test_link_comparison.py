@@ -15,7 +15,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.statistics.moderation import Prior
+from matrix.statistics.estimates.moderation import Prior
 from sonar.models import Endpoint
 from tests.html import Page
 from tests.matrix import moderated, responses, world

@@ -16,7 +16,7 @@ from django.utils import timezone
 from matrix.answers import grid, link_table
 from matrix.answers.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import NOT_APPLICABLE, STATES
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.store.cache import ANSWERS
 from sonar.models import Downtime, Schedule, SizeClass, Transfer
 from sonar.results import sealing

@@ -20,11 +20,11 @@ from matrix.answers.grid import Grid
 from matrix.api import cell_text, matrix_formats
 from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import AxisGroup
-from matrix.statistics.cells import CellArrays
-from matrix.statistics.reduce import averages
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.cells import CellArrays
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import STATES
+from matrix.statistics.samples.reduce import averages
 from matrix.store.data_version import DataVersion
 from sonar.notation import csv_text
 from sonar.notation.windows import Window

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matrix.statistics.medians import MANY, median_interval, values_left_out
+from matrix.statistics.samples.quantiles import MANY_VALUES, median_interval, values_left_out
 
 
-@pytest.mark.parametrize("count", [*range(1, 60), 100, 342, MANY, MANY + 1, 5000])
+@pytest.mark.parametrize("count", [*range(1, 60), 100, 342, MANY_VALUES, MANY_VALUES + 1, 5000])
 def test_the_bounds_are_those_of_the_binomial_distribution(count: int) -> None:
     left_out = values_left_out(count)
     # As far in as 95 % allow, and no further.
     inside = 1 - 2 * stats.binom.cdf(np.array([left_out - 1, left_out]), count, 0.5)
-    if count > MANY:
+    if count > MANY_VALUES:
         assert inside == pytest.approx(0.95, abs=0.01)
     else:
         assert (inside[0] >= 0.95, inside[1] >= 0.95) == (True, False)

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.moderation import (
+from matrix.statistics.estimates.moderation import (
     MOST_DOF,
     NOTHING,
     Prior,

@@ -7,10 +7,9 @@ import pytest
 from scipy import linalg, stats
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cause_search import Model
-from matrix.statistics.cell_noise import LEAN, CellNoise, LinkNoise
-from matrix.statistics.naming import FALSE_ALARMS, Cause, name_causes, name_slower
-from matrix.statistics.suspects import MatrixCells, SuspectSets, every_suspect
+from matrix.statistics.causes.candidates import CandidateSets, MatrixCells, every_candidate
+from matrix.statistics.causes.causes import FALSE_ALARMS, Cause, Model, name_causes, name_slower
+from matrix.statistics.causes.cell_noise import LEAN, CellNoise, LinkNoise
 
 NOISE = 0.1
 SITES = ["Ashford", "Barton", "Barton", "Corby", "Dalby", "Dalby", "Dalby", "Epsom", "Fairlight"]
@@ -47,7 +46,7 @@ def uneven(cells: MatrixCells, correlation: float) -> CellNoise:
     return CellNoise(rng.uniform(0.5, 2, len(cells)), number, correlation)
 
 
-def columns(sets: SuspectSets, cells: int) -> Floats:
+def columns(sets: CandidateSets, cells: int) -> Floats:
     """Write the sets out, a column for each."""
     flags = np.zeros((cells, len(sets.possible)))
     flags[sets.cell, sets.member] = 1
@@ -61,7 +60,7 @@ def test_the_covariance_of_cells_is_solved_as_if_it_were_written_out(correlation
     inverse = linalg.inv(dense(noise))
     values = np.random.default_rng(3).normal(size=len(cells))
     np.testing.assert_allclose(noise.solve(values), inverse @ values)
-    for sets in every_suspect(cells):
+    for sets in every_candidate(cells):
         flags = columns(sets, len(cells))
         expected = np.einsum("im,ij,jm->m", flags, inverse, flags)
         quadratic = noise.quadratic(sets.cell, sets.member, flags.shape[1])
@@ -76,7 +75,7 @@ def test_what_each_set_would_explain_is_that_of_least_squares_with_it(correlatio
     white = linalg.inv(linalg.cholesky(dense(noise), lower=True))
     given = np.stack([np.ones(len(cells)), (cells.row == 2).astype(float)])
     model = Model.of(values, given, noise)
-    for sets in every_suspect(cells):
+    for sets in every_candidate(cells):
         flags = columns(sets, len(cells))
         weight = noise.quadratic(sets.cell, sets.member, flags.shape[1])
         effects, ts = model.added(sets, weight, None)

@@ -14,7 +14,7 @@ from matrix.plots import matrix as plots
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import FAILING as FAILS
+from matrix.statistics.cells.states import FAILING as FAILS
 from tests.matrix import responses
 from tests.matrix.test_cells_file import decoded
 from tests.matrix.world import HOUR, NOW, World, transfers

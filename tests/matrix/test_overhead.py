@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matrix.statistics import class_times, overhead
-from matrix.statistics.class_times import FEWEST, ClassTimes, around_median
-from matrix.statistics.overhead import BENT, FEW, FITS, LINE, Lines
+from matrix.statistics.transfers import overhead
+from matrix.statistics.transfers.overhead import (
+    BENT,
+    FEW,
+    FEWEST_TRANSFERS,
+    FITS,
+    LINE,
+    ClassTimes,
+    Lines,
+    around_median,
+)
 from sonar.notation.units import MB
 
 SIZES = (20, 200, 2000)
@@ -85,7 +93,7 @@ def test_medians_and_their_errors_agree_with_numpy_and_scipy():
         times = times_of(50, seconds)
         assert times.size.tolist() == [50] * 3
         np.testing.assert_allclose(times.seconds, np.median(seconds, axis=1), rtol=1e-6)
-        if number < FEWEST:
+        if number < FEWEST_TRANSFERS:
             assert np.isnan(times.error).all()
             continue
         place = max(round((number + 1) / 2 - math.sqrt(number)), 1)
@@ -111,8 +119,20 @@ def test_the_median_of_files_of_several_sizes_goes_with_that_of_their_times():
         (exact((14.0, 10.9), (20, 20)), "few"),
         (exact((14.0, 10.9), (20, 79)), "few"),
         (exact((14.0, 10.9), (20, 80)), "line"),
-        ([times_of(20, np.full((1, FEWEST - 1), 9.0)), times_of(200, np.full((1, 9), 9.0))], "few"),
-        ([times_of(20, np.full((1, FEWEST), 1.0)), times_of(200, np.full((1, 9), 9.0))], "line"),
+        (
+            [
+                times_of(20, np.full((1, FEWEST_TRANSFERS - 1), 9.0)),
+                times_of(200, np.full((1, 9), 9.0)),
+            ],
+            "few",
+        ),
+        (
+            [
+                times_of(20, np.full((1, FEWEST_TRANSFERS), 1.0)),
+                times_of(200, np.full((1, 9), 9.0)),
+            ],
+            "line",
+        ),
         # Small files are faster than any line allows.
         ([times_of(20, np.full((1, 5), 1.0)), times_of(200, np.full((1, 5), 100.0))], "bent"),
         # Larger files are quicker.
@@ -161,11 +181,11 @@ def test_intervals_hold_what_they_should(
     lines = overhead.fit(transfers(line, numbers, noise, groups=4000))
     inside = (lines.overhead_low <= line[0]) & (line[0] <= lines.overhead_high)
     of_bandwidth = (lines.bandwidth_low <= line[1]) & (line[1] <= lines.bandwidth_high)
-    least = 0.90 if min(numbers) == FEWEST else 0.93
+    least = 0.90 if min(numbers) == FEWEST_TRANSFERS else 0.93
     assert least < inside.mean() < 0.995
     assert least < of_bandwidth.mean() < 0.99
     # 2 standard errors of a line that is true: 4.6 % are off by chance, more for very few.
-    assert (lines.fit == BENT).mean() < (0.11 if min(numbers) == FEWEST else 0.085)
+    assert (lines.fit == BENT).mean() < (0.11 if min(numbers) == FEWEST_TRANSFERS else 0.085)
     assert (lines.fit != FEW).all()
 
 
@@ -196,4 +216,4 @@ def test_links_that_have_nothing_have_no_line():
     assert np.isnan(lines.overhead).all()
     assert (lines.fit == FEW).all()
     assert LINE not in lines.fit
-    assert class_times.SUMMED == 100
+    assert overhead.SUMMED == 100

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from matrix.answers import grid
 from matrix.answers.causes import attribution, changes, history
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.naming import name_slower
+from matrix.statistics.causes.causes import name_slower
 from sonar.models import Endpoint
 from tests.matrix import responses, world
 from tests.matrix.months import month_of, slow_link

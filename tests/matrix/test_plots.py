@@ -27,8 +27,8 @@ from matrix.plots.labels import labels_for
 from matrix.plots.scales import scale_for
 from matrix.query.catalogue import STATISTICS, STATS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.standing import FASTER, SLOWER
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.standing import FASTER, SLOWER
+from matrix.statistics.cells.states import STATES
 from sonar.models import Downtime
 from tests.matrix import world
 from tests.matrix.grids import grid_of, group, square

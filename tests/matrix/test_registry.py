@@ -14,7 +14,7 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import registry
 from matrix.store.cache import Kept
 from sonar.models import Endpoint, Mesh, Site, Transfer

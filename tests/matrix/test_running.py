@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matrix.statistics.running import MOST_PLACES, running_median
+from matrix.statistics.samples.quantiles import MOST_PLACES, running_median
 
 HOUR = 3_600_000
 

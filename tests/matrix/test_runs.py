@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from psycopg import IsolationLevel
 
 from matrix.query.filters import Filter
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import Run
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import Run
 from matrix.store import data_version, runs, segment_columns
 from matrix.store.snapshot import snapshot
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer

@@ -27,8 +27,8 @@ from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.question import compared_question
 from matrix.answers.site.site_now import SiteNow, site_now
 from matrix.api.schema.sites import SiteReport
-from matrix.statistics.together import days_apart
-from matrix.statistics.two_samples import Pairs, Ratios, judged
+from matrix.statistics.compare.together import days_apart
+from matrix.statistics.compare.two_samples import Pairs, Ratios, judged
 from sonar.models import Transfer
 from sonar.notation.units import format_factor
 from sonar.notation.windows import Window, format_time

@@ -19,8 +19,8 @@ from matrix.answers.site.site_now import site_now
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import around
-from matrix.statistics.ratios import across_links, quantiles_by
-from matrix.statistics.together import Together
+from matrix.statistics.compare.together import Together
+from matrix.statistics.samples.quantiles import across_links, quantiles_by
 from sonar.models import Annotation, Downtime, Transfer
 from sonar.notation.windows import Window
 from tests.matrix import changed_site, world

@@ -9,7 +9,7 @@ import pytest
 from numpy.random import Generator
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.slowdown import Slowdown, slowdown
+from matrix.statistics.transfers.evidence import Slowdown, slowdown
 
 ALONE = np.array([22.9, 23.8, 20.5])
 COMPANY = np.array([2.6, 2.7, 2.77, 2.85, 2.95])

@@ -18,8 +18,8 @@ from scipy import stats
 from matrix.answers import grid, link_table
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import STATES
 from sonar.models import Downtime, Transfer
 from sonar.results import partitions, sealing
 from sonar.results import store as results

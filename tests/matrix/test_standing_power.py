@@ -12,10 +12,10 @@ import pytest
 from numpy.random import Generator
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.newest import NewestTests
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import Run
-from matrix.statistics.standing import FASTER, SLOWER, Standings, UsualRates
+from matrix.statistics.cells.standing import FASTER, SLOWER, Standings, UsualRates
+from matrix.statistics.samples.newest import NewestTests
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import Run
 
 DAY_MS = 86_400_000
 PLACES, CHANGED, TRIALS, SCATTER = 19, 6, 40, 0.2

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.query.catalogue import EXTRAS, QUANTILES
-from matrix.statistics import pooling, reduce, threads
-from matrix.statistics.pooling import Numbering, Pooling
-from matrix.statistics.quantiles import quantiles
-from matrix.statistics.reduce import Reduced
+from matrix.statistics import arrays
+from matrix.statistics.samples import pooling, reduce
+from matrix.statistics.samples.pooling import Numbering, Pooling
+from matrix.statistics.samples.quantiles import quantiles
+from matrix.statistics.samples.reduce import Reduced
 from tests.matrix.samples import Sample, run_of
 
 IDS = (1, 2, 7, 300, 65_535)
@@ -208,11 +209,11 @@ def test_averages_of_an_empty_matrix_are_blank() -> None:
 
 
 def test_work_comes_back_in_order_and_its_errors_too() -> None:
-    assert threads.each(lambda item: item * 2, list(range(100))) == list(range(0, 200, 2))
-    assert threads.each(lambda some: threads.each(abs, some), [[-1, 2], [-3]]) == [[1, 2], [3]]
-    assert threads.each(abs, []) == []
+    assert arrays.each(lambda item: item * 2, list(range(100))) == list(range(0, 200, 2))
+    assert arrays.each(lambda some: arrays.each(abs, some), [[-1, 2], [-3]]) == [[1, 2], [3]]
+    assert arrays.each(abs, []) == []
     with pytest.raises(ZeroDivisionError):
-        threads.each(lambda item: 1 / item, [1, 2, 0, 3])
+        arrays.each(lambda item: 1 / item, [1, 2, 0, 3])
 
 
 SQL = """

@@ -18,7 +18,7 @@ from matrix.plots.scales import scale_for
 from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.states import STATES
 from tests.matrix.grids import grid_of, group
 from tests.matrix.world import World, transfer
 

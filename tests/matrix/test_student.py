@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matrix.statistics import student
+from matrix.statistics.estimates import student
 
 DOFS = np.array([1, 1.5, 2, 3, 4.2, 7, 10, 30, 81, 200, 1000, 20_000, 1e6])
 VALUES = np.array([0, 1e-6, 0.1, 0.5, 1, 1.96, 3, 5, 10, 37])

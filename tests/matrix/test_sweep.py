@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matrix.statistics import sweep
+from matrix.statistics.transfers.evidence import fit_slope, least_as_good
 
 STREAMS = np.repeat([1.0, 2, 4, 8, 16], 3)
 
@@ -20,7 +20,7 @@ def test_a_slope_is_that_of_a_regression_of_logarithms():
     values = rates(0.6, 1.5)
     expected = stats.linregress(np.log(STREAMS), np.log(values))
     reach = stats.t.ppf(0.975, len(STREAMS) - 2) * expected.stderr
-    found = sweep.slope(STREAMS, values)
+    found = fit_slope(STREAMS, values)
     assert (found.exponent, found.low, found.high) == pytest.approx(
         (expected.slope, expected.slope - reach, expected.slope + reach)
     )
@@ -39,29 +39,29 @@ def test_a_slope_is_that_of_a_regression_of_logarithms():
     ],
 )
 def test_a_trend_is_what_the_interval_bears_out(exponent: float, noise: float, trend: str):
-    assert sweep.slope(STREAMS, rates(exponent, noise)).trend == trend
+    assert fit_slope(STREAMS, rates(exponent, noise)).trend == trend
 
 
 def test_the_interval_holds_the_true_exponent_in_95_of_100_sweeps():
     held = sum(
         found.low <= 0.5 <= found.high
         for seed in range(1000)
-        if (found := sweep.slope(STREAMS, rates(0.5, 1.5, seed)))
+        if (found := fit_slope(STREAMS, rates(0.5, 1.5, seed)))
     )
     assert 930 <= held <= 970
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_too_few_tests_have_no_slope(count: int):
-    assert sweep.slope(STREAMS[-count:] if count else STREAMS[:0], np.ones(count)) is None
+    assert fit_slope(STREAMS[-count:] if count else STREAMS[:0], np.ones(count)) is None
 
 
 def test_tests_of_one_value_have_no_slope():
-    assert sweep.slope(np.full(9, 4.0), np.ones(9)) is None
+    assert fit_slope(np.full(9, 4.0), np.ones(9)) is None
 
 
 def test_the_least_value_that_is_as_good_as_the_best():
     nan = float("nan")
-    assert sweep.enough([1, 2, 4, 8], [10, 19, 38, 40]) == 4
-    assert sweep.enough([1, 2, 4], [nan, 30, 31]) == 2
-    assert sweep.enough([1, 2], [nan, nan]) is None
+    assert least_as_good([1, 2, 4, 8], [10, 19, 38, 40]) == 4
+    assert least_as_good([1, 2, 4], [nan, 30, 31]) == 2
+    assert least_as_good([1, 2], [nan, nan]) is None

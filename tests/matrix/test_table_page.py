@@ -17,7 +17,7 @@ from matrix.answers.link_trouble import trouble_of
 from matrix.pages.table import notices
 from matrix.pages.table.page import LOOK_WORDS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import LOOKS, STATES
+from matrix.statistics.cells.states import LOOKS, STATES
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
 from sonar.results import sealing
 from tests.html import Page

@@ -24,7 +24,7 @@ from matrix.answers import time_strip
 from matrix.answers.time_strip import StripQuestion
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.moderation import Prior
+from matrix.statistics.estimates.moderation import Prior
 from matrix.store.cache import ANSWERS
 from sonar.models import SizeClass, Transfer
 from sonar.results import sealing

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.day_scatter import FEWEST_DAYS
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.together import DayScatter, Together, day_shifts, days_apart
+from matrix.statistics.compare.day_scatter import FEWEST_DAYS
+from matrix.statistics.compare.together import DayScatter, Together, day_shifts, days_apart
+from matrix.statistics.samples.pooling import Numbering
 from sonar.notation.windows import Window
 from tests.matrix.samples import Sample, run_of
 

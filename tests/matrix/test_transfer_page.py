@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from matrix.statistics.courses import stretches
+from matrix.statistics.transfers.rate_profile import stretches
 from sonar.models import Mesh, Probe, SizeClass
 from sonar.people.roles import Role
 from sonar.results import store

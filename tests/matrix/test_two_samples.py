@@ -9,9 +9,7 @@ import pytest
 from scipy import stats
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.discoveries import changed
-from matrix.statistics.moderation import NOTHING, Prior
-from matrix.statistics.two_samples import (
+from matrix.statistics.compare.two_samples import (
     SMALLEST,
     KnownScatter,
     Pairs,
@@ -22,6 +20,7 @@ from matrix.statistics.two_samples import (
     judged,
     log_squares,
 )
+from matrix.statistics.estimates.moderation import NOTHING, Prior, discoveries
 
 
 def draw(rng: np.random.Generator, count: int, levels: int, factor: float = 1) -> Floats:
@@ -170,12 +169,12 @@ def test_discoveries_are_those_of_benjamini_and_hochberg_and_nan_is_no_test() ->
         p = rng.random(count) ** rng.integers(1, 6, count)
         for rate in (0.01, 0.05, 0.2):
             expected = stats.false_discovery_control(p) <= rate
-            assert (changed(p, rate) == expected).all()
+            assert (discoveries(p, rate) == expected).all()
             with_holes = np.insert(p, 0, [np.nan] * 7)
-            assert (changed(with_holes, rate)[7:] == expected).all()
-            assert not changed(with_holes, rate)[:7].any()
-    assert changed(np.full((2, 3), np.nan)).shape == (2, 3)
-    assert not changed(np.array([])).size
+            assert (discoveries(with_holes, rate)[7:] == expected).all()
+            assert not discoveries(with_holes, rate)[:7].any()
+    assert discoveries(np.full((2, 3), np.nan)).shape == (2, 3)
+    assert not discoveries(np.array([])).size
 
 
 def test_the_share_of_false_discoveries_is_what_was_asked_for() -> None:
@@ -185,7 +184,7 @@ def test_the_share_of_false_discoveries_is_what_was_asked_for() -> None:
         factors = np.where(np.arange(500) < 100, 2.5, 1.0)
         own = np.exp(0.4 * rng.standard_normal((500, 12))) * factors[:, None]
         other = np.exp(0.4 * rng.standard_normal((500, 12)))
-        flags = changed(grouped([*own], [*other]).p)
+        flags = discoveries(grouped([*own], [*other]).p)
         shares.append(flags[100:].sum() / max(flags.sum(), 1))
         assert flags[:100].mean() > 0.9
     # At most 0.05 in the mean, here 0.8 of that, with 60 lists of some 100.

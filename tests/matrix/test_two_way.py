@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.statistics import two_way
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.components import Components
-from matrix.statistics.two_way import TwoWay
+from matrix.statistics.estimates import two_way
+from matrix.statistics.estimates.two_way import Components, TwoWay
 from tests.matrix import world
 
 

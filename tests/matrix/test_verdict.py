@@ -12,7 +12,7 @@ import pytest
 from matrix.answers.link.class_words import WHOLE_ERROR, join
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.verdict import LinkNow, verdict_of
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime, Site
 

@@ -12,11 +12,11 @@ from matrix.answers import grid
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import AxisGroup
-from matrix.statistics.discoveries import changed
-from matrix.statistics.explained import chances, explain
-from matrix.statistics.student import two_sided
-from matrix.statistics.two_way import TwoWay
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.cells import chances, explain
+from matrix.statistics.estimates.moderation import discoveries
+from matrix.statistics.estimates.student import two_sided
+from matrix.statistics.estimates.two_way import TwoWay
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
 
@@ -135,7 +135,7 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
     ]
     p = [t_test(effects, errors, model.dof) for _, effects, errors, *_ in sides]
     # What is certain is so among all effects of both ends.
-    certain = np.split(changed(np.concatenate(p)), [len(grid.sources)])
+    certain = np.split(discoveries(np.concatenate(p)), [len(grid.sources)])
     effects = {}
     for end, (groups, logs, errors, component, partners), of_p, is_certain in zip(
         ENDS, sides, p, certain, strict=True
@@ -147,7 +147,7 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
         lines = zip(groups, *(column.tolist() for column in columns), strict=True)
         effects[end] = [EndEffect(end, *line) for line in lines]
     odds = chances(model)
-    return Attribution(grid, values, model, effects, odds, changed(odds))
+    return Attribution(grid, values, model, effects, odds, discoveries(odds))
 
 
 def without_itself(component: Integers, how: str) -> Floats:

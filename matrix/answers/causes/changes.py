@@ -19,12 +19,11 @@ from matrix.answers.grid import Grid
 from matrix.answers.short_names import short_names
 from matrix.query.comparison import A_MONTH
 from matrix.statistics.arrays import Flags, Integers
-from matrix.statistics.axes import AxisGroup
-from matrix.statistics.cause_search import SMALLEST
-from matrix.statistics.cell_noise import FEWEST_WINDOWS
-from matrix.statistics.naming import Cause, name_causes, name_slower
-from matrix.statistics.suspects import Kind
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.causes.candidates import Kind
+from matrix.statistics.causes.causes import SMALLEST, Cause, name_causes, name_slower
+from matrix.statistics.causes.cell_noise import FEWEST_WINDOWS
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.compare.two_samples import Ratios
 from matrix.store.cache import ANSWERS
 from sonar.notation.units import format_count, two_digits
 

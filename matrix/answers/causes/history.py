@@ -11,11 +11,11 @@ from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
 from matrix.query.comparison import MONTH
 from matrix.statistics.arrays import Flags, Floats
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.cell_noise import FEWEST_WINDOWS
-from matrix.statistics.explained import within_sites
-from matrix.statistics.own_days import OwnDays
-from matrix.statistics.pooling import Pooling
+from matrix.statistics.causes.cell_noise import FEWEST_WINDOWS
+from matrix.statistics.causes.daily_baseline import DailyBaseline
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.cells import within_sites
+from matrix.statistics.samples.pooling import Pooling
 from matrix.store import registry, runs
 from matrix.store.snapshot import snapshot
 
@@ -27,7 +27,7 @@ class OwnHistory:
     ``unjudged`` are the others that have a rate; both have shape (rows, columns).
     """
 
-    days: OwnDays
+    days: DailyBaseline
     judged: Flags
     unjudged: Flags
 
@@ -51,7 +51,7 @@ def read(grid: Grid, other: OtherSide) -> OwnHistory:
         results = runs.read(query.size, grid.window, query.filters)
         before = sides.read(other.query)
     has_rate = np.isfinite(grid.cells.mean) & ~within_sites(grid.sources, grid.destinations)
-    days = OwnDays.of(results, before, pooling(grid, has_rate))
+    days = DailyBaseline.of(results, before, pooling(grid, has_rate))
     enough = np.isfinite(days.days).sum(axis=0) >= FEWEST_WINDOWS
     judged = enough & np.isfinite(days.window)
     return OwnHistory(days, judged, has_rate & ~judged)

@@ -8,7 +8,7 @@ from matrix.answers.causes.attribution import OF
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.two_way import FITS
+from matrix.statistics.estimates.two_way import FITS
 
 OWN = ("stat", "fit")
 FIT_LABELS = {"means": "means (least squares)", "polish": "medians (median polish)"}

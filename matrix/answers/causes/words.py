@@ -18,8 +18,8 @@ from matrix.answers.causes.attribution import (
 from matrix.answers.grid import Grid
 from matrix.answers.short_names import NO_NAMES, short_names
 from matrix.query.catalogue import RATE
-from matrix.statistics.two_samples import FEWEST
-from matrix.statistics.two_way import TwoWay
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
+from matrix.statistics.estimates.two_way import TwoWay
 from sonar.notation.units import (
     format_chance,
     format_count,
@@ -216,7 +216,7 @@ def headline(attribution: Attribution) -> str:
     model = attribution.model
     is_comparison = attribution.grid.query.compare is not None
     if is_comparison and not model.cells:
-        return f"No link has {FEWEST} successful transfers on both sides to compare."
+        return f"No link has {FEWEST_TESTS} successful transfers on both sides to compare."
     if reason := too_few(model):
         return reason
     of_links = "how {} changed" if is_comparison else "the differences between {}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import combinations
 
-from matrix.statistics.change_points import NORMAL
+from matrix.statistics.levels.change_points import NORMAL
 from sonar.results.changes import FoundChange
 
 # A link that is tested now and then shows what befell its endpoint at its own next test.

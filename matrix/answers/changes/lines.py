@@ -10,7 +10,7 @@ from matrix.answers.changes.near import NearbyNote, notes_near
 from matrix.query.addresses import address, link_path
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import LONGEST
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.changes import WrittenNear
 from sonar.models import Change
 from sonar.notation.units import MB, format_chance, format_count, format_factor, three_digits

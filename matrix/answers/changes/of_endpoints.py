@@ -1,6 +1,6 @@
 """Changes of level of endpoints, as a source or as a destination, and of the whole grid.
 
-They show in the effects by day (matrix.statistics.daily_effects). Their moment is then found in the
+They show in the effects by day (statistics.levels.daily_effects). Their moment is then found in the
 single results of all their links around that day.
 """
 
@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.before_since import Factors, LogRates, around
-from matrix.statistics.change_points import ChangePoints, change_points, dated
-from matrix.statistics.daily_effects import DailyEffects
-from matrix.statistics.newest import LinkSamples
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import DAY_MS, Run
+from matrix.statistics.levels.before_since import Factors, LogRates, around
+from matrix.statistics.levels.change_points import ChangePoints, change_points, dated
+from matrix.statistics.levels.daily_effects import DailyEffects
+from matrix.statistics.samples.newest import LinkSamples
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import DAY_MS, Run
 from matrix.store.read_plan import moment
 from sonar.results.changes import FoundChange
 

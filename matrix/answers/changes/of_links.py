@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Integers
-from matrix.statistics.before_since import Factors, LogRates, around
-from matrix.statistics.change_points import SHORTEST, ChangePoints, change_points
-from matrix.statistics.newest import LinkSamples
-from matrix.statistics.run import Run
-from matrix.statistics.threads import each
+from matrix.statistics.arrays import Integers, each
+from matrix.statistics.levels.before_since import Factors, LogRates, around
+from matrix.statistics.levels.change_points import SHORTEST, ChangePoints, change_points
+from matrix.statistics.samples.newest import LinkSamples
+from matrix.statistics.samples.run import Run
 from matrix.store.read_plan import moment
 from sonar.models import Change
 from sonar.results.changes import FoundChange

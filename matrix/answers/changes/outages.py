@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics import outages
 from matrix.statistics.arrays import Integers
-from matrix.statistics.before_since import LONGEST, NEVER, Factors, LogRates, without
-from matrix.statistics.outages import EndOutage, LinkOutages, LinkTests, OutageRow
-from matrix.statistics.run import Run
+from matrix.statistics.levels import outages
+from matrix.statistics.levels.before_since import LONGEST, NEVER, Factors, LogRates, without
+from matrix.statistics.levels.outages import EndOutage, LinkOutages, LinkTests, OutageRow
+from matrix.statistics.samples.run import Run
 from matrix.store.read_plan import moment
 from sonar.models import Outage
 from sonar.results.outages import FoundOutage

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from matrix.answers.changes import of_endpoints, of_links, outages
 from matrix.answers.changes.explained import unexplained
 from matrix.answers.changes.of_endpoints import SearchedResults
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.discoveries import changed
-from matrix.statistics.run import Run
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.estimates.moderation import discoveries
+from matrix.statistics.samples.run import Run
 from matrix.store import data_version, registry, runs
 from sonar.models import ChangeSearch, SizeClass
 from sonar.notation.windows import Window, format_time
@@ -149,5 +149,5 @@ def sure_of(every: list[FoundChange], sequences: int) -> list[FoundChange]:
     # Those without a change have a chance that is too large to matter.
     chances = np.ones(max(sequences, len(every)))
     chances[: len(every)] = [change.chance for change in every]
-    sure = changed(chances).tolist()
+    sure = discoveries(chances).tolist()
     return [replace(change, sure=sure[place]) for place, change in enumerate(every)]

@@ -15,7 +15,7 @@ from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import PairRatio
 from matrix.query.filters import on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.compare.two_samples import Ratios
 
 Link = tuple[str, str]
 

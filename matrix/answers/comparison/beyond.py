@@ -15,9 +15,9 @@ from matrix.answers.comparison import all_links
 from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import SURE
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics import student, two_way
 from matrix.statistics.arrays import Floats
-from matrix.statistics.two_samples import is_far
+from matrix.statistics.compare.two_samples import is_far
+from matrix.statistics.estimates import student, two_way
 from sonar.notation.units import format_count, format_factor
 
 CONFIDENCE = 0.95

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from matrix.answers.grid import CHANGES, Grid
 from matrix.answers.ratio_words import PairRatio
 from matrix.statistics.arrays import Flags, Integers
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.compare.two_samples import Ratios
 from sonar.notation.units import three_digits
 
 # By their number in arrays.

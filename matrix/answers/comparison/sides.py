@@ -11,13 +11,11 @@ import numpy as np
 from matrix.answers import standing
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Integers
-from matrix.statistics.axes import AxisGroup, LinkIndex
-from matrix.statistics.cell_ratios import SideRuns, Sides, compare_cells
-from matrix.statistics.cells import Frame
-from matrix.statistics.run import Run, reversed_run
-from matrix.statistics.threads import each
-from matrix.statistics.two_samples import KnownScatter, Rule
+from matrix.statistics.arrays import Integers, each
+from matrix.statistics.cells.axes import AxisGroup, LinkIndex
+from matrix.statistics.cells.cells import Frame
+from matrix.statistics.compare.two_samples import KnownScatter, Rule, SideRuns, Sides, compare_cells
+from matrix.statistics.samples.run import Run, reversed_run
 from matrix.store import data_version, runs
 from matrix.store.data_version import DataVersion
 from sonar.notation.windows import Window

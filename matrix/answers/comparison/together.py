@@ -16,9 +16,9 @@ from matrix.answers.ratio_words import PairRatio
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import AxisGroup, LinkIndex
-from matrix.statistics.together import DayScatter, Together, days_apart
-from matrix.statistics.two_samples import SMALLEST, Ratios
+from matrix.statistics.cells.axes import AxisGroup, LinkIndex
+from matrix.statistics.compare.together import DayScatter, Together, days_apart
+from matrix.statistics.compare.two_samples import SMALLEST, Ratios
 from matrix.store import registry
 from sonar.notation.units import format_count, format_factor
 

@@ -7,7 +7,7 @@ from typing import Literal
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.streams import StreamsEffect
 from matrix.answers.inside import InsideTransfers
-from matrix.statistics.sweep import PROPORTIONAL
+from matrix.statistics.transfers.evidence import PROPORTIONAL
 from sonar.notation.units import format_count, three_digits
 
 Course = Literal["steady", "uneven", ""]

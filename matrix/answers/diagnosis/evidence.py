@@ -17,11 +17,10 @@ from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.samples import Results
 from matrix.answers.short_names import short_names
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import AxisGroup, EndpointInfo
-from matrix.statistics.medians import median_interval
-from matrix.statistics.peers import PeerRates, beside
-from matrix.statistics.scatter import AlikeTests, RateScatter, scatter
-from matrix.statistics.standing import SLOWER, UNKNOWN
+from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
+from matrix.statistics.cells.standing import SLOWER, UNKNOWN
+from matrix.statistics.samples.quantiles import median_interval
+from matrix.statistics.transfers.evidence import AlikeTests, PeerRates, RateScatter, beside, scatter
 from matrix.store.transfers import SimilarFailures
 from sonar.models import Profile, Site
 

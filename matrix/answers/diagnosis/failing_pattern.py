@@ -14,7 +14,7 @@ from matrix.answers.diagnosis.fault import FailureCounts, Fault, fault_of
 from matrix.answers.diagnosis.rule import Diagnosis
 from matrix.answers.link.class_words import shortened
 from matrix.answers.link.errors import WHERE
-from matrix.statistics.states import PARTLY_FROM
+from matrix.statistics.cells.states import PARTLY_FROM
 from sonar.notation.units import format_count
 
 # Fewer failures have no pattern.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from matrix.statistics.states import PARTLY_FROM
+from matrix.statistics.cells.states import PARTLY_FROM
 from sonar.notation.units import format_count
 
 # An end is judged by its other links from so many of their tests on.

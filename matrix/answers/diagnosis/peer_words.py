@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from matrix.answers.causes.words import ELSEWHERE, VERBS, evidence_words, percent
 from matrix.answers.diagnosis.evidence import LinkEvidence
-from matrix.statistics.peers import PeerRates
+from matrix.statistics.transfers.evidence import PeerRates
 from sonar.notation.units import three_digits
 
 PARTNERS = {"source": "destination", "destination": "source"}

@@ -25,8 +25,8 @@ from matrix.answers.link.overhead import ClassSample, Overhead, overhead_of
 from matrix.answers.link.samples import Results
 from matrix.answers.site.reports import Report
 from matrix.statistics.arrays import Floats
-from matrix.statistics.standing import LEVELS, SLOWER
-from matrix.statistics.states import PARTLY_FROM
+from matrix.statistics.cells.standing import LEVELS, SLOWER
+from matrix.statistics.cells.states import PARTLY_FROM
 from sonar.models import SizeClass
 
 # So many links are looked at; the page of each has all that is said of it.

@@ -8,7 +8,7 @@ from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.diagnosis.evidence import LinkEvidence
 from matrix.answers.diagnosis.peer_words import PARTNERS, ends_of, factor_words, rate_words
 from matrix.answers.diagnosis.rule import Diagnosis
-from matrix.statistics.peers import PeerRates
+from matrix.statistics.transfers.evidence import PeerRates
 from sonar.notation.units import three_digits
 
 # What an end always does says nothing of a link that became slower, but for most of its links did.

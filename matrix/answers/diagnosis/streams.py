@@ -11,9 +11,8 @@ import numpy as np
 from matrix.answers.experiments.report import ExperimentReport
 from matrix.answers.link.link_profiles import grouped
 from matrix.answers.link.samples import Results
-from matrix.statistics import sweep
 from matrix.statistics.arrays import Floats
-from matrix.statistics.sweep import Slope
+from matrix.statistics.transfers.evidence import Slope, fit_slope
 from sonar.models import Experiment, Profile
 from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_minute
@@ -50,7 +49,7 @@ class StreamsEffect:
 
 def effect_of(streams: Floats, rates: Floats, origin: str) -> StreamsEffect | None:
     """Fit the rate to the number of streams; None where the tests cannot tell."""
-    slope = sweep.slope(streams, rates)
+    slope = fit_slope(streams, rates)
     if slope is None:
         return None
     each = float(np.median(rates / streams))

@@ -12,8 +12,8 @@ from matrix.answers.short_names import NO_NAMES
 from matrix.query.addresses import address, link_path
 from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import LONGEST
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.change_points import NORMAL
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.levels.change_points import NORMAL
 from sonar.notation.units import format_factor
 
 RECOVERED = "recovered"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.statistics.two_samples import SMALLEST
+from matrix.statistics.compare.two_samples import SMALLEST
 from sonar.models import Change, Outage
 
 SLOWER, FASTER, FAILING = "slower", "faster", "failing"

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from matrix.answers.events.event import Event, event_of
 from matrix.answers.events.happening import FAILING, ByEnds, Happening
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 
 # What befalls a link with one size class shows with another at its next test, and what befalls
 # an endpoint at the next tests of its links.

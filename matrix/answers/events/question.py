@@ -16,7 +16,7 @@ from matrix.query.filters import alternatives as grouped
 from matrix.query.forms import BadQueryError, check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from sonar.models import SizeClass
 from sonar.notation.windows import EARLIEST, Window, format_minute, format_time, parse_time
 

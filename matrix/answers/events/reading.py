@@ -16,7 +16,7 @@ from matrix.answers.events.merging import merged
 from matrix.answers.events.present import joined, of_grid
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import events as stored
 from matrix.store.snapshot import snapshot
 from sonar.models import SizeClass

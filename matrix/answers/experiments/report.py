@@ -11,9 +11,8 @@ from uuid import UUID
 import numpy as np
 from django.db.models import QuerySet
 
-from matrix.statistics import sweep
 from matrix.statistics.arrays import Floats
-from matrix.statistics.sweep import Slope
+from matrix.statistics.transfers.evidence import Slope, fit_slope, least_as_good
 from matrix.store import probes
 from matrix.store.probes import ProbeProgress
 from matrix.store.transfers import rate_of
@@ -152,12 +151,12 @@ class ExperimentReport:
         """Return how the rate goes with the variable, where that is a number."""
         if self.experiment.variable == Experiment.Variable.MODE:
             return None
-        return sweep.slope(self.numbers, self.rates)
+        return fit_slope(self.numbers, self.rates)
 
     @property
     def enough(self) -> ValueResults | None:
         """Return the least value that is as good as the best, if any test succeeded."""
-        number = sweep.enough(
+        number = least_as_good(
             [value.number for value in self.values], [value.median for value in self.values]
         )
         return next((value for value in self.values if value.number == number), None)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from matrix.answers.experiments.report import ExperimentReport, ValueResults
-from matrix.statistics import two_samples
-from matrix.statistics.sweep import Slope
+from matrix.statistics.compare import two_samples
+from matrix.statistics.transfers.evidence import Slope
 from sonar.models import Experiment
 from sonar.notation.units import format_chance, format_count, format_factor, three_digits
 

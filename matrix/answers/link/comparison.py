@@ -13,8 +13,8 @@ from matrix.answers.link import samples
 from matrix.answers.link.samples import Results
 from matrix.answers.ratio_words import PairRatio
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.two_samples import FEWEST
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from sonar.notation.units import format_count, three_digits
 from sonar.notation.windows import Window
 
@@ -72,7 +72,7 @@ class LinkComparison:
         when = during(self.query)
         if not pair.kind:
             counts = f"{successes(pair.ok)} {when}, {successes(pair.other_ok)} for {self.words}"
-            return f"{subject}: {counts}; a ratio needs {FEWEST} on either side."
+            return f"{subject}: {counts}; a ratio needs {FEWEST_TESTS} on either side."
         here, there = (f"{three_digits(rate)} MB/s" for rate in (pair.value, pair.other))
         rates = f"{self.of} {here} {when}, {there} for {self.words}"
         return f"{subject}: {rates}. Ratio {pair.words}."

@@ -14,15 +14,16 @@ import numpy as np
 
 from matrix.answers.link.samples import Results
 from matrix.query.catalogue import LINK_QUANTILES
-from matrix.statistics import reduce, standing
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.statistics.cells import CellArrays, Frame
-from matrix.statistics.newest import NewestTests
-from matrix.statistics.pooling import Numbering
-from matrix.statistics.run import Run
-from matrix.statistics.standing import LEVELS, UNKNOWN, Standings, UsualRates
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells import standing
+from matrix.statistics.cells.cells import CellArrays, Frame
+from matrix.statistics.cells.standing import LEVELS, UNKNOWN, Standings, UsualRates
+from matrix.statistics.cells.states import STATES
+from matrix.statistics.samples import reduce
+from matrix.statistics.samples.newest import NewestTests
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import Run
 from sonar.models import Downtime
 from sonar.notation.units import MB, format_factor
 from sonar.notation.windows import Window

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matrix.answers.link.class_words import shortened
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.transfers import CommonError
 from sonar.notation.units import format_count
 

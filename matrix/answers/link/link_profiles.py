@@ -12,8 +12,7 @@ from matrix.answers.link.samples import Results
 from matrix.query.attributes import ALONE, EXPERIMENT, IN_COMPANY, OF_PROFILES
 from matrix.query.filter_fields import ALLOWED
 from matrix.query.filters import EXPERIMENTS, Filter
-from matrix.statistics import slowdown
-from matrix.statistics.slowdown import Slowdown
+from matrix.statistics.transfers.evidence import Slowdown, slowdown
 from sonar.models import Profile
 
 Group = TypeVar("Group", bound=Hashable)
@@ -170,7 +169,7 @@ def slowed(
                 ).successes
                 for beside in (ALONE, IN_COMPANY)
             )
-            if rates := slowdown.slowdown(alone, company):
+            if rates := slowdown(alone, company):
                 slower.append(CompanySlowdown(name, alike[0], rates))
     return slower
 

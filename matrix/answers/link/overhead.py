@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics import overhead
 from matrix.statistics.arrays import Integers
-from matrix.statistics.class_times import ClassTimes
-from matrix.statistics.overhead import FEW, FITS
+from matrix.statistics.transfers import overhead
+from matrix.statistics.transfers.overhead import FEW, FITS, ClassTimes
 from sonar.notation.units import MB
 
 # Between these lie the middle half of the times.

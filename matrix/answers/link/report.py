@@ -30,8 +30,8 @@ from matrix.answers.series import Cut, TimeSeries
 from matrix.answers.standing import reach
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.statistics.standing import Standings
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.standing import Standings
 from matrix.store import data_version, flows, registry, transfers
 from matrix.store.snapshot import snapshot
 from matrix.store.transfers import (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import link_rows
 from matrix.store.read_plan import Span
 from sonar.database import pg_copy

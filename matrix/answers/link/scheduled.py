@@ -8,7 +8,7 @@ import numpy as np
 
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from sonar.models import Mesh, Probe, Schedule
 

@@ -26,8 +26,8 @@ from matrix.answers.link.class_words import (
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.errors import where_at
 from matrix.answers.time_words import time_words
-from matrix.statistics.standing import DAYS, FEWEST
-from matrix.statistics.states import fail_partly
+from matrix.statistics.cells.standing import DAYS, FEWEST_SUCCESSES
+from matrix.statistics.cells.states import fail_partly
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime
 from sonar.notation.units import format_count, three_digits
@@ -220,8 +220,8 @@ def unknown(link: LinkNow) -> Verdict:
     rates = rates_now(link.there)
     now = f"Now: {rates}." if rates else ""
     headline = (
-        f"The usual rate is not known yet: fewer than {FEWEST} successful tests in the {DAYS} "
-        "days before this window."
+        f"The usual rate is not known yet: fewer than {FEWEST_SUCCESSES} successful tests in the "
+        f"{DAYS} days before this window."
     )
     return Verdict("unknown", headline, sentences([now], some_failed(link.there), reverse(link)))
 

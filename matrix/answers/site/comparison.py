@@ -17,8 +17,8 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
 from matrix.statistics.arrays import Flags
-from matrix.statistics.together import DayScatter, Together, days_apart
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.compare.together import DayScatter, Together, days_apart
+from matrix.statistics.compare.two_samples import Ratios
 from matrix.store.link_rows import Ends
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window

@@ -16,9 +16,9 @@ from matrix.answers.site.site_links import SiteLink
 from matrix.query.comparison import OF
 from matrix.query.moments import around
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.ratios import across_links, quantiles_by
-from matrix.statistics.reduce import ratio
-from matrix.statistics.together import DayScatter, Together, days_apart
+from matrix.statistics.compare.together import DayScatter, Together, days_apart
+from matrix.statistics.samples.quantiles import across_links, quantiles_by
+from matrix.statistics.samples.reduce import ratio
 from matrix.store.read_plan import Span, moment
 from sonar.notation.windows import Window
 

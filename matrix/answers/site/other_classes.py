@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from matrix.answers.site.reports import Report, at_end
 from matrix.answers.site.verdict import KINDS, ClassNews
-from matrix.statistics.states import DOWN, NOT_APPLICABLE
+from matrix.statistics.cells.states import DOWN, NOT_APPLICABLE
 from sonar.notation.units import format_count
 
 SHIFTS = {"failing": "failing", "slower": "slower than usual", "faster": "faster than usual"}

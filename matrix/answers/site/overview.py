@@ -22,7 +22,7 @@ from matrix.query.attributes import (
 )
 from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.snapshot import snapshot
 from sonar.models import Site

@@ -8,8 +8,8 @@ import numpy as np
 
 from matrix.answers.grid import Grid
 from matrix.statistics.arrays import Floats, Integers
-from matrix.statistics.axes import AxisGroup
-from matrix.statistics.reduce import averages, ratio
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.samples.reduce import averages, ratio
 from sonar.notation.units import MB
 
 ENDS = ("source", "destination")

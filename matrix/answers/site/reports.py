@@ -15,10 +15,10 @@ from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import EndpointInfo, LinkIndex
-from matrix.statistics.run import Run
-from matrix.statistics.standing import LEVELS, Standings
-from matrix.statistics.states import FAILED, NOT_APPLICABLE, STATES
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.standing import LEVELS, Standings
+from matrix.statistics.cells.states import FAILED, NOT_APPLICABLE, STATES
+from matrix.statistics.samples.run import Run
 from matrix.store import registry, runs
 from matrix.store.data_version import DataVersion
 from matrix.store.snapshot import snapshot

@@ -23,9 +23,9 @@ from matrix.answers.site.verdict import (
     UsualLinks,
     earliest,
 )
-from matrix.statistics.medians import median_interval
-from matrix.statistics.standing import FACTOR, LEVELS
-from matrix.statistics.states import NOT_APPLICABLE, STATES
+from matrix.statistics.cells.standing import FACTOR, LEVELS
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
+from matrix.statistics.samples.quantiles import median_interval
 from sonar.notation.units import MB
 
 # Which states are the worst, and then which levels: what fails comes first in lists.

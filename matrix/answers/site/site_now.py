@@ -20,8 +20,8 @@ from matrix.answers.site.site_links import SiteLink, links_of, verdict_of
 from matrix.answers.site.verdict import SiteAnswer
 from matrix.query.comparison import OF
 from matrix.statistics.arrays import Flags
-from matrix.statistics.axes import LinkIndex
-from matrix.statistics.together import DayScatter, Together
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.compare.together import DayScatter, Together
 from sonar.models import Annotation
 from sonar.notation.windows import Window
 

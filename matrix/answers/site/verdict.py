@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.link.class_words import join
 from matrix.answers.time_words import time_words
-from matrix.statistics.standing import FEWEST
+from matrix.statistics.cells.standing import FEWEST_SUCCESSES
 from sonar.notation.units import format_count, format_factor
 
 # The worst comes first; the page is coloured by it.
@@ -333,8 +333,8 @@ class Speaker:
     @property
     def missing(self) -> dict[str, str]:
         return {
-            "unknown": f"the usual rates of links {{}} {{}} are not known yet: each takes {FEWEST} "
-            "successful tests before this window.",
+            "unknown": "the usual rates of links {} {} are not known yet: each takes "
+            f"{FEWEST_SUCCESSES} successful tests before this window.",
             "untested": f"the links {{}} {{}} have no results with {self.size} files in this "
             "window.",
             "down": "all links {} {} are in a declared downtime.",

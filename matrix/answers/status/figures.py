@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 
 from matrix.answers import grid
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.states import STATES_TO_SEE
+from matrix.statistics.cells.states import STATES_TO_SEE
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion

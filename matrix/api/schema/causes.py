@@ -14,7 +14,7 @@ from matrix.api.schema.queries import QUERY, STAT
 from matrix.api.schema.schemas import Answer
 from matrix.http.negotiation import TABLE
 from matrix.query.catalogue import UNITS
-from matrix.statistics.two_way import FITS
+from matrix.statistics.estimates.two_way import FITS
 
 
 class CausesEcho(MatrixEcho):

@@ -12,7 +12,7 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import text
 from matrix.api.schema.queries import METHOD_FILTERED, SIZE_CLASS, WINDOW
 from matrix.api.schema.schemas import Answer
-from matrix.statistics.sweep import Trend
+from matrix.statistics.transfers.evidence import Trend
 
 
 class RuleSays(Answer):

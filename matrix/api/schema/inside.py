@@ -5,7 +5,7 @@ from __future__ import annotations
 from matrix.api.schema.describe import described
 from matrix.api.schema.diagnosis import LINK, DiagnosisQuery
 from matrix.api.schema.schemas import Answer
-from matrix.statistics.courses import SHAPES, Shape
+from matrix.statistics.transfers.rate_profile import SHAPES, ProfileShape
 
 
 class InsideFigures(Answer):
@@ -21,7 +21,7 @@ class InsideFigures(Answer):
 
     looked_at: int
     courses: int
-    shapes: dict[Shape, int]
+    shapes: dict[ProfileShape, int]
     low_mb_s: float | None
     median_mb_s: float | None
     high_mb_s: float | None

@@ -24,8 +24,8 @@ from matrix.api.schema.schemas import Answer, CellChange, CellLevel, CellState, 
 from matrix.http.negotiation import DOCUMENT, LIST
 from matrix.query.attributes import BY_KEY, GROUPINGS
 from matrix.query.catalogue import STATS, TABLE_QUANTILES
-from matrix.statistics.overhead import FITS
-from matrix.statistics.states import LOOKS
+from matrix.statistics.cells.states import LOOKS
+from matrix.statistics.transfers.overhead import FITS
 
 WHILE_COMPARING = " Only with compare, in the size class that is asked for."
 DESCRIPTIONS = {

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
 from matrix.answers.comparison.changes import KINDS
-from matrix.statistics.standing import LEVELS
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import STATES
 
 Direction = Literal["request", "response"]
 Json = dict[str, Any]

@@ -39,8 +39,8 @@ from matrix.query.addresses import address
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.newest import KEPT
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.samples.newest import NEWEST
 from matrix.store import changes, registry
 from matrix.store.changes import WrittenNear
 from matrix.store.data_version import DataVersion
@@ -236,5 +236,5 @@ def soonest(promise: float) -> tuple[str, str] | None:
     """
     if math.isinf(promise):
         return None
-    failing, slower = (timedelta(seconds=promise * tests) for tests in (KEPT, 2 * FEWEST_TESTS))
+    failing, slower = (timedelta(seconds=promise * tests) for tests in (NEWEST, 2 * FEWEST_TESTS))
     return long_words(failing), long_words(slower)

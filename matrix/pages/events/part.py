@@ -18,7 +18,7 @@ from matrix.plots.event_marks import marks_of
 from matrix.query.addresses import address
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from sonar.notation.windows import Window
 
 # A page of something else shows so many of them.

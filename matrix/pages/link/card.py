@@ -25,8 +25,8 @@ from matrix.pages.views import showing
 from matrix.plots.sparkline import Sparkline, sparkline
 from matrix.query.addresses import about_link, address, link_path
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.running import running_median
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.samples.quantiles import running_median
 from matrix.store import data_version, notes
 from matrix.store.data_version import DataVersion
 from sonar.notation.units import format_factor, format_span

@@ -10,7 +10,7 @@ from django.http import Http404, QueryDict
 
 from matrix.pages.base import Page
 from matrix.query.addresses import address, link_path
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 
 

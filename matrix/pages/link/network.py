@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matrix.answers.link.network import NetworkTests, loss_of, rate_of
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import NetworkResult
 from sonar.notation.units import format_bytes, format_count, format_share, three_digits
 

@@ -10,7 +10,7 @@ from matrix.answers.link.report import LinkReport
 from matrix.pages.progress import until_words
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo, pauses_of
+from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from sonar.models import Schedule
 from sonar.models.testing_times import end_words
 from sonar.notation import windows

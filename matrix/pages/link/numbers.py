@@ -6,7 +6,7 @@ from matrix.answers.link.class_words import standing_words
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import LinkReport
 from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
-from matrix.statistics.states import STATE_WORDS
+from matrix.statistics.cells.states import STATE_WORDS
 
 DirectionRow = tuple[Direction, str, str, str, list[tuple[str, list[float]]]]
 

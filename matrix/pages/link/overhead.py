@@ -8,7 +8,7 @@ from typing import Any
 
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.plots import overhead as overhead_plot
-from matrix.statistics.overhead import TOLERANCE
+from matrix.statistics.transfers.overhead import TOLERANCE
 from sonar.notation.units import (
     MB,
     format_bytes,

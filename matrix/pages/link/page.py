@@ -47,8 +47,8 @@ from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
 from matrix.query.forms import DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.courses import stretches
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.transfers.rate_profile import stretches
 from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
 from matrix.store.profiles import ProfileChoices

@@ -12,7 +12,7 @@ from matrix.query.addresses import about_link, address, link_url, table_url
 from matrix.query.attributes import NAME, OF_ENDPOINTS
 from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import AxisGroup
+from matrix.statistics.cells.axes import AxisGroup
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from matrix.pages.matrix.legend import NAMES, marked
 from matrix.pages.matrix.show_menu import grouping_words, groupings, shows
 from matrix.plots.display import BOUNDS, ORDERS, SCALES, Display, number_text
 from matrix.query.attributes import GROUPINGS
-from matrix.statistics.states import LOOKS
+from matrix.statistics.cells.states import LOOKS
 from matrix.store.profiles import ProfileChoices
 
 # These windows stand in the menu of dates.

@@ -13,9 +13,9 @@ from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots.matrix import scale_of
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
 from matrix.plots.scales import factor_text
-from matrix.statistics.standing import LEVEL_WORDS, LEVELS
-from matrix.statistics.states import LOOKS, PARTLY_WORDS, STATE_WORDS, STATES
-from matrix.statistics.two_samples import FALSE_SHARE, FEWEST
+from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
+from matrix.statistics.cells.states import LOOKS, PARTLY_WORDS, STATE_WORDS, STATES
+from matrix.statistics.compare.two_samples import FALSE_SHARE, FEWEST_TESTS
 
 # What is marked on a cell beside its state.
 MARK_WORDS = LEVEL_WORDS | {"partly": PARTLY_WORDS}
@@ -107,7 +107,8 @@ def compared_words(grid: Grid) -> dict[str, str]:
         "measured": STATE_WORDS["measured"],
         "slower": f"slower than {other}, {beyond}",
         "faster": f"faster than {other}, {beyond}",
-        "too_few": f"too few: fewer than {FEWEST} successful tests on one side of the comparison",
+        "too_few": f"too few: fewer than {FEWEST_TESTS} successful tests on one side of the "
+        "comparison",
     } | {name: words for name, words in LEGEND_WORDS.items() if name in STATES[1:]}
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from matrix.answers.grid import Grid
 from matrix.pages.notices import Notice
-from matrix.statistics.class_times import FEWEST
-from matrix.statistics.overhead import BENT, FEW, LEAST_RATIO
+from matrix.statistics.transfers.overhead import BENT, FEW, FEWEST_TRANSFERS, LEAST_RATIO
 from sonar.notation.units import format_count
 
 
@@ -25,8 +24,8 @@ def about_lines(grid: Grid) -> Notice | None:
         )
     if few:
         reasons.append(
-            f"{format_count(few)} lack {FEWEST} successes of two sizes, one {LEAST_RATIO:g} times "
-            "the other."
+            f"{format_count(few)} lack {FEWEST_TRANSFERS} successes of two sizes, one "
+            f"{LEAST_RATIO:g} times the other."
         )
     cells = f"{format_count(bent + few)} of {format_count(fit.size)} cells with results"
     return Notice("no-line", f"{cells} have no value.", " ".join(reasons), (), quiet=True)

@@ -26,8 +26,8 @@ from matrix.plots.display import Display
 from matrix.query.addresses import address
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import pauses_of
-from matrix.statistics.states import STALE, STALE_AFTER_INTERVALS
+from matrix.statistics.cells.axes import pauses_of
+from matrix.statistics.cells.states import STALE, STALE_AFTER_INTERVALS
 from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.models.testing_times import end_words

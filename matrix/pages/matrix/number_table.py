@@ -12,8 +12,8 @@ from matrix.plots.numbers import number
 from matrix.plots.sides import Side
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Integers
-from matrix.statistics.states import MEASURED, STALE, STATE_WORDS, STATES
-from matrix.statistics.two_samples import Ratios
+from matrix.statistics.cells.states import MEASURED, STALE, STATE_WORDS, STATES
+from matrix.statistics.compare.two_samples import Ratios
 from sonar.notation.units import DASH
 
 # Larger tables are of no use to a reader and cost the browser seconds.

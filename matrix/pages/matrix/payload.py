@@ -16,8 +16,7 @@ from matrix.plots.sides import Side
 from matrix.query.addresses import address
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Floats
-from matrix.statistics.rounding import rounded
+from matrix.statistics.arrays import Floats, rounded
 from sonar.notation.windows import format_window
 
 Json = dict[str, Any]

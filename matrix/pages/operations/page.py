@@ -22,7 +22,7 @@ from matrix.pages.share import Share
 from matrix.plots.display import Display
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo, pauses_of
+from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.store import probes, registry, transfers, waiting
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import ProbeProgress

@@ -12,7 +12,7 @@ from matrix.pages.link.endpoints import OfLinkPage
 from matrix.pages.probes.form import ProbeForm
 from matrix.pages.transfer.facts import streams_words
 from matrix.query.forms import DEFAULT_SIZE
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import notes
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import ProbeProgress

@@ -8,7 +8,7 @@ from typing import Self
 
 from matrix.answers.short_names import uncut_names_of
 from matrix.answers.site.site_links import SiteLink
-from matrix.statistics.axes import AxisGroup, EndpointInfo
+from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from matrix.pages.site.comparison import ComparedEnd
 from matrix.pages.site.names import ShortNames
 from matrix.pages.site.partner_rows import PartnerRow, partner_rows
 from matrix.pages.site.together import Drift
-from matrix.statistics.standing import FEWEST
+from matrix.statistics.cells.standing import FEWEST_SUCCESSES
 from sonar.models import Site
 from sonar.notation.units import format_factor
 
@@ -117,7 +117,9 @@ def why_empty(series: RatioSeries) -> str:
     if series.links.any():
         return ""
     if series.ok.any():
-        return f"No link has a usual rate yet: that takes {FEWEST} successful tests before."
+        return (
+            f"No link has a usual rate yet: that takes {FEWEST_SUCCESSES} successful tests before."
+        )
     return "No test succeeded in this window." if series.failed.any() else "No test in this window."
 
 

@@ -15,7 +15,7 @@ from matrix.answers.site.verdict import VERBS
 from matrix.pages.base import QueryPage
 from matrix.pages.note_lines import around_url
 from matrix.query.comparison import CUSTOM, Comparison
-from matrix.statistics.together import Together
+from matrix.statistics.compare.together import Together
 from sonar.models import Annotation
 from sonar.notation.units import format_factor
 

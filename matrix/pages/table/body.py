@@ -8,7 +8,7 @@ from typing import Any
 
 from matrix.pages.decimals import pads
 from matrix.pages.table.columns import LinkColumn, TableCell
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 
 
 @dataclass(frozen=True)

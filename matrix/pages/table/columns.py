@@ -19,8 +19,8 @@ from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.axes import EndpointInfo
-from matrix.statistics.states import DOWN, MEASURED, STATE_WORDS, STATES
+from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.cells.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
 from sonar.notation.units import DASH, format_bytes, format_count, three_digits
 from sonar.notation.windows import format_moment

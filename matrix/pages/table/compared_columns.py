@@ -7,7 +7,7 @@ import math
 from matrix.pages.compare import own_words
 from matrix.pages.table.columns import Context, OfSize, TableCell
 from matrix.pages.table.rows import TableRow, Values
-from matrix.statistics.two_samples import FEWEST
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from sonar.notation.units import (
     DASH,
     factor_and_interval,
@@ -17,7 +17,7 @@ from sonar.notation.units import (
     three_digits,
 )
 
-TOO_FEW = f"fewer than {FEWEST} successful tests on one side"
+TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side"
 
 
 class ComparedColumn(OfSize):

@@ -9,12 +9,11 @@ from matrix.answers.table_query import TableQuery
 from matrix.pages.controls import Choice
 from matrix.pages.table.columns import ColumnFilter, Context, LinkColumn, TableCell
 from matrix.pages.table.rows import TableRow
-from matrix.statistics.class_times import FEWEST
-from matrix.statistics.overhead import FITS, LEAST_RATIO, LINE
+from matrix.statistics.transfers.overhead import FEWEST_TRANSFERS, FITS, LEAST_RATIO, LINE
 from sonar.notation.units import DASH, format_bytes, three_digits
 
 WHY_NONE = {
-    "few": f"needs {FEWEST} successes of two sizes, one {LEAST_RATIO:g} times the other",
+    "few": f"needs {FEWEST_TRANSFERS} successes of two sizes, one {LEAST_RATIO:g} times the other",
     "bent": "does not fit: the times of the size classes are not on one line",
 }
 

@@ -42,7 +42,7 @@ from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass

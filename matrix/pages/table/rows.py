@@ -14,7 +14,7 @@ from matrix.answers.grid import CHANGES
 from matrix.answers.link_columns import ClassColumns
 from matrix.answers.link_table import LinkTable
 from matrix.statistics.arrays import Integers
-from matrix.statistics.axes import EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 
 
 class Values(NamedTuple):

@@ -13,8 +13,8 @@ from matrix.answers.ratio_words import with_interval
 from matrix.pages.table.columns import ColumnFilter, Context, OfSize, Sort, TableCell
 from matrix.pages.table.rows import TableRow, Values
 from matrix.query.catalogue import RATE
-from matrix.statistics.standing import LEVEL_WORDS, LEVELS
-from matrix.statistics.states import MEASURED, STATE_WORDS, STATES
+from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
+from matrix.statistics.cells.states import MEASURED, STATE_WORDS, STATES
 from sonar.notation.units import DASH, format_count, format_factor, format_span, three_digits
 from sonar.notation.windows import format_moment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from matrix.query.filters import either
-from matrix.statistics.courses import Stretch
+from matrix.statistics.transfers.rate_profile import Stretch
 from sonar.models import Profile, Transfer
 from sonar.notation.scitags import Scitag
 from sonar.notation.units import format_bytes, format_estimate, format_seconds

@@ -30,7 +30,7 @@ from matrix.plots import inside
 from matrix.query.addresses import address, link_url, site_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.courses import stretches
+from matrix.statistics.transfers.rate_profile import stretches
 from matrix.store import registry, transfers
 from matrix.store.data_version import DataVersion
 from matrix.store.flows import times_of

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from matrix.statistics import two_way
 from matrix.statistics.arrays import Floats
+from matrix.statistics.estimates import two_way
 from tests.benchmarks.answer import DisagreementError
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.measured import Goal, Spread

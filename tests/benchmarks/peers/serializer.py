@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.renderers import JSONRenderer
 
 from matrix.answers.grid import Grid
-from matrix.statistics.states import STATES
+from matrix.statistics.cells.states import STATES
 
 # As many digits as Sonar sends; the usual serializer sends all that a float has.
 DIGITS = 7

@@ -1,0 +1,188 @@
+"""What may be the cause of a change: links that have something in common. Pure numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+
+Kind = Literal["source", "destination", "both", "link", "site"]
+# Of an endpoint with fewer links than these, nothing can be said.
+FEWEST_LINKS = 3
+# For what is no row, or no column.
+NONE = -1
+
+
+@dataclass(frozen=True)
+class MatrixCells:
+    """The cells of a matrix that have a value, and who their rows and columns are.
+
+    ``row`` and ``column`` are the places of each cell; ``endpoint_of_row`` numbers the endpoint of
+    each row, and so on: a row and a column with the same number are one endpoint, or one site.
+    """
+
+    row: Integers
+    column: Integers
+    endpoint_of_row: Integers
+    endpoint_of_column: Integers
+    site_of_row: Integers
+    site_of_column: Integers
+
+    @classmethod
+    def of(
+        cls, has_value: Flags, endpoints: Sequence[str] | None, sites: Sequence[str] | None
+    ) -> MatrixCells:
+        """Number endpoints and sites by their names, as name_causes() takes them."""
+        rows, columns = has_value.shape
+        by_place = np.arange(rows), np.arange(columns) + (0 if rows == columns else rows)
+        endpoint_of = _numbered("endpoints", endpoints, rows, columns) if endpoints else by_place
+        site_of = _numbered("sites", sites, rows, columns) if sites else endpoint_of
+        return cls(*np.nonzero(has_value), *endpoint_of, *site_of)  # type: ignore[call-arg]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def _numbered(
+    parameter: str, names: Sequence[str], rows: int, columns: int
+) -> tuple[Integers, Integers]:
+    if rows == columns and len(names) == rows:
+        names = [*names, *names]
+    if len(names) != rows + columns:
+        raise ValueError(f"{parameter}: {len(names)} names for {rows} rows and {columns} columns")
+    number = np.unique(np.array(names, dtype=str), return_inverse=True)[1]
+    return number[:rows], number[rows:]
+
+
+@dataclass(frozen=True)
+class CandidateSets:
+    """Sets of cells of one kind: cell ``cell[k]`` is in set ``member[k]``, once.
+
+    Set m has the row ``first_row[m]`` and the column ``first_column[m]``, and perhaps more of the
+    same site. ``possible`` says which sets can be told from all others.
+    """
+
+    kind: Kind
+    cell: Integers
+    member: Integers
+    first_row: Integers
+    first_column: Integers
+    possible: Flags
+
+    @property
+    def count(self) -> int:
+        return int(self.possible.sum())
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of the values of the cells of each set."""
+        if self.kind == "link":
+            return values
+        return np.asarray(
+            np.bincount(self.member, values[self.cell], len(self.possible)), dtype=float
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The set of cells at a place among those of its kind."""
+
+    sets: CandidateSets
+    place: int
+
+    @property
+    def row(self) -> int | None:
+        """Its row, or the first of several; None where it is every row."""
+        row = int(self.sets.first_row[self.place])
+        return None if row == NONE else row
+
+    @property
+    def column(self) -> int | None:
+        column = int(self.sets.first_column[self.place])
+        return None if column == NONE else column
+
+    @property
+    def n(self) -> int:
+        return int((self.sets.member == self.place).sum())
+
+    def flags(self, cells: int) -> Floats:
+        """Return 1 for each of its cells, 0 for each other."""
+        flags = np.zeros(cells)
+        flags[self.sets.cell[self.sets.member == self.place]] = 1
+        return flags
+
+
+@dataclass(frozen=True)
+class End:
+    """A side of the matrix: where each cell is along it, and the group of each place there."""
+
+    place: Integers
+    group_of: Integers
+
+    @property
+    def groups(self) -> Integers:
+        """The group of each cell."""
+        return self.group_of[self.place]
+
+    @property
+    def has_several(self) -> bool:
+        """Say whether a group has several rows or columns."""
+        return bool(np.bincount(self.group_of).max(initial=0) > 1)
+
+    def used(self, count: int) -> Integers:
+        """Return how many rows or columns with values each group has."""
+        return np.bincount(self.group_of[np.flatnonzero(np.bincount(self.place))], minlength=count)
+
+    def first(self, count: int) -> Integers:
+        """Return the first row or column of each group."""
+        first = np.full(count, NONE)
+        first[self.group_of[::-1]] = np.arange(len(self.group_of))[::-1]
+        return first
+
+
+def every_candidate(cells: MatrixCells) -> Iterator[CandidateSets]:
+    """Return everything that may be the cause of a change, kind by kind."""
+    number = np.arange(len(cells))
+    yield CandidateSets("link", number, number, cells.row, cells.column, number >= 0)
+    yield _sets("source", End(cells.row, np.arange(len(cells.endpoint_of_row))), None)
+    yield _sets("destination", None, End(cells.column, np.arange(len(cells.endpoint_of_column))))
+    ends = End(cells.row, cells.endpoint_of_row), End(cells.column, cells.endpoint_of_column)
+    yield _sets("both", *ends)
+    out, into = End(cells.row, cells.site_of_row), End(cells.column, cells.site_of_column)
+    if not (out.has_several or into.has_several):
+        return
+    for sides in ((out, None), (None, into), (out, into)):
+        yield _sets("site", *sides, fewest_endpoints=2)
+
+
+def _sets(
+    kind: Kind, rows: End | None, columns: End | None, *, fewest_endpoints: int = 1
+) -> CandidateSets:
+    """Return the sets of cells whose row or whose column is of the same group."""
+    ends = [end for end in (rows, columns) if end]
+    cells = len(ends[0].place)
+    count = max(int(end.group_of.max(initial=NONE)) for end in ends) + 1
+    number = np.arange(cells)
+    # A cell that is of a group by its row and by its column is in the set once.
+    by_column = ends[-1].groups != ends[0].groups
+    cell, member = [number], [ends[0].groups]
+    if len(ends) > 1:
+        cell, member = [number, number[by_column]], [ends[0].groups, ends[1].groups[by_column]]
+    member_of = np.concatenate(member)
+    # What has half of the cells could as well be the rest that changed the other way.
+    possible = 2 * np.bincount(member_of, minlength=count) < cells
+    for end in ends:
+        possible &= np.bincount(end.groups, minlength=count) >= FEWEST_LINKS
+    possible &= np.max([end.used(count) for end in ends], axis=0) >= fewest_endpoints
+    nowhere = np.full(count, NONE)
+    return CandidateSets(
+        kind=kind,
+        cell=np.concatenate(cell),
+        member=member_of,
+        first_row=rows.first(count) if rows else nowhere,
+        first_column=columns.first(count) if columns else nowhere,
+        possible=possible,
+    )

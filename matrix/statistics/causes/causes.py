@@ -1,0 +1,312 @@
+"""Which endpoint, site or link explains what changed between two windows. Pure numpy.
+
+Most of a grid has not changed: there are a few causes, and each has changed the rates of all of its
+links by one factor. They are named one after the other, the one that explains most first: forward
+selection with studentised t.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from matrix.statistics.arrays import Floats
+from matrix.statistics.causes.candidates import (
+    Candidate,
+    CandidateSets,
+    Kind,
+    MatrixCells,
+    every_candidate,
+)
+from matrix.statistics.causes.cell_noise import CellNoise, LinkNoise
+from matrix.statistics.estimates.student import quantile, survival
+
+# How often something of a kind may be named in a comparison in which nothing changed. Tried on
+# simulated grids (docs/diagnosis.md): all together less than 2 %.
+FALSE_ALARMS: Mapping[Kind, float] = MappingProxyType(
+    {"source": 0.008, "destination": 0.008, "both": 0.0005, "site": 0.001, "link": 0.0005}
+)
+# Of more endpoints than these each stands out more, and less need be spent: by the root of both.
+MANY_ENDPOINTS = 20
+# Where it had to be learned which cells are noisier or alike, what stands out does so a little more
+# easily by chance.
+LEARNED = 0.5
+# With a history, endpoints stand out anyhow: single links need what may be spent.
+OF_HISTORY: Mapping[Kind, float] = MappingProxyType(
+    {"source": 0.0003, "destination": 0.0003, "both": 0.0001, "site": 0.0002, "link": 0.0125}
+)
+# Beside what has been named already, something more is named so much less easily.
+AFTER_THE_FIRST = 1 / 8
+# Smaller factors than this one are no news, however certain they are.
+SMALLEST = 1.2
+# So many causes at most: what has more of them has changed altogether.
+MOST_CAUSES = 12
+# A set that keeps less than this of its weight is a mixture of what has been named.
+OWN = 1e-9
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What all links of an endpoint or site, or one link, have that other links have not.
+
+    ``factor`` is by how much their rates changed beyond those of all others, ``low`` to ``high``
+    its 95 % interval, ``n`` the number of links that it rests on. ``p`` is how probable it is that
+    anything of this kind looks as changed by chance. A source has no ``column``, a destination no
+    ``row``. A site has its first ones, and no row, say, if only what it receives has changed.
+    """
+
+    kind: Kind
+    row: int | None
+    column: int | None
+    factor: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+
+def name_causes(
+    logs: Floats,
+    *,
+    sites: Sequence[str] | None = None,
+    spread: Floats | float | None = None,
+    endpoints: Sequence[str] | None = None,
+) -> list[Cause]:
+    """Return what changed, most certain first; nothing for 98 in 100 comparisons without a change.
+
+    ``logs`` are logs of the ratio this / other of each cell, NaN for holes, shape (rows, columns).
+    ``spread`` says how much more one cell scatters than another, up to a factor: for medians of n
+    and m transfers, the root of 1/n + 1/m. ``sites`` are the sites of the rows, then of the columns
+    (or of both at once, if there are as many), and ``endpoints`` their endpoints: without them, the
+    rows of a square matrix are the endpoints of its columns. Raises ValueError for other numbers.
+    """
+    cells = MatrixCells.of(np.isfinite(logs), endpoints, sites)
+    if not len(cells):
+        return []
+    relative = None if spread is None else np.broadcast_to(np.asarray(spread, float), logs.shape)
+    noise = CellNoise.of(logs, relative, cells.site_of_row, cells.site_of_column)
+    share = min(1.0, np.sqrt(MANY_ENDPOINTS / max(logs.shape)))
+    if noise.is_uneven:
+        share *= LEARNED
+    alarms = {kind: share * often for kind, often in FALSE_ALARMS.items()}
+    return _named(logs, cells, noise, Rules(alarms))
+
+
+def name_slower(
+    logs: Floats,
+    history: Floats,
+    *,
+    spread: tuple[Floats, Floats] | None = None,
+    sites: Sequence[str] | None = None,
+    endpoints: Sequence[str] | None = None,
+) -> list[Cause]:
+    """Return what is slower than in its own history, most certain first.
+
+    ``logs`` are log rates of a window, shape (rows, columns), and ``history`` those of earlier
+    windows as long, shape (windows, rows, columns), NaN for holes; ``spread`` has how both scatter,
+    up to a factor: the root of 1 / n of their transfers. A link is judged by its own scatter, and
+    30 windows of it make single links stand out that one comparison cannot tell from noise. Else as
+    name_causes().
+    """
+    spread_now, spread_then = spread or (np.ones_like(logs), np.ones_like(history))
+    link = LinkNoise.of(history, spread_then)
+    scatter = np.sqrt(np.square(link.scatter * spread_now) + np.square(link.error))
+    changes = np.where(scatter > 0, logs - link.usual, np.nan)
+    cells = MatrixCells.of(np.isfinite(changes), endpoints, sites)
+    if not len(cells):
+        return []
+    rest = (history - link.usual) / (link.scatter * spread_then)
+    scatter = np.where(np.isfinite(changes), scatter, np.nan)
+    noise = CellNoise.of_history(scatter, rest, cells.site_of_row, cells.site_of_column)
+    return _named(changes, cells, noise, Rules(OF_HISTORY, slower_only=True, known_dof=link.dof))
+
+
+def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:
+    search = CauseSearch(logs[cells.row, cells.column], noise, list(every_candidate(cells)), rules)
+    search.run()
+    return [
+        Cause(
+            kind=effect.suspect.sets.kind,
+            row=effect.suspect.row,
+            column=effect.suspect.column,
+            factor=float(np.exp(effect.value)),
+            low=float(np.exp(effect.value - effect.reach)),
+            high=float(np.exp(effect.value + effect.reach)),
+            p=effect.p,
+            n=effect.suspect.n,
+        )
+        for effect in sorted(search.effects(), key=lambda effect: (effect.p, -abs(effect.t)))
+        if effect.value < 0 or not rules.slower_only
+    ]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is named: ``alarms`` are how often each kind may be named by chance.
+
+    ``known_dof`` is given where the noise is known, from so many degrees of freedom, and not up
+    to a factor: it need not be estimated from what the causes leave. With ``slower_only``, what is
+    faster is named to tell the others from it alone, as easily as what is slower.
+    """
+
+    alarms: Mapping[Kind, float]
+    slower_only: bool = False
+    known_dof: int | None = None
+
+    @property
+    def directions(self) -> int:
+        return 1 if self.slower_only else 2
+
+
+@dataclass(frozen=True)
+class NamedEffect:
+    """A named cause: its log factor and how far its 95 % interval ``reach``es to either side."""
+
+    suspect: Candidate
+    value: float
+    reach: float
+    t: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is left of n cells beside a level and the causes named so far, by least squares.
+
+    ``solved`` are the regressors times the inverse of the covariance of the cells, shape (p, n),
+    ``inverse`` the covariance of their ``effects``, ``rest`` the residuals times the inverse of the
+    covariance, and ``squares`` their weighted sum of squares.
+    """
+
+    solved: Floats
+    inverse: Floats
+    effects: Floats
+    rest: Floats
+    squares: float
+
+    @classmethod
+    def of(cls, values: Floats, regressors: Floats, noise: CellNoise) -> Model:
+        solved = np.stack([noise.solve(regressor) for regressor in regressors])
+        inverse = np.asarray(np.linalg.pinv(solved @ regressors.T, hermitian=True), dtype=float)
+        effects = inverse @ (solved @ values)
+        left = values - effects @ regressors
+        rest = noise.solve(left)
+        return cls(solved, inverse, effects, rest, float(left @ rest))
+
+    @property
+    def dof(self) -> int:
+        return len(self.rest) - len(self.effects)
+
+    def variance(self, known_dof: int | None) -> float:
+        return 1.0 if known_dof else self.squares / max(self.dof, 1)
+
+    def added(self, sets: CandidateSets, weight: Floats, known_dof: int | None) -> Floats:
+        """Return the effect of each set if it were added, and its t; shape (2, sets).
+
+        ``weight`` are the sets' quadratic forms of the inverse covariance. The variance is that
+        of what would be left, with ``dof`` - 1, if it is not known.
+        """
+        crossed = np.stack([sets.sums(solved) for solved in self.solved])
+        own = weight - np.einsum("pm,pq,qm->m", crossed, self.inverse, crossed)
+        usable = sets.possible & (own > OWN * weight)
+        own = np.where(usable, own, 1.0)
+        effect = np.where(usable, sets.sums(self.rest) / own, 0.0)
+        left = np.maximum(self.squares - np.square(effect) * own, 1e-12 * self.squares)
+        variance = np.ones_like(own) if known_dof else left / (self.dof - 1)
+        t = effect * np.sqrt(own / np.where(variance > 0, variance, 1.0))
+        return np.stack([effect, t])
+
+
+class CauseSearch:
+    """Names causes of the values of n cells; ``named`` are those found so far."""
+
+    def __init__(
+        self, values: Floats, noise: CellNoise, kinds: Sequence[CandidateSets], rules: Rules
+    ) -> None:
+        self.values = values
+        self.noise = noise
+        self.rules = rules
+        self.named: list[Candidate] = []
+        self.kinds = [sets for sets in kinds if sets.count]
+        self.weights = [
+            noise.quadratic(sets.cell, sets.member, len(sets.possible)) for sets in self.kinds
+        ]
+        self.counts: Counter[Kind] = Counter()
+        for sets in self.kinds:
+            self.counts[sets.kind] += sets.count
+
+    def run(self) -> None:
+        while len(self.named) < MOST_CAUSES and (suspect := self.likeliest(self.named)):
+            self.named.append(suspect)
+            self.reconsider()
+
+    def reconsider(self) -> None:
+        """Look again at what was named before: beside the newest, another may be likelier."""
+        for place in range(len(self.named) - 1):
+            others = self.named[:place] + self.named[place + 1 :]
+            self.named[place] = self.likeliest(others) or self.named[place]
+
+    def model(self, named: Sequence[Candidate]) -> Model:
+        cells = len(self.values)
+        flags = [suspect.flags(cells) for suspect in named]
+        return Model.of(self.values, np.stack([np.ones(cells), *flags]), self.noise)
+
+    def likeliest(self, named: Sequence[Candidate]) -> Candidate | None:
+        """Return what explains most beside what is named, of what is beyond chance."""
+        model = self.model(named)
+        dof = self.rules.known_dof or model.dof - 1
+        if dof < 1 or model.dof < 2:
+            return None
+        best, suspect = 0.0, None
+        critical = self.critical(dof, bool(named))
+        for sets, weight in zip(self.kinds, self.weights, strict=True):
+            effect, t = model.added(sets, weight, self.rules.known_dof)
+            # What became faster is looked for, too: unnamed, it would make all others look slower.
+            matters = np.abs(effect) > np.log(SMALLEST)
+            gain = _gain(np.where(matters, t, 0.0), dof)
+            gain -= _gain(critical[sets.kind], dof)
+            place = int(gain.argmax())
+            if gain[place] > best:
+                best, suspect = float(gain[place]), Candidate(sets, place)
+        return suspect
+
+    def critical(self, dof: int, is_further: bool) -> dict[Kind, float]:
+        """Return the |t| beyond which something of each kind is beyond chance."""
+        share = (AFTER_THE_FIRST if is_further else 1) / self.rules.directions
+        tails = [self.rules.alarms[kind] * share / count for kind, count in self.counts.items()]
+        limits = _quantiles(tuple(1 - tail for tail in tails), dof)
+        return dict(zip(self.counts, limits, strict=True))
+
+    def effects(self) -> Iterator[NamedEffect]:
+        """Return what was named, each beside all others."""
+        if not self.named:
+            return
+        model = self.model(self.named)
+        dof = self.rules.known_dof or model.dof
+        if dof < 1:
+            return
+        variance = model.variance(self.rules.known_dof)
+        errors = np.sqrt(np.maximum(np.diag(model.inverse) * variance, 1e-300))[1:]
+        ts = model.effects[1:] / errors
+        tails = self.rules.directions * survival(np.abs(ts), dof)
+        (reach,) = _quantiles((0.975,), dof)
+        for suspect, value, error, t, tail in zip(
+            self.named, model.effects[1:], errors, ts, tails, strict=True
+        ):
+            p = min(float(tail) * self.counts[suspect.sets.kind], 1.0)
+            yield NamedEffect(suspect, float(value), float(error) * reach, float(t), p)
+
+
+@lru_cache(maxsize=4096)
+def _quantiles(probabilities: tuple[float, ...], dof: int) -> list[float]:
+    return [float(value) for value in quantile(probabilities, dof)]
+
+
+def _gain(t: Floats | float, dof: int) -> Floats:
+    """Return twice the gain in log likelihood by an effect with this t."""
+    return np.asarray((dof + 1) * np.log1p(np.square(t) / dof))

@@ -1,0 +1,251 @@
+"""How noisy the cells of a matrix are, and how alike the errors of cells of one site are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.estimates import two_way
+
+# Rounds in which the two parts of a cell's variance are weighed against each other.
+ROUNDS = 4
+# A residual counts no more than so many of its standard deviations: a link that changed for its
+# own reasons is no noise.
+FARTHEST = 2.5
+# A correlation above this would leave hardly anything to a cell of its own.
+HIGHEST = 0.8
+# By so many of its standard errors the correlation is taken for more than it seems where one window
+# has to tell it: too little of it makes false alarms, too much costs little. Where the noise is
+# known, and not estimated beside it, too much would make single links stand out.
+LEAN = 1.5
+# With fewer windows a link has no history.
+FEWEST_WINDOWS = 5
+# Links whose scatter is alike are as good as this many windows of each.
+MOST_LINK_DOF = 10_000.0
+# Below so many pairs of cells that share their sites, nothing can be learned from them.
+FEWEST_PAIRS = 10
+
+
+@dataclass(frozen=True)
+class CellNoise:
+    """The covariance of the errors of n cells, up to a factor.
+
+    ``scale`` are standard deviations; errors of two cells of one block correlate by
+    ``correlation``, others not at all. ``block`` numbers the block of each cell.
+    """
+
+    scale: Floats
+    block: Integers
+    correlation: float
+
+    @classmethod
+    def of(
+        cls, logs: Floats, spread: Floats | None, site_of_row: Integers, site_of_column: Integers
+    ) -> CellNoise:
+        """Estimate it from what rows and columns leave unexplained.
+
+        ``spread`` says how much more one cell scatters than another, shape of ``logs``, up to a
+        factor; None for all alike. A block are the cells from one site to one site.
+        """
+        has_value = np.isfinite(logs)
+        row, column = np.nonzero(has_value)
+        row_site, column_site = site_of_row[row], site_of_column[column]
+        scale, block = np.ones(len(row)), _blocks(row_site, column_site)
+        differs = spread is not None and np.ptp(spread[has_value]) > 0
+        if not differs and block.max(initial=-1) == len(row) - 1:
+            return cls(scale, block, 0.0)
+        model = two_way.fit(logs)
+        spare = np.maximum(1 - model.leverage, 0)[has_value]
+        rest = np.where(spare > 1e-6, model.rest[has_value], 0.0)
+        if spread is not None and differs and model.dof > 0:
+            scale = _scale(np.square(rest), spare, np.square(spread[has_value]))
+        even = np.full((1, *logs.shape), np.nan)
+        even[0, row, column] = rest / scale
+        return cls(scale, block, _correlation(even, site_of_row, site_of_column, LEAN))
+
+    @classmethod
+    def of_history(
+        cls, scatter: Floats, rest: Floats, site_of_row: Integers, site_of_column: Integers
+    ) -> CellNoise:
+        """Take the standard deviations of the cells, which are known; shape (rows, columns).
+
+        ``rest`` is what each of many windows has beyond the usual, in standard deviations, shape
+        (windows, rows, columns): how alike errors are is learned from all of them.
+        """
+        row, column = np.nonzero(np.isfinite(scatter))
+        block = _blocks(site_of_row[row], site_of_column[column])
+        correlation = 0.0
+        if block.max(initial=-1) < len(row) - 1:
+            correlation = _correlation(rest, site_of_row, site_of_column)
+        return cls(scatter[row, column], block, correlation)
+
+    @property
+    def is_uneven(self) -> bool:
+        """Say whether cells differ in their noise, or some errors resemble each other."""
+        return self.correlation > 0 or bool(np.any(self.scale != self.scale[0]))
+
+    def solve(self, values: Floats) -> Floats:
+        """Return the inverse of the covariance times the values of n cells."""
+        scaled = values / self.scale
+        if self.correlation:
+            scaled = scaled - (self._shrinkage * self._sums(scaled))[self.block]
+        return scaled / self.scale / (1 - self.correlation)
+
+    def quadratic(self, cell: Integers, member: Integers, count: int) -> Floats:
+        """Return c' V^-1 c for each c of ``count`` sets: cell ``cell[k]`` is in set ``member[k]``.
+
+        No cell is twice in one set.
+        """
+        inverse = 1 / self.scale[cell]
+        total = np.bincount(member, np.square(inverse), count)
+        if self.correlation:
+            blocks = int(self.block.max()) + 1
+            pairs, pair = np.unique(member * blocks + self.block[cell], return_inverse=True)
+            shared = np.square(np.bincount(pair, inverse)) * self._shrinkage[pairs % blocks]
+            total -= np.bincount(pairs // blocks, shared, count)
+        return np.asarray(total / (1 - self.correlation))
+
+    @cached_property
+    def _shrinkage(self) -> Floats:
+        size = np.bincount(self.block)
+        return np.asarray(self.correlation / (1 + (size - 1) * self.correlation))
+
+    def _sums(self, values: Floats) -> Floats:
+        return np.asarray(np.bincount(self.block, values), dtype=float)
+
+
+def _scale(squares: Floats, spare: Floats, relative: Floats) -> Floats:
+    """Return standard deviations: a part that all cells share and one that is as ``relative``.
+
+    ``squares`` are of residuals, which keep the share ``spare`` of their variance.
+    """
+    relative = relative / relative.mean()
+    shared, own = 0.5, 0.5
+    level = float(squares.sum() / spare.sum())
+    if level <= 0:
+        return np.ones(len(squares))
+    for _ in range(ROUNDS):
+        variance = level * (shared + own * relative)
+        cut = np.minimum(squares, FARTHEST**2 * variance * spare)
+        level, share = _parts(cut, spare, relative, variance)
+        shared, own = 1 - share, share
+    return np.sqrt(shared + own * relative)
+
+
+def _parts(
+    squares: Floats, spare: Floats, relative: Floats, variance: Floats
+) -> tuple[float, float]:
+    """Return the level of the variance, and the share of it that is as ``relative``."""
+    weight = 1 / np.square(variance)
+    design = np.stack([spare, spare * relative])
+    normal = (design * weight) @ design.T
+    shared, own = np.linalg.lstsq(normal, (design * weight) @ squares, rcond=None)[0]
+    level = max(float(squares.sum() / spare.sum()), 1e-300)
+    whole = shared + own
+    if whole <= 0:
+        return level, 1.0
+    # Squares of normal numbers have twice the square of their mean as variance. Two errors more of
+    # ``relative`` keep cells of few transfers from being taken for precise ones.
+    slope = np.array([-own, shared]) / whole**2
+    error = np.sqrt(max(float(2 * slope @ np.linalg.pinv(normal) @ slope), 0.0))
+    return level, float(np.clip(own / whole + 2 * error, 0, 1))
+
+
+def _blocks(row_site: Integers, column_site: Integers) -> Integers:
+    """Number the blocks of cells from one site to one site."""
+    sites = int(column_site.max(initial=0)) + 1
+    return np.asarray(np.unique(row_site * sites + column_site, return_inverse=True)[1])
+
+
+def _correlation(
+    rest: Floats, site_of_row: Integers, site_of_column: Integers, lean: float = 0.0
+) -> float:
+    """Return how alike residuals of one site are, more than others of their row or column.
+
+    ``rest`` has shape (windows, rows, columns), NaN for holes. Where rows and columns have been
+    taken out, all pairs in a row are a little unlike: what counts is the difference between pairs
+    of the same site and other pairs of the row. It is taken for ``lean`` of its standard errors
+    more than it seems.
+    """
+    has_value = np.isfinite(rest)
+    ones = has_value.astype(float)
+    values = np.where(has_value, rest, 0.0)
+    farthest = FARTHEST * float(np.sqrt(np.square(values).sum() / max(ones.sum(), 1)))
+    cut = np.clip(values, -farthest, farthest)
+    whole = float(np.square(cut).sum())
+    covariance, pairs = 0.0, 0.0
+    for axis, site in ((2, site_of_column), (1, site_of_row)):
+        alike_pairs = float(np.square(_by_site(ones, site, axis)).sum() - ones.sum())
+        every_pairs = float(np.square(ones.sum(axis)).sum() - ones.sum())
+        if alike_pairs and every_pairs > alike_pairs:
+            alike = float(np.square(_by_site(cut, site, axis)).sum()) - whole
+            every = float(np.square(cut.sum(axis)).sum()) - whole
+            other = (every - alike) / (every_pairs - alike_pairs)
+            covariance += alike - other * alike_pairs
+            pairs += alike_pairs
+    if pairs < FEWEST_PAIRS or whole <= 0:
+        return 0.0
+    alike = covariance / pairs / (whole / ones.sum())
+    return float(np.clip(alike + lean * np.sqrt(2 / pairs), 0, HIGHEST))
+
+
+def _by_site(values: Floats, site: Integers, axis: int) -> Floats:
+    """Return the sums of the values of each site along an axis."""
+    order = np.argsort(site, kind="stable")
+    first = np.flatnonzero(np.diff(site[order], prepend=-1))
+    return np.asarray(np.add.reduceat(np.take(values, order, axis), first, axis))
+
+
+@dataclass(frozen=True)
+class LinkNoise:
+    """What is usual for each link, and how far one window of it scatters; shape (rows, columns).
+
+    ``usual`` is the mean of its windows and ``error`` the standard error of that; ``scatter`` is
+    the standard deviation of a window of spread 1, from ``dof`` degrees of freedom. NaN where
+    there is too little history.
+    """
+
+    usual: Floats
+    error: Floats
+    scatter: Floats
+    dof: int
+
+    @classmethod
+    def of(cls, history: Floats, spread: Floats) -> LinkNoise:
+        """Take logs of windows, shape (windows, rows, columns), NaN for holes, and their spread.
+
+        The scatter of a link is its own, drawn to that of all links by as much as these are alike.
+        """
+        has_value = np.isfinite(history)
+        weight = np.where(has_value, 1 / np.square(spread), 0.0)
+        whole = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+        values = np.where(has_value, history, 0.0)
+        usual = (weight * values).sum(axis=0) / whole
+        squares = (weight * np.square(values - usual)).sum(axis=0)
+        count = has_value.sum(axis=0)
+        enough, own_dof = count >= FEWEST_WINDOWS, count - 1
+        if not enough.any():
+            nothing = np.full(count.shape, np.nan)
+            return cls(nothing, nothing, nothing, 1)
+        pooled = float(squares[enough].sum() / own_dof[enough].sum())
+        relative = squares[enough] / own_dof[enough] / max(pooled, np.finfo(float).tiny)
+        prior = _prior_dof(relative, own_dof[enough])
+        scatter = np.sqrt((prior * pooled + squares) / (prior + np.maximum(own_dof, 0)))
+        scatter = np.where(enough, scatter, np.nan)
+        dof = int(prior + np.median(own_dof[enough]))
+        return cls(np.where(enough, usual, np.nan), scatter / np.sqrt(whole), scatter, dof)
+
+
+def _prior_dof(variances: Floats, dof: Integers) -> float:
+    """Return of how many dof all links together tell the variance of each.
+
+    The variances of links (about 1) scatter by chance with a variance of 2 / dof; by what they do
+    beyond it they differ in truth.
+    """
+    if len(variances) < 2:
+        return 0.0
+    beyond = float(np.var(variances, ddof=1) - np.mean(2 / dof))
+    return float(np.clip(4 + 2 / max(beyond, 1e-9), 0, MOST_LINK_DOF))

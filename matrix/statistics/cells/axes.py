@@ -1,0 +1,248 @@
+"""The endpoints of a matrix, the links between them, and the rows and columns they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.query.attributes import FACTS, NAME, OF_ENDPOINTS, Value, texts_of
+from matrix.query.filters import LINK_FILTERS, Filter, alternatives
+from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.samples.pooling import Numbering
+
+
+class SitePause(NamedTuple):
+    """A pause of all tests of a site; ``until`` is None for one without an end."""
+
+    since: datetime
+    until: datetime | None
+    reason: str
+
+    def lasts(self, moment: datetime) -> bool:
+        return self.since <= moment and (self.until is None or moment < self.until)
+
+
+@dataclass(frozen=True)
+class EndpointInfo:
+    """An endpoint as the matrix sees it; ``facts`` by the names that records have for them.
+
+    ``quiet_hours`` are those of its site, like `01:00-05:30`; ``pause`` is the newest of its site.
+    Where it has no files it serves tests of the network alone: no link of the matrix leads there.
+    """
+
+    id: int
+    name: str
+    facts: Mapping[str, Value] = field(hash=False)
+    simulated: bool
+    retired: bool
+    quiet_hours: str | None = None
+    pause: SitePause | None = None
+    has_files: bool = True
+
+    @property
+    def site(self) -> str:
+        return cast("str", self.facts["site"])
+
+    @property
+    def tier(self) -> int:
+        return cast("int", self.facts["tier"])
+
+    @property
+    def label(self) -> str:
+        return cast("str", self.facts["label"])
+
+    def is_paused(self, moment: datetime) -> bool:
+        return self.pause is not None and self.pause.lasts(moment)
+
+    def value(self, key: str) -> Value:
+        """Return its name, or a fact; raise KeyError for what is neither."""
+        return self.name if key == NAME else self.facts[key]
+
+    def cell(self, key: str) -> str | int:
+        """Return a value as it stands in one cell of a table: several with blanks between."""
+        value = self.value(key)
+        return " ".join(value) if isinstance(value, tuple) else value
+
+    def texts(self, attribute: str) -> tuple[str, ...]:
+        """Return its values of an attribute that filters know."""
+        return texts_of(self.value(OF_ENDPOINTS[attribute].key))
+
+    def has(self, attribute: str, value: str) -> bool:
+        return value in self.texts(attribute)
+
+    def group_name(self, grouping: str) -> str:
+        """Return the name of the row or column that it belongs to."""
+        value = self.value(OF_ENDPOINTS[grouping].key)
+        return f"no {grouping}" if value == "" else OF_ENDPOINTS[grouping].row.format(value)
+
+    def record(self) -> dict[str, Any]:
+        """Return what answers say of it."""
+        flags = {"simulated": self.simulated, "retired": self.retired}
+        return {"name": self.name, **self.facts, **flags}
+
+
+def pauses_of(places: Iterable[EndpointInfo], moment: datetime) -> dict[str, SitePause]:
+    """Return by site the pauses that last, of places in use."""
+    return {
+        place.site: place.pause
+        for place in places
+        if place.pause and place.pause.lasts(moment) and not place.retired
+    }
+
+
+@dataclass(frozen=True)
+class AxisGroup:
+    """A row or column: one endpoint, or those that share what rows or columns are made by.
+
+    A fact that its endpoints do not share is None.
+    """
+
+    name: str
+    facts: Mapping[str, Value | None] = field(hash=False)
+    simulated: bool
+
+    @property
+    def site(self) -> str | None:
+        return cast("str | None", self.facts["site"])
+
+    @property
+    def cloud(self) -> str | None:
+        return cast("str | None", self.facts["cloud"])
+
+    @property
+    def tier(self) -> int | None:
+        return cast("int | None", self.facts["tier"])
+
+    @property
+    def label(self) -> str | None:
+        return cast("str | None", self.facts["label"])
+
+    def record(self) -> dict[str, Any]:
+        """Return what answers say of it."""
+        return {"name": self.name, **self.facts, "simulated": self.simulated}
+
+    @classmethod
+    def of(cls, name: str, members: Sequence[EndpointInfo]) -> AxisGroup:
+        if len(members) == 1:
+            return cls(name, members[0].facts, members[0].simulated)
+        facts = {
+            key: values.pop() if len(values) == 1 else None
+            for key in FACTS
+            for values in [{place.facts[key] for place in members}]
+        }
+        return cls(name, facts, simulated=any(place.simulated for place in members))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The rows or the columns. ``of`` gives the group of each place, -1 for those not shown.
+
+    ``order`` are the shown places group by group, ``starts`` where in it each group begins.
+    """
+
+    groups: tuple[AxisGroup, ...]
+    of: Integers
+    order: Integers
+    starts: Integers
+
+    @classmethod
+    def along(cls, places: Sequence[EndpointInfo], shown: Flags, grouping: str) -> Axis:
+        """Group the shown places, in the order of the groups' names."""
+        members: dict[str, list[int]] = {}
+        for index in np.flatnonzero(shown).tolist():
+            members.setdefault(places[index].group_name(grouping), []).append(index)
+        names = sorted(members, key=str.casefold)
+        sizes = [len(members[name]) for name in names]
+        order = np.array([index for name in names for index in members[name]], dtype=np.int64)
+        of = np.full(len(places), -1, dtype=np.int64)
+        of[order] = np.repeat(np.arange(len(names)), sizes)
+        groups = tuple(AxisGroup.of(name, [places[at] for at in members[name]]) for name in names)
+        return cls(groups, of, order, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
+
+    def pool(self, by: np.ufunc, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Make one of the values of each group's places: their minimum, say."""
+        values = values.take(self.order, axis)
+        single = len(self.order) == len(self.groups)
+        return values if single else by.reduceat(values, self.starts, axis)
+
+
+@dataclass(frozen=True)
+class LinkIndex:
+    """All ordered pairs of places, numbered ``source * len(places) + destination``.
+
+    Places are in the order of their ids.
+    """
+
+    places: tuple[EndpointInfo, ...]
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        return Numbering(np.array([place.id for place in self.places], dtype=np.int64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.places), len(self.places)
+
+    def numbers(self, rows: NDArray[np.void]) -> Integers:
+        """Return the links of records that carry source_id and destination_id.
+
+        A place that is not known (registered just now) gives link 0, which is never shown:
+        it leads from the first place to itself.
+        """
+        ids = self.numbering.ids
+        source, destination = (
+            np.searchsorted(ids, rows[name]) for name in ("source_id", "destination_id")
+        )
+        is_known = np.isin(rows["source_id"], ids) & np.isin(rows["destination_id"], ids)
+        return np.where(is_known, source * len(ids) + destination, 0)
+
+    def touched(self, links: Flags) -> tuple[Flags, Flags]:
+        """Return the places that at least one of these links starts from, and goes to."""
+        square = links.reshape(self.shape)
+        return np.asarray(square.any(axis=1)), np.asarray(square.any(axis=0))
+
+    def idle(self, allowed: Flags, applicable: Flags) -> tuple[str, ...]:
+        """Name the places in use that have an allowed link, and none that is applicable."""
+        used = np.logical_or(*self.touched(applicable))
+        unused = np.logical_or(*self.touched(allowed)) & ~used
+        places = (self.places[index] for index in np.flatnonzero(unused))
+        return tuple(place.name for place in places if not place.retired)
+
+    def ends(self, flags: Iterable[bool], end: str = "") -> Flags:
+        """Return the links whose source, destination, or (for no end) one of both is flagged."""
+        size = len(self.places)
+        flagged = np.fromiter(flags, dtype=bool, count=size)
+        sources: Flags = np.repeat(flagged, size)
+        destinations: Flags = np.tile(flagged, size)
+        if end == "source":
+            return sources
+        return destinations if end == "destination" else sources | destinations
+
+    def paused(self, moment: datetime) -> Flags:
+        """Return which links have an end at a paused site; shape (places, places)."""
+        return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
+
+    def matching(self, filters: Iterable[Filter]) -> Flags:
+        """Return the links that pass the filters on their ends, and on which files can move.
+
+        None is from a place to itself.
+        """
+        possible = ~self.ends(not place.has_files for place in self.places)
+        possible &= ~np.eye(len(self.places), dtype=bool).ravel()
+        return self.passing(filters) & possible
+
+    def passing(self, filters: Iterable[Filter]) -> Flags:
+        """Return the pairs of places that pass the filters on ends."""
+        passing = np.ones(len(self.places) ** 2, dtype=bool)
+        for options in alternatives(filters, LINK_FILTERS):
+            attribute, values = options[0].attribute, {option.value for option in options}
+            hits = (not values.isdisjoint(place.texts(attribute)) for place in self.places)
+            flags = self.ends(hits, options[0].end)
+            passing &= ~flags if options[0].exclude else flags
+        return passing

@@ -1,0 +1,330 @@
+"""The cells of a matrix: results and promises of links, pooled by row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.query.catalogue import AGE, STATISTICS, TIMES, TRANSFERS
+from matrix.query.filters import Filter
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.cells.axes import Axis, AxisGroup, LinkIndex
+from matrix.statistics.cells.standing import LEVELS, UNKNOWN, USUAL, Rates, Standings
+from matrix.statistics.cells.states import (
+    MEASURED,
+    STATES,
+    CellStandings,
+    Counts,
+    Evidence,
+    States,
+)
+from matrix.statistics.estimates import two_way
+from matrix.statistics.estimates.student import two_sided
+from matrix.statistics.estimates.two_way import TwoWay
+from matrix.statistics.samples import reduce
+from matrix.statistics.samples.pooling import Pooling
+from matrix.statistics.samples.reduce import Reduced
+from sonar.notation.units import MB
+
+# Of more values of an attribute nobody could choose one: the rest counts as one value.
+MOST_VALUES = 255
+
+
+@dataclass(frozen=True)
+class CellArrays:
+    """Arrays of shape (sources, destinations). Rates in MB/s; NaN where there is none.
+
+    ``value`` is the asked statistic in Grid.unit; ``last`` is when the last result started,
+    in Unix time; ``state`` indexes STATES. ``extras`` are rates that were asked for by name.
+
+    How a cell is now: ``level`` indexes LEVELS; ``usual`` and ``now`` are the means of those of its
+    links that have both, and ``ratio_low`` and ``ratio_high`` bound now / usual of a single one
+    with 95 % confidence; ``streak`` counts the tests that made its links failing, slower or
+    faster, and ``since`` is when the first of them started, in Unix time; ``tested_links``
+    count its links that were tested lately, ``failing_links``, ``slower_links`` and
+    ``faster_links`` those that are, ``judged_links`` those of which it is known whether they are
+    as usual. ``partly`` says that a part of its tests or links fails.
+    """
+
+    value: Floats
+    mean: Floats
+    std: Floats
+    ok: Integers
+    failed: Integers
+    last: Floats
+    state: States
+    level: NDArray[np.uint8]
+    usual: Floats
+    now: Floats
+    ratio_low: Rates
+    ratio_high: Rates
+    since: Floats
+    streak: Counts
+    tested_links: Counts
+    failing_links: Counts
+    judged_links: Counts
+    slower_links: Counts
+    faster_links: Counts
+    partly: Flags
+    extras: Mapping[str, Floats] = field(default_factory=dict)
+
+    def of_look(self, look: str) -> Flags:
+        """Say which cells have one of LOOKS; a cell of several links by some of them, too.
+
+        As usual, or without a usual rate, are cells as a whole: measured, and not partly failing.
+        """
+        if look == "partly":
+            return self.partly
+        if look in (LEVELS[USUAL], LEVELS[UNKNOWN]):
+            whole = (self.state == MEASURED) & ~self.partly
+            return np.asarray(whole & (self.level == LEVELS.index(look)))
+        if look in LEVELS:
+            return np.asarray(getattr(self, f"{look}_links") > 0)
+        of_state: Flags = self.state == STATES.index(look)
+        return of_state | (self.failing_links > 0) if look == "failing" else of_state
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Which links are in the matrix, in which row and column; arrays of shape (places, places).
+
+    ``newest`` is when the last result of each link started, in Unix ms, 0 for none;
+    ``promise`` the interval in seconds at which a mesh tests it, infinity for no mesh. Links
+    with either are ``applicable``. Those that the filters keep out have neither.
+    """
+
+    links: LinkIndex
+    rows: Axis
+    columns: Axis
+    newest: Integers
+    promise: Floats
+    applicable: Flags
+
+    @classmethod
+    def around(
+        cls, links: LinkIndex, newest: Integers, promise: Floats, grouping: tuple[str, str]
+    ) -> Frame:
+        """Lay out the rows and columns of the links that have a result or a promise."""
+        applicable = np.isfinite(promise) | (newest > 0)
+        sources, destinations = links.touched(applicable)
+        rows = columns = Axis.along(links.places, sources, grouping[0])
+        if grouping[0] != grouping[1] or not np.array_equal(sources, destinations):
+            columns = Axis.along(links.places, destinations, grouping[1])
+        return cls(links, rows, columns, newest, promise, applicable)
+
+    @property
+    def pooling(self) -> Pooling:
+        shape = len(self.rows.groups), len(self.columns.groups)
+        numbering = self.links.numbering
+        return Pooling(numbering, self.rows.of, self.columns.of, self.newest > 0, shape)
+
+    def pool(self, by: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        """Make one of the values of each cell's links."""
+        return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
+
+    def left_out(self, filters: Iterable[Filter]) -> Flags | None:
+        """Say of which cells the filters on ends let nothing pass, if there are such cells."""
+        passing = self.links.passing(filters).reshape(self.links.shape)
+        missing = ~self.pool(np.logical_or, passing)
+        return missing if missing.any() else None
+
+    def cells_of(self, numbers: Integers) -> Integers:
+        """Return the flat places of the cells of applicable links, given by their numbers."""
+        source, destination = np.divmod(numbers, len(self.links.places))
+        return self.rows.of[source] * len(self.columns.groups) + self.columns.of[destination]
+
+    def cells(
+        self,
+        reduced: Reduced,
+        down: Flags,
+        stat: str,
+        moment: float,
+        *,
+        standings: Standings,
+        outdated: Flags | None = None,
+        of_line: Floats | None = None,
+    ) -> CellArrays:
+        """Return the cells as they stand at a moment (Unix time).
+
+        ``down`` says which links have an end in a declared downtime, ``outdated`` which cells
+        have no success as young as was asked for: these have no value. ``of_line`` is the statistic
+        where it is read off the lines of the cells.
+        """
+        newest = self.pool(np.maximum, self.newest)
+        last = np.where(newest > 0, newest / 1000, np.nan)
+        mean, std = reduced.mean / MB, reduced.std / MB
+        extras = {name: of_cells / MB for name, of_cells in reduced.extras.items()}
+        rates = {"mean": mean, "std": std, **extras}
+        base = STATISTICS[stat].base
+        has_results = self.newest > 0
+        now = CellStandings.of(
+            standings, self.applicable & ~down, has_results, self.pool, self.cells_of
+        )
+        rate = rates.get(base or stat)
+        if of_line is not None:
+            rate = rates[stat] = of_line
+        if STATISTICS[stat].of_now:
+            up = has_results & self.applicable & ~down
+            rate = self._of_now(stat, standings, now, up, reduced.ok > 0)
+        shown = value(stat, reduced, moment - last) if rate is None else rate
+        if outdated is not None:
+            for numbers in (shown, *rates.values()):
+                np.putmask(numbers, outdated, np.nan)
+        if base:
+            shown = of_both_ends(stat, shown, self.rows.groups, self.columns.groups)
+        evidence = self._evidence(reduced, moment - last, down, now.failing, outdated)
+        return CellArrays(
+            value=shown,
+            mean=mean,
+            std=std,
+            ok=reduced.ok,
+            failed=reduced.failed,
+            last=last,
+            state=evidence.states(),
+            level=now.level,
+            usual=now.usual / MB,
+            now=now.now / MB,
+            ratio_low=now.ratio_low,
+            ratio_high=now.ratio_high,
+            since=now.since,
+            streak=now.streak,
+            tested_links=now.tested_links,
+            failing_links=now.failing_links,
+            judged_links=now.judged_links,
+            slower_links=now.slower_links,
+            faster_links=now.faster_links,
+            partly=now.partly(reduced.ok, reduced.failed),
+            extras=extras,
+        )
+
+    def _of_now(
+        self, stat: str, standings: Standings, now: CellStandings, up: Flags, has_ok: Flags
+    ) -> Floats:
+        """Return the rate now of each cell in MB/s, or that over its usual rate.
+
+        The first is the mean of those of its links that are not failing, the second what
+        CellStandings has of those of which both are known: the mean of their rates now over that of
+        their usual ones. What only came through before the window says nothing of now.
+        """
+        if STATISTICS[stat].unit == TIMES:
+            values = reduce.ratio(now.now, now.usual)
+        else:
+            counted = up & ~standings.failing & ~np.isnan(standings.now)
+            rates = np.where(counted, standings.now, 0.0) / MB
+            links = self.pool(np.add, counted.astype(np.int32))
+            values = reduce.ratio(self.pool(np.add, rates), links)
+        return np.where(has_ok, values, np.nan)
+
+    def _evidence(
+        self,
+        reduced: Reduced,
+        age: Floats,
+        down: Flags,
+        failing: Flags,
+        outdated: Flags | None,
+    ) -> Evidence:
+        """Pool what the links of each cell are judged by."""
+        return Evidence(
+            ok=reduced.ok,
+            failed=reduced.failed,
+            age=age,
+            promise=self.pool(np.minimum, self.promise),
+            applicable=self.pool(np.logical_or, self.applicable),
+            up=self.pool(np.logical_or, self.applicable & ~down),
+            failing=failing,
+            outdated=outdated,
+        )
+
+
+def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
+    """Return a statistic that is no rate, in the unit that Grid gives it."""
+    unit = STATISTICS[stat].unit
+    if unit == AGE:
+        return age
+    tests = reduced.ok + reduced.failed
+    if unit == TRANSFERS:
+        return np.where(tests > 0, tests, np.nan)
+    return 100 * reduce.ratio(reduced.ok, tests)
+
+
+def within_sites(rows: Sequence[AxisGroup], columns: Sequence[AxisGroup]) -> Flags:
+    """Say which cells are of one site with itself: no wide-area network, so none to compare."""
+    sites = [
+        np.array([group.site or "" for group in side], dtype=object) for side in (rows, columns)
+    ]
+    return np.asarray((sites[0][:, None] == sites[1]) & (sites[0] != "")[:, None], dtype=bool)
+
+
+def explain(
+    rates: Floats, rows: Sequence[AxisGroup], columns: Sequence[AxisGroup], how: str = "means"
+) -> TwoWay:
+    """Fit the two-way model to the logs of rates or of ratios, but for those within a site."""
+    is_shown = (rates > 0) & ~within_sites(rows, columns)
+    return two_way.fit(np.log(np.where(is_shown, rates, np.nan)), how)
+
+
+def of_both_ends(
+    stat: str, rates: Floats, rows: Sequence[AxisGroup], columns: Sequence[AxisGroup]
+) -> Floats:
+    """Return what both ends explain of each rate (`expected`), or the rate in parts of that."""
+    model = explain(rates, rows, columns)
+    logs = model.rest if stat == "residual" else model.fitted + 0 * model.rest
+    return np.asarray(np.exp(logs))
+
+
+def chances(model: TwoWay) -> Floats:
+    """Return how probable what is left of a value is, as far as it is from 0, by chance alone.
+
+    By the t of each value against the scatter of all the others (for a polish, of all); NaN of
+    what is alone in a row or column.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        free = np.where(model.leverage < 1 - 1e-9, 1 - model.leverage, np.nan)
+        squares = np.square(model.rest) / free
+        # Least squares let a value draw sigma itself: that of the others is of those alone.
+        others = (model.dof * model.sigma**2 - squares) / (model.dof - 1)
+        is_own = model.how == "means"
+        t = np.sqrt(squares / (np.maximum(others, 0) if is_own else model.sigma**2))
+    dof = max(model.dof - is_own, 0)
+    return two_sided(t, dof) if dof else np.full(model.rest.shape, np.nan)
+
+
+class Mixing:
+    """Gathers which values of each attribute the results of each cell have.
+
+    ``codes`` gives, by attribute, the number of the value of each profile by its id: from 1 on, 0
+    where it is unknown and so differs from none.
+    """
+
+    def __init__(self, cells: int, codes: Mapping[str, Integers]) -> None:
+        self._codes = {name: np.minimum(of_ids, MOST_VALUES) for name, of_ids in codes.items()}
+        self._seen = {
+            name: np.zeros((cells, int(of_ids.max(initial=0)) + 1), dtype=bool)
+            for name, of_ids in self._codes.items()
+        }
+
+    def add(self, cells: Integers, profiles: NDArray[np.integer[Any]]) -> None:
+        """Add results by their cell, -1 for none, and the id of their profile."""
+        inside = np.flatnonzero(cells >= 0)
+        cells, profiles = cells[inside], profiles[inside]
+        for name, seen in self._seen.items():
+            seen[cells, self._codes[name][profiles]] = True
+
+    def mixed(self) -> dict[str, Flags]:
+        """Say by attribute which cells have several values of it."""
+        return {name: seen[:, 1:].sum(axis=1) > 1 for name, seen in self._seen.items()}
+
+    def filled(self) -> Flags:
+        """Say which cells have any result."""
+        filled: Flags = np.logical_or.reduce([seen.any(axis=1) for seen in self._seen.values()])
+        return filled
+
+    def values(self, name: str) -> list[int]:
+        """Return the numbers of the values that cells have of an attribute in which they mix."""
+        seen = self._seen[name]
+        codes = np.flatnonzero(seen[self.mixed()[name]].any(axis=0)).tolist()
+        return [code for code in codes if code]

@@ -1,0 +1,286 @@
+"""How links stand now: their newest tests, and those against what is usual. Pure numpy.
+
+The one place that says what `failing`, `slower`, `faster` and `usual` mean, of a link and a size
+class. Everything is as of a moment, the end of a window, and looks back beyond its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.query.catalogue import HIGH, LOW
+from matrix.statistics.arrays import THREADS, Flags, Floats, Integers, each
+from matrix.statistics.compare.day_scatter import scatter_in_a_row
+from matrix.statistics.compare.two_samples import FALSE_SHARE, GROUPS, KnownScatter, Precision
+from matrix.statistics.estimates.moderation import Prior, largest_p
+from matrix.statistics.samples.newest import NEWEST, LinkSamples, NewestTests
+from matrix.statistics.samples.pooling import Numbering, Pooling
+from matrix.statistics.samples.reduce import reduce
+from matrix.statistics.samples.run import Run
+from sonar.notation.windows import Window
+
+Rates = NDArray[np.float32]
+# No rate, and no bound.
+NONE = np.float32(np.nan)
+
+# How a link is beside its state: its newest successes against its usual.
+LEVELS = ("unknown", "usual", "slower", "faster")
+UNKNOWN, USUAL, SLOWER, FASTER = range(len(LEVELS))
+LEVEL_WORDS = {
+    level: f"{level} than usual: its newest three successful tests have a median of {bound} usual, "
+    "significantly"
+    for level, bound in (
+        ("slower", "at most two thirds of"),
+        ("faster", "at least 1.5 times"),
+    )
+}
+# Usual is the median of the successes of so many whole UTC days before the day of the window's
+# beginning, if there are at least so many; and so far back a failure is followed to its first.
+DAYS = 28
+FEWEST_SUCCESSES = 5
+# What is within this factor of its usual is as usual, however sure the difference is.
+FACTOR = 1.5
+# So much of the way from usual to their median, in logarithms, each of the newest successes is at
+# least, or they do not agree: two bad tests among three are no change.
+PART_OF_WAY = 1 / 3
+
+
+def usual_window(window: Window) -> Window:
+    """Return the whole days whose results say what is usual for a window."""
+    return days_before(window.start)
+
+
+def recent_windows(window: Window, now: datetime) -> tuple[Window, Window]:
+    """Return where the newest tests are: in whole days, and in what is left up to the end.
+
+    A window that reaches beyond the minute of ``now`` ends with it.
+    """
+    minute = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    end = min(window.end, minute)
+    days = days_before(end - timedelta(milliseconds=1))
+    return days, Window(days.end, end)
+
+
+def days_before(moment: datetime) -> Window:
+    midnight = datetime.combine(moment, time(), moment.tzinfo)
+    return Window(midnight - timedelta(days=DAYS), midnight)
+
+
+@dataclass(frozen=True)
+class UsualRates:
+    """What is usual for each link, in bytes/s, shape (places, places); NaN where it is unknown.
+
+    ``low`` and ``high`` bound the usual range: the 5th and the 95th percentile. ``precision`` says
+    how well the median of its newest successes tells how far from usual it is.
+    """
+
+    median: Floats
+    low: Floats
+    high: Floats
+    precision: Precision
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], numbering: Numbering) -> UsualRates:
+        """Reduce the runs of usual_window(), in the order of time, each of a day or a part of one.
+
+        The precision is worth something only if all links are among them.
+        """
+        places = len(numbering.ids)
+        place = np.arange(places)
+        every_link = np.ones((places, places), dtype=bool)
+        pooling = Pooling(numbering, place, place, every_link, every_link.shape)
+        names = ("median", LOW.name, HIGH.name)
+        reduced = reduce(runs, pooling, names)
+        few = reduced.ok < FEWEST_SUCCESSES
+        median, low, high = (np.where(few, np.nan, reduced.extras[name]) for name in names)
+        scatter = scatter_in_a_row(runs, numbering, NEWEST)
+        return cls(median, low, high, precision_of(reduced.ok, scatter))
+
+    @property
+    def nbytes(self) -> int:
+        rates = self.median.nbytes + self.low.nbytes + self.high.nbytes
+        return rates + self.precision.nbytes
+
+
+def precision_of(usual: Integers, scatter: KnownScatter) -> Precision:
+    """Return how well the median of the newest successes is known, in parts of the usual one.
+
+    ``usual`` counts the successes behind that; the scatter of each link is drawn to that of all.
+    """
+    enough, counts = usual >= FEWEST_SUCCESSES, np.stack([np.full_like(usual, NEWEST), usual])
+    prior = Prior.of(scatter.squares[enough], scatter.dof[enough])
+    dof = np.maximum(scatter.dof, 1)  # of what has too few tests anyway
+    precise = Precision.of(counts, "median", *prior.moderated(scatter.squares, dof))
+    # Six digits are more than anybody needs, at half of the memory.
+    return Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class Standings:
+    """How each link stands at the end of a window; arrays of shape (places, places).
+
+    ``level`` indexes LEVELS. ``usual`` and ``now``, the median of its newest three successes, are
+    in bytes/s, NaN where they are unknown. ``low`` and ``high`` bound now / usual with 95 %
+    confidence where there is a level, else they are NaN. ``failing`` says that its newest three
+    tests failed, ``tested`` that it was tested at all in the last 28 days. ``streak`` counts the
+    tests in a row that made it failing, slower or faster, 0 for none of these; ``since`` is when
+    the first of them started, in Unix s.
+    """
+
+    level: NDArray[np.uint8]
+    usual: Floats
+    now: Floats
+    low: Rates
+    high: Rates
+    failing: Flags
+    tested: Flags
+    streak: NDArray[np.int32]
+    since: Floats
+
+    @property
+    def nbytes(self) -> int:
+        return sum(values.nbytes for values in self.arrays().values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {column.name: getattr(self, column.name) for column in fields(self)}
+
+    def not_failing(self, paused: Flags) -> Standings:
+        """Return them with no link failing of those whose tests are paused: nobody tests them."""
+        over = self.failing & paused
+        if not over.any():
+            return self
+        return replace(
+            self,
+            failing=self.failing & ~over,
+            streak=np.where(over, np.int32(0), self.streak),
+            since=np.where(over, np.nan, self.since),
+        )
+
+    @classmethod
+    def blank(cls, shape: tuple[int, int]) -> Standings:
+        """Return those of links of which nothing is known."""
+        usual, now, since = np.full((3, *shape), np.nan)
+        low, high = np.full((2, *shape), NONE)
+        failing, tested = np.zeros((2, *shape), dtype=bool)
+        level, streak = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.int32)
+        return cls(level, usual, now, low, high, failing, tested, streak, since)
+
+    @classmethod
+    def unjudged(cls, newest: NewestTests, usual: Floats, numbering: Numbering) -> Standings:
+        """Return how each link stands before all are judged together.
+
+        As usual is then each that is not failing and of which usual and now are known.
+        """
+        now = np.where(
+            numbering.square(newest.started)[-1] > 0,
+            middle(*numbering.square(newest.rates)),
+            np.nan,
+        )
+        streak = numbering.square(newest.streak)
+        failing = streak >= NEWEST
+        is_known = ~failing & (now >= 0) & (usual > 0)  # and none is NaN
+        blank = np.full(usual.shape, NONE)
+        return cls(
+            level=np.where(is_known, USUAL, UNKNOWN).astype(np.uint8),
+            usual=usual,
+            now=now,
+            low=blank,
+            high=blank,
+            failing=failing,
+            tested=(numbering.square(newest.started)[0] > 0) | (streak > 0),
+            streak=np.where(failing, streak, np.int32(0)),
+            since=np.where(failing, numbering.square(newest.since) / 1000, np.nan),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        newest: NewestTests,
+        usual: UsualRates,
+        numbering: Numbering,
+        history: Callable[[], Sequence[Run]],
+    ) -> Standings:
+        """Judge each link among all of them.
+
+        ``history`` reads the runs that ``newest`` was made of, with offsets: only asked if links
+        are slower or faster, to find since when.
+        """
+        unjudged = cls.unjudged(newest, usual.median, numbering)
+        level, is_far = unjudged.level, unjudged.is_far
+        ratio = unjudged.now / np.where(level == USUAL, usual.median, np.nan)
+        low, high, p = precisely(ratio, usual.precision)
+        sure = np.argwhere(is_far & (p <= largest_p(p, FALSE_SHARE))).T
+        rates = numbering.square(newest.rates)[:, *sure]
+        row, column = sure[:, agree(rates, usual.median[*sure])]
+        level[row, column] = np.where(ratio[row, column] < 1, SLOWER, FASTER)
+        standings = replace(unjudged, low=low, high=high)
+        standings._follow(history, numbering)
+        return standings
+
+    @property
+    def is_far(self) -> Flags:
+        """Say which links are by FACTOR away from usual, of those that are not failing."""
+        is_slow, is_fast = self.now * FACTOR <= self.usual, self.now >= self.usual * FACTOR
+        return np.asarray((self.level != UNKNOWN) & (is_slow | is_fast))
+
+    def taken(self, places: Integers) -> Standings:
+        """Return those of the links between some places."""
+        at = np.ix_(places, places)
+        return Standings(**{name: values[at] for name, values in self.arrays().items()})
+
+    def _follow(self, history: Callable[[], Sequence[Run]], numbering: Numbering) -> None:
+        """Find since when links are slower or faster: since tests are nearer to now than to usual.
+
+        In parts of each other, so that the middle is their geometric mean. Of the newest three
+        successes at least two are on the side of now, which is their median.
+        """
+        shifted = np.flatnonzero(self.level.ravel() >= SLOWER)
+        if not shifted.size:
+            return
+        is_slower = self.level.ravel()[shifted] == SLOWER
+        bound = np.sqrt(self.now.ravel()[shifted] * self.usual.ravel()[shifted])
+        samples = LinkSamples.of_links(history(), numbering.links(shifted))
+        rates, bounds = samples.rates, bound[samples.link]
+        beyond = np.where(is_slower[samples.link], rates <= bounds, rates >= bounds)
+        first, count = samples.last_stretch(beyond)
+        self.since.ravel()[shifted] = first / 1000
+        self.streak.ravel()[shifted] = count
+
+
+def agree(rates: Rates, usual: Floats) -> Flags:
+    """Say of which links the newest rates, shape (NEWEST, links), all are away from usual."""
+    ratio = middle(*rates) / usual
+    bound = usual * np.power(ratio, PART_OF_WAY)
+    return np.asarray(
+        np.where(ratio < 1, rates.max(axis=0) <= bound, rates.min(axis=0) >= bound), dtype=bool
+    )
+
+
+def precisely(ratio: Floats, precision: Precision) -> tuple[Rates, Rates, Floats]:
+    """Return the interval of each ratio, and how probable one as far from 1 is by chance.
+
+    Of that, only what is below FALSE_SHARE is exact. With several threads if there are many.
+    """
+    number = THREADS if ratio.size > GROUPS else 1
+    low, high = np.empty((2, *ratio.shape), dtype=np.float32)
+    p = np.empty(ratio.shape)
+
+    def of_rows(rows: Integers) -> None:
+        part = slice(rows[0], rows[-1] + 1)
+        of_part = Precision(precision.error[part], precision.dof[part])
+        low[part], high[part] = of_part.interval(ratio[part])
+        p[part] = of_part.chance(ratio[part], FALSE_SHARE)
+
+    each(of_rows, [rows for rows in np.array_split(np.arange(len(ratio)), number) if rows.size])
+    return low, high, p
+
+
+def middle(first: Rates, second: Rates, third: Rates) -> Rates:
+    """Return the median of three."""
+    return np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))

@@ -1,0 +1,224 @@
+"""The states of cells and links, and how the links of each cell stand together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.cells.standing import (
+    FASTER,
+    LEVELS,
+    NONE,
+    SLOWER,
+    UNKNOWN,
+    USUAL,
+    Rates,
+    Standings,
+)
+from matrix.statistics.samples.reduce import ratio
+
+# A cell has one state; Cells.state holds its index in this tuple.
+STATES = ("measured", "failing", "failed", "stale", "untested", "down", "not_applicable")
+STATE_WORDS = {
+    "measured": "measured",
+    "failing": "failing: its newest three tests all failed",
+    "failed": "failed: every test in this window failed, too few to call it failing",
+    "stale": "stale: no result for two intervals of its mesh (test schedule), or no success within "
+    "the age chosen",
+    "untested": "untested: scheduled, but without a result in this window",
+    "down": "down: an endpoint is in a declared downtime",
+    "not_applicable": "not applicable: source and destination are the same, or no mesh (test "
+    "schedule) includes it and it has no results",
+}
+
+MEASURED, FAILING, FAILED, STALE, UNTESTED, DOWN, NOT_APPLICABLE = range(len(STATES))
+
+# Not applicable is the background: there is nothing to look at.
+STATES_TO_SEE = STATES[:-1]
+# What cells and links can be chosen by: their state, and how they are beside it.
+LOOKS = (*STATES_TO_SEE, *LEVELS[USUAL:], LEVELS[UNKNOWN], "partly")
+
+# A cell is stale when its last result is older than this many intervals of its mesh.
+STALE_AFTER_INTERVALS = 2
+# A cell is partly failing from this share of failed tests on.
+PARTLY_FROM = 0.1
+PARTLY_WORDS = (
+    "partly failing: at least a tenth of its tests failed, or some of its links are failing"
+)
+States = NDArray[np.uint8]
+Counts = NDArray[np.int32]
+Pool = Callable[[np.ufunc, NDArray[Any]], NDArray[Any]]
+CellsOf = Callable[[Integers], Integers]
+
+
+def fail_partly(ok: NDArray[Any] | int, failed: NDArray[Any] | int, failing: Flags | bool) -> Flags:
+    """Say of cells or links, or of one, by the counts of tests, whether a part of these failed.
+
+    What is ``failing`` now does so wholly, whatever came through before.
+    """
+    in_part = (ok > 0) & (failed > 0) & (failed >= PARTLY_FROM * (ok + failed))
+    return np.asarray(in_part & np.logical_not(failing))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What cells, or links, are judged by: arrays of one shape.
+
+    ``age`` is how long ago the last result started, in seconds, NaN for none; ``promise`` the
+    interval in seconds at which a mesh tests them, infinity for no mesh. Those with either are
+    ``applicable``; ``up`` says that not all of their links are in a declared downtime,
+    ``failing`` that the newest tests failed, ``outdated`` that no success is as young as was
+    asked for.
+    """
+
+    ok: Integers
+    failed: Integers
+    age: Floats
+    promise: Floats
+    applicable: Flags
+    up: Flags
+    failing: Flags
+    outdated: Flags | None = None
+
+    def states(self) -> States:
+        """Return the state of each: the one place that says what is what, for pages and API."""
+        stale = self.age > STALE_AFTER_INTERVALS * self.promise
+        if self.outdated is not None:
+            stale |= self.outdated
+        judgements = {
+            FAILED: self.failed > 0,
+            MEASURED: self.ok > 0,
+            STALE: (self.ok > 0) & stale,
+            FAILING: self.failing,
+            DOWN: ~self.up,
+            NOT_APPLICABLE: ~self.applicable,
+        }
+        states = np.full(self.age.shape, UNTESTED, dtype=np.uint8)
+        for state, where in judgements.items():
+            np.putmask(states, where, state)
+        return states
+
+
+class LinksOfKind(NamedTuple):
+    """The few links that are failing, say: their flat places among links and among cells, and
+    how many each cell has. That they are few makes them cheaper than a whole matrix."""
+
+    number: Integers
+    cell: Integers
+    per_cell: Counts
+
+    @classmethod
+    def of(cls, links: Flags, cells_of: CellsOf, shape: tuple[int, ...]) -> LinksOfKind:
+        number = np.flatnonzero(links)
+        cell = cells_of(number)
+        per_cell = np.bincount(cell, minlength=math.prod(shape)).astype(np.int32)
+        return cls(number, cell, per_cell.reshape(shape))
+
+    def tell(self, standings: Standings, cells: Flags, streak: Counts, since: Floats) -> None:
+        """Write into some cells how many tests made these links so, and when the first began."""
+        is_told = cells.ravel()[self.cell]
+        number, cell = self.number[is_told], self.cell[is_told]
+        streak.ravel()[cell] = 0
+        np.add.at(streak.ravel(), cell, standings.streak.ravel()[number])
+        since.ravel()[cell] = np.inf
+        np.minimum.at(since.ravel(), cell, standings.since.ravel()[number])
+
+
+@dataclass(frozen=True)
+class CellStandings:
+    """How cells are now, as CellArrays has it: arrays of shape (sources, destinations).
+
+    A cell is ``failing`` when all of its links are that were tested lately, and slower or faster
+    when more than half of those links are of which it is known. Its rates, in bytes/s, are the
+    means of those links; ``ratio_low`` and ``ratio_high`` bound now / usual of a single one with
+    95 % confidence, and are NaN of several. ``streak`` and ``since`` are of the links that make it
+    what it is, or else of those that fail, are slower, or faster, in this order.
+    """
+
+    failing: Flags
+    level: NDArray[np.uint8]
+    usual: Floats
+    now: Floats
+    ratio_low: Rates
+    ratio_high: Rates
+    streak: Counts
+    since: Floats
+    failing_links: Counts
+    tested_links: Counts
+    judged_links: Counts
+    slower_links: Counts
+    faster_links: Counts
+
+    @classmethod
+    def of(
+        cls,
+        standings: Standings,
+        applicable: Flags,
+        has_results: Flags,
+        pool: Pool,
+        cells_of: CellsOf,
+    ) -> CellStandings:
+        """Pool the links that are ``applicable``; those without results are neither slower nor
+        faster. ``cells_of`` gives the flat place of the cell of each link."""
+        level = standings.level * (has_results & applicable)
+        tested = pool(np.add, (standings.tested & applicable).astype(np.int32))
+        is_judged = level != UNKNOWN
+        judged = pool(np.add, is_judged.astype(np.int32))
+        kinds = {
+            "failing": LinksOfKind.of(standings.failing & applicable, cells_of, judged.shape),
+            "slower": LinksOfKind.of(level == SLOWER, cells_of, judged.shape),
+            "faster": LinksOfKind.of(level == FASTER, cells_of, judged.shape),
+        }
+        count = {name: kind.per_cell for name, kind in kinds.items()}
+        looks = {
+            "failing": (count["failing"] > 0) & (count["failing"] == tested),
+            "slower": 2 * count["slower"] > judged,
+            "faster": 2 * count["faster"] > judged,
+        }
+        streak, since = np.zeros_like(judged), np.full(judged.shape, np.nan)
+        # What only a part of its links is says since when, unless the cell is something as a whole.
+        for name in ("faster", "slower", "failing"):
+            kinds[name].tell(standings, count[name] > 0, streak, since)
+        for name in ("faster", "slower", "failing"):
+            kinds[name].tell(standings, looks[name], streak, since)
+        usual, now = (
+            ratio(pool(np.add, np.where(is_judged, rates, 0.0)), judged)
+            for rates in (standings.usual, standings.now)
+        )
+        low, high = (
+            np.where(judged == 1, pool(np.add, np.where(is_judged, bounds, np.float32(0))), NONE)
+            for bounds in (standings.low, standings.high)
+        )
+        return cls(
+            looks["failing"],
+            level_of_cells(looks, judged),
+            usual,
+            now,
+            low,
+            high,
+            streak,
+            since,
+            count["failing"],
+            tested,
+            judged,
+            count["slower"],
+            count["faster"],
+        )
+
+    def partly(self, ok: Integers, failed: Integers) -> Flags:
+        """Say which cells fail in part, by the counts of the window's tests."""
+        some_links = (self.failing_links > 0) & (self.failing_links < self.tested_links)
+        return fail_partly(ok, failed, self.failing) | some_links
+
+
+def level_of_cells(looks: Mapping[str, Flags], judged: Counts) -> NDArray[np.uint8]:
+    level = np.where(judged > 0, USUAL, UNKNOWN).astype(np.uint8)
+    for name, value in (("slower", SLOWER), ("faster", FASTER), ("failing", UNKNOWN)):
+        np.putmask(level, looks[name], value)
+    return level

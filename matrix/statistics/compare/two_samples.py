@@ -1,0 +1,362 @@
+"""The rates of two sides compared: medians or means, their ratio, its interval, and how sure it is.
+
+By a moderated t on natural logarithms of rates: the one place that says what is slower and what is
+faster than something else. How far single tests of a link scatter is told by its own tests and, as
+far as links are alike in that, by those of all links that are compared (see moderation.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from matrix.statistics.arrays import THREADS, Flags, Floats, Integers, each
+from matrix.statistics.estimates import student
+from matrix.statistics.estimates.moderation import Prior, largest_p
+from matrix.statistics.samples.pooling import Pooling
+from matrix.statistics.samples.reduce import LEAST_RATE, LOG_SQUARES, Reduced, reduce
+from matrix.statistics.samples.run import Run
+from sonar.notation.units import MB
+
+# Fewer successes on a side say nothing about their scatter.
+FEWEST_TESTS = 3
+# What differs by less than this factor is nothing that anybody would look into, however sure.
+SMALLEST = 1.1
+# Of those that are called sure, at most this share is so by chance, in the mean over many lists.
+FALSE_SHARE = 0.03
+# With what probability an interval holds what is true.
+CONFIDENCE = 0.95
+# Of logs, within which those of rates are that make any sense.
+LEAST_VARIANCE, MOST_VARIANCE = 1e-12, 100.0
+# Of a p that is computed again beside others.
+ROUNDING = 1e-6
+# A thread for fewer would not pay.
+GROUPS = 10_000
+# Quantiles of t are read between so many places of 1 / dof, to six digits.
+PLACES = 4001
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two samples of rates for each group, of this side and of the other; shape (2, ...).
+
+    ``centres`` are medians or means, NaN for none; ``squares``, of shape (...), are those of the
+    natural logs of the rates beside the mean log of their side, of both sides.
+    """
+
+    counts: Integers
+    centres: Floats
+    squares: Floats
+
+    def parts(self, number: int) -> list[Pairs]:
+        arrays = (self.counts, 1), (self.centres, 1), (self.squares, 0)
+        cut = (np.array_split(values, number, axis=axis) for values, axis in arrays)
+        return [Pairs(*values) for values in zip(*cut, strict=True)]
+
+
+@dataclass(frozen=True)
+class KnownScatter:
+    """How far the tests of each group scatter, where that is known beforehand.
+
+    ``squares`` of logs beside their mean, added up, and degrees of freedom; where these are 0, both
+    sides of the group itself tell.
+    """
+
+    squares: Floats
+    dof: Floats
+
+    @property
+    def nbytes(self) -> int:
+        return self.squares.nbytes + self.dof.nbytes
+
+    def parts(self, number: int) -> list[KnownScatter | None]:
+        both = (np.array_split(values, number) for values in (self.squares, self.dof))
+        return [KnownScatter(*values) for values in zip(*both, strict=True)]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What pairs of samples are judged by, as all of them together make it.
+
+    ``prior`` says how far one scatters; ``most_p`` is the p of the least sure that differs beyond
+    chance, -1 for none.
+    """
+
+    prior: Prior
+    most_p: float
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How well the ratio of the two centres of each group is known.
+
+    ``error`` is the standard error of its natural log, of ``dof`` degrees of freedom.
+    """
+
+    error: Floats
+    dof: Floats
+
+    @classmethod
+    def of(cls, counts: Integers, of: str, variance: Floats, dof: Floats) -> Precision:
+        """Return that of medians or means of so many tests, shape (2, ...), of such a scatter."""
+        squares = inflation(of, counts, variance) * variance / counts.clip(1)
+        return cls(np.sqrt(squares.sum(axis=0)), dof)
+
+    @property
+    def nbytes(self) -> int:
+        return self.error.nbytes + self.dof.nbytes
+
+    def interval(self, ratio: Floats) -> tuple[Floats, Floats]:
+        """Return the bounds within which each ratio is with 95 % confidence."""
+        half = self.reach(1 - CONFIDENCE)
+        with np.errstate(invalid="ignore", over="ignore"):  # of a rate of 0
+            return ratio * np.exp(-half), ratio * np.exp(half)
+
+    def reach(self, chance: float) -> Floats:
+        """Return how far from 1 a ratio is, as a natural log, that is so probable by chance."""
+        return np.interp(1 / self.dof, *_quantiles(chance)) * self.error
+
+    def chance(self, ratio: Floats, most: float = 1.0) -> Floats:
+        """Return how probable a ratio as far from 1 is by chance, to either side; NaN for NaN.
+
+        Above ``most`` it may be 1, at a fifth of the time if few are below.
+        """
+        # Of a rate of 0, or of equal ones.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(ratio == 1, 0.0, np.log(ratio) / self.error)
+        p = np.where(np.isnan(t), np.nan, 1.0)  # all rates of both sides may be 0
+        # The tails of Student's t are wider than those of the normal distribution.
+        is_low = np.abs(t) >= NormalDist().inv_cdf(1 - most / 2)
+        p[is_low] = student.two_sided_of_many(t[is_low], self.dof[is_low])
+        return p
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Arrays of one shape. Rates in MB/s; NaN where there is none.
+
+    ``value`` is the median (or mean) of this side and ``other`` that of the other, ``ratio`` the
+    first in parts of the second: above 1 this side is faster. ``low`` and ``high`` bound it with
+    95 % confidence, ``p`` says how probable it is by chance alone; all only where there is
+    ``enough``. ``ok`` and ``other_ok`` count the successes of both sides. ``sure`` says which
+    differ beyond chance among all that are compared, and by SMALLEST at least.
+    """
+
+    value: Floats
+    other: Floats
+    ratio: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+    ok: Integers
+    other_ok: Integers
+    sure: Flags
+
+    @property
+    def enough(self) -> Flags:
+        """Say where both sides have the successes that an interval takes."""
+        return np.asarray((self.ok >= FEWEST_TESTS) & (self.other_ok >= FEWEST_TESTS))
+
+    @property
+    def perhaps(self) -> Flags:
+        """Say which differ by their interval and SMALLEST, but not beyond chance among all."""
+        return is_apart(self.ratio, self.low, self.high) & ~self.sure
+
+    def taken(self, places: Any) -> Ratios:  # noqa: ANN401 - whatever numpy indexes by
+        """Return some of them, as numpy indexes arrays."""
+        return Ratios(*(getattr(self, field.name)[places] for field in fields(self)))
+
+    @classmethod
+    def blank(cls, groups: int) -> Ratios:
+        """Return those of groups without samples."""
+        value, other, ratio, low, high, p = np.full((6, groups), np.nan)
+        ok, other_ok = np.zeros((2, groups), dtype=np.int64)
+        sure = np.zeros(groups, dtype=bool)
+        return cls(value, other, ratio, low, high, p, ok, other_ok, sure)
+
+    def put(self, places: Flags, ratios: Ratios) -> Ratios:
+        """Fill in those at some places."""
+        for field in fields(self):
+            getattr(self, field.name)[places] = getattr(ratios, field.name)
+        return self
+
+    @classmethod
+    def joined(cls, parts: Sequence[Ratios]) -> Ratios:
+        """Put parts together, one behind the other."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    @classmethod
+    def of(
+        cls,
+        pairs: Pairs,
+        of: str,
+        prior: Prior,
+        known_scatter: KnownScatter | None,
+        unit: float = 1.0,
+    ) -> Ratios:
+        """Compare the two samples of each group; ``unit`` is MB/s in the unit of their rates.
+
+        None is ``sure``, as that is said of all together.
+        """
+        (own, other), counts = pairs.centres, pairs.counts
+        enough = np.asarray((counts >= FEWEST_TESTS).all(axis=0))
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a rate of 0
+            ratio = np.where(enough, own / other, np.nan)
+        scatter = prior.moderated(*scatter_of(pairs, known_scatter))
+        precision = Precision.of(counts, of, *scatter)
+        low, high = precision.interval(ratio)
+        p, sure = precision.chance(ratio), np.zeros(ratio.shape, dtype=bool)
+        return cls(own / unit, other / unit, ratio, low, high, p, counts[0], counts[1], sure)
+
+
+def judged(
+    pairs: Pairs,
+    of: str,
+    *,
+    known_scatter: KnownScatter | None = None,
+    rule: Rule | None = None,
+    unit: float = 1.0,
+) -> tuple[Ratios, Rule]:
+    """Compare the two samples of each group by ``rule``, or by that which all of them make.
+
+    With several threads if there are many.
+    """
+    prior = rule.prior if rule else prior_of(pairs, known_scatter)
+    number = THREADS if pairs.squares.size > GROUPS else 1
+    parts = pairs.parts(number)
+    scatters = known_scatter.parts(number) if known_scatter else [None] * number
+
+    def compared(part: int) -> Ratios:
+        return Ratios.of(parts[part], of, prior, scatters[part], unit)
+
+    ratios = Ratios.joined(each(compared, range(number)))
+    rule = rule or Rule(prior, largest_p(ratios.p, FALSE_SHARE))
+    return replace(ratios, sure=sure(ratios, rule)), rule
+
+
+def scatter_of(pairs: Pairs, known_scatter: KnownScatter | None) -> tuple[Floats, Floats]:
+    """Return squares and degrees of freedom of each group, at least one of these."""
+    squares, dof = pairs.squares, np.maximum(pairs.counts.sum(axis=0) - 2.0, 1.0)
+    if known_scatter is None:
+        return squares, dof
+    beforehand, own = np.stack([known_scatter.squares, known_scatter.dof]), np.stack([squares, dof])
+    whole: Floats = np.where(known_scatter.dof > 0, beforehand, own)
+    return whole[0], whole[1]
+
+
+def prior_of(pairs: Pairs, known_scatter: KnownScatter | None) -> Prior:
+    """Learn from all groups that can be compared how far one scatters."""
+    enough = (pairs.counts >= FEWEST_TESTS).all(axis=0)
+    return Prior.of(*(values[enough] for values in scatter_of(pairs, known_scatter)))
+
+
+def sure(ratios: Ratios, rule: Rule) -> Flags:
+    """Say which differ beyond chance, and by more than nobody would look into."""
+    return is_far(ratios.ratio) & (ratios.p <= rule.most_p * (1 + ROUNDING))
+
+
+def is_far(ratio: Floats) -> Flags:
+    """Say which are further from 1 than nobody would look into."""
+    return np.asarray((ratio >= SMALLEST) | (ratio <= 1 / SMALLEST))
+
+
+def is_apart(ratio: ArrayLike, low: ArrayLike, high: ArrayLike) -> Flags:
+    """Say which differ by their own interval, and by more than nobody would look into."""
+    return np.asarray((np.less(high, 1) | np.greater(low, 1)) & is_far(np.asarray(ratio)))
+
+
+def inflation(of: str, counts: Integers, variance: Floats) -> Floats:
+    """Return how much more the log of a median or mean of so many scatters than a mean log does.
+
+    Of a median of normal samples it is pi / 2 for many; the formula is within 0.5 % of the exact
+    one from 2 samples on. Of a mean of rates it is what their log-normal distribution makes.
+    """
+    if of == "mean":
+        within = np.clip(variance, LEAST_VARIANCE, MOST_VARIANCE)
+        return np.broadcast_to(np.expm1(within) / within, counts.shape)
+    odd, even = 0.68 / np.maximum(counts, 1), 2.25 / (counts + 2)
+    return np.asarray(np.pi / 2 - np.where(counts % 2, odd, even))
+
+
+def compare(rates: ArrayLike, others: ArrayLike, of: str = "median") -> Ratios:
+    """Compare one pair of samples of rates in MB/s by itself: arrays without a dimension."""
+    sides = [np.asarray(side, dtype=np.float64).ravel() for side in (rates, others)]
+    middle = np.median if of == "median" else np.mean
+    centres = [float(middle(side)) if side.size else np.nan for side in sides]
+    squares = sum(log_squares(side) for side in sides)
+    counts = np.array([[side.size] for side in sides])
+    pair = Pairs(counts, np.array(centres)[:, None], np.array([squares]))
+    return judged(pair, of)[0].taken(0)
+
+
+def log_squares(rates: Floats) -> float:
+    """Return how far the logs of rates are from their mean: the squares, added up."""
+    logs = np.log(np.maximum(rates, LEAST_RATE))
+    return float(np.square(logs - logs.mean()).sum()) if rates.size else 0.0
+
+
+@lru_cache(maxsize=8)
+def _quantiles(chance: float) -> tuple[Floats, Floats]:
+    """Return places of 1 / dof from 0 to 1, and beyond which t so much is there, to both sides."""
+    places, upper = np.linspace(0, 1, PLACES), 1 - chance / 2
+    normal = NormalDist().inv_cdf(upper)
+    return places, np.append(normal, student.quantile(upper, 1 / places[1:]))
+
+
+@dataclass(frozen=True)
+class SideRuns:
+    """The results of one side, and which links count there, shape (places, places)."""
+
+    runs: Sequence[Run]
+    shown: Flags
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of each cell: ``reduced`` are the results of this one, as reduce() has them.
+
+    ``rule`` is what the cells were judged by.
+    """
+
+    reduced: Reduced
+    ratios: Ratios
+    rule: Rule
+
+
+def compare_cells(
+    pooling: Pooling,
+    own: SideRuns,
+    other: SideRuns,
+    of: str,
+    extras: Collection[str] = (),
+    *,
+    known_scatter: KnownScatter | None = None,
+    rule: Rule | None = None,
+) -> Sides:
+    """Compare the successes of each cell on both sides; arrays of the shape of the pooling.
+
+    ``pooling`` gives rows and columns to the links of both sides, whichever it shows itself.
+    ``of`` is `median` or `mean`; ``extras`` are those of reduce(). ``known_scatter`` is how far the
+    tests of each cell scatter, where that is known beforehand; without a ``rule`` all cells make
+    one.
+    """
+    names = {of, LOG_SQUARES} - {"mean"}
+    sides = [
+        reduce(side.runs, replace(pooling, shown=side.shown), tuple({*of_side, *names}))
+        for side, of_side in ((own, extras), (other, ()))
+    ]
+    pairs = Pairs(
+        np.stack([side.ok for side in sides]),
+        np.stack([side.mean if of == "mean" else side.extras[of] for side in sides]),
+        np.nansum([side.extras[LOG_SQUARES] for side in sides], axis=0),
+    )
+    ratios, used = judged(pairs, of, known_scatter=known_scatter, rule=rule, unit=MB)
+    shown = {name: values for name, values in sides[0].extras.items() if name in extras}
+    return Sides(replace(sides[0], extras=shown), ratios, used)

@@ -1,0 +1,158 @@
+"""The newest tests of each link, and all of a few links in the order of time. Pure numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import FAILED_BIT, Run
+
+# So many of the newest successes of a link are kept.
+NEWEST = 3
+_LINK = np.uint64(32)
+
+
+@dataclass(frozen=True)
+class NewestTests:
+    """By the number of a link (Numbering): its newest successes, and the failures after them.
+
+    ``started`` (Unix ms, 0 for none) and ``rates`` (bytes/s) have the newest success first, shape
+    (KEPT, links); ``streak`` is how many tests failed since, and ``since`` when the first of
+    those started (Unix ms, 0 for none).
+    """
+
+    started: Integers
+    rates: NDArray[np.float32]
+    streak: NDArray[np.int32]
+    since: Integers
+
+    @classmethod
+    def of(
+        cls, runs: Sequence[Run], numbering: Numbering, before: NewestTests | None = None
+    ) -> NewestTests:
+        """Go through runs with offsets, in the order of time, and on with what was ``before``."""
+        links = numbering.stride**2
+        newest = cls(
+            np.zeros((NEWEST, links), dtype=np.int64),
+            np.zeros((NEWEST, links), dtype=np.float32),
+            np.zeros(links, dtype=np.int32),
+            np.zeros(links, dtype=np.int64),
+        )
+        filled = np.zeros(links, dtype=np.uint8)
+        for run in reversed(runs):
+            newest._add(run, numbering, filled)
+        newest._follow_failures(runs, numbering)
+        return before._with(newest, filled) if before is not None else newest
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.started, self.rates, self.streak, self.since)
+        return sum(values.nbytes for values in arrays)
+
+    def _add(self, run: Run, numbering: Numbering, filled: NDArray[np.uint8]) -> None:
+        """Take in an older run; ``filled`` counts the successes that a link has already."""
+        number = numbering.numbers(run.keys)
+        rows = np.flatnonzero((run.keys & FAILED_BIT == 0) & (filled.take(number) < NEWEST))
+        number, started = number[rows], run.started(rows)
+        order = np.lexsort((started, number))
+        number, started, rows = number[order], started[order], rows[order]
+        last = np.flatnonzero(np.diff(number, append=-1))
+        first = np.concatenate([[0], last[:-1] + 1])
+        rates = run.keys.take(rows).astype(np.uint32).view(np.float32)
+        before = filled[number[last]].astype(np.int64)
+        for back in range(NEWEST):
+            fits = (last - back >= first) & (before + back < NEWEST)
+            at, place = last[fits] - back, before[fits] + back
+            self.started[place, number[at]] = started[at]
+            self.rates[place, number[at]] = rates[at]
+        filled[number[last]] = np.minimum(before + (last - first + 1), NEWEST)
+
+    def _follow_failures(self, runs: Sequence[Run], numbering: Numbering) -> None:
+        for run in runs:
+            rows = np.flatnonzero(run.keys & FAILED_BIT)
+            number, started = numbering.numbers(run.keys[rows]), run.started(rows)
+            later = started > self.started[0, number]
+            number, started = number[later], started[later]
+            np.add.at(self.streak, number, 1)
+            order = np.argsort(started, kind="stable")[::-1]
+            # Runs come in the order of time: what is there already is earlier.
+            blank = self.since[number[order]] == 0
+            self.since[number[order][blank]] = started[order][blank]
+
+    def _with(self, newer: NewestTests, filled: NDArray[np.uint8]) -> NewestTests:
+        """Return both together; only links that have something newer are gone through."""
+        started, rates = self.started.copy(), self.rates.copy()
+        streak, since = self.streak.copy(), self.since.copy()
+        links = np.flatnonzero(filled)
+        count = filled[links].astype(np.int64)
+        for place in reversed(range(NEWEST)):
+            own = place < count
+            older = np.maximum(place - count, 0)
+            started[place, links] = np.where(
+                own, newer.started[place, links], self.started[older, links]
+            )
+            rates[place, links] = np.where(own, newer.rates[place, links], self.rates[older, links])
+        streak[links], since[links] = newer.streak[links], newer.since[links]
+        goes_on = np.flatnonzero((filled == 0) & (newer.streak > 0))
+        streak[goes_on] += newer.streak[goes_on]
+        since[goes_on] = np.where(self.streak[goes_on] > 0, since[goes_on], newer.since[goes_on])
+        return NewestTests(started, rates, streak, since)
+
+
+@dataclass(frozen=True)
+class LinkSamples:
+    """The successes of some links: by link, and in the order of time for each.
+
+    ``link`` is the place of each in the links that were asked for, of which there are ``links``;
+    ``started`` is in Unix ms, ``rates`` in bytes/s.
+    """
+
+    links: int
+    link: Integers
+    started: Integers
+    rates: NDArray[np.float32]
+
+    @classmethod
+    def of_links(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkSamples:
+        """Take the successes of links (as keys have them) out of runs with offsets."""
+        parts = [cls._of_run(run, links) for run in runs]
+        link, started, bits = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.lexsort((started, link))
+        return cls(len(links), link[order], started[order], bits[order].view(np.float32))
+
+    @staticmethod
+    def _of_run(
+        run: Run, links: NDArray[np.uint32]
+    ) -> tuple[Integers, Integers, NDArray[np.uint32]]:
+        low = links.astype(np.uint64) << _LINK
+        first = run.keys.searchsorted(low)
+        # The failed ones of a link stand behind its successes.
+        count = run.keys.searchsorted(low | FAILED_BIT) - first
+        ends = np.cumsum(count)
+        rows = np.arange(ends[-1]) + np.repeat(first - (ends - count), count)
+        bits = run.keys[rows].astype(np.uint32)
+        return np.repeat(np.arange(len(links)), count), run.started(rows), bits
+
+    def last_stretch(self, flags: Flags) -> tuple[Integers, Integers]:
+        """Return when the last stretch of flagged samples began for each link, and their number.
+
+        It begins with the first flagged one after the last two in a row that are not: one that is
+        not ends nothing. Every link has a flagged sample.
+        """
+        row = np.arange(len(self.link))
+        pair = ~flags & ~np.roll(flags, 1) & (self.link == np.roll(self.link, 1)) & (row > 0)
+        calm = np.full(self.links, -1)
+        # Of several for one link, the last is kept.
+        calm[self.link[pair]] = row[pair]
+        in_stretch = np.flatnonzero(flags & (row > calm[self.link]))
+        link, first = np.unique(self.link[in_stretch], return_index=True)
+        began, count = np.zeros((2, self.links), dtype=np.int64)
+        began[link] = self.started[in_stretch[first]]
+        last = np.searchsorted(self.link, np.arange(self.links), side="right")
+        count[link] = last[link] - in_stretch[first]
+        return began, count

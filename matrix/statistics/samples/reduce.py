@@ -1,0 +1,212 @@
+"""Exact statistics of the cells of a matrix, from the samples of a window. Pure numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.query.catalogue import QUANTILES
+from matrix.statistics.arrays import Floats, Integers, Numbers, each
+from matrix.statistics.samples.pooling import HIDDEN, Cells, Chunk, Pooling, cut
+from matrix.statistics.samples.quantiles import Bits, of_sorted, put, quantiles
+from matrix.statistics.samples.run import Run
+
+# The sign of a float32 is set in failed samples, and nowhere else.
+FAILED = np.uint32(1 << 31)
+# How far the natural logs of the rates of a cell are from their mean: the squares, added up.
+LOG_SQUARES = "log_squares"
+# No rate is taken for less: that of an empty file has no logarithm.
+LEAST_RATE = np.finfo(np.float32).tiny
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Arrays of one shape: counts, and statistics of the rates of ok samples in bytes/s.
+
+    NaN where there is nothing to compute it from; ``std`` is that of a sample (n - 1).
+    """
+
+    ok: Integers
+    failed: Integers
+    mean: Floats
+    std: Floats
+    extras: dict[str, Floats]
+
+    @classmethod
+    def blank(cls, shape: tuple[int, int], extras: Collection[str]) -> Reduced:
+        ok, failed = np.zeros((2, *shape), dtype=np.int64)
+        mean, std, *others = np.full((2 + len(extras), *shape), np.nan)
+        return cls(ok, failed, mean, std, dict(zip(extras, others, strict=True)))
+
+    def put(self, rows: Integers | slice, part: Reduced) -> None:
+        """Fill in rows, of which ``part`` has the cells one after the other."""
+        shape = (-1, self.ok.shape[1])
+        self.ok[rows], self.failed[rows] = part.ok.reshape(shape), part.failed.reshape(shape)
+        self.mean[rows], self.std[rows] = part.mean.reshape(shape), part.std.reshape(shape)
+        for name, values in part.extras.items():
+            self.extras[name][rows] = values.reshape(shape)
+
+
+def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) -> Reduced:
+    """Pool the samples of all shown links by cell; arrays of shape (rows, columns).
+
+    ``extras`` are names out of catalogue.EXTRAS, or LOG_SQUARES. Exact: rates are taken as the
+    float32 that they are stored as, and everything is computed in float64.
+    """
+    whole = Reduced.blank(pooling.shape, extras)
+    if not runs or not whole.ok.size:
+        return whole
+    cell_of, chunks = cut(runs, pooling)
+    # One chunk is soon brought in the order of its keys, and that is one by cell, too.
+    ordered = (
+        len(chunks) == 1
+        and not QUANTILES.keys().isdisjoint(extras)
+        and "throughput" not in extras
+        and pooling.keeps_links_apart()
+    )
+
+    def work(chunk: Chunk) -> None:
+        samples = Samples.of(chunk, pooling, cell_of, ordered=ordered)
+        whole.put(chunk.rows, samples.reduced(extras))
+
+    each(work, chunks)
+    return whole
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of ``cells`` cells; those whose cell is greater are not shown.
+
+    ``bits`` are the bits of the rates in float32, ``sizes`` the bytes in pieces, if known.
+    ``ordered`` ones stand together by cell, in the order of their bits, and have no sizes.
+    """
+
+    cells: int
+    cell: NDArray[np.intp]
+    bits: Bits
+    sizes: list[Integers]
+    ordered: bool
+
+    @classmethod
+    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells, *, ordered: bool) -> Samples:
+        keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
+        if ordered:
+            # A merge of what is sorted already; for many samples that is slower than by cell.
+            keys.sort(kind="stable")
+        return cls(
+            cells=chunk.cells,
+            cell=cell_of.take(pooling.numbering.numbers(keys)).astype(np.intp),
+            bits=keys.astype(np.uint32),
+            sizes=[] if ordered else chunk.sizes,
+            ordered=ordered,
+        )
+
+    def reduced(self, extras: Collection[str]) -> Reduced:
+        """Reduce to one value for each cell."""
+        failed = np.flatnonzero(self.bits >= FAILED)
+        failures = self.count(self.cell[failed])
+        ok = self.count(self.cell) - failures
+        mean, std = self._moments(failed, ok)
+        others = self._quantiles(failed, ok, [name for name in extras if name in QUANTILES])
+        if "throughput" in extras:
+            others["throughput"] = self._throughput(failed)
+        if LOG_SQUARES in extras:
+            others[LOG_SQUARES] = self._squares(self._logs(), failed, ok)[1]
+        return Reduced(ok, failures, mean, std, others)
+
+    def count(self, cell: NDArray[np.intp]) -> Integers:
+        return np.bincount(cell, minlength=self.cells)[: self.cells]
+
+    def total(self, values: Floats) -> Floats:
+        sums = np.bincount(self.cell, values, minlength=self.cells)[: self.cells]
+        return sums.astype(np.float64, copy=False)
+
+    def _moments(self, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
+        """Return mean and std."""
+        mean, squares = self._squares(self.bits.view(np.float32).astype(np.float64), failed, ok)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of one sample, or of none
+            return mean, np.sqrt(squares / np.where(ok > 0, ok - 1, np.nan))
+
+    def _logs(self) -> Floats:
+        """Return the natural logs of the rates, to seven digits; of a failed one it is anything."""
+        rates = np.maximum(self.bits.view(np.float32), LEAST_RATE)
+        return np.log(rates).astype(np.float64)
+
+    def _squares(self, values: Floats, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
+        """Return the mean of the values of each cell, and the squares beside it, added up.
+
+        In two passes, and in place: squares less the square of the sum lose digits.
+        """
+        values[failed] = 0
+        mean = self.total(values) / np.where(ok > 0, ok, np.nan)
+        values -= mean.take(self.cell, mode="clip")
+        np.square(values, out=values)
+        values[failed] = 0
+        return mean, self.total(values)
+
+    def _quantiles(self, failed: Integers, ok: Integers, names: list[str]) -> dict[str, Floats]:
+        if not names:
+            return {}
+        fractions = [QUANTILES[name] for name in names]
+        if self.ordered:
+            return dict(zip(names, self._in_order(ok, fractions), strict=True))
+        cell = self.cell.astype(np.uint16)
+        cell[failed] = HIDDEN
+        # What is hidden comes last, behind all that the counts of the cells take up.
+        bits = self.bits.take(cell.argsort(kind="stable"))
+        values = quantiles(bits, np.cumsum(ok) - ok, ok, ok, fractions)
+        return dict(zip(names, values, strict=True))
+
+    def _in_order(self, ok: Integers, fractions: list[float]) -> Floats:
+        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
+        cell = self.cell[starts]
+        filled = np.append(ok, 0).take(cell, mode="clip") > 0
+        cell, starts = cell[filled], starts[filled]
+        values = np.full((len(fractions), self.cells), np.nan)
+        put(values, cell, of_sorted(self.bits, starts, ok[cell], fractions))
+        return values
+
+    def _throughput(self, failed: Integers) -> Floats:
+        """Return all bytes of each cell over all its seconds."""
+        if not self.sizes:
+            raise ValueError("throughput needs runs with sizes")
+        sizes = np.concatenate(self.sizes, dtype=np.float64)
+        sizes[failed] = 0
+        seconds = sizes / self.bits.view(np.float32)
+        return ratio(self.total(sizes), self.total(seconds))
+
+
+def ratio(above: Numbers, below: Numbers) -> Floats:
+    """Divide; NaN where there is nothing to divide by."""
+    # A division with `where` takes five times as long.
+    return np.asarray(above / np.where(below == 0, np.nan, below))
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Plain means of the cells that have a value: by row, by column and of all."""
+
+    row: Floats
+    column: Floats
+    grand: float
+
+
+def averages(values: Floats) -> Averages:
+    """Average a (rows, columns) matrix; blank cells (NaN) are left out."""
+    is_number = ~np.isnan(values)
+    filled = np.where(is_number, values, 0.0)
+    return Averages(
+        row=ratio(filled.sum(axis=1), is_number.sum(axis=1)),
+        column=ratio(filled.sum(axis=0), is_number.sum(axis=0)),
+        grand=float(ratio(filled.sum(), is_number.sum())),
+    )
+
+
+def geometric_averages(values: Floats) -> Averages:
+    """Average ratios: half as fast and twice as fast make 1, and with one of 0 all make 0."""
+    with np.errstate(divide="ignore"):
+        logs = averages(np.log(values))
+    return Averages(np.exp(logs.row), np.exp(logs.column), float(np.exp(logs.grand)))

@@ -1,0 +1,272 @@
+"""What the tests of one link say to a diagnosis. Pure numpy.
+
+How much rates scatter that were made alike, whether those beside others were slower, what one
+variable does to them, and how an end does beside its peers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from matrix.statistics.arrays import Floats
+from matrix.statistics.estimates import student
+from sonar.notation.units import MB
+
+# By fewer tests beyond the first of each group, scatter and chance cannot be told apart.
+FEWEST_FREE = 4
+# The standard deviation of a normal distribution in mean distances from its middle.
+NORMAL_DISTANCE = 1.2533
+# Of an Ethernet packet of 1,500 bytes.
+SEGMENT_BYTES = 1448
+# Of more, TCP has fewer than four packets under way by Mathis: it learns of no loss any more
+# but by waiting, and stands still.
+MOST_LOST = 0.05
+# Two sites are no nearer: 500 km of fibre there and back.
+NEAREST_SECONDS = 0.005
+# How many round trips pass between two losses is left to chance: rates scatter by 0.5 to 0.6 of
+# one over the root of the losses, as a simulation has it for reno and for cubic.
+LEAST_OF_ROOT = 0.5
+# Storage and other traffic make so much anyway.
+ANYWAY = 0.03
+# Fewer on either side say nothing about their scatter.
+FEWEST_A_SIDE = 3
+# How often, at most, two groups that do not differ may lie as far apart as is told.
+RANK_CHANCE = 0.01
+Trend = Literal["flat", "proportional", "rising", "falling", "unclear"]
+
+# Fewer tests that differ in the variable leave no scatter to judge by.
+FEWEST_VARIED = 4
+# Rates go with variable ** exponent: from here on they are in proportion to it ...
+PROPORTIONAL = 0.75
+# ... and up to here they do not depend on it, as far as anybody would care: with four times the
+# streams a sixth more.
+FLAT_EXPONENT = 0.11
+# A value is as good as the best if its median is within a tenth of the best one's.
+AS_GOOD = 0.9
+# The scatter of fewer partners says nothing about the error of their mean.
+FEWEST_PARTNERS = 3
+
+
+@dataclass(frozen=True)
+class AlikeTests:
+    """The ``rates`` of tests that were made alike, of files of so many bytes."""
+
+    rates: Floats
+    bytes: float
+
+
+@dataclass(frozen=True)
+class RateScatter:
+    """``spread`` is the standard deviation of the logarithms of rates, 0.1 for about 10 %.
+
+    By ``n`` tests. ``by_loss`` is the least that it would be if lost packets held them back.
+    """
+
+    spread: float
+    by_loss: float
+    n: int
+
+    @property
+    def is_steady(self) -> bool:
+        return self.spread < self.by_loss
+
+
+def scatter(groups: Iterable[AlikeTests], stream_rate: float) -> RateScatter | None:
+    """Pool the scatter of groups of tests, each around its own median; None for too few tests.
+
+    By the mean distance. The test that is nearest to a median is left out: it makes the median.
+    So is the furthest of all: tests of a link run one after the other, and what the machine or
+    the network has to do for a moment meets one of them. ``stream_rate`` is what a connection
+    carries on this link, in MB/s.
+    """
+    several = [group for group in groups if group.rates.size > 1]
+    counts = [group.rates.size - 1 for group in several]
+    if sum(counts) < FEWEST_FREE or math.isnan(stream_rate):
+        return None
+    distances = np.concatenate([distances_of(group.rates) for group in several])
+    by_loss = np.repeat([least_by_loss(group.bytes, stream_rate) for group in several], counts)
+    counted = np.argsort(distances, kind="stable")[:-1]
+    return RateScatter(
+        NORMAL_DISTANCE * float(distances[counted].mean()),
+        float(by_loss[counted].mean()),
+        sum(group.rates.size for group in several),
+    )
+
+
+def distances_of(rates: Floats) -> Floats:
+    """Return how far all but the middle one of some rates are from it, as logarithms."""
+    logs = np.log(rates)
+    return np.sort(np.abs(logs - np.median(logs)))[1:]
+
+
+def least_by_loss(file_bytes: float, stream_rate: float) -> float:
+    """Return how much files scatter at least if lost packets hold their connections to a rate.
+
+    The fewer packets are lost, the more: as many as may be are those of the shortest round trip
+    by Mathis, rate = segment / round trip * sqrt(1.5 / loss), in MB/s.
+    """
+    in_flight = stream_rate * MB * NEAREST_SECONDS / SEGMENT_BYTES
+    lost = min(1.5 / in_flight**2, MOST_LOST) * file_bytes / SEGMENT_BYTES
+    return max(LEAST_OF_ROOT / math.sqrt(lost), ANYWAY)
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """The medians of those alone and of those in company, in the unit of the rates, and counts."""
+
+    alone: float
+    alone_count: int
+    company: float
+    company_count: int
+
+
+def slowdown(alone: Floats, company: Floats) -> Slowdown | None:
+    """Return both medians if those in company are slower beyond the scatter, else nothing.
+
+    Beyond it means two things. The middle halves lie apart: three quarters of those in company
+    are slower than three quarters of those alone. And that is no play of chance: equally fast
+    tests would lie so in one case of a hundred at most (Mann-Whitney), or, where the tests are
+    too few for that to be told, the gap between the two groups is wider than both of them.
+    """
+    if min(len(alone), len(company)) < FEWEST_A_SIDE:
+        return None
+    if np.quantile(company, 0.75) >= np.quantile(alone, 0.25):
+        return None
+    gap = float(alone.min() - company.max())
+    far_apart = gap > float(np.ptp(alone) + np.ptp(company))
+    if chance(alone, company) > RANK_CHANCE and not far_apart:
+        return None
+    medians = float(np.median(alone)), float(np.median(company))
+    return Slowdown(medians[0], len(alone), medians[1], len(company))
+
+
+def chance(alone: Floats, company: Floats) -> float:
+    """Return how probable so low ranks of those in company are where both are equally fast.
+
+    The one-sided rank test of Mann and Whitney, by the normal distribution with the correction
+    for continuity; of 3 and 5 tests it gives 0.0184 where 0.0179 is exact.
+    """
+    both = np.concatenate([alone, company])
+    # Equal rates share their ranks.
+    ordered = np.sort(both)
+    ranks = (np.searchsorted(ordered, company) + np.searchsorted(ordered, company, "right") + 1) / 2
+    count, others = len(company), len(alone)
+    wins = float(ranks.sum()) - count * (count + 1) / 2
+    deviation = math.sqrt(count * others * (count + others + 1) / 12)
+    return 0.5 * math.erfc((count * others / 2 - wins - 0.5) / deviation / math.sqrt(2))
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Rates go with variable ** ``exponent``, with a 95 % interval, by ``n`` tests.
+
+    ``factor`` is what that makes of the rate from the least to the greatest value, with an
+    interval of its own.
+    """
+
+    exponent: float
+    low: float
+    high: float
+    span: float
+    n: int
+
+    @property
+    def factor(self) -> float:
+        return float(self.span**self.exponent)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return float(self.span**self.low), float(self.span**self.high)
+
+    @property
+    def trend(self) -> Trend:
+        """Say what the rates do; the interval must bear it out."""
+        if self.high < 0 and self.exponent < -FLAT_EXPONENT:
+            return "falling"
+        if self.low > PROPORTIONAL / 2 and self.exponent >= PROPORTIONAL:
+            return "proportional"
+        if self.low > 0 and self.exponent > FLAT_EXPONENT:
+            return "rising"
+        is_narrow = self.high - self.low < 4 * FLAT_EXPONENT
+        return "flat" if abs(self.exponent) <= FLAT_EXPONENT and is_narrow else "unclear"
+
+
+def fit_slope(values: Floats, rates: Floats) -> Slope | None:
+    """Fit log rate to log value by least squares; both above 0, one of each for every test.
+
+    None for fewer than FEWEST tests, or for tests of one value alone.
+    """
+    x, y = np.log(values), np.log(rates)
+    span = float(np.exp(np.ptp(x))) if x.size else 1.0
+    if x.size < FEWEST_VARIED or span == 1:
+        return None
+    x = x - x.mean()
+    squares = float(x @ x)
+    exponent = float(x @ y) / squares
+    rest = y - y.mean() - exponent * x
+    dof = x.size - 2
+    error = float(np.sqrt(rest @ rest / dof / squares))
+    reach = float(student.quantile(0.975, dof)) * error
+    return Slope(exponent, exponent - reach, exponent + reach, span, x.size)
+
+
+def least_as_good(values: Sequence[float], medians: Sequence[float]) -> float | None:
+    """Return the least value whose median rate is as good as the best; None for no rate.
+
+    ``values`` ascend; a median is NaN where no test of a value succeeded.
+    """
+    rates = np.array(medians, dtype=np.float64)
+    if np.isnan(rates).all():
+        return None
+    good = rates >= AS_GOOD * np.nanmax(rates)
+    return values[int(np.argmax(good))]
+
+
+@dataclass(frozen=True)
+class PeerRates:
+    """What an end does on its ``partners`` other links; NaN where there is nothing to tell it by.
+
+    ``rate`` is the median of theirs in MB/s. ``factor`` compares it with its peers: the geometric
+    mean, over the ``compared`` partners that others have results with, of its rate in parts
+    of what the middle one of these others has. ``low`` to ``high`` is its 95 % interval.
+    """
+
+    rate: float
+    partners: int
+    factor: float
+    low: float
+    high: float
+    compared: int
+
+
+def beside(rates: Floats, row: int, column: int | None) -> PeerRates:
+    """Judge a row of rates by what the other rows have; its link in ``column`` counts nowhere.
+
+    NaN stands for no rate; None for a link that is not in the matrix.
+    """
+    own = rates[row].copy()
+    if column is not None:
+        own[column] = np.nan
+    partners = np.flatnonzero(own > 0)
+    others = np.delete(rates, row, axis=0)[:, partners]
+    of_partners = [values[values > 0] for values in others.T]
+    logs = np.array(
+        [
+            math.log(rate / float(np.median(peers)))
+            for rate, peers in zip(own[partners].tolist(), of_partners, strict=True)
+            if peers.size
+        ]
+    )
+    median = float(np.median(own[partners])) if partners.size else math.nan
+    mean = float(logs.mean()) if logs.size else math.nan
+    reach = math.nan
+    if logs.size >= FEWEST_PARTNERS:
+        error = float(logs.std(ddof=1)) / math.sqrt(logs.size)
+        reach = float(student.quantile(0.975, logs.size - 1)) * error
+    factor, low, high = np.exp([mean, mean - reach, mean + reach]).tolist()
+    return PeerRates(median, len(partners), factor, low, high, logs.size)
