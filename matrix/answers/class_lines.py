@@ -16,7 +16,7 @@ from matrix.statistics.samples.pooling import Pooling
 from matrix.statistics.transfers import overhead
 from matrix.statistics.transfers.overhead import ClassTimes, Lines
 from matrix.store import runs
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 from sonar.models import SizeClass
 from sonar.notation.units import MB
 from sonar.notation.windows import Window

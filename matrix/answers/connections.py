@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.store import flows
+from matrix.store import network
 from sonar.models import Flow, Transfer
 from sonar.notation.units import MB
 
@@ -103,14 +103,14 @@ def uploaded(transfer: Transfer) -> SourceUpload | None:
 
 def reported(transfer: Transfer) -> list[ReportedConnection]:
     """Return what was reported of the connections of a test. At most three SQL queries."""
-    if transfer.scitag is None or not (rows := flows.near(transfer, transfer.scitag)):
+    if transfer.scitag is None or not (rows := network.near(transfer, transfer.scitag)):
         return []
-    tests = flows.tests_beside(rows, transfer)
+    tests = network.tests_beside(rows, transfer)
     return [_connection(flow, transfer, tests) for flow in rows]
 
 
 def _connection(
-    flow: Flow, transfer: Transfer, tests: Sequence[tuple[flows.Link, flows.Times]]
+    flow: Flow, transfer: Transfer, tests: Sequence[tuple[network.Link, network.Times]]
 ) -> ReportedConnection:
     forward = transfer.source_id in flow.source_endpoints
     tcp = flow.tcp
@@ -131,12 +131,12 @@ def _connection(
     )
 
 
-def _fits(flow: Flow, link: flows.Link, times: flows.Times) -> bool:
+def _fits(flow: Flow, link: network.Link, times: network.Times) -> bool:
     """Say whether a connection may be that of a test."""
     source, destination = link
     sides = flow.source_endpoints, flow.destination_endpoints
     between = any(source in near and destination in far for near, far in (sides, sides[::-1]))
-    return between and times[0] - flows.CLOCKS <= flow.started_at <= times[1] + flows.CLOCKS
+    return between and times[0] - network.CLOCKS <= flow.started_at <= times[1] + network.CLOCKS
 
 
 def _whole(number: float | None) -> int | None:

@@ -24,8 +24,7 @@ from matrix.statistics.samples.reduce import reduce as reduce_runs
 from matrix.statistics.samples.run import Run
 from matrix.statistics.transfers.overhead import Lines
 from matrix.store import registry, runs
-from matrix.store.data_version import DataVersion
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import DataVersion, snapshot
 from sonar.models import Downtime
 
 

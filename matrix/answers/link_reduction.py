@@ -25,8 +25,8 @@ from matrix.statistics.samples.reduce import Reduced, ratio, reduce
 from matrix.statistics.samples.run import FAILED_BIT, Run
 from matrix.statistics.transfers.overhead import ClassTimes
 from matrix.store import registry, runs
+from matrix.store.data_version import snapshot
 from matrix.store.registry import NO_PRIORITY, MeshPromises
-from matrix.store.snapshot import snapshot
 from sonar.models import Downtime, SizeClass
 from sonar.notation.units import MB
 

@@ -19,9 +19,8 @@ from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.cells import Mixing
 from matrix.store import registry, runs
 from matrix.store.cache import ANSWERS
-from matrix.store.data_version import DataVersion
+from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.profiles import ProfileChoices
-from matrix.store.snapshot import snapshot
 from sonar.notation.windows import Window
 
 # What fewer cells mix is said on their own page.

@@ -17,8 +17,7 @@ from rest_framework.views import APIView
 from matrix.api.parsers import JsonBody
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
-from matrix.store.data_version import DataVersion
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import DataVersion, snapshot
 
 
 # An answer without an ETag gets one made of its bytes: that spares sending them, not making

@@ -20,7 +20,7 @@ from matrix.http.negotiation import CONTENT_TYPES, ENDINGS, FIGURE, asked_format
 from matrix.http.questions import read_once
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from matrix.plots.matrix_alone import figure_alone
+from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery

@@ -15,7 +15,7 @@ from matrix.http.negotiation import ErrorsInJson
 from matrix.http.questions import read_once
 from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 
 
 class CellsView(APIView):

@@ -29,8 +29,8 @@ from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, one_of, text, wrong
 from matrix.api.schema.series import FORMATS, SERIES
 from matrix.http.negotiation import CONTENT_TYPES, FIGURE, asked_format
-from matrix.plots.event_marks import marks_of
 from matrix.plots.link_lines import lines_of, rates_over_time, spans_drawn
+from matrix.plots.over_time import marks_of
 from matrix.plots.standalone import FigureTitle
 from matrix.query import comparison
 from matrix.query.addresses import about_link

@@ -29,9 +29,9 @@ from matrix.api.schema.compared import ComparedRates
 from matrix.api.schema.sites import ALL_SITES, FORMATS, REPORT_ON_SITE
 from matrix.api.site_report import Json, echo, of_cell, of_report, of_site
 from matrix.http.negotiation import FIGURE, LIST, asked_format
-from matrix.plots.site_ends import end_figures
+from matrix.plots.site import end_figures
 from matrix.plots.standalone import FigureTitle
-from matrix.store import downtimes, notes
+from matrix.store import notes
 
 OWN = ("format", *PAGING)
 
@@ -80,7 +80,7 @@ class SiteView(ApiView):
         notes_on_site = notes.on_site(site, report.window, request.user)
         site_is = site_now(report, notes_on_site, now)
         if form in FIGURE:
-            declared = downtimes.of_site(site, report.window, now)
+            declared = notes.downtimes_of(site, report.window, now)
             ends = end_figures(report, site_is, declared, notes_on_site, events_of_site(report))
             return as_figure(report, end or ENDS[0], ends, form)
         if form == "csv":

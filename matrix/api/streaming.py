@@ -20,7 +20,7 @@ from rest_framework.request import Request
 
 from matrix.http.exceptions import NotNow
 from matrix.http.negotiation import CONTENT_TYPES, ENDINGS
-from matrix.store.snapshot import end_snapshot
+from matrix.store.data_version import end_snapshot
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matrix.answers.grid import Grid
 from matrix.api.documents import DOCUMENTS
 from matrix.api.matrix_formats import names
-from matrix.plots.numbers import number
+from matrix.plots.marks import number
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Floats, rounded
 from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES

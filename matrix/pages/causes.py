@@ -27,7 +27,7 @@ from matrix.pages.controls import (
 )
 from matrix.pages.matrix.filter_menus import filter_menu, known_values
 from matrix.pages.share import Share
-from matrix.query import filter_form
+from matrix.query import forms
 from matrix.query.addresses import address, link_url, matrix_url, site_url
 from matrix.query.attributes import GROUPINGS
 from matrix.query.matrix_query import MatrixQuery
@@ -93,8 +93,8 @@ class CausesPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        lists = filter_form.added({name: list(texts) for name, texts in params.lists()})
-        return cls(*question.read(lists, also=filter_form.PARAMETERS))
+        lists = forms.with_filter_form({name: list(texts) for name, texts in params.lists()})
+        return cls(*question.read(lists, also=forms.FILTER_FORM))
 
     def params(self) -> Params:
         return question.to_params(self.query, self.fit)

@@ -7,7 +7,7 @@ from typing import Any
 
 from matrix.answers.inside import InsideTransfers
 from matrix.answers.inside_words import SHAPE_WORDS, sentences_of, verb
-from matrix.plots import inside_rates
+from matrix.plots import rate_profile
 
 
 @dataclass(frozen=True)
@@ -29,4 +29,4 @@ def part_of(inside: InsideTransfers | None, key: str = "") -> InsidePart | None:
         for shape, count in inside.counts.items()
         if count
     ]
-    return InsidePart(sentences_of(inside), shapes, inside_rates.figure(inside), key)
+    return InsidePart(sentences_of(inside), shapes, rate_profile.share_figure(inside), key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from matrix.pages.base import QueryPage
-from matrix.query.moments import LONGEST
+from matrix.query.comparison import LONGEST_AROUND
 from sonar.models import Annotation
 
 COMPARE_SINCE = "Compare with the 7 days before"
@@ -38,4 +38,4 @@ def since_url(page: QueryPage, moment: datetime, now: datetime) -> str:
 
     What has just begun has few tests: as few before it could not tell it from chance.
     """
-    return page.asking(page.query.around(moment, now, LONGEST)).url()
+    return page.asking(page.query.around(moment, now, LONGEST_AROUND)).url()

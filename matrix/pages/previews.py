@@ -31,12 +31,12 @@ from matrix.pages.site.page import SitePage
 from matrix.plots import preview
 from matrix.plots.arrangement import arrange
 from matrix.plots.link_lines import lines_of, rates_over_time, spans_drawn
-from matrix.plots.matrix_alone import figure_alone
+from matrix.plots.matrix import figure_alone
 from matrix.plots.preview import Preview
-from matrix.plots.site_ends import end_figures
+from matrix.plots.site import end_figures
 from matrix.plots.standalone import with_colours
 from matrix.query.forms import BadQueryError
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 
 Shown = TypeVar("Shown", bound=Page)
 

@@ -23,8 +23,7 @@ from matrix.pages.search import SearchPage
 from matrix.pages.share import permalinks
 from matrix.query.forms import BadQueryError
 from matrix.query.time_words import MOMENTS, in_iso
-from matrix.store.data_version import DataVersion
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import DataVersion, snapshot
 from sonar.people import roles
 from sonar.results import store
 

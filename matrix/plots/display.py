@@ -15,10 +15,9 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
-from matrix.query import filter_form
 from matrix.query.catalogue import STATISTICS, VS_USUAL
 from matrix.query.filters import either
-from matrix.query.forms import BadQueryError, OneOf
+from matrix.query.forms import FILTER_FORM, BadQueryError, OneOf, with_filter_form
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
@@ -209,8 +208,8 @@ def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
 
     Where it names no statistic, what is slower or faster than usual is shown as such.
     """
-    lists = filter_form.added({name: list(texts) for name, texts in params.lists()})
-    query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *filter_form.PARAMETERS))
+    lists = with_filter_form({name: list(texts) for name, texts in params.lists()})
+    query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *FILTER_FORM))
     display = Display.from_params(lists, query.stat)
     if not any(lists.get("stat", ())) and tells_levels(query, display):
         query = query.replace(stat=VS_USUAL.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.plots.looks import THERE, Look
+from matrix.plots.over_time import THERE, Look
 from matrix.plots.scales import decades, round_step
 from matrix.statistics.arrays import Floats, Integers
 from sonar.notation.units import three_digits

@@ -14,12 +14,9 @@ from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
 from matrix.answers.series import TimeSeries, cut_for_table
-from matrix.plots import bands
-from matrix.plots.bands import Noted, TimeSpan
-from matrix.plots.direction_traces import Line
-from matrix.plots.link import Json, UsualRange, figure, name_of
-from matrix.plots.looks import BACK, THERE, Look, other_look
-from matrix.plots.time_axes import filled
+from matrix.plots import over_time
+from matrix.plots.link import Json, Line, UsualRange, figure, name_of
+from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.standing import LEVELS
 from sonar.notation.windows import Window, format_minute
@@ -166,7 +163,7 @@ def usual_of(there: Direction) -> UsualRange | None:
 
 def spans_of(there: Direction, answer: LinkReport, notes: Sequence[Noted]) -> list[TimeSpan]:
     """Return downtimes, notes, and since when the class fails or has another rate than usual."""
-    spans = bands.spans_of(answer.downtimes, notes, answer.window)
+    spans = over_time.spans_of(answer.downtimes, notes, answer.window)
     kind = there.state if there.state == "failing" else there.level
     if kind in ("failing", *SHIFTED):
         since = datetime.fromtimestamp(there.since, UTC)

@@ -1,20 +1,33 @@
-"""A site at one end of its links over time: rates, against their usual if known, and failures."""
+"""A site at both ends of its links over time: rates, against their usual if known, and failures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from matrix.answers.site.history import RatioSeries
-from matrix.plots import bands
-from matrix.plots.bands import TimeSpan
-from matrix.plots.looks import OTHER, SECOND_AXIS, THERE, Look
-from matrix.plots.time_axes import time_axes
+from matrix.answers.events.event import Event
+from matrix.answers.site.comparison import EndComparison
+from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
+from matrix.answers.site.reports import Report
+from matrix.answers.site.site_now import SiteNow
+from matrix.plots import over_time
+from matrix.plots.over_time import (
+    OTHER,
+    SECOND_AXIS,
+    THERE,
+    Declared,
+    Look,
+    Noted,
+    TimeSpan,
+    marks_of,
+    other_look,
+    time_axes,
+)
 from matrix.query.catalogue import RATE
 from matrix.statistics.arrays import Flags, Floats, Integers
 from sonar.notation.units import format_count, format_factor, three_digits
@@ -125,8 +138,8 @@ def figure(
     layout = frame(window, shown) | {
         "yaxis": {"domain": RATES, "gridcolor": "var(--line)", "zeroline": False} | axes.rates,
         "yaxis2": failure_axis(axes.failed),
-        "shapes": [*bands.shapes(spans, window), *axes.lines],
-        "annotations": bands.words(spans, window),
+        "shapes": [*over_time.shapes_of(spans, window), *axes.lines],
+        "annotations": over_time.words_of(spans, window),
     }
     return {"data": data, "layout": layout}
 
@@ -277,3 +290,62 @@ def edges(series: RatioSeries, buckets: Integers) -> list[int]:
 
 def digits(ratio: float) -> float:
     return float(f"{ratio:.3g}")
+
+
+def end_figures(
+    report: Report,
+    site_is: SiteNow,
+    downtimes: Sequence[Declared],
+    notes: Sequence[Noted],
+    events: Sequence[Event],
+) -> dict[str, Json]:
+    """Return a figure for each end: with downtimes, notes, and jumps of the links of this end."""
+    window = report.window
+    during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
+    spans = over_time.spans_of(during, notes, window)
+    histories = histories_drawn(site_is)
+    axes = axes_drawn(site_is, histories)
+    return {
+        end: figure(
+            history.series,
+            history.window,
+            [*spans, *marks_of(events, report.query.size, end)],
+            axes,
+            is_slower=any(link.level == "slower" for link in site_is.links[end]),
+            other=other_drawn(site_is, end, window),
+        )
+        for end, history in histories.items()
+    }
+
+
+def is_of_rates(site_is: SiteNow) -> bool:
+    """Say whether nothing is usual yet: rates are drawn then."""
+    return not any(line.links.any() for line in ratios_of(site_is))
+
+
+def ratios_of(site_is: SiteNow) -> list[RatioSeries]:
+    own = [history.series for history in site_is.histories.values()]
+    return [*own, *(comparison.series for comparison in site_is.comparisons.values())]
+
+
+def histories_drawn(site_is: SiteNow) -> Mapping[str, EndHistory]:
+    """Return the line of each end: of ratios to usual, or of rates."""
+    return rates_over_time(site_is.histories) if is_of_rates(site_is) else site_is.histories
+
+
+def axes_drawn(site_is: SiteNow, histories: Mapping[str, EndHistory]) -> Axes:
+    if is_of_rates(site_is):
+        return axes_of_rates([history.series for history in histories.values()])
+    return axes_of_ratios(ratios_of(site_is))
+
+
+def other_drawn(site_is: SiteNow, end: str, window: Window) -> OtherSeries | None:
+    """Return the line of what an end is compared with; rates are drawn alone."""
+    comparison = site_is.comparisons.get(end)
+    return other_series(comparison, window) if comparison and not is_of_rates(site_is) else None
+
+
+def other_series(comparison: EndComparison, window: Window) -> OtherSeries:
+    """Return the line of what is compared with, to be drawn over that of a window."""
+    look = other_look(comparison.words, has_own_times=comparison.window != window)
+    return OtherSeries(comparison.series, comparison.window, look)

@@ -24,7 +24,7 @@ from matrix.query.filters import (
     words_of,
 )
 from sonar.notation import windows
-from sonar.notation.windows import PRESET_WORDS, Window
+from sonar.notation.windows import EARLIEST, PRESET_WORDS, Window
 
 PREFIX = "compare."
 # What may be divided by each other; the first unless it is said.
@@ -43,6 +43,9 @@ OF_A_LINK = (
     *("compare", OF_SIZE, OF_OF, OF_AROUND),
     *(f"{PREFIX}{name}" for name in PROFILE_FILTERS),
 )
+# Longer ago other things have changed, too.
+LONGEST_AROUND = timedelta(days=7)
+FIRST_AROUND = EARLIEST + LONGEST_AROUND
 
 
 @dataclass(frozen=True)
@@ -204,3 +207,21 @@ def title(parameter: str) -> str:
     """Return what a filter is called in sentences: `source cloud`, `IP version`."""
     condition = Filter(parameter, "")
     return f"{condition.end} {BY_NAME[condition.attribute].title}".strip()
+
+
+def around(
+    moment: datetime, now: datetime, before: timedelta | None = None
+) -> tuple[Window, Window]:
+    """Return the window that begins with a moment, and the one that ends with it.
+
+    Up to now, but at most LONGEST, and as long ``before`` if that is not said. Raises ValueError
+    with a sentence for a moment without both.
+    """
+    moment = moment.replace(microsecond=0)
+    end = windows.preset("1h", now).end
+    if moment > now:
+        raise ValueError(f"{windows.format_typed(moment)} lies ahead: nothing is measured yet")
+    if moment < FIRST_AROUND:
+        raise ValueError(f"before {windows.format_typed(moment)} nothing was measured")
+    length = min(end - moment, LONGEST_AROUND)
+    return Window(moment, moment + length), Window(moment - (before or length), moment)

@@ -25,11 +25,10 @@ from matrix.query.comparison import (
     REVERSE,
     WINDOWS,
     Comparison,
+    around,
 )
-from matrix.query.filter_fields import FilterField, unregistered
 from matrix.query.filters import Filter
-from matrix.query.forms import BadQueryError, Moment, OneOf
-from matrix.query.moments import around
+from matrix.query.forms import BadQueryError, FilterField, Moment, OneOf, unregistered
 from sonar.notation.windows import EARLIEST, Window
 
 ALLOWED = (

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db import models
 from django.utils.datastructures import MultiValueDict
 
 from matrix.query import comparison
-from matrix.query.attributes import GROUPINGS
+from matrix.query.attributes import (
+    BY_NAME,
+    ENDPOINT_ATTRIBUTES,
+    ENDS,
+    GROUPINGS,
+    OF_ENDPOINTS,
+    Attribute,
+)
 from matrix.query.catalogue import STATS
-from matrix.query.filter_fields import FilterField, unregistered
 from matrix.query.filters import FILTERS, Filter, either
-from sonar.models import SizeClass
+from sonar.models import Endpoint, Profile, SizeClass
 from sonar.notation import windows
 from sonar.notation.units import parse_duration
 from sonar.notation.windows import EARLIEST, PRESETS
 
+LONGEST_VALUE = 80
 DEFAULT_SIZE = "large"
 
 ALL_FILTERS = frozenset((*FILTERS, *comparison.OF_FILTERS))
@@ -31,6 +39,84 @@ PARAMETERS = (
     *FILTERS,
     *comparison.PARAMETERS,
 )
+FILTER_FORM = ("filter_end", "filter_on", "filter_not", "filter_value")
+FILTER_FORM_ALLOWED = {
+    "filter_end": ("either", *ENDS),
+    "filter_on": tuple(BY_NAME),
+    "filter_not": ("1",),
+}
+
+
+def column_of(attribute: Attribute) -> Any:  # noqa: ANN401 - a field of a model
+    """Return the column of the database that an attribute is in, the first if of several."""
+    model: Any = Endpoint if attribute.name in OF_ENDPOINTS else Profile
+    *relations, column = attribute.columns[0].split("__")
+    for relation in relations:
+        model = model._meta.get_field(relation).related_model
+    return model._meta.get_field(column)
+
+
+COLUMNS = {name: column_of(attribute) for name, attribute in BY_NAME.items()}
+# The values that a filter can have, where that is known beforehand.
+ALLOWED_VALUES: dict[str, tuple[str, ...]] = {
+    name: attribute.allowed or tuple(value for value, _ in COLUMNS[name].choices or ())
+    for name, attribute in BY_NAME.items()
+    if attribute.allowed or COLUMNS[name].choices
+}
+REGISTERED: dict[str, type[models.Model]] = {
+    name: COLUMNS[name].model for name, attribute in BY_NAME.items() if attribute.registered
+}
+
+
+class FilterField(forms.Field):
+    """The filters of one parameter; what stands before its name in the URL is its ``prefix``."""
+
+    widget = forms.MultipleHiddenInput
+
+    def __init__(self, parameter: str, prefix: str = "") -> None:
+        super().__init__(required=False)
+        self.parameter, self.prefix = parameter, prefix
+
+    def clean(self, value: list[str] | None) -> tuple[Filter, ...]:
+        filters = [
+            Filter(self.parameter, text.removeprefix("!"), text.startswith("!"))
+            for text in value or ()
+            if text
+        ]
+        for sentence in filter(None, map(problem, filters)):
+            raise ValidationError(f"{self.prefix}{sentence}")
+        return tuple(sorted(set(filters), key=lambda option: (option.exclude, option.value)))
+
+
+def problem(option: Filter) -> str:
+    """Say what is wrong with the value of a filter; empty if nothing is."""
+    parameter, value, attribute = option.parameter, option.value, BY_NAME[option.attribute]
+    allowed = ALLOWED_VALUES.get(attribute.name)
+    if allowed and value not in allowed:
+        return f"{parameter} “{value}” is not known: use {either(allowed)}."
+    if attribute.pattern and not re.fullmatch(attribute.pattern, value):
+        return f"{parameter} “{value}” is not {attribute.rule}."
+    if not value or len(value) > LONGEST_VALUE or not value.isprintable():
+        return f"{parameter} must be 1 to {LONGEST_VALUE} printable characters, after ! to exclude."
+    return ""
+
+
+def unregistered(filters: Iterable[Filter]) -> Iterator[tuple[str, str]]:
+    """Yield parameter and sentence of each filter by the name of something that is not registered.
+
+    One SQL query for each kind of thing that is named.
+    """
+    named = list(filters)
+    for kind, model in REGISTERED.items():
+        options = [option for option in named if option.attribute == kind]
+        if not options:
+            continue
+        rows = model._default_manager.filter(name__in={option.value for option in options})
+        registered = set(rows.values_list("name", flat=True))
+        for option in options:
+            if option.value not in registered:
+                sentence = f"{option.parameter} “{option.value}” is not known: "
+                yield option.parameter, f"{sentence}use the name of a registered {kind}."
 
 
 class BadQueryError(ValueError):
@@ -197,3 +283,27 @@ class QueryForm(forms.Form):
 
     def default_size(self) -> str:
         return DEFAULT_SIZE if DEFAULT_SIZE in self.sizes else (self.sizes or [DEFAULT_SIZE])[-1]
+
+
+def with_filter_form(params: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Turn the fields into the parameter of their filter; one without a value is none.
+
+    Raises BadQueryError for a field that is none of the form's choices. The value is for the
+    filter to check.
+    """
+    whole = {name: list(texts) for name, texts in params.items() if name not in FILTER_FORM}
+    fields = {name: next(iter(params.get(name, ())), "") for name in FILTER_FORM}
+    errors = {
+        name: [f"{name} “{fields[name]}” is not known: use {either(allowed)}."]
+        for name, allowed in FILTER_FORM_ALLOWED.items()
+        if fields[name] and fields[name] not in allowed
+    }
+    if errors:
+        raise BadQueryError(errors)
+    if value := fields["filter_value"].strip():
+        text = f"!{value}" if fields["filter_not"] else value
+        end, attribute = fields["filter_end"], fields["filter_on"] or ENDPOINT_ATTRIBUTES[0].name
+        of_one_end = attribute in OF_ENDPOINTS and end in ENDS
+        parameter = f"{end}_{attribute}" if of_one_end else attribute
+        whole.setdefault(parameter, []).append(text)
+    return whole

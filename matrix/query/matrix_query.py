@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.query.catalogue import RATIO, RATIO_OF_MEANS, STATISTICS, Statistic
-from matrix.query.comparison import CUSTOM, OF, Comparison
+from matrix.query.comparison import CUSTOM, OF, Comparison, around
 from matrix.query.comparison_form import ComparisonForm
 from matrix.query.filters import Filter, alternatives, by_parameter, words_of
 from matrix.query.forms import (
@@ -23,7 +23,6 @@ from matrix.query.forms import (
     check_count,
     unknown,
 )
-from matrix.query.moments import around
 from sonar.notation import windows
 from sonar.notation.windows import PRESET_WORDS, Window
 

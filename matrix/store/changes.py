@@ -1,20 +1,20 @@
-"""Changes of level as they are kept, newest first, and what was written near something."""
+"""What the search has kept: jumps of level, outages, and what was written near them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, Self
 
 import numpy as np
-from django.db.models import Q, QuerySet
+from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from matrix.query.filters import Filter, on_links
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import keyset, notes
 from matrix.store.transfers import ends_condition
-from sonar.models import Annotation, Change, ChangeSearch, Downtime
+from sonar.models import Annotation, Change, ChangeSearch, Downtime, Outage, Transfer
 from sonar.notation.windows import Window, parse_time
 from sonar.people.roles import Anyone
 
@@ -22,6 +22,8 @@ from sonar.people.roles import Anyone
 NEAR = timedelta(days=1)
 ORDER = ("-at", "-id")
 LEVELS = ("slower", "faster")
+# What undoes a jump is its end; one that is older than this before a window is looked for no more.
+BEFORE = timedelta(days=90)
 
 
 @dataclass(frozen=True)
@@ -151,3 +153,44 @@ def turns_near(happened: Timed, moments: Sequence[datetime | None]) -> bool:
     """Say whether one of some moments is about when something came to pass."""
     start, end = happened.earliest - NEAR, happened.latest + NEAR
     return any(moment is not None and start <= moment <= end for moment in moments)
+
+
+def searched() -> str:
+    """Return what changes with each search. One SQL query."""
+    newest = ChangeSearch.objects.aggregate(newest=Max("searched_at"))["newest"]
+    return newest.isoformat() if newest else ""
+
+
+def read_changes(window: Window, condition: Q) -> list[Change]:
+    """Return the jumps from BEFORE a window up to its end. One SQL query."""
+    rows = Change.objects.filter(condition, at__gte=window.start - BEFORE, at__lt=window.end)
+    return list(rows.select_related("size_class"))
+
+
+def read_outages(window: Window, condition: Q) -> list[Outage]:
+    """Return the outages that lasted at some time of a window. One SQL query."""
+    lasting = Q(ended__isnull=True) | Q(ended__gte=window.start)
+    rows = Outage.objects.filter(condition, lasting, began__lt=window.end)
+    return list(rows.select_related("size_class"))
+
+
+def with_ends(outages: Iterable[Outage]) -> None:
+    """Note the first success since the search of each link that had none then. One SQL query."""
+    lasting = {row.pk: row for row in outages if row.ended is None and row.kind == "link"}
+    if not lasting:
+        return
+    for pk, ended in _ended(lasting):
+        lasting[pk].ended = ended
+
+
+def _ended(keys: Iterable[int]) -> QuerySet[Outage, tuple[int, datetime]]:
+    successes = Transfer.objects.filter(
+        source_id=OuterRef("source_id"),
+        destination_id=OuterRef("destination_id"),
+        size_class_id=OuterRef("size_class_id"),
+        state=Transfer.State.DONE,
+        started_at__gt=OuterRef("newest"),
+    )
+    first = successes.order_by("started_at").values("started_at")[:1]
+    rows = Outage.objects.filter(Exists(successes), pk__in=list(keys))
+    return rows.annotate(success=Subquery(first, DateTimeField())).values_list("pk", "success")

@@ -1,13 +1,20 @@
-"""How new the data of an answer is: a value, and a text only where it leaves as an ETag."""
+"""How new the data of an answer is, and how it is read as of one moment.
+
+A version is a value, and a text only where it leaves as an ETag.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from threading import local
 
+from django.db import connection, transaction
 from django.utils.http import quote_etag
+from psycopg import IsolationLevel
 
 from matrix.store import read_plan
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span
@@ -15,6 +22,7 @@ from sonar.database.cursors import planned_cursor
 from sonar.models.version import RAISED
 from sonar.notation.windows import Window
 
+_of_thread = local()
 PLANNED = f"""
     SELECT coalesce(({RAISED.format("registry")}), '0'),
            coalesce(({RAISED.format("schedule")}), '0')
@@ -58,6 +66,42 @@ OF_ALL = f"""
     {PLANNED}, coalesce((SELECT max(seq) FROM sonar_dirtymark)::text, ''),
         coalesce((SELECT max(id) FROM sonar_segment)::text, '')
 """  # noqa: S608 - constants
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Show what stands in the database as of the first statement within; writing is an error.
+
+    Inside a transaction that has begun already, it is that one's view that counts. It costs two
+    round trips, BEGIN and COMMIT, and none if nothing is read. Also a decorator.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with ExitStack() as stack:
+        stack.enter_context(_reading())
+        _of_thread.open = stack
+        yield
+
+
+def end_snapshot() -> None:
+    """End this thread's snapshot before its block does, for what goes on reading after that."""
+    getattr(_of_thread, "open", ExitStack()).close()
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    connection.ensure_connection()
+    session = connection.connection
+    before = session.isolation_level, session.read_only
+    # Set on the session, as psycopg sends them with BEGIN: that spares a round trip.
+    session.isolation_level, session.read_only = IsolationLevel.REPEATABLE_READ, True
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        if not session.closed:
+            session.isolation_level, session.read_only = before
 
 
 @dataclass(frozen=True)

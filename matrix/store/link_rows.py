@@ -11,7 +11,7 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.query.filters import Filter, counted
-from matrix.store.profile_filters import made_so
+from matrix.store.profiles import made_so
 from sonar.database import pg_copy
 from sonar.models import SizeClass, Transfer
 from sonar.notation.windows import Window

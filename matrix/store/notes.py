@@ -1,8 +1,8 @@
-"""Notes of people on sites and links: read for a window, by who may, and written by a form."""
+"""Notes of people on sites and links, and declared downtimes: read for a window, by who may."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -12,13 +12,15 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from matrix.query.time_words import read_time
-from sonar.models import Annotation, Endpoint, Site
+from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.notation.windows import EARLIEST, LATEST, Window
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
+# Downtimes that begin within this time are said.
+SOON = timedelta(days=7)
 # The newest; more would push what is measured off the page.
-MOST = 20
+MOST_NOTES = 20
 WRITE = "sonar.add_annotation"
 NO_TIME = "Not a valid time. Use 2026-11-20 04:00 (UTC), or words such as “yesterday 20:15”."
 RANGE_SENTENCE = "A time lies in the years 1970 to 2999."
@@ -26,6 +28,20 @@ IN_RANGE = [
     MinValueValidator(EARLIEST, RANGE_SENTENCE),
     MaxValueValidator(LATEST, RANGE_SENTENCE),
 ]
+
+
+def downtimes_of(site: Site, window: Window, now: datetime) -> list[Downtime]:
+    """Return those of a site or its endpoints in the window, now or soon."""
+    concerned = Q(site=site) | Q(endpoint__site=site)
+    within = Q(starts_at__lt=window.end, ends_at__gt=window.start)
+    ahead = Q(starts_at__lt=now + SOON, ends_at__gt=now)
+    declared = Downtime.objects.filter(concerned, within | ahead)
+    return list(declared.select_related("site", "endpoint").order_by("starts_at"))
+
+
+def is_soon(downtime: Downtime, now: datetime) -> bool:
+    """Say whether a downtime lasts, or begins soon."""
+    return now < downtime.ends_at and downtime.starts_at < now + SOON
 
 
 def visible_to(reader: Anyone) -> Q:
@@ -61,7 +77,7 @@ def sites_of(source: str, destination: str) -> QuerySet[Endpoint, int]:
 def _during(subject: Q, window: Window, reader: Anyone) -> list[Annotation]:
     begun = Annotation.objects.filter(subject, visible_to(reader), starts_at__lt=window.end)
     holding = begun.filter(Q(ends_at__isnull=True) | Q(ends_at__gt=window.start))
-    return list(holding.select_related("site", "source", "destination", "author")[:MOST])
+    return list(holding.select_related("site", "source", "destination", "author")[:MOST_NOTES])
 
 
 class TimeField(forms.DateTimeField):

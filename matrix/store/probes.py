@@ -1,7 +1,8 @@
-"""The tests that have not ended: which, how far they are, and what comes before them."""
+"""The tests that have not ended: how far they are, what comes before, and which wait longest."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,12 +11,17 @@ from django.db.models import QuerySet
 
 from matrix.store import keyset
 from matrix.store.transfers import Cursor
-from sonar.models import Probe
+from sonar.models import Probe, Schedule
 from sonar.notation.units import MB
 from sonar.ordering import queue_positions
 
 # Oldest first: as they were asked for, which is how the queue gives them out.
 ORDER = ("requested_at", "id")
+# Due since the last tick: the planner has not looked at them yet.
+NEXT_TICK = "next tick"
+# So many of the oldest are looked at: a budget may hold back millions.
+OLDEST_DUE = 1000
+MOST_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,25 @@ def progress_of(probes: list[Probe], now: datetime) -> list[ProbeProgress]:
 def by_id(sought: UUID, now: datetime) -> ProbeProgress | None:
     probe = rows().filter(id=sought).first()
     return progress_of([probe], now)[0] if probe else None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A test of a link that is due since ``due``; the ends are ids."""
+
+    source: int
+    destination: int
+    size: str
+    due: datetime
+
+
+def longest_waiting(now: datetime) -> Mapping[str, list[Held]]:
+    """Return the longest waiting by reason, of those that are due longest. One SQL query."""
+    due = Schedule.objects.filter(next_due__lte=now).order_by("next_due")
+    by_reason: dict[str, list[Held]] = {}
+    for row in due.select_related("size_class")[:OLDEST_DUE]:
+        longest_waiting = by_reason.setdefault(row.skipped_because or NEXT_TICK, [])
+        if len(longest_waiting) < MOST_EXAMPLES:
+            size = row.size_class.name
+            longest_waiting.append(Held(row.source_id, row.destination_id, size, row.next_due))
+    return by_reason

@@ -21,7 +21,7 @@ from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, SitePause
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
-from matrix.store.profile_filters import condition
+from matrix.store.profiles import condition
 from sonar.database import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
 from sonar.models.testing_times import quiet_words

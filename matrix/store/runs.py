@@ -14,10 +14,10 @@ from matrix.statistics.arrays import Flags
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
-from matrix.store.profile_filters import IDS, all_but, passing
+from matrix.store.data_version import snapshot
+from matrix.store.profiles import IDS, all_but, passing
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment
 from matrix.store.segment_columns import Array, Key
-from matrix.store.snapshot import snapshot
 from sonar.notation.windows import Window
 from sonar.results import segments
 

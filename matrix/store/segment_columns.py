@@ -15,7 +15,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 from psycopg import Copy
 
-from matrix.store.profile_filters import all_but
+from matrix.store.profiles import all_but
 from sonar.database import pg_copy
 from sonar.results import segments
 

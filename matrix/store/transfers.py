@@ -32,7 +32,7 @@ from django.db.models.lookups import LessThanOrEqual
 from matrix.query.filters import Filter, alternatives, counted, on_links
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import keyset
-from matrix.store.profile_filters import made_so
+from matrix.store.profiles import made_so
 from sonar.models import Transfer
 from sonar.notation.units import MB
 from sonar.notation.windows import Window, parse_time

@@ -24,7 +24,7 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.store import runs
-from matrix.store.profile_filters import passing
+from matrix.store.profiles import passing
 from sonar.models import Transfer
 from sonar.notation.windows import format_time
 from sonar.results import partitions, sealing

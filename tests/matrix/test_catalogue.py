@@ -100,7 +100,7 @@ from matrix.answers.link import directions
 from matrix.api.schema import links, queries
 from matrix.api.schema import series as series_schema
 from matrix.pages.link import figures, page
-from matrix.plots.numbers import number
+from matrix.plots.marks import number
 from matrix.plots.scales import scale_for
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.samples import reduce

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from matrix.answers.connections import reported
-from matrix.store.flows import round_trip_ms
+from matrix.store.network import round_trip_ms
 from matrix.store.registry import read_places, read_versions
 from sonar.models import Endpoint, Flow, Probe, SizeClass, Transfer
 from sonar.notation.windows import Window

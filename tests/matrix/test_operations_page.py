@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from matrix.answers.status import figures
 from matrix.query.filters import either
-from matrix.store import waiting
+from matrix.store import probes
 from sonar import settings as project
 from sonar.models import (
     Circuit,
@@ -216,12 +216,14 @@ def test_only_the_oldest_are_looked_at_for_examples(
     Schedule.objects.filter(source=small_world.desy).update(
         skipped_because="cap", skipped_since=NOW
     )
-    assert {reason: len(some) for reason, some in waiting.examples(NOW).items()} == {
+    assert {reason: len(some) for reason, some in probes.longest_waiting(NOW).items()} == {
         "next tick": 3,
         "cap": 3,
     }
-    monkeypatch.setattr(waiting, "OLDEST_DUE", 2)
-    assert {reason: len(some) for reason, some in waiting.examples(NOW).items()} == {"next tick": 2}
+    monkeypatch.setattr(probes, "OLDEST_DUE", 2)
+    assert {reason: len(some) for reason, some in probes.longest_waiting(NOW).items()} == {
+        "next tick": 2
+    }
 
 
 def test_coverage_leads_to_the_matrix_of_these_links(

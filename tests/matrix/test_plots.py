@@ -19,11 +19,11 @@ from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 
 from matrix.answers import grid
 from matrix.answers.short_names import cut, shortened
+from matrix.plots import marks, palettes
 from matrix.plots import matrix as plots
-from matrix.plots import numbers, palettes
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
-from matrix.plots.labels import labels_for
+from matrix.plots.layout import labels_for
 from matrix.plots.scales import scale_for
 from matrix.query.catalogue import STATISTICS, STATS
 from matrix.query.matrix_query import MatrixQuery
@@ -472,7 +472,7 @@ def test_the_published_averages_stand_in_the_strips(db: None) -> None:
 @pytest.mark.parametrize("columns", [25, 26])
 def test_numbers_are_written_while_they_fit(columns: int) -> None:
     values = np.ones((2, columns))
-    assert bool(numbers.number_texts(values, STATISTICS["mean"], "#000000", {})) == (columns == 25)
+    assert bool(marks.number_texts(values, STATISTICS["mean"], "#000000", {})) == (columns == 25)
 
 
 def test_dark_colours_carry_white_numbers_and_light_ones_black() -> None:

@@ -12,7 +12,7 @@ from django.test import Client
 from PIL import Image
 from PIL.ImageDraw import ImageDraw
 
-from matrix.plots import raster, standalone
+from matrix.plots import preview, standalone
 from matrix.plots.palettes import PALETTES
 from sonar.models import Annotation, Endpoint
 from sonar.people.roles import Role
@@ -162,7 +162,7 @@ def test_cells_have_the_colours_of_the_page(
     world.transfer(small_world.glasgow, small_world.ral, 100.0)
     _, drawn = image(client, "/")
     colours = {colour for _, colour in drawn.convert("RGB").getcolors(1 << 20)}
-    least, most = (raster.colour_of(PALETTES["viridis"][at]) for at in (0, -1))
+    least, most = (preview.colour_of(PALETTES["viridis"][at]) for at in (0, -1))
     assert {least, most} <= colours
 
 
@@ -181,10 +181,10 @@ def test_what_is_compared_is_drawn_on_its_own_axes(client: Client, grid: Scene, 
 
 def test_colours_are_read_as_the_style_sheet_writes_them() -> None:
     light = standalone.light_colours()
-    assert raster.colour_of(light["there"]) == (11, 87, 164)
-    assert raster.colour_of("rgb(163, 163, 163)") == (163, 163, 163)
+    assert preview.colour_of(light["there"]) == (11, 87, 164)
+    assert preview.colour_of("rgb(163, 163, 163)") == (163, 163, 163)
     # 0.18 of it on white.
-    assert raster.colour_of(light["there-band"]) == (211, 225, 239)
+    assert preview.colour_of(light["there-band"]) == (211, 225, 239)
 
 
 def test_what_was_asked_is_text_in_the_tags(client: Client, grid: Scene) -> None:

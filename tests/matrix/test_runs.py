@@ -20,7 +20,7 @@ from matrix.query.filters import Filter
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Run
 from matrix.store import data_version, runs, segment_columns
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 from sonar.models import Endpoint, Profile, Segment, SizeClass, Transfer
 from sonar.notation.windows import Window
 from sonar.results import sealing

@@ -16,9 +16,9 @@ from matrix.answers.site.history import RatioSeries, WindowPair, cut_of, series_
 from matrix.answers.site.link_results import LinkResults
 from matrix.answers.site.site_links import SiteLink, figures_of, links_of
 from matrix.answers.site.site_now import site_now
+from matrix.query.comparison import around
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.query.moments import around
 from matrix.statistics.compare.together import Together
 from matrix.statistics.samples.quantiles import across_links, quantiles_by
 from sonar.models import Annotation, Downtime, Transfer

@@ -11,7 +11,7 @@ import pytest
 from plotly import graph_objects
 
 from matrix.answers.site.history import RatioSeries
-from matrix.plots.bands import TimeSpan
+from matrix.plots.over_time import TimeSpan
 from matrix.plots.site import axes_of_rates, axes_of_ratios, figure
 from sonar.notation.windows import Window
 from tests.matrix.world import HOUR, NOW

@@ -17,7 +17,7 @@ from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.cells import within_sites
 from matrix.statistics.samples.pooling import Pooling
 from matrix.store import registry, runs
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from matrix.answers.changes.near import NearbyNote, notes_near
 from matrix.query.addresses import address, link_path
+from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
-from matrix.query.moments import LONGEST
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.changes import WrittenNear
 from sonar.models import Change
@@ -97,7 +97,7 @@ class ChangeLine:
     def comparison_url(self, now: datetime) -> str:
         """Return the page that compares up to 7 days of the new level with the 7 days before."""
         query = MatrixQuery(size=self.size)
-        return query.around(min(self.change.at, now), now, LONGEST).url(self.path)
+        return query.around(min(self.change.at, now), now, LONGEST_AROUND).url(self.path)
 
     @property
     def path(self) -> str:

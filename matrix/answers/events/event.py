@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from matrix.answers.events.happening import FAILING, Course, Happening
 from matrix.answers.short_names import NO_NAMES
 from matrix.query.addresses import address, link_path
+from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
-from matrix.query.moments import LONGEST
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.levels.change_points import NORMAL
 from sonar.notation.units import format_factor
@@ -152,7 +152,7 @@ class Event:
 
     def comparison_url(self, now: datetime) -> str:
         """Return the page that compares up to 7 days since it began with the 7 days before."""
-        query = MatrixQuery(size=self.size).around(min(self.since, now), now, LONGEST)
+        query = MatrixQuery(size=self.size).around(min(self.since, now), now, LONGEST_AROUND)
         return query.url(self.path)
 
     @property

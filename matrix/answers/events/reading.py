@@ -17,8 +17,8 @@ from matrix.answers.events.present import joined, of_grid
 from matrix.answers.grid import Grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.store import events as stored
-from matrix.store.snapshot import snapshot
+from matrix.store import changes as stored
+from matrix.store.data_version import snapshot
 from sonar.models import SizeClass
 from sonar.notation.windows import Window
 

@@ -12,7 +12,7 @@ from matrix.answers.link.directions import Direction, StateInputs
 from matrix.answers.link.report import ClassReport, Question
 from matrix.answers.series import TimeSeries
 from matrix.answers.standing import reach
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 from matrix.store.transfers import CommonError
 from sonar.models import SizeClass, Transfer
 from sonar.notation.windows import Window

@@ -15,8 +15,8 @@ import numpy as np
 from matrix.answers.link.samples import Results
 from matrix.query.catalogue import LINK_QUANTILES
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells import standing
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.cells import CellArrays, Frame
 from matrix.statistics.cells.standing import LEVELS, UNKNOWN, Standings, UsualRates
 from matrix.statistics.cells.states import STATES

@@ -10,8 +10,8 @@ import numpy as np
 
 from matrix.answers.link.samples import Results
 from matrix.query.attributes import ALONE, EXPERIMENT, IN_COMPANY, OF_PROFILES
-from matrix.query.filter_fields import ALLOWED
 from matrix.query.filters import EXPERIMENTS, Filter
+from matrix.query.forms import ALLOWED_VALUES
 from matrix.statistics.transfers.evidence import Slowdown, slowdown
 from sonar.models import Profile
 
@@ -75,7 +75,7 @@ def alone_or_unknown(name: str, value: str) -> list[Filter]:
     """Return the filter for a value; where it is not known, those that exclude each there is."""
     if value:
         return [Filter(name, value)]
-    return [Filter(name, other, exclude=True) for other in ALLOWED.get(name, ())]
+    return [Filter(name, other, exclude=True) for other in ALLOWED_VALUES.get(name, ())]
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import Standings
-from matrix.store import data_version, flows, registry, transfers
-from matrix.store.snapshot import snapshot
+from matrix.store import data_version, registry, transfers
+from matrix.store.data_version import snapshot
+from matrix.store.network import round_trip_ms
 from matrix.store.transfers import (
     CommonError,
     Cursor,
@@ -227,7 +228,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             results=this_way,
             profiles=profiles,
             network=network.read(question.ends, window),
-            reported_round_trip_ms=flows.round_trip_ms(question.ends, window),
+            reported_round_trip_ms=round_trip_ms(question.ends, window),
         )
 
 

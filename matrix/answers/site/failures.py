@@ -14,7 +14,7 @@ from django.db import connection
 from matrix.answers.site import reports
 from matrix.answers.site.reports import Report
 from matrix.query.filters import Filter, counted, on_profiles
-from matrix.store.profile_filters import passing
+from matrix.store.profiles import passing
 from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
 from sonar.notation.windows import Window
 

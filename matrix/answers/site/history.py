@@ -13,8 +13,7 @@ from matrix.answers.series import BUCKETS, MOST, Cut, cut_for
 from matrix.answers.site.link_results import LinkResults
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
-from matrix.query.comparison import OF
-from matrix.query.moments import around
+from matrix.query.comparison import OF, around
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.samples.quantiles import across_links, quantiles_by

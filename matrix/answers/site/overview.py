@@ -24,7 +24,7 @@ from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 from sonar.models import Site
 
 # More links than a site has.

@@ -20,8 +20,7 @@ from matrix.statistics.cells.standing import LEVELS, Standings
 from matrix.statistics.cells.states import FAILED, NOT_APPLICABLE, STATES
 from matrix.statistics.samples.run import Run
 from matrix.store import registry, runs
-from matrix.store.data_version import DataVersion
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import DataVersion, snapshot
 from sonar.models import SizeClass
 from sonar.notation.windows import Window
 

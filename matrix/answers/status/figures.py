@@ -17,9 +17,8 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import STATES_TO_SEE
 from matrix.store import data_version
 from matrix.store.cache import Kept
-from matrix.store.data_version import DataVersion
-from matrix.store.snapshot import snapshot
-from matrix.store.waiting import NEXT_TICK
+from matrix.store.data_version import DataVersion, snapshot
+from matrix.store.probes import NEXT_TICK
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.obstacles.catalogue import NAMES
 from sonar.processes import heartbeats

@@ -12,18 +12,9 @@ from matrix.api.schema.names import SIZE
 from matrix.api.schema.parameters import choice, several, text
 from matrix.query.attributes import GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
 from matrix.query.catalogue import STATS
-from matrix.query.comparison import (
-    OF,
-    OF_AROUND,
-    OF_OF,
-    OF_SIZE,
-    PREFIX,
-    REVERSE,
-    WINDOWS,
-)
-from matrix.query.filter_fields import ALLOWED, LONGEST_VALUE
+from matrix.query.comparison import OF, OF_AROUND, OF_OF, OF_SIZE, PREFIX, REVERSE, WINDOWS
 from matrix.query.filters import FILTERS, LINK_FILTERS, PROFILE_FILTERS, Filter
-from matrix.query.forms import DEFAULT_SIZE
+from matrix.query.forms import ALLOWED_VALUES, DEFAULT_SIZE, LONGEST_VALUE
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation.windows import PRESETS
 
@@ -42,7 +33,7 @@ class Echo(BaseModel, extra="allow"):
 def filter_of(name: str, prefix: str = "", besides: str = "") -> OpenApiParameter:
     items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + LONGEST_VALUE}
     criterion = Filter(name, "")
-    if allowed := ALLOWED.get(criterion.attribute):
+    if allowed := ALLOWED_VALUES.get(criterion.attribute):
         items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
     if name in OF_PROFILES:
         words = f"transfers {OF_PROFILES[name].choice}"

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from psycopg.abc import Buffer
 
 from matrix.api.streaming import Pieces, by_piece
-from matrix.store.snapshot import snapshot
+from matrix.store.data_version import snapshot
 from sonar.database import pg_copy
 from sonar.models import Transfer
 from sonar.notation import csv_text

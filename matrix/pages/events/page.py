@@ -34,7 +34,7 @@ from matrix.pages.controls import (
 )
 from matrix.pages.events.rows import by_day, long_words, rows_of
 from matrix.pages.share import Share
-from matrix.query import filter_form
+from matrix.query import forms
 from matrix.query.addresses import address
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.forms import BadQueryError
@@ -50,7 +50,7 @@ from sonar.notation.windows import Window
 from sonar.people.roles import Anyone
 
 PER_PAGE = 50
-OWN = ("before", *filter_form.PARAMETERS)
+OWN = ("before", *forms.FILTER_FORM)
 ENDS = {"either": "from or to", "source": "from", "destination": "to"}
 LASTING = {"": "now and ended", "yes": "only now", "no": "only ended"}
 # A question that leaves nothing out but what is not certain.
@@ -73,7 +73,7 @@ class EventsPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        lists = filter_form.added({name: list(texts) for name, texts in params.lists()})
+        lists = forms.with_filter_form({name: list(texts) for name, texts in params.lists()})
         question = EventsQuestion.read(lists, OWN)
         return cls(question.query, question, cursor_of(lists))
 

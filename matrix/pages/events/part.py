@@ -13,8 +13,7 @@ from matrix.answers.link.report import LinkReport
 from matrix.answers.short_names import short_names_of
 from matrix.answers.site.reports import Report
 from matrix.pages.events.rows import EventRow, rows_of
-from matrix.plots.bands import TimeSpan
-from matrix.plots.event_marks import marks_of
+from matrix.plots.over_time import TimeSpan, marks_of
 from matrix.query.addresses import address
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery

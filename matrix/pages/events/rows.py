@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from matrix.answers.changes.near import NearbyNote, notes_near
 from matrix.answers.events.event import Event
 from matrix.answers.short_names import NO_NAMES
-from matrix.plots.course import CoursePicture, course_of, share_of
+from matrix.plots.sparkline import CoursePicture, course_of, share_of
 from matrix.store.changes import WrittenNear
 from sonar.notation.units import factor_and_interval, format_count, format_factor
 from sonar.notation.windows import format_day, short_time

@@ -10,7 +10,6 @@ import numpy as np
 
 from matrix.answers.link.report import LinkReport
 from matrix.plots import distribution
-from matrix.plots.bands import TimeSpan
 from matrix.plots.distribution import Shape
 from matrix.plots.link import Json, UsualRange
 from matrix.plots.link_lines import (
@@ -22,6 +21,7 @@ from matrix.plots.link_lines import (
     spans_drawn,
     usual_of,
 )
+from matrix.plots.over_time import TimeSpan
 from matrix.query.catalogue import BAND_WORDS, OF_LINK
 from sonar.models import Annotation
 

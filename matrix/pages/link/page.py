@@ -41,7 +41,7 @@ from matrix.pages.progress import TransferLine, progress_words
 from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import of_link, strip_for
 from matrix.pages.transfer.facts import profile_words
-from matrix.plots import inside as inside_plot
+from matrix.plots import rate_profile as inside_plot
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
@@ -361,6 +361,6 @@ def inside(answer: LinkReport) -> dict[str, Any] | None:
     for transfer in answer.listing.results:
         if transfer.state != Transfer.State.DONE:
             continue
-        if figure := inside_plot.figure(stretches(transfer.samples)):
+        if figure := inside_plot.course_figure(stretches(transfer.samples)):
             return {"line": TransferLine.of(transfer), "figure": figure}
     return None

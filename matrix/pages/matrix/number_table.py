@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from matrix.answers.ratio_words import PairRatio
-from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
-from matrix.plots.numbers import number
-from matrix.plots.sides import Side
+from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement, Side
+from matrix.plots.marks import number
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.states import MEASURED, STALE, STATE_WORDS, STATES

@@ -24,11 +24,11 @@ from matrix.pages.share import ChatCard, Share
 from matrix.pages.time_strip import strip_for
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from matrix.plots.labels import labels_for
+from matrix.plots.layout import labels_for
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import address, table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import events, profiles
+from matrix.store import changes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.people.roles import Anyone
@@ -46,7 +46,7 @@ class MatrixPage(MatrixAddress):
         return grid.version(self.query, now)
 
     def stamp(self) -> str:
-        return events.searched()
+        return changes.searched()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, whole=True)

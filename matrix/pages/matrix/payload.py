@@ -9,10 +9,9 @@ import numpy as np
 from matrix.pages.compare import own_words
 from matrix.pages.matrix.cell_links import CellLinks, parameters
 from matrix.plots import display
-from matrix.plots.arrangement import Arrangement
-from matrix.plots.labels import labels_for
+from matrix.plots.arrangement import Arrangement, Side
+from matrix.plots.layout import labels_for
 from matrix.plots.matrix import figure
-from matrix.plots.sides import Side
 from matrix.query.addresses import address
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery

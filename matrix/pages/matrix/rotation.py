@@ -12,7 +12,7 @@ from django.http import QueryDict
 from matrix.pages.base import Params
 from matrix.pages.matrix.address import MatrixAddress
 from matrix.plots import display
-from matrix.query import filter_form, forms
+from matrix.query import forms
 from matrix.query.forms import BadQueryError
 from matrix.templatetags.figures import nth
 from sonar.notation.units import parse_duration
@@ -22,7 +22,7 @@ MOST_VIEWS = 12
 EVERY = "30s"
 SHORTEST, LONGEST = 5, 3600
 # What a view says and the wall itself does not: beside `views` it would be of none of them.
-OF_A_VIEW = {*forms.PARAMETERS, *display.PARAMETERS, *filter_form.PARAMETERS} - {"wall"}
+OF_A_VIEW = {*forms.PARAMETERS, *display.PARAMETERS, *forms.FILTER_FORM} - {"wall"}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from matrix.plots.display import Display
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import table_url
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import events
+from matrix.store import changes
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.people.roles import Anyone
@@ -97,7 +97,7 @@ class WallPage(MatrixAddress):
         return grid.version(self.query, now)
 
     def stamp(self) -> str:
-        return events.searched()
+        return changes.searched()
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, whole=True)

@@ -23,11 +23,10 @@ from matrix.plots.display import Display
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
-from matrix.store import probes, registry, transfers, waiting
+from matrix.store import probes, registry, transfers
 from matrix.store.data_version import DataVersion
-from matrix.store.probes import ProbeProgress
+from matrix.store.probes import NEXT_TICK, ProbeProgress
 from matrix.store.transfers import TransferSelection
-from matrix.store.waiting import NEXT_TICK
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
 from sonar.models.testing_times import end_words
 from sonar.movers.catalogue import carries_files
@@ -163,7 +162,7 @@ def ordered(now: datetime, reader: Anyone) -> list[tuple[ProbeProgress, bool]]:
 
 def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
     """Return the reasons for which tests wait, with the links that wait the longest."""
-    examples = waiting.examples(status.moment)
+    examples = probes.longest_waiting(status.moment)
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
     return [
         {

@@ -37,11 +37,11 @@ from matrix.pages.site.sides import SiteSide, side_of
 from matrix.pages.site.together import drift_of, effect_lines
 from matrix.pages.site_work.part import site_work
 from matrix.pages.time_strip import strip_for
-from matrix.plots.site_ends import end_figures, histories_drawn, is_of_rates
+from matrix.plots.site import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import downtimes, notes, profiles
+from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.notation.windows import format_window
@@ -95,7 +95,7 @@ class SitePage(QueryPage):
         circuits = open_circuits().filter(endpoint__site=self.site)
         endpoints = endpoint_lines(self, plan)
         notes_on_site = notes.on_site(self.site, report.window, reader)
-        declared = downtimes.of_site(self.site, report.window, now)
+        declared = notes.downtimes_of(self.site, report.window, now)
         own = self.query.replace(filters=(Filter("site", self.site.name), *self.query.filters))
         return {
             "site": self.site,
@@ -116,7 +116,7 @@ class SitePage(QueryPage):
             "is_quiet": self.site.is_quiet(now),
             # As who wrote a note: for who is logged in.
             "paused_by": reader.is_authenticated and self.site.paused_by,
-            "downtimes": [downtime for downtime in declared if downtimes.is_soon(downtime, now)],
+            "downtimes": [downtime for downtime in declared if notes.is_soon(downtime, now)],
             # Its ends that are tested thinly, as their tests keep failing.
             "failing": failing_endpoints.notices(
                 list(circuits.select_related("endpoint__site")), now

@@ -26,14 +26,14 @@ from matrix.pages.transfer.facts import (
     verified_words,
     why_no_picture,
 )
-from matrix.plots import inside
+from matrix.plots import rate_profile
 from matrix.query.addresses import address, link_url, site_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.rate_profile import stretches
 from matrix.store import registry, transfers
 from matrix.store.data_version import DataVersion
-from matrix.store.flows import times_of
+from matrix.store.network import times_of
 from matrix.store.probes import progress_of
 from sonar.models import Probe, Transfer
 from sonar.movers.catalogue import CLOCKS
@@ -137,7 +137,7 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
         "around": around,
         "against": compared(line.rate, around.median),
         "parts": parts,
-        "inside": inside.figure(parts),
+        "inside": rate_profile.course_figure(parts),
         "why_no_picture": why_no_picture(transfer, parts),
         "share": Share.of(address("api-transfer", transfer.id)),
     }

@@ -1,0 +1,298 @@
+"""What pictures over time share: looks of lines, axes, and bands and marks of what explains them.
+
+Downtimes are bands, notes and jumps are lines, each with its words. What shapes_of() and words_of()
+return goes into the layout of any figure whose x axis is time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from html import escape
+from typing import Any, Protocol
+
+from matrix.answers.events.event import Event
+from matrix.answers.events.happening import FAILING, Happening
+from matrix.answers.short_names import cut
+from sonar.notation.units import format_factor
+from sonar.notation.windows import Window, format_typed
+
+# Another window has an axis of time of its own, above the picture.
+FIRST_AXIS, SECOND_AXIS = "x", "x2"
+Json = dict[str, Any]
+
+# Colours of words and lines, by kind; bands have the same, fainter.
+KINDS = {
+    "downtime": "var(--downtime)",
+    "note": "var(--note)",
+    "failing": "var(--failing)",
+    "slower": "var(--slower)",
+    "faster": "var(--faster)",
+}
+# These are moments: a line where they begin. The others are bands as long as they hold.
+LINES = ("note", "slower", "faster")
+OPACITY = {"downtime": 0.22, "note": 0.08, "failing": 0.1}
+LONGEST_WORDS = 34
+# What a letter takes of the width of a picture, and a row of words of its height, in pixels.
+LETTER, ROW = 0.0085, 16
+MOST_ROWS = 4
+# Words of what begins further right than this stand to the left of it.
+TURN = 0.6
+# A window of which results fill a smaller part than this begins with the first of them; so much
+# stands before it at least.
+FILLED, BEFORE_FIRST = 0.1, timedelta(minutes=5)
+# Of windows whose lengths differ by more than this, the shorter would be too small to be seen.
+ALIKE = 2
+TIMES_IN_A_LINE = [
+    {"dtickrange": [None, 43_200_000], "value": "%-d %b %H:%M"},
+    {"dtickrange": [43_200_000, None], "value": "%-d %b"},
+]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, shapes and dash of a line; ``band`` fills its bars.
+
+    ``prefix`` stands before its names in the legend, and ``axis`` is its axis of time. A ``faint``
+    line is there to be compared with.
+    """
+
+    prefix: str
+    colour: str
+    band: str
+    point: str
+    cross: str
+    dash: str
+    axis: str = FIRST_AXIS
+    faint: bool = False
+
+
+THERE = Look("", "var(--there)", "var(--there-band)", "circle", "x-thin-open", "solid")
+BACK = Look(
+    "reverse: ", "var(--back)", "var(--back-band)", "diamond-open", "cross-thin-open", "dash"
+)
+OTHER = Look(
+    "other: ",
+    "var(--other)",
+    "var(--other-band)",
+    "circle-open",
+    "cross-thin-open",
+    "dash",
+    faint=True,
+)
+
+
+def other_look(words: str, *, has_own_times: bool) -> Look:
+    """Return the look of what something is compared with, whose names begin with these words."""
+    axis = SECOND_AXIS if has_own_times else FIRST_AXIS
+    return replace(OTHER, prefix=f"{escape(words)}: ", axis=axis)
+
+
+@dataclass(frozen=True)
+class TimeSpan:
+    """A time that explains what is seen. ``kind`` is one of KINDS; without ``end`` it still holds.
+
+    ``text`` stands in the picture, cut if it is long, and whole under the pointer.
+    """
+
+    kind: str
+    start: datetime
+    end: datetime | None
+    text: str
+
+
+class Declared(Protocol):
+    """A downtime, of a site or of an endpoint, as the registry has it."""
+
+    site: Any
+    endpoint: Any
+    starts_at: Any
+    ends_at: Any
+    reason: Any
+
+
+class Noted(Protocol):
+    """A note, as the registry has it; one without an end still holds."""
+
+    text: Any
+    starts_at: Any
+    ends_at: Any
+
+
+def spans_of(
+    downtimes: Sequence[Declared], notes: Sequence[Noted], window: Window
+) -> list[TimeSpan]:
+    """Return the declared downtimes and the notes that a picture of a window has."""
+    downs = [
+        TimeSpan(
+            "downtime",
+            downtime.starts_at,
+            downtime.ends_at,
+            f"downtime, {downtime.site or downtime.endpoint}: {downtime.reason}",
+        )
+        for downtime in downtimes
+        if downtime.starts_at < window.end
+    ]
+    return downs + [
+        TimeSpan("note", note.starts_at, note.ends_at, f"note: {note.text}") for note in notes
+    ]
+
+
+def shapes_of(spans: Sequence[TimeSpan], window: Window) -> list[Json]:
+    """Return bands over the whole height, and dashed lines where notes and changes begin."""
+    drawn: list[Json] = []
+    for span in spans:
+        if span.kind not in LINES or span.end:
+            drawn.append(band(span, window))
+        if span.kind in LINES and window.start <= span.start < window.end:
+            drawn.append(dashed_line(span))
+    return drawn
+
+
+def band(span: TimeSpan, window: Window) -> Json:
+    start, end = bounds_within(span, window)
+    return {
+        "type": "rect",
+        "name": span.kind,
+        "xref": "x",
+        "yref": "paper",
+        "x0": unix_ms(start),
+        "x1": unix_ms(end),
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": KINDS[span.kind],
+        "opacity": OPACITY.get(span.kind, 0.1),
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def dashed_line(span: TimeSpan) -> Json:
+    at = unix_ms(span.start)
+    return {
+        "type": "line",
+        "name": span.kind,
+        "xref": "x",
+        "yref": "paper",
+        "x0": at,
+        "x1": at,
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": KINDS[span.kind], "width": 1.5, "dash": "dash"},
+    }
+
+
+def words_of(spans: Sequence[TimeSpan], window: Window) -> list[Json]:
+    """Return what each span is called, at the top of the picture, in rows that do not collide.
+
+    What finds no room in MOST_ROWS rows is left out: pages list notes and downtimes as well.
+    """
+    rows: list[float] = [0.0] * MOST_ROWS
+    length = (window.end - window.start).total_seconds()
+    drawn: list[Json] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        start, _ = bounds_within(span, window)
+        text = cut(" ".join(span.text.split()), LONGEST_WORDS)
+        place = (start - window.start).total_seconds() / length
+        left = place - LETTER * len(text) if place > TURN else place
+        row = next((row for row, end in enumerate(rows) if end <= max(left, 0)), None)
+        if row is not None:
+            rows[row] = max(left, 0) + LETTER * len(text)
+            drawn.append(word(span, start, text, row, turned=place > TURN))
+    return drawn
+
+
+def word(span: TimeSpan, at: datetime, text: str, row: int, *, turned: bool) -> Json:
+    until = f" to {format_typed(span.end)}" if span.end else ""
+    return {
+        "name": span.kind,
+        "text": escape(text),
+        "hovertext": f"{escape(span.text)}<br>from {format_typed(span.start)}{until}",
+        "xref": "x",
+        "yref": "paper",
+        "x": unix_ms(at),
+        "y": 1,
+        "xanchor": "right" if turned else "left",
+        "yanchor": "top",
+        "xshift": -3 if turned else 3,
+        "yshift": -ROW * row,
+        "showarrow": False,
+        "font": {"color": KINDS[span.kind], "size": 11},
+        "bgcolor": "var(--surface)",
+        "borderpad": 1,
+    }
+
+
+def bounds_within(span: TimeSpan, window: Window) -> tuple[datetime, datetime]:
+    """Return from when to when a span is in a window."""
+    return max(span.start, window.start), min(span.end or window.end, window.end)
+
+
+def unix_ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def time_axes(window: Window, other: Window | None, own: Json) -> Json:
+    """Return the axis of a window, with what is its own, and that of another if there is one.
+
+    Both begin at the left and have one scale, as long as the longer window. Where one is more than
+    twice as long as the other, each fills the picture.
+    """
+    length = window.end - window.start
+    of_other = other.end - other.start if other else length
+    if length <= ALIKE * of_other and of_other <= ALIKE * length:
+        length = of_other = max(length, of_other)
+    axes: Json = {"xaxis": {"type": "date", "range": range_of(window.start, length)} | own}
+    if other:
+        axes["xaxis2"] = {
+            "type": "date",
+            "range": range_of(other.start, of_other),
+            "overlaying": "x",
+            "side": "top",
+            "anchor": "free",
+            "position": 1,
+            "showgrid": False,
+            "automargin": True,
+            # By itself it would be "sync", whose times are those of pixels: 11:59 for noon.
+            "tickmode": "auto",
+            "nticks": 4,
+            "tickfont": {"color": OTHER.colour, "size": 11},
+            "tickformatstops": TIMES_IN_A_LINE,
+        }
+    return axes
+
+
+def filled(window: Window, first: datetime) -> Window:
+    """Return the part of a window that has results, of which the first began then.
+
+    That is all of it, unless they fill so little that they would all stand at its right edge.
+    """
+    rest = window.end - first
+    if rest >= FILLED * (window.end - window.start):
+        return window
+    return Window(max(window.start, first - max(rest / 20, BEFORE_FIRST)), window.end)
+
+
+def range_of(start: datetime, length: timedelta) -> list[int]:
+    return [unix_ms(start), unix_ms(start + length)]
+
+
+def marks_of(events: Iterable[Event], size: str, end: str = "") -> list[TimeSpan]:
+    """Return marks of the jumps of a size class, of one end of a site's links or of all."""
+    return [
+        TimeSpan(part.kind, part.since, None, f"{mark_of(event)} {factor_words(part)}")
+        for event in events
+        if not end or event.level in (end, "endpoint", "site", "grid")
+        for part in event.parts
+        if part.size == size and part.kind != FAILING
+    ]
+
+
+def mark_of(event: Event) -> str:
+    """Say in few words, for a picture, what it is of."""
+    return "link" if event.level == "link" else f"{event.where()} {event.role}".strip()
+
+
+def factor_words(part: Happening) -> str:
+    return format_factor(part.factor, part.low, part.high) if part.factor else ""
