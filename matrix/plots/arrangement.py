@@ -201,10 +201,7 @@ class Arrangement:
 
 
 def arrange(grid: Grid, display: Display) -> Arrangement:
-    """Order the rows and columns; leave out those in which nothing is in focus.
-
-    Where filters leave all links of a few in view, these are drawn as two strips.
-    """
+    """Order the rows and columns in focus; all links of a few are drawn as two strips."""
     grid = strips_of(grid) or grid
     shown = focus(grid, display)
     ends = side("source", grid, display, shown), side("destination", grid, display, shown)

@@ -225,9 +225,6 @@ def write(query: MatrixQuery, display: Display) -> dict[str, list[str]]:
 
 
 def tells_levels(query: MatrixQuery, display: Display) -> bool:
-    """Say whether cells tell by themselves how far they are from usual.
-
-    Not so while comparing, or beside bounds, which are in the unit of another statistic.
-    """
+    """Say whether cells tell how far from usual they are: not if compared or bounded."""
     has_bounds = any(getattr(display, name) is not None for name in BOUNDS)
     return display.shows_levels and query.compare is None and not has_bounds

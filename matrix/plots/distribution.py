@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from matrix.plots import MARGIN, ON_PAGE, Json
 from matrix.plots.over_time import THERE, Look
 from matrix.plots.scales import decades, round_step
 from matrix.statistics.arrays import Floats, Integers
 from sonar.notation.units import three_digits
-
-Json = dict[str, Any]
 
 # A bin is a quarter wider than the one before it.
 BINS_PER_DECADE = 10
@@ -59,7 +57,19 @@ def figure(shapes: Sequence[Shape]) -> Json:
         "dtick": round_step(float(most)),
         "automargin": True,
     }
-    layout["shapes"] = [median_mark(shape) for shape in drawn]
+    logs = [float(np.log10(np.median(shape.rates))) for shape in drawn]
+    layout["shapes"] = [
+        {
+            "type": "line",
+            "x0": log,
+            "x1": log,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": shape.look.colour, "width": 2, "dash": shape.look.dash},
+        }
+        for shape, log in zip(drawn, logs, strict=True)
+    ]
     return {"data": [bars(shape) for shape in drawn], "layout": layout}
 
 
@@ -83,29 +93,14 @@ def bars(shape: Shape) -> Json:
     }
 
 
-def median_mark(shape: Shape) -> Json:
-    log = float(np.log10(np.median(shape.rates)))
-    return {
-        "type": "line",
-        "x0": log,
-        "x1": log,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": shape.look.colour, "width": 2, "dash": shape.look.dash},
-    }
-
-
 def base() -> Json:
     return {
         "barmode": "overlay",
         "showlegend": False,
         "hovermode": "closest",
         "dragmode": False,
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
-        "paper_bgcolor": "var(--surface)",
-        "plot_bgcolor": "var(--surface)",
+        "margin": MARGIN,
+        **ON_PAGE,
     }
 
 

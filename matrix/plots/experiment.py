@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from matrix.answers.experiments.report import ExperimentReport, ValueResults
+from matrix.plots import AXIS, LEGEND_ABOVE, MARGIN, ON_PAGE, Json
 from matrix.plots.scales import decades
 from sonar.notation.units import format_bytes, three_digits
-
-Json = dict[str, Any]
 
 TITLES = {
     "streams": "streams (TCP connections)",
@@ -99,13 +97,11 @@ def layout(report: ExperimentReport) -> Json:
             "gridcolor": "var(--line)",
             "automargin": True,
         },
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "legend": LEGEND_ABOVE,
         "hovermode": "closest",
         "dragmode": False,
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
-        "paper_bgcolor": "var(--surface)",
-        "plot_bgcolor": "var(--surface)",
+        "margin": MARGIN,
+        **ON_PAGE,
     }
 
 
@@ -119,13 +115,10 @@ def variable_axis(report: ExperimentReport) -> Json:
         "title": {"text": TITLES[variable]},
         "tickmode": "array",
         "tickvals": at,
-        "ticktext": [tick_text(value, variable) for value in values],
+        "ticktext": [
+            f"{value.value}, {format_bytes(value.number)}" if variable == "size" else value.value
+            for value in values
+        ],
         "range": [at[0] - room, at[-1] + room],
-        "gridcolor": "var(--line)",
-        "zeroline": False,
-        "automargin": True,
+        **AXIS,
     }
-
-
-def tick_text(value: ValueResults, variable: str) -> str:
-    return f"{value.value}, {format_bytes(value.number)}" if variable == "size" else value.value

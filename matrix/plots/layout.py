@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from matrix.answers.short_names import LONGEST_LISTED, cut, shared_ending, shortened
+from matrix.plots import MARGIN, ON_PAGE, Json
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.palettes import colorscale, palette_for
 from matrix.plots.scales import Scale
@@ -24,8 +24,6 @@ TITLES = {
     "own": "direction ({})",
     "partner": "partner ({})",
 }
-Json = dict[str, Any]
-
 ACROSS = {"side": "top", "anchor": "y", "tickangle": -40}
 DOWN = {"side": "left", "anchor": "x", "tickangle": 0}
 # What the means below the columns are called, by what these are.
@@ -95,10 +93,8 @@ def layout(arrangement: Arrangement, scale: Scale, labels: Labels) -> Json:
         # The page finds the cell under the pointer itself.
         "hovermode": False,
         "dragmode": "zoom",
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
-        "paper_bgcolor": "var(--surface)",
-        "plot_bgcolor": "var(--surface)",
+        "margin": MARGIN,
+        **ON_PAGE,
         # A redraw with new data keeps the zoom as long as this stays the same.
         "meta": arrangement.digest,
     }

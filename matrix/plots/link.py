@@ -6,21 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
 
 import numpy as np
 
 from matrix.answers.link.samples import Results
 from matrix.answers.short_names import cut
-from matrix.plots import over_time
+from matrix.plots import AXIS, MARGIN, ON_PAGE, Json, over_time
 from matrix.plots.over_time import THERE, Look, TimeSpan, time_axes
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Floats
 from matrix.statistics.samples.quantiles import RunningMedian, running_median
 from sonar.notation.units import MB, three_digits
 from sonar.notation.windows import Window
-
-Json = dict[str, Any]
 
 MANY = 1500
 # Points to compare with stand behind the others.
@@ -33,7 +30,7 @@ LINEAR_UP_TO = 20
 # Parts of the height: of the strip with the failures of a direction, and above it.
 STRIP, GAP = 0.075, 0.03
 # Where the legend begins, and where it does above the times of another window.
-LEGEND, LEGEND_ABOVE = 1.01, 1.08
+LEGEND, LEGEND_WITH_OTHER = 1.01, 1.08
 # Pages and titles of files say the year and UTC.
 TICKS = [
     {"dtickrange": [None, 43_200_000], "value": "%-d %b %H:%M"},
@@ -181,10 +178,32 @@ def figure(
     words = over_time.words_of(spans, window)
     rows = max((1 + word["yshift"] // -over_time.ROW for word in words), default=0)
     axis = rate_axis(rates_of(lines, usual), ROOM + ROOM_OF_ROW * rows)
-    layout = time_axes(window, other, TIME_AXIS) | frame(LEGEND_ABOVE if other else LEGEND)
-    layout |= {
+    layout = time_axes(window, other, TIME_AXIS) | {
+        "legend": {
+            "orientation": "h",
+            "y": LEGEND_WITH_OTHER if other else LEGEND,
+            "yanchor": "bottom",
+            "x": 0,
+            "font": {"size": 11},
+            "itemwidth": 30,
+        },
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left"},
+        "dragmode": "zoom",
+        "margin": MARGIN,
+        **ON_PAGE,
         "yaxis": axis | {"domain": [strip + GAP, 1]},
-        "yaxis2": strip_axis([0, strip], len(lines)),
+        "yaxis2": {
+            "domain": [0, strip],
+            "range": [-0.7, len(lines) - 0.3],
+            "fixedrange": True,
+            "tickmode": "array",
+            "tickvals": [(len(lines) - 1) / 2],
+            "ticktext": ["failed"],
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+        },
         "shapes": over_time.shapes_of(spans, window) + usual_shapes(usual),
         "annotations": words + usual_words(usual, logarithmic=axis.get("type") == "log"),
     }
@@ -245,34 +264,9 @@ def usual_words(usual: UsualRange | None, *, logarithmic: bool) -> list[Json]:
     ]
 
 
-def frame(legend: float) -> Json:
-    return {
-        "legend": {
-            "orientation": "h",
-            "y": legend,
-            "yanchor": "bottom",
-            "x": 0,
-            "font": {"size": 11},
-            "itemwidth": 30,
-        },
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left"},
-        "dragmode": "zoom",
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
-        "paper_bgcolor": "var(--surface)",
-        "plot_bgcolor": "var(--surface)",
-    }
-
-
 def rate_axis(rates: Floats, room: float) -> Json:
     """Return an axis on which these rates are in sight, with room above the fastest."""
-    axis = {
-        "title": {"text": "MB/s"},
-        "gridcolor": "var(--line)",
-        "zeroline": False,
-        "automargin": True,
-    }
+    axis = {"title": {"text": "MB/s"}, **AXIS}
     if not rates.size:
         return axis | {"range": [0, 1], "tickvals": [], "ticktext": []}
     low, high = float(rates.min()), float(rates.max())
@@ -305,17 +299,3 @@ def apart(ticks: Sequence[float], low: float, high: float) -> list[float]:
         if all(abs(np.log10(tick / other)) >= least for other in spaced):
             spaced.append(tick)
     return sorted(spaced)
-
-
-def strip_axis(domain: list[float], lines: int) -> Json:
-    return {
-        "domain": domain,
-        "range": [-0.7, lines - 0.3],
-        "fixedrange": True,
-        "tickmode": "array",
-        "tickvals": [(lines - 1) / 2],
-        "ticktext": ["failed"],
-        "showgrid": False,
-        "zeroline": False,
-        "automargin": True,
-    }

@@ -14,8 +14,8 @@ from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
 from matrix.answers.series import TimeSeries, cut_for_table
-from matrix.plots import over_time
-from matrix.plots.link import Json, Line, UsualRange, figure, name_of
+from matrix.plots import Json, over_time
+from matrix.plots.link import Line, UsualRange, figure, name_of
 from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.standing import LEVELS

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.grid import CHANGES
+from matrix.plots import Json
 from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
 from matrix.query.matrix_query import MatrixQuery
@@ -25,8 +26,6 @@ from matrix.statistics.cells.states import (
     UNTESTED,
 )
 from sonar.notation.units import DASH, factor_digits, format_age, format_count, three_digits
-
-Json = dict[str, Any]
 
 # Numbers stand in the cells up to this many columns and rows, gaps between cells likewise.
 COLUMNS_WITH_NUMBERS, ROWS_WITH_NUMBERS = 25, 40
@@ -144,10 +143,7 @@ def marks(arrangement: Arrangement) -> list[Json]:
 
 
 def standing(arrangement: Arrangement) -> dict[str, Flags]:
-    """Say which cells have each of OUTLINES. What fails has no level, whatever succeeded before.
-
-    Of a comparison, they say which cells changed.
-    """
+    """Say which cells have each of OUTLINES, or have changed; what fails has no level."""
     state, cells = arrangement.state, arrangement.grid.cells
     has_level = (state == MEASURED) | (state == STALE)
     if arrangement.grid.comparison:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.grid import Grid
+from matrix.plots import Json
 from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
 from matrix.plots.display import Display
 from matrix.plots.layout import labels_for, layout
@@ -42,8 +43,6 @@ from matrix.statistics.cells.states import (
     UNTESTED,
 )
 from sonar.notation.units import DASH, format_span
-
-Json = dict[str, Any]
 
 # A cell is drawn by its code: one of STEPS on the palette; behind them the same, faded, for
 # stale cells; then one for each other look.
@@ -110,7 +109,8 @@ def cells(arrangement: Arrangement, scale: Scale) -> Json:
     """Draw all cells in one trace: each further one would be drawn over all of them again."""
     colours = palette_for(arrangement.display.palette, arrangement.grid.query.statistic)
     # The frame of a failing cell takes all of a small one.
-    failing = "failing-soft" if has_room(arrangement) else "failing"
+    lines = max(arrangement.rows.length, arrangement.columns.length)
+    failing = "failing-soft" if lines <= CELLS_APART else "failing"
     stops = scale_of_codes(colours, failing)
     looks = {"name": "cells", "zmin": 0, "zmax": GAP, "colorscale": stops}
     return heatmap(arrangement.spread(codes(arrangement, scale), GAP), "u2", looks)
@@ -128,10 +128,6 @@ def codes(arrangement: Arrangement, scale: Scale) -> NDArray[np.uint16]:
     look[~arrangement.in_focus & (states != NOT_APPLICABLE)] = UNFOCUSED
     look[states == LEFT_OUT] = GAP
     return look.astype(np.uint16)
-
-
-def has_room(arrangement: Arrangement) -> bool:
-    return max(arrangement.rows.length, arrangement.columns.length) <= CELLS_APART
 
 
 def scale_of_codes(colours: tuple[str, ...], failing: str = COLOURS[0]) -> list[list[float | str]]:
@@ -199,14 +195,14 @@ def durations(arrangement: Arrangement) -> list[Json]:
     is_shown = (arrangement.state == FAILING) & arrangement.in_focus & ~np.isnan(since)
     seconds = np.where(is_shown, arrangement.grid.moment.timestamp() - since, np.nan)
     spread = arrangement.spread(seconds, np.nan)
-    texts = [[duration(value) for value in row] for row in spread.tolist()]
+    texts = [
+        [
+            "" if np.isnan(value) else f"<b>{format_span(timedelta(seconds=value))}</b>"
+            for value in row
+        ]
+        for row in spread.tolist()
+    ]
     return text_in(~np.isnan(spread), texts, "var(--failing)", {"name": "durations"})
-
-
-def duration(seconds: float) -> str:
-    if np.isnan(seconds):
-        return ""
-    return f"<b>{format_span(timedelta(seconds=seconds))}</b>"
 
 
 def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:
@@ -228,28 +224,23 @@ def figure_alone(arrangement: Arrangement) -> Json:
         if trace.get("name") == "cells":
             trace.update(hovertext=cell_texts(arrangement), hoverinfo="text")
         if outline := OUTLINES.get(trace.get("meta", {}).get("outline", "")):
-            trace.update(outlined(trace["x"], trace["y"], outline))
+            # Closed lines around these cells, one after the other with gaps.
+            points = (*outline, outline[0])
+            for name, at in (("x", 0), ("y", 1)):
+                offsets = [point[at] for point in points]
+                trace[name] = [
+                    place
+                    for cell in trace[name]
+                    for place in (*(cell + offset for offset in offsets), None)
+                ]
     lines = max(arrangement.rows.length, FEWEST_LINES)
     whole["layout"] |= {"hovermode": "closest", "height": ABOVE_PIXELS + LINE_PIXELS * lines}
-    make_room(whole["layout"])
-    return whole
-
-
-def make_room(layout: Json) -> None:
-    """Put the title of the rows beside the longest label, which may be that of their means."""
+    # The title of the rows stands beside the longest label, which may be that of their means.
     own, means = (
-        max(map(len, layout[name]["ticktext"]), default=0) for name in ("yaxis", "yaxis2")
+        max(map(len, whole["layout"][name]["ticktext"]), default=0) for name in ("yaxis", "yaxis2")
     )
-    layout["yaxis"]["title"]["standoff"] += LETTER_PIXELS * max(means - own, 0)
-
-
-def outlined(columns: list[int], rows: list[int], outline: Outline) -> Json:
-    """Return the closed lines around these cells, one after the other with gaps."""
-    points = (*outline, outline[0])
-    return {
-        "x": [x for column in columns for x in (*(column + dx for dx, _ in points), None)],
-        "y": [y for row in rows for y in (*(row + dy for _, dy in points), None)],
-    }
+    whole["layout"]["yaxis"]["title"]["standoff"] += LETTER_PIXELS * max(means - own, 0)
+    return whole
 
 
 def cell_texts(arrangement: Arrangement) -> list[list[str]]:

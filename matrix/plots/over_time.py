@@ -13,15 +13,14 @@ from html import escape
 from typing import Any, Protocol
 
 from matrix.answers.events.event import Event
-from matrix.answers.events.happening import FAILING, Happening
+from matrix.answers.events.happening import FAILING
 from matrix.answers.short_names import cut
+from matrix.plots import Json
 from sonar.notation.units import format_factor
 from sonar.notation.windows import Window, format_typed
 
 # Another window has an axis of time of its own, above the picture.
 FIRST_AXIS, SECOND_AXIS = "x", "x2"
-Json = dict[str, Any]
-
 # Colours of words and lines, by kind; bands have the same, fainter.
 KINDS = {
     "downtime": "var(--downtime)",
@@ -280,19 +279,13 @@ def range_of(start: datetime, length: timedelta) -> list[int]:
 
 def marks_of(events: Iterable[Event], size: str, end: str = "") -> list[TimeSpan]:
     """Return marks of the jumps of a size class, of one end of a site's links or of all."""
-    return [
-        TimeSpan(part.kind, part.since, None, f"{mark_of(event)} {factor_words(part)}")
-        for event in events
-        if not end or event.level in (end, "endpoint", "site", "grid")
-        for part in event.parts
-        if part.size == size and part.kind != FAILING
-    ]
-
-
-def mark_of(event: Event) -> str:
-    """Say in few words, for a picture, what it is of."""
-    return "link" if event.level == "link" else f"{event.where()} {event.role}".strip()
-
-
-def factor_words(part: Happening) -> str:
-    return format_factor(part.factor, part.low, part.high) if part.factor else ""
+    marks = []
+    for event in events:
+        if end and event.level not in (end, "endpoint", "site", "grid"):
+            continue
+        of = "link" if event.level == "link" else f"{event.where()} {event.role}".strip()
+        for part in event.parts:
+            if part.size == size and part.kind != FAILING:
+                factor = format_factor(part.factor, part.low, part.high) if part.factor else ""
+                marks.append(TimeSpan(part.kind, part.since, None, f"{of} {factor}"))
+    return marks

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.link.overhead import Overhead
+from matrix.plots import Json
 from matrix.plots.distribution import base
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Floats
 from sonar.notation.units import MB, format_bytes, format_count, format_seconds, three_digits
-
-Json = dict[str, Any]
 
 # Points of the line, which is curved on two logarithmic axes.
 STEPS = 60

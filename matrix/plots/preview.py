@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from PIL.ImageDraw import ImageDraw as Pen
 
+from matrix.plots import Json
 from matrix.statistics.arrays import Floats
 from sonar.notation.windows import Window, format_window
 
-Json = dict[str, Any]
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
 
@@ -114,11 +114,9 @@ def draw(image: Image.Image, figure: Json, box: Box) -> None:
     for shape in layout.get("shapes", ()):
         draw_shape(plot, shape)
     for trace in figure["data"]:
-        DRAWN.get(trace["type"], draw_nothing)(plot, trace)
-
-
-def draw_nothing(plot: Plot, trace: Json) -> None:
-    """Leave out the numbers in cells: there is no room for them."""
+        # The numbers in cells are left out: there is no room for them.
+        if trace["type"] in DRAWN:
+            DRAWN[trace["type"]](plot, trace)
 
 
 def draw_cells(plot: Plot, trace: Json) -> None:
@@ -182,12 +180,9 @@ def draw_shape(plot: Plot, shape: Json) -> None:
     if shape["type"] == "rect":
         plot.pen.rectangle([left, high, right, low], fill=shade(shape, shape["fillcolor"]))
     else:
-        dashed(plot.pen, (left, low), (right, low), colour_of(shape["line"]["color"]))
-
-
-def dashed(pen: Pen, start: Point, end: Point, colour: Colour) -> None:
-    for x in np.arange(start[0], end[0], 16).tolist():
-        pen.line([(x, start[1]), (min(x + 7, end[0]), end[1])], fill=colour, width=3)
+        colour = colour_of(shape["line"]["color"])
+        for x in np.arange(left, right, 16).tolist():
+            plot.pen.line([(x, low), (min(x + 7, right), low)], fill=colour, width=3)
 
 
 def draw_scatter(plot: Plot, trace: Json) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from matrix.answers.inside import InsideTransfers
+from matrix.plots import LEGEND_ABOVE, MARGIN, ON_PAGE, Json
 from matrix.plots.distribution import BINS_PER_DECADE, Shape, base, rate_ticks
 from matrix.statistics.transfers.rate_profile import Stretch
 from sonar.notation.units import MB, three_digits
 
-Json = dict[str, Any]
 # A rate below this part of the median counts as this: nothing moved, or nearly so.
 SLOWEST = 0.02
 # A capacity further away than this factor would leave no room for the rates.
@@ -26,6 +26,8 @@ def course_figure(parts: Sequence[Stretch]) -> Json | None:
     """
     if len(parts) < 2 or not parts[-1].bytes:
         return None
+    rising = {"rangemode": "tozero", "automargin": True, "zeroline": False}
+    grid = {"gridcolor": "var(--line)"}
     return {
         "data": [
             {
@@ -49,30 +51,22 @@ def course_figure(parts: Sequence[Stretch]) -> Json | None:
                 "hovertemplate": "%{y:.3r} MB after %{x:.1f} s<extra></extra>",
             },
         ],
-        "layout": course_layout(),
-    }
-
-
-def course_layout() -> Json:
-    rising = {"rangemode": "tozero", "automargin": True, "zeroline": False}
-    return {
-        "xaxis": rising
-        | {"title": {"text": "seconds since the start"}, "gridcolor": "var(--line)"},
-        "yaxis": rising | {"title": {"text": "MB/s"}, "gridcolor": "var(--line)"},
-        "yaxis2": rising
-        | {
-            "title": {"text": "MB so far"},
-            "overlaying": "y",
-            "side": "right",
-            "showgrid": False,
-            "tickmode": "auto",
+        "layout": {
+            "xaxis": rising | {"title": {"text": "seconds since the start"}, **grid},
+            "yaxis": rising | {"title": {"text": "MB/s"}, **grid},
+            "yaxis2": rising
+            | {
+                "title": {"text": "MB so far"},
+                "overlaying": "y",
+                "side": "right",
+                "showgrid": False,
+                "tickmode": "auto",
+            },
+            "legend": LEGEND_ABOVE,
+            "hovermode": "closest",
+            "margin": MARGIN,
+            **ON_PAGE,
         },
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        "hovermode": "closest",
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
-        "paper_bgcolor": "var(--surface)",
-        "plot_bgcolor": "var(--surface)",
     }
 
 

@@ -6,16 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
 from matrix.answers.events.event import Event
-from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import SiteNow
-from matrix.plots import over_time
+from matrix.plots import ON_PAGE, Json, over_time
 from matrix.plots.over_time import (
     OTHER,
     SECOND_AXIS,
@@ -33,8 +31,6 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from sonar.notation.units import format_count, format_factor, three_digits
 from sonar.notation.windows import Window, format_minute
 
-Json = dict[str, Any]
-
 # The axis shows at least this far from usual, either way, and no further than this.
 LEAST, MOST = 2.5, 64.0
 TICKS = [2.0**power for power in range(-6, 7)]
@@ -43,6 +39,18 @@ FROM_EDGE = 0.1
 # Parts of the height: rates above, failed tests at the foot.
 RATES, FAILED = [0.24, 1.0], [0.0, 0.17]
 SLOWER, OTHERS = "var(--slower)", "var(--there)"
+USUAL_LINE: Json = {
+    "type": "line",
+    "name": "usual",
+    "layer": "below",
+    "line": {"color": "var(--ink)", "width": 1, "dash": "dot"},
+    "xref": "paper",
+    "x0": 0,
+    "x1": 1,
+    "yref": "y",
+    "y0": 1,
+    "y1": 1,
+}
 TIME_FORMATS = [
     {"dtickrange": [None, 43_200_000], "value": "%H:%M<br>%-d %b"},
     {"dtickrange": [43_200_000, None], "value": "%-d %b"},
@@ -87,13 +95,26 @@ def axes_of_ratios(ends: Sequence[RatioSeries]) -> Axes:
     ratios = np.concatenate([spread_of(ends), [1.0]])
     furthest = float(np.exp(np.abs(np.log(ratios[ratios > 0])).max())) * 1.15
     bound = min(max(furthest, LEAST), MOST)
-    return Axes(ratio_axis(bound), most_failed(ends), (usual_line(),), of_usual)
+    # No tick is near an end of the axis: the words of other axes are there.
+    furthest = bound ** (1 - 2 * FROM_EDGE)
+    ticks = [tick for tick in TICKS if 1 / furthest <= tick <= furthest]
+    axis = {
+        "type": "log",
+        "range": [-math.log10(bound), math.log10(bound)],
+        "tickvals": ticks,
+        "ticktext": ["usual " if tick == 1 else f"{tick:g}× " for tick in ticks],
+    }
+    lines = (USUAL_LINE,)
+    return Axes(
+        axis, most_failed(ends), lines, lambda ratio: f"{format_factor(ratio)} the usual rate"
+    )
 
 
 def axes_of_rates(ends: Sequence[RatioSeries]) -> Axes:
     """Begin at 0, as rates do that nothing is known to compare with; without a rate, end at 1."""
     top = float(spread_of(ends).max(initial=0)) * 1.15 or 1.0
-    return Axes(rate_axis(top), most_failed(ends), (), in_mb_s)
+    axis = {"range": [0, top], "nticks": 5, "ticksuffix": f" {RATE.name}", "automargin": True}
+    return Axes(axis, most_failed(ends), (), lambda rate: f"{three_digits(rate)} {RATE.name}")
 
 
 def spread_of(ends: Sequence[RatioSeries]) -> Floats:
@@ -104,14 +125,6 @@ def spread_of(ends: Sequence[RatioSeries]) -> Floats:
 
 def most_failed(ends: Sequence[RatioSeries]) -> int:
     return max(int(series.failed.max(initial=0)) for series in ends)
-
-
-def of_usual(ratio: float) -> str:
-    return f"{format_factor(ratio)} the usual rate"
-
-
-def in_mb_s(rate: float) -> str:
-    return f"{three_digits(rate)} {RATE.name}"
 
 
 def figure(
@@ -135,63 +148,31 @@ def figure(
     if other:
         data.insert(1, median(other.series, other.look, OTHER.colour, axes.written))
     shown = other.window if other and other.look.axis == SECOND_AXIS else None
-    layout = frame(window, shown) | {
-        "yaxis": {"domain": RATES, "gridcolor": "var(--line)", "zeroline": False} | axes.rates,
-        "yaxis2": failure_axis(axes.failed),
-        "shapes": [*over_time.shapes_of(spans, window), *axes.lines],
-        "annotations": over_time.words_of(spans, window),
-    }
-    return {"data": data, "layout": layout}
-
-
-def frame(window: Window, other: Window | None) -> Json:
-    return time_axes(window, other, TIME_AXIS) | {
+    layout = time_axes(window, shown, TIME_AXIS) | {
         "showlegend": False,
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},
         "dragmode": "zoom",
         "bargap": 0.1,
-        "margin": {"l": 48, "r": 8, "t": 24 if other else 8, "b": 24},
-        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
-        "paper_bgcolor": "var(--surface)",
-        "plot_bgcolor": "var(--surface)",
+        "margin": {"l": 48, "r": 8, "t": 24 if shown else 8, "b": 24},
+        **ON_PAGE,
+        "yaxis": {"domain": RATES, "gridcolor": "var(--line)", "zeroline": False} | axes.rates,
+        "yaxis2": {
+            "domain": FAILED,
+            "range": [0, max(axes.failed, 1) * 1.05],
+            "tickvals": [axes.failed],
+            "ticktext": [f"{format_count(axes.failed)} failed" if axes.failed else "none failed"],
+            "tickfont": {"size": 11, "color": "var(--muted)"},
+            "showgrid": False,
+            "zeroline": True,
+            "zerolinecolor": "var(--line)",
+            "fixedrange": True,
+            "automargin": True,
+        },
+        "shapes": [*over_time.shapes_of(spans, window), *axes.lines],
+        "annotations": over_time.words_of(spans, window),
     }
-
-
-def ratio_axis(bound: float) -> Json:
-    furthest = bound ** (1 - 2 * FROM_EDGE)
-    ticks = [tick for tick in TICKS if 1 / furthest <= tick <= furthest]
-    return {
-        "type": "log",
-        "range": [-math.log10(bound), math.log10(bound)],
-        "tickvals": ticks,
-        "ticktext": ["usual " if tick == 1 else f"{tick:g}× " for tick in ticks],
-    }
-
-
-def rate_axis(top: float) -> Json:
-    return {"range": [0, top], "nticks": 5, "ticksuffix": f" {RATE.name}", "automargin": True}
-
-
-def failure_axis(most: int) -> Json:
-    return {
-        "domain": FAILED,
-        "range": [0, max(most, 1) * 1.05],
-        "tickvals": [most],
-        "ticktext": [f"{format_count(most)} failed" if most else "none failed"],
-        "tickfont": {"size": 11, "color": "var(--muted)"},
-        "showgrid": False,
-        "zeroline": True,
-        "zerolinecolor": "var(--line)",
-        "fixedrange": True,
-        "automargin": True,
-    }
-
-
-def usual_line() -> Json:
-    line = {"color": "var(--ink)", "width": 1, "dash": "dot"}
-    ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": 1, "y1": 1}
-    return {"type": "line", "name": "usual", "layer": "below", "line": line} | ends
+    return {"data": data, "layout": layout}
 
 
 def median(series: RatioSeries, look: Look, colour: str, written: Callable[[float], str]) -> Json:
@@ -299,12 +280,23 @@ def end_figures(
     notes: Sequence[Noted],
     events: Sequence[Event],
 ) -> dict[str, Json]:
-    """Return a figure for each end: with downtimes, notes, and jumps of the links of this end."""
+    """Return a figure for each end: with downtimes, notes, and jumps of the links of this end.
+
+    Both have the same axes; rates are drawn without what they are compared with.
+    """
     window = report.window
     during = [downtime for downtime in downtimes if downtime.ends_at > window.start]
     spans = over_time.spans_of(during, notes, window)
     histories = histories_drawn(site_is)
-    axes = axes_drawn(site_is, histories)
+    lines = [history.series for history in histories.values()]
+    others: dict[str, OtherSeries] = {}
+    if is_of_rates(site_is):
+        axes = axes_of_rates(lines)
+    else:
+        for end, compared in site_is.comparisons.items():
+            look = other_look(compared.words, has_own_times=compared.window != window)
+            others[end] = OtherSeries(compared.series, compared.window, look)
+        axes = axes_of_ratios([*lines, *(other.series for other in others.values())])
     return {
         end: figure(
             history.series,
@@ -312,7 +304,7 @@ def end_figures(
             [*spans, *marks_of(events, report.query.size, end)],
             axes,
             is_slower=any(link.level == "slower" for link in site_is.links[end]),
-            other=other_drawn(site_is, end, window),
+            other=others.get(end),
         )
         for end, history in histories.items()
     }
@@ -320,32 +312,11 @@ def end_figures(
 
 def is_of_rates(site_is: SiteNow) -> bool:
     """Say whether nothing is usual yet: rates are drawn then."""
-    return not any(line.links.any() for line in ratios_of(site_is))
-
-
-def ratios_of(site_is: SiteNow) -> list[RatioSeries]:
     own = [history.series for history in site_is.histories.values()]
-    return [*own, *(comparison.series for comparison in site_is.comparisons.values())]
+    others = [comparison.series for comparison in site_is.comparisons.values()]
+    return not any(series.links.any() for series in (*own, *others))
 
 
 def histories_drawn(site_is: SiteNow) -> Mapping[str, EndHistory]:
     """Return the line of each end: of ratios to usual, or of rates."""
     return rates_over_time(site_is.histories) if is_of_rates(site_is) else site_is.histories
-
-
-def axes_drawn(site_is: SiteNow, histories: Mapping[str, EndHistory]) -> Axes:
-    if is_of_rates(site_is):
-        return axes_of_rates([history.series for history in histories.values()])
-    return axes_of_ratios(ratios_of(site_is))
-
-
-def other_drawn(site_is: SiteNow, end: str, window: Window) -> OtherSeries | None:
-    """Return the line of what an end is compared with; rates are drawn alone."""
-    comparison = site_is.comparisons.get(end)
-    return other_series(comparison, window) if comparison and not is_of_rates(site_is) else None
-
-
-def other_series(comparison: EndComparison, window: Window) -> OtherSeries:
-    """Return the line of what is compared with, to be drawn over that of a window."""
-    look = other_look(comparison.words, has_own_times=comparison.window != window)
-    return OtherSeries(comparison.series, comparison.window, look)

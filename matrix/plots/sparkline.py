@@ -100,21 +100,15 @@ def course_of(event: Event) -> CoursePicture | None:
 def course_lines(course: Sequence[float | None], across: tuple[float, float]) -> list[str]:
     """Return the points of a line over a part of the width; it leads on where tests are rare."""
     step = (across[1] - across[0]) / max(len(course), 1)
+    middle, half = (TOP + COURSE_FOOT) / 2, (COURSE_FOOT - TOP) / 2
     points = [
-        f"{COURSE_WIDTH * (across[0] + (at + 0.5) * step):.1f},{course_height(value):.1f}"
+        f"{COURSE_WIDTH * (across[0] + (at + 0.5) * step):.1f}"
+        f",{middle - share_of(value) * half:.1f}"
         for at, value in enumerate(course)
         if value is not None
     ]
-    return [" ".join(twice(points))] if points else []
-
-
-def twice(points: list[str]) -> list[str]:
-    """Draw a point as a line without a length, which round ends show."""
-    return points if len(points) > 1 else points * 2
-
-
-def course_height(value: float) -> float:
-    return (TOP + COURSE_FOOT) / 2 - share_of(value) * (COURSE_FOOT - TOP) / 2
+    # A point is drawn as a line without a length, which round ends show.
+    return [" ".join(points if len(points) > 1 else points * 2)] if points else []
 
 
 def share_of(factor: float) -> float:

@@ -18,9 +18,8 @@ import orjson
 from django.contrib.staticfiles import finders
 from plotly.io import to_html
 
+from matrix.plots import Json
 from sonar.notation.windows import Window, format_window
-
-Json = dict[str, Any]
 
 STYLE_SHEET = "css/sonar.css"
 # At the beginning of a line: what is indented is of the dark theme.

@@ -90,10 +90,7 @@ def strips_of(grid: Grid) -> Strips | None:
 
 
 def own_names(grid: Grid, left_out: Flags) -> set[str]:
-    """Return whose rows and columns are whole, if nothing else is shown.
-
-    Cells from one to itself do not count: nothing leads there.
-    """
+    """Return whose rows and columns are whole, if nothing else is shown, but from one to itself."""
     sources, destinations = (
         np.array([group.name for group in groups]) for groups in (grid.sources, grid.destinations)
     )
@@ -143,6 +140,8 @@ def filled(
     facts = {field.name: getattr(grid, field.name) for field in dataclasses.fields(Grid)}
     ratios = grid.comparison and Ratios(*map(cross.gather, vars(grid.comparison).values()))
     mean_of = geometric_averages if ratios else averages
+    # Filters on one end leave cells out; others are missing because nothing is there.
+    of_one_end = any(option.end for option in grid.query.filters)
     means = dataclasses.replace(mean_of(arrays["value"]), grand=grid.averages.grand)
     return Strips(
         **facts
@@ -151,15 +150,9 @@ def filled(
             "destinations": columns,
             "cells": CellArrays(**arrays, extras=extras),
             "averages": means,
-            "left_out": missing_by_filter(grid, cross),
+            "left_out": cross.missing if of_one_end and cross.missing.any() else None,
             "comparison": ratios,
         },
         sending=cross.sending,
         changed_cells=cross.gather(grid.changed),
     )
-
-
-def missing_by_filter(grid: Grid, cross: Cross) -> Flags | None:
-    """Say which cells filters on one end leave out; others are missing because nothing is there."""
-    of_one_end = any(option.end for option in grid.query.filters)
-    return cross.missing if of_one_end and cross.missing.any() else None

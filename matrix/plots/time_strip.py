@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from matrix.answers.time_strip import StripQuestion, TimeStrip
+from matrix.plots import AXIS, MARGIN, ON_PAGE, Json
 from matrix.statistics.arrays import Integers
 from sonar.notation.units import format_count
-
-Json = dict[str, Any]
 
 # From below: a name, and the colour of its bars; slower has a pattern, as on the page.
 ALL_FAILED, PARTLY, SLOWER = "all tests failed", "some tests failed", "slower than usual"
 # Up to so many there is a line for each.
 FEW = 6
 OUTLINE = {"color": "var(--failing)", "width": 1}
-AXIS = {"gridcolor": "var(--line)", "zeroline": False, "automargin": True}
 
 
 def figure(question: StripQuestion, strip: TimeStrip) -> Json:
@@ -66,10 +62,8 @@ def layout(most: int) -> Json:
         "hovermode": "closest",
         "hoverlabel": {"align": "left"},
         "legend": {"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0},
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "margin": MARGIN,
         "xaxis": {"type": "date", "title": {"text": "UTC"}} | AXIS,
         "yaxis": {"title": {"text": "links"}, "rangemode": "tozero"} | whole | AXIS,
-        "font": {"family": "var(--font)", "size": 12, "color": "var(--ink)"},
-        "paper_bgcolor": "var(--surface)",
-        "plot_bgcolor": "var(--surface)",
+        **ON_PAGE,
     }

@@ -95,10 +95,7 @@ def by_parameter(filters: Iterable[Filter]) -> dict[str, list[str]]:
 def alternatives(
     filters: Iterable[Filter], parameters: Container[str] = FILTERS
 ) -> list[list[Filter]]:
-    """Put filters of one parameter together: any of them may hold, or none if they exclude.
-
-    Of these parameters alone, if they are named.
-    """
+    """Put filters of one of these parameters together: any may hold, or none if they exclude."""
     together: dict[tuple[str, bool], list[Filter]] = {}
     for option in filters:
         if option.parameter in parameters:

@@ -102,10 +102,7 @@ def problem(option: Filter) -> str:
 
 
 def unregistered(filters: Iterable[Filter]) -> Iterator[tuple[str, str]]:
-    """Yield parameter and sentence of each filter by the name of something that is not registered.
-
-    One SQL query for each kind of thing that is named.
-    """
+    """Yield parameter and sentence of each filter by an unregistered name. One SQL query a kind."""
     named = list(filters)
     for kind, model in REGISTERED.items():
         options = [option for option in named if option.attribute == kind]

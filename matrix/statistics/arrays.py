@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,34 @@ THREADS = min(4, os.cpu_count() or 1)
 np.empty(31 << 20, dtype=np.uint8)
 
 
+class ArrayFields:
+    """A dataclass whose fields are arrays, and what is done to all of them at once."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    @property
+    def nbytes(self) -> int:
+        """Return how much memory they take."""
+        return sum(getattr(values, "nbytes", 0) for values in self.arrays().values())
+
+    def taken(self, places: Any) -> Self:  # noqa: ANN401 - whatever numpy indexes by
+        """Return some of their values, as numpy indexes arrays."""
+        return type(self)(**{name: values[places] for name, values in self.arrays().items()})
+
+    def put(self, places: Any, part: Self) -> Self:  # noqa: ANN401 - as above
+        """Fill in those at some places."""
+        for name, values in self.arrays().items():
+            values[places] = getattr(part, name)
+        return self
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self], by: Callable[..., Any] = np.concatenate) -> Self:
+        """Put parts together, one behind the other, or as numpy does ``by`` another function."""
+        columns = zip(*(part.arrays().values() for part in parts), strict=True)
+        return cls(*map(by, columns))
+
+
 class Stretches(NamedTuple):
     """Parts of one array: where each starts in it, and how many values it has."""
 
@@ -39,10 +68,8 @@ class Stretches(NamedTuple):
         """Return the places of all of them, one stretch behind another."""
         ends = np.cumsum(self.counts)
         total = int(ends[-1]) if ends.size else 0
-        places: Integers = np.arange(total) + np.repeat(
-            self.starts - ends + self.counts, self.counts
-        )
-        return places
+        first = self.starts - ends + self.counts
+        return np.asarray(np.arange(total) + np.repeat(first, self.counts))
 
     def numbers(self) -> Integers:
         """Return for each of the places which stretch it is of."""

@@ -83,10 +83,7 @@ class ChangeSelection:
 
 
 def of_links_passing(filters: Sequence[Filter], endpoints: Sequence[EndpointInfo]) -> Q:
-    """Return what holds for changes of links that pass, and of endpoints that have one that does.
-
-    A change of the whole grid is one of each link.
-    """
+    """Return what holds for changes of links that pass, of endpoints that have one, and of all."""
     chosen = on_links(filters)
     if not chosen:
         return Q()

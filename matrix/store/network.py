@@ -64,10 +64,7 @@ def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:
 
 
 def near(transfer: Transfer, scitag: int) -> list[Flow]:
-    """Return the connections with a flow label, at the time and ends of a test. One SQL query.
-
-    Which way a connection was opened says nothing of which way the bytes went.
-    """
+    """Return the connections with a flow label at the time of a test, either way. One SQL query."""
     start, end = times_of(transfer)
     source, destination = [transfer.source_id], [transfer.destination_id]
     between = Q(source_endpoints__contains=source, destination_endpoints__contains=destination)

@@ -55,10 +55,7 @@ def visible_to(reader: Anyone) -> Q:
 
 
 def on_site(site: Site, window: Window, reader: Anyone) -> list[Annotation]:
-    """Return the notes on a site that a reader may see and that hold at some time of the window.
-
-    One SQL query, besides those for what the reader may do.
-    """
+    """Return the notes on a site that a reader may see and that hold in a window. One SQL query."""
     return _during(Q(site=site), window, reader)
 
 

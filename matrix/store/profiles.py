@@ -52,10 +52,7 @@ def made_so(transfers: QuerySet[Transfer], filters: Iterable[Filter]) -> QuerySe
 
 
 def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:
-    """Turn the filters on these columns, by the names of attributes, into a condition.
-
-    NULL is never an excluded value, but where a filter has a name for it.
-    """
+    """Turn the filters on these columns into a condition; NULL is excluded by its name alone."""
     whole = Q()
     for options in alternatives(filters, fields):
         name, values = options[0].parameter, [option.value for option in options]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from cachetools import LRUCache
@@ -37,10 +37,8 @@ MESH_FIELDS = {name: attribute.mesh for name, attribute in OF_PROFILES.items() i
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
-TESTING_TIMES = (
-    *("site__quiet_from", "site__quiet_until"),
-    *("site__paused_since", "site__paused_until", "site__pause_reason"),
-)
+PAUSE = ("site__paused_since", "site__paused_until", "site__pause_reason")
+TESTING_TIMES = ("site__quiet_from", "site__quiet_until", *PAUSE)
 # Newest hour first, until one has a result: a mark may stand for one that was deleted.
 LAST = """
     SELECT last FROM (
@@ -104,20 +102,14 @@ def _read_places() -> tuple[EndpointInfo, ...]:
             },
             row["simulated"],
             row["retired"],
-            *_testing_times(row),
+            quiet_words(row["site__quiet_from"], row["site__quiet_until"]),
+            SitePause(*(row[column] for column in PAUSE)) if row["site__paused_since"] else None,
             has_files=carries_files(row["base_url"]),
         )
         for row in rows.values(
             *("id", "name", "simulated", "retired", "base_url"), *TESTING_TIMES, *columns
         )
     )
-
-
-def _testing_times(row: Mapping[str, Any]) -> tuple[str | None, SitePause | None]:
-    """Return quiet hours and pause of the site of an endpoint."""
-    start, end, since, until, reason = (row[column] for column in TESTING_TIMES)
-    pause = SitePause(since, until, reason) if since else None
-    return quiet_words(start, end), pause
 
 
 def read_promises(query: MatrixQuery, links: LinkIndex, version: DataVersion) -> Floats:

@@ -100,9 +100,7 @@ def read(
 
 
 def _dirty(size: str, window: Span) -> tuple[int, Dirty, list[int]]:
-    """Return the id of the size class, what is marked in the days of the window, and the ids of the
-    profiles of experiments.
-    """
+    """Return the id of the size class, what is marked, and the ids of experiments' profiles."""
     first = read_plan.floor(window.start, DAY_MS)
     past = -read_plan.floor(-window.end, DAY_MS)
     with connection.cursor() as cursor:

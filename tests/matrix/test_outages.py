@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.statistics.levels import outages
-from matrix.statistics.levels.before_since import DAY, HOUR, NEVER
+from matrix.statistics.levels.before_since import DAY, HOUR
 from matrix.statistics.levels.outages import LinkTests, OutageRow
 from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.pooling import Numbering
-from matrix.statistics.samples.run import DAY_MS, Run
+from matrix.statistics.samples.run import DAY_MS, NEVER, Run
 from tests.matrix.samples import Sample
 from tests.properties import examples
 

@@ -75,7 +75,7 @@ def test_a_line_without_noise_is_given_back(line: tuple[float, float]):
 def test_the_line_is_the_weighted_least_squares_of_relative_errors():
     """At the line itself, which gives the weights: then lstsq must come back to it."""
     classes = transfers((3.0, 30.0), (5, 9, 40, 12), 1.5, (10, 100, 500, 4000), groups=60)
-    lines, times = overhead.fit(classes), ClassTimes.stacked(classes)
+    lines, times = overhead.fit(classes), ClassTimes.joined(classes, np.stack)
     for at in range(60):
         size, seconds = times.size[:, at], times.seconds[:, at]
         line = lines.overhead[at] + size / lines.bandwidth[at]
@@ -191,7 +191,7 @@ def test_intervals_hold_what_they_should(
 
 def test_a_class_that_is_off_is_seen():
     classes = transfers((1.8, 42.0), (10, 10, 10), 1.2, groups=2000)
-    slow = ClassTimes.stacked(classes)
+    slow = ClassTimes.joined(classes, np.stack)
     slow.seconds[1] *= 1.6
     parts = [
         ClassTimes(slow.size[at], slow.seconds[at], slow.error[at], slow.ok[at]) for at in range(3)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Integers
 from matrix.statistics.levels import outages
-from matrix.statistics.levels.before_since import LONGEST, NEVER, Factors, LogRates, without
+from matrix.statistics.levels.before_since import LONGEST, Factors, LogRates, without
 from matrix.statistics.levels.outages import EndOutage, LinkOutages, LinkTests, OutageRow
-from matrix.statistics.samples.run import Run
+from matrix.statistics.samples.run import NEVER, Run
 from matrix.store.read_plan import moment
 from sonar.models import Outage
 from sonar.results.outages import FoundOutage

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+import numpy as np
 from django.db.models import Q
 
 from matrix.answers import inside, series, standing
@@ -284,7 +285,8 @@ def judged(question: Question, size: str, window: Window, moment: StateInputs) -
     links = LinkIndex(registry.read_places(version))
     whole = standing.read(size, question.query.filters, window, at, links, version=version)
     ids = sorted(endpoint.id for endpoint in question.ends)
-    return whole.taken(links.numbering.ids.searchsorted(ids))
+    places = links.numbering.ids.searchsorted(ids)
+    return whole.taken(np.ix_(places, places))
 
 
 def read_errors(

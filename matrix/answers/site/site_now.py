@@ -115,8 +115,7 @@ def day_scatters(report: Report, windows: Sequence[Window], of: str) -> list[dic
     choices = links_at(links, report.name)
     of_windows = standing.day_to_day(query.size, query.filters, windows, links, choices, of=of)
     return [
-        {end: scatter.of_choice(number) for number, end in enumerate(ENDS)}
-        for scatter in of_windows
+        {end: scatter.taken([number]) for number, end in enumerate(ENDS)} for scatter in of_windows
     ]
 
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from matrix.answers.link.report import LinkReport
-from matrix.plots import distribution
+from matrix.plots import Json, distribution
 from matrix.plots.distribution import Shape
-from matrix.plots.link import Json, UsualRange
+from matrix.plots.link import UsualRange
 from matrix.plots.link_lines import (
     DirectionLine,
     drawn_class,

@@ -131,14 +131,14 @@ def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> 
     search.run()
     return [
         Cause(
-            kind=effect.suspect.sets.kind,
-            row=effect.suspect.row,
-            column=effect.suspect.column,
+            kind=effect.candidate.sets.kind,
+            row=effect.candidate.row,
+            column=effect.candidate.column,
             factor=float(np.exp(effect.value)),
             low=float(np.exp(effect.value - effect.reach)),
             high=float(np.exp(effect.value + effect.reach)),
             p=effect.p,
-            n=effect.suspect.n,
+            n=effect.candidate.n,
         )
         for effect in sorted(search.effects(), key=lambda effect: (effect.p, -abs(effect.t)))
         if effect.value < 0 or not rules.slower_only
@@ -167,7 +167,7 @@ class Rules:
 class NamedEffect:
     """A named cause: its log factor and how far its 95 % interval ``reach``es to either side."""
 
-    suspect: Candidate
+    candidate: Candidate
     value: float
     reach: float
     t: float
@@ -241,19 +241,16 @@ class CauseSearch:
             self.counts[sets.kind] += sets.count
 
     def run(self) -> None:
-        while len(self.named) < MOST_CAUSES and (suspect := self.likeliest(self.named)):
-            self.named.append(suspect)
-            self.reconsider()
-
-    def reconsider(self) -> None:
-        """Look again at what was named before: beside the newest, another may be likelier."""
-        for place in range(len(self.named) - 1):
-            others = self.named[:place] + self.named[place + 1 :]
-            self.named[place] = self.likeliest(others) or self.named[place]
+        while len(self.named) < MOST_CAUSES and (candidate := self.likeliest(self.named)):
+            self.named.append(candidate)
+            # Beside the newest, another than what was named before may be likelier.
+            for place in range(len(self.named) - 1):
+                others = self.named[:place] + self.named[place + 1 :]
+                self.named[place] = self.likeliest(others) or self.named[place]
 
     def model(self, named: Sequence[Candidate]) -> Model:
         cells = len(self.values)
-        flags = [suspect.flags(cells) for suspect in named]
+        flags = [candidate.flags(cells) for candidate in named]
         return Model.of(self.values, np.stack([np.ones(cells), *flags]), self.noise)
 
     def likeliest(self, named: Sequence[Candidate]) -> Candidate | None:
@@ -262,7 +259,7 @@ class CauseSearch:
         dof = self.rules.known_dof or model.dof - 1
         if dof < 1 or model.dof < 2:
             return None
-        best, suspect = 0.0, None
+        best, candidate = 0.0, None
         critical = self.critical(dof, bool(named))
         for sets, weight in zip(self.kinds, self.weights, strict=True):
             effect, t = model.added(sets, weight, self.rules.known_dof)
@@ -272,8 +269,8 @@ class CauseSearch:
             gain -= _gain(critical[sets.kind], dof)
             place = int(gain.argmax())
             if gain[place] > best:
-                best, suspect = float(gain[place]), Candidate(sets, place)
-        return suspect
+                best, candidate = float(gain[place]), Candidate(sets, place)
+        return candidate
 
     def critical(self, dof: int, is_further: bool) -> dict[Kind, float]:
         """Return the |t| beyond which something of each kind is beyond chance."""
@@ -295,11 +292,11 @@ class CauseSearch:
         ts = model.effects[1:] / errors
         tails = self.rules.directions * survival(np.abs(ts), dof)
         (reach,) = _quantiles((0.975,), dof)
-        for suspect, value, error, t, tail in zip(
+        for candidate, value, error, t, tail in zip(
             self.named, model.effects[1:], errors, ts, tails, strict=True
         ):
-            p = min(float(tail) * self.counts[suspect.sets.kind], 1.0)
-            yield NamedEffect(suspect, float(value), float(error) * reach, float(t), p)
+            p = min(float(tail) * self.counts[candidate.sets.kind], 1.0)
+            yield NamedEffect(candidate, float(value), float(error) * reach, float(t), p)
 
 
 @lru_cache(maxsize=4096)

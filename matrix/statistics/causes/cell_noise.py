@@ -91,7 +91,7 @@ class CellNoise:
         """Return the inverse of the covariance times the values of n cells."""
         scaled = values / self.scale
         if self.correlation:
-            scaled = scaled - (self._shrinkage * self._sums(scaled))[self.block]
+            scaled = scaled - (self._shrinkage * np.bincount(self.block, scaled))[self.block]
         return scaled / self.scale / (1 - self.correlation)
 
     def quadratic(self, cell: Integers, member: Integers, count: int) -> Floats:
@@ -112,9 +112,6 @@ class CellNoise:
     def _shrinkage(self) -> Floats:
         size = np.bincount(self.block)
         return np.asarray(self.correlation / (1 + (size - 1) * self.correlation))
-
-    def _sums(self, values: Floats) -> Floats:
-        return np.asarray(np.bincount(self.block, values), dtype=float)
 
 
 def _scale(squares: Floats, spare: Floats, relative: Floats) -> Floats:

@@ -229,10 +229,7 @@ class LinkIndex:
         return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
 
     def matching(self, filters: Iterable[Filter]) -> Flags:
-        """Return the links that pass the filters on their ends, and on which files can move.
-
-        None is from a place to itself.
-        """
+        """Return the links that pass the filters on ends, and on which files can move."""
         possible = ~self.ends(not place.has_files for place in self.places)
         possible &= ~np.eye(len(self.places), dtype=bool).ravel()
         return self.passing(filters) & possible

@@ -73,10 +73,7 @@ class CellArrays:
     extras: Mapping[str, Floats] = field(default_factory=dict)
 
     def of_look(self, look: str) -> Flags:
-        """Say which cells have one of LOOKS; a cell of several links by some of them, too.
-
-        As usual, or without a usual rate, are cells as a whole: measured, and not partly failing.
-        """
+        """Say which cells have one of LOOKS as a whole, or, of several links, by some of them."""
         if look == "partly":
             return self.partly
         if look in (LEVELS[USUAL], LEVELS[UNKNOWN]):
@@ -175,8 +172,20 @@ class Frame:
             for numbers in (shown, *rates.values()):
                 np.putmask(numbers, outdated, np.nan)
         if base:
-            shown = of_both_ends(stat, shown, self.rows.groups, self.columns.groups)
-        evidence = self._evidence(reduced, moment - last, down, now.failing, outdated)
+            model = explain(shown, self.rows.groups, self.columns.groups)
+            # What both ends explain of each rate, or the rate in parts of that.
+            logs = model.rest if stat == "residual" else model.fitted + 0 * model.rest
+            shown = np.exp(logs)
+        evidence = Evidence(
+            ok=reduced.ok,
+            failed=reduced.failed,
+            age=moment - last,
+            promise=self.pool(np.minimum, self.promise),
+            applicable=self.pool(np.logical_or, self.applicable),
+            up=self.pool(np.logical_or, self.applicable & ~down),
+            failing=now.failing,
+            outdated=outdated,
+        )
         return CellArrays(
             value=shown,
             mean=mean,
@@ -185,20 +194,9 @@ class Frame:
             failed=reduced.failed,
             last=last,
             state=evidence.states(),
-            level=now.level,
-            usual=now.usual / MB,
-            now=now.now / MB,
-            ratio_low=now.ratio_low,
-            ratio_high=now.ratio_high,
-            since=now.since,
-            streak=now.streak,
-            tested_links=now.tested_links,
-            failing_links=now.failing_links,
-            judged_links=now.judged_links,
-            slower_links=now.slower_links,
-            faster_links=now.faster_links,
             partly=now.partly(reduced.ok, reduced.failed),
             extras=extras,
+            **vars(now) | {"usual": now.usual / MB, "now": now.now / MB},
         )
 
     def _of_now(
@@ -218,26 +216,6 @@ class Frame:
             links = self.pool(np.add, counted.astype(np.int32))
             values = reduce.ratio(self.pool(np.add, rates), links)
         return np.where(has_ok, values, np.nan)
-
-    def _evidence(
-        self,
-        reduced: Reduced,
-        age: Floats,
-        down: Flags,
-        failing: Flags,
-        outdated: Flags | None,
-    ) -> Evidence:
-        """Pool what the links of each cell are judged by."""
-        return Evidence(
-            ok=reduced.ok,
-            failed=reduced.failed,
-            age=age,
-            promise=self.pool(np.minimum, self.promise),
-            applicable=self.pool(np.logical_or, self.applicable),
-            up=self.pool(np.logical_or, self.applicable & ~down),
-            failing=failing,
-            outdated=outdated,
-        )
 
 
 def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
@@ -265,15 +243,6 @@ def explain(
     """Fit the two-way model to the logs of rates or of ratios, but for those within a site."""
     is_shown = (rates > 0) & ~within_sites(rows, columns)
     return two_way.fit(np.log(np.where(is_shown, rates, np.nan)), how)
-
-
-def of_both_ends(
-    stat: str, rates: Floats, rows: Sequence[AxisGroup], columns: Sequence[AxisGroup]
-) -> Floats:
-    """Return what both ends explain of each rate (`expected`), or the rate in parts of that."""
-    model = explain(rates, rows, columns)
-    logs = model.rest if stat == "residual" else model.fitted + 0 * model.rest
-    return np.asarray(np.exp(logs))
 
 
 def chances(model: TwoWay) -> Floats:

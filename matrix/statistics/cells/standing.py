@@ -7,15 +7,14 @@ class. Everything is as of a moment, the end of a window, and looks back beyond 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import HIGH, LOW
-from matrix.statistics.arrays import THREADS, Flags, Floats, Integers, each
+from matrix.statistics.arrays import THREADS, ArrayFields, Flags, Floats, Integers, each
 from matrix.statistics.compare.day_scatter import scatter_in_a_row
 from matrix.statistics.compare.two_samples import FALSE_SHARE, GROUPS, KnownScatter, Precision
 from matrix.statistics.estimates.moderation import Prior, largest_p
@@ -57,10 +56,7 @@ def usual_window(window: Window) -> Window:
 
 
 def recent_windows(window: Window, now: datetime) -> tuple[Window, Window]:
-    """Return where the newest tests are: in whole days, and in what is left up to the end.
-
-    A window that reaches beyond the minute of ``now`` ends with it.
-    """
+    """Return where the newest tests are: in whole days, and in the rest up to the end or now."""
     minute = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     end = min(window.end, minute)
     days = days_before(end - timedelta(milliseconds=1))
@@ -73,7 +69,7 @@ def days_before(moment: datetime) -> Window:
 
 
 @dataclass(frozen=True)
-class UsualRates:
+class UsualRates(ArrayFields):
     """What is usual for each link, in bytes/s, shape (places, places); NaN where it is unknown.
 
     ``low`` and ``high`` bound the usual range: the 5th and the 95th percentile. ``precision`` says
@@ -102,11 +98,6 @@ class UsualRates:
         scatter = scatter_in_a_row(runs, numbering, NEWEST)
         return cls(median, low, high, precision_of(reduced.ok, scatter))
 
-    @property
-    def nbytes(self) -> int:
-        rates = self.median.nbytes + self.low.nbytes + self.high.nbytes
-        return rates + self.precision.nbytes
-
 
 def precision_of(usual: Integers, scatter: KnownScatter) -> Precision:
     """Return how well the median of the newest successes is known, in parts of the usual one.
@@ -122,7 +113,7 @@ def precision_of(usual: Integers, scatter: KnownScatter) -> Precision:
 
 
 @dataclass(frozen=True)
-class Standings:
+class Standings(ArrayFields):
     """How each link stands at the end of a window; arrays of shape (places, places).
 
     ``level`` indexes LEVELS. ``usual`` and ``now``, the median of its newest three successes, are
@@ -142,13 +133,6 @@ class Standings:
     tested: Flags
     streak: NDArray[np.int32]
     since: Floats
-
-    @property
-    def nbytes(self) -> int:
-        return sum(values.nbytes for values in self.arrays().values())
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {column.name: getattr(self, column.name) for column in fields(self)}
 
     def not_failing(self, paused: Flags) -> Standings:
         """Return them with no link failing of those whose tests are paused: nobody tests them."""
@@ -173,10 +157,7 @@ class Standings:
 
     @classmethod
     def unjudged(cls, newest: NewestTests, usual: Floats, numbering: Numbering) -> Standings:
-        """Return how each link stands before all are judged together.
-
-        As usual is then each that is not failing and of which usual and now are known.
-        """
+        """Return how links stand before all are judged together: all known ones as usual."""
         now = np.where(
             numbering.square(newest.started)[-1] > 0,
             middle(*numbering.square(newest.rates)),
@@ -228,11 +209,6 @@ class Standings:
         """Say which links are by FACTOR away from usual, of those that are not failing."""
         is_slow, is_fast = self.now * FACTOR <= self.usual, self.now >= self.usual * FACTOR
         return np.asarray((self.level != UNKNOWN) & (is_slow | is_fast))
-
-    def taken(self, places: Integers) -> Standings:
-        """Return those of the links between some places."""
-        at = np.ix_(places, places)
-        return Standings(**{name: values[at] for name, values in self.arrays().items()})
 
     def _follow(self, history: Callable[[], Sequence[Run]], numbering: Numbering) -> None:
         """Find since when links are slower or faster: since tests are nearer to now than to usual.

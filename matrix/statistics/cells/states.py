@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,10 +58,7 @@ CellsOf = Callable[[Integers], Integers]
 
 
 def fail_partly(ok: NDArray[Any] | int, failed: NDArray[Any] | int, failing: Flags | bool) -> Flags:
-    """Say of cells or links, or of one, by the counts of tests, whether a part of these failed.
-
-    What is ``failing`` now does so wholly, whatever came through before.
-    """
+    """Say whether a part of the tests of cells, links or one failed, but not all newest ones."""
     in_part = (ok > 0) & (failed > 0) & (failed >= PARTLY_FROM * (ok + failed))
     return np.asarray(in_part & np.logical_not(failing))
 
@@ -141,7 +138,6 @@ class CellStandings:
     what it is, or else of those that fail, are slower, or faster, in this order.
     """
 
-    failing: Flags
     level: NDArray[np.uint8]
     usual: Floats
     now: Floats
@@ -195,30 +191,30 @@ class CellStandings:
             np.where(judged == 1, pool(np.add, np.where(is_judged, bounds, np.float32(0))), NONE)
             for bounds in (standings.low, standings.high)
         )
+        level_of_cells = np.where(judged > 0, USUAL, UNKNOWN).astype(np.uint8)
+        for name, value in (("slower", SLOWER), ("faster", FASTER), ("failing", UNKNOWN)):
+            np.putmask(level_of_cells, looks[name], value)
         return cls(
-            looks["failing"],
-            level_of_cells(looks, judged),
-            usual,
-            now,
-            low,
-            high,
-            streak,
-            since,
-            count["failing"],
-            tested,
-            judged,
-            count["slower"],
-            count["faster"],
+            level=level_of_cells,
+            usual=usual,
+            now=now,
+            ratio_low=low,
+            ratio_high=high,
+            streak=streak,
+            since=since,
+            failing_links=count["failing"],
+            tested_links=tested,
+            judged_links=judged,
+            slower_links=count["slower"],
+            faster_links=count["faster"],
         )
+
+    @property
+    def failing(self) -> Flags:
+        """Say of which cells all links are failing that were tested lately."""
+        return np.asarray((self.failing_links > 0) & (self.failing_links == self.tested_links))
 
     def partly(self, ok: Integers, failed: Integers) -> Flags:
         """Say which cells fail in part, by the counts of the window's tests."""
         some_links = (self.failing_links > 0) & (self.failing_links < self.tested_links)
         return fail_partly(ok, failed, self.failing) | some_links
-
-
-def level_of_cells(looks: Mapping[str, Flags], judged: Counts) -> NDArray[np.uint8]:
-    level = np.where(judged > 0, USUAL, UNKNOWN).astype(np.uint8)
-    for name, value in (("slower", SLOWER), ("faster", FASTER), ("failing", UNKNOWN)):
-        np.putmask(level, looks[name], value)
-    return level

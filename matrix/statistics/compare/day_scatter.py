@@ -41,7 +41,9 @@ def scatter_in_a_row(runs: Sequence[Run], numbering: Numbering, count: int) -> K
     days = Days.of(runs, numbering)
     between, dof = days.between()
     within, within_dof = days.within()
-    share = np.minimum(count / np.maximum(days.tests_a_day(), 1), 1)
+    # How many tests a day has; few count more, as in how much its mean scatters.
+    tests_a_day = days.tests / np.maximum(days.steps, 1)
+    share = np.minimum(count / np.maximum(tests_a_day, 1), 1)
     kept, added = (1 - share) * within, share * between
     with np.errstate(divide="ignore", invalid="ignore"):  # of what has no days, or equal tests
         mixed_dof = np.square(kept + added) / (
@@ -113,15 +115,8 @@ class Days:
         dof = np.maximum(self.moments[0] - 1, 0)
         return beside_mean(self.moments) / np.maximum(dof, 1), dof
 
-    def tests_a_day(self) -> Floats:
-        """Return how many tests a day has; few count more, as in how much its mean scatters."""
-        return self.tests / np.maximum(self.steps, 1)
-
 
 def dof_of_steps(steps: Floats) -> Floats:
-    """Return the degrees of freedom of so many steps from day to day, 0 for too few.
-
-    Each shares a day with the next one.
-    """
+    """Return the degrees of freedom of steps from day to day, which share days; 0 for too few."""
     whole = 2 * np.square(steps) / np.maximum(3 * steps - 1, 1)
     return np.where(steps >= FEWEST_DAYS - 1, whole, 0.0)

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
 from matrix.statistics.compare.day_scatter import dof_of_steps
 from matrix.statistics.compare.two_samples import CONFIDENCE, FEWEST_TESTS, inflation, is_apart
 from matrix.statistics.estimates import student
@@ -88,7 +88,7 @@ def drawn_in(logs: Floats, weights: Floats, few: Flags) -> Floats:
 
 
 @dataclass(frozen=True)
-class DayScatter:
+class DayScatter(ArrayFields):
     """How far links scatter from day to day, by choice of links; arrays of shape (choices).
 
     ``single`` is the variance of a single test, as far as links differ in it, ``common`` that of
@@ -100,19 +100,8 @@ class DayScatter:
     common: Floats
     dof: Floats
 
-    @property
-    def nbytes(self) -> int:
-        return self.single.nbytes + self.common.nbytes + self.dof.nbytes
-
-    def of_choice(self, number: int) -> DayScatter:
-        parts = (self.single, self.common, self.dof)
-        return DayScatter(*(values[number : number + 1] for values in parts))
-
     def error(self, shift: LogShift, apart: float) -> tuple[float, float]:
-        """Return the standard error of a shift of the only choice, and its degrees of freedom.
-
-        The latter as Satterthwaite (1946) has them of a sum of two variances.
-        """
+        """Return the standard error of a shift of the only choice, and dof (Satterthwaite 1946)."""
         single, common = float(self.single[0]) / shift.weight, float(self.common[0]) * apart
         dof, links = float(self.dof[0]), shift.logs.size
         of_single = dof * max(links - 1, 1)

@@ -8,15 +8,14 @@ far as links are alike in that, by those of all links that are compared (see mod
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrix.statistics.arrays import THREADS, Flags, Floats, Integers, each
+from matrix.statistics.arrays import THREADS, ArrayFields, Flags, Floats, Integers, each
 from matrix.statistics.estimates import student
 from matrix.statistics.estimates.moderation import Prior, largest_p
 from matrix.statistics.samples.pooling import Pooling
@@ -43,7 +42,7 @@ PLACES = 4001
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(ArrayFields):
     """Two samples of rates for each group, of this side and of the other; shape (2, ...).
 
     ``centres`` are medians or means, NaN for none; ``squares``, of shape (...), are those of the
@@ -61,7 +60,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class KnownScatter:
+class KnownScatter(ArrayFields):
     """How far the tests of each group scatter, where that is known beforehand.
 
     ``squares`` of logs beside their mean, added up, and degrees of freedom; where these are 0, both
@@ -70,10 +69,6 @@ class KnownScatter:
 
     squares: Floats
     dof: Floats
-
-    @property
-    def nbytes(self) -> int:
-        return self.squares.nbytes + self.dof.nbytes
 
     def parts(self, number: int) -> list[KnownScatter | None]:
         both = (np.array_split(values, number) for values in (self.squares, self.dof))
@@ -93,7 +88,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Precision:
+class Precision(ArrayFields):
     """How well the ratio of the two centres of each group is known.
 
     ``error`` is the standard error of its natural log, of ``dof`` degrees of freedom.
@@ -107,10 +102,6 @@ class Precision:
         """Return that of medians or means of so many tests, shape (2, ...), of such a scatter."""
         squares = inflation(of, counts, variance) * variance / counts.clip(1)
         return cls(np.sqrt(squares.sum(axis=0)), dof)
-
-    @property
-    def nbytes(self) -> int:
-        return self.error.nbytes + self.dof.nbytes
 
     def interval(self, ratio: Floats) -> tuple[Floats, Floats]:
         """Return the bounds within which each ratio is with 95 % confidence."""
@@ -138,7 +129,7 @@ class Precision:
 
 
 @dataclass(frozen=True)
-class Ratios:
+class Ratios(ArrayFields):
     """Arrays of one shape. Rates in MB/s; NaN where there is none.
 
     ``value`` is the median (or mean) of this side and ``other`` that of the other, ``ratio`` the
@@ -168,10 +159,6 @@ class Ratios:
         """Say which differ by their interval and SMALLEST, but not beyond chance among all."""
         return is_apart(self.ratio, self.low, self.high) & ~self.sure
 
-    def taken(self, places: Any) -> Ratios:  # noqa: ANN401 - whatever numpy indexes by
-        """Return some of them, as numpy indexes arrays."""
-        return Ratios(*(getattr(self, field.name)[places] for field in fields(self)))
-
     @classmethod
     def blank(cls, groups: int) -> Ratios:
         """Return those of groups without samples."""
@@ -179,18 +166,6 @@ class Ratios:
         ok, other_ok = np.zeros((2, groups), dtype=np.int64)
         sure = np.zeros(groups, dtype=bool)
         return cls(value, other, ratio, low, high, p, ok, other_ok, sure)
-
-    def put(self, places: Flags, ratios: Ratios) -> Ratios:
-        """Fill in those at some places."""
-        for field in fields(self):
-            getattr(self, field.name)[places] = getattr(ratios, field.name)
-        return self
-
-    @classmethod
-    def joined(cls, parts: Sequence[Ratios]) -> Ratios:
-        """Put parts together, one behind the other."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @classmethod
     def of(

@@ -94,10 +94,7 @@ def trigamma_inverse(value: float) -> float:
 
 
 def discoveries(p: Floats, rate: float = FALSE_DISCOVERY_RATE) -> Flags:
-    """Say which p are discoveries at a false discovery rate, by Benjamini and Hochberg.
-
-    Of the shape of ``p``; NaN is no test, and does not count among them.
-    """
+    """Say which p are discoveries at a false discovery rate (Benjamini, Hochberg); NaN is none."""
     # NaN is above everything that it is compared with.
     return np.asarray(p <= largest_p(p, rate))
 

@@ -72,10 +72,7 @@ def two_sided_normal(z: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _normal_tails() -> Floats:
-    """Return the logarithms of erfc at each of the places, as numpy has no erfc.
-
-    Beyond the last it is below 1e-290.
-    """
+    """Return the logarithms of erfc at each place, as numpy has no erfc."""
     places = np.arange(LAST_PLACE * PLACES + 2) / PLACES
     return np.log([math.erfc(place) for place in places.tolist()])
 

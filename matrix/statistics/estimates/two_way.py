@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers
 from matrix.statistics.estimates.student import quantile
 
 FITS = ("means", "polish")
@@ -110,7 +110,7 @@ def _spread(has_value: Flags, first: int, number: int, row: Integers, column: In
 
 
 @dataclass(frozen=True)
-class TwoWay:
+class TwoWay(ArrayFields):
     """The two-way model of a matrix of logs of shape (rows, columns), NaN for its holes.
 
     ``row`` and ``column`` are the effects, NaN of what has no value. Their means (of a polish:
@@ -152,12 +152,6 @@ class TwoWay:
     @property
     def components(self) -> int:
         return len(self.levels)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(
-            values.nbytes for values in vars(self).values() if isinstance(values, np.ndarray)
-        )
 
     def reach(self, confidence: float = 0.95) -> float:
         """Return how many standard errors to either side an interval reaches; NaN without dof."""
@@ -322,10 +316,7 @@ class _Normal:
 
 
 def _centred_error(own: Floats, sums: Floats, component: Integers, sizes: Integers) -> Floats:
-    """Return standard errors of effects less the mean of their component.
-
-    ``own`` are the variances of the effects, ``sums`` the sums of their covariances.
-    """
+    """Return standard errors of centred effects, by their variances and sums of covariances."""
     errors = np.full(len(own), np.nan)
     used = component >= 0
     of = component[used]

@@ -10,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats, Integers, significant
+from matrix.statistics.samples.run import SPAN
 
 # On each side of what happened.
 BINS = 12
-# Unix ms of what has not come: later than all else, and still before the next link in keys of
-# link * SPAN + moment.
-NEVER = 1 << 42
-SPAN = NEVER << 1
 HOUR, DAY = 3_600_000, 86_400_000
 # So long each side is at least, and at most.
 SHORTEST_CHANGE, SHORTEST_OUTAGE, LONGEST = HOUR, 6 * HOUR, 14 * DAY
@@ -89,10 +86,7 @@ class LogRates:
         return as_factors(mean(counts, excess))
 
     def course(self, link: Integers, levels: Floats, sides: BeforeSince) -> Factors:
-        """Return the course that links have together, each against its own level.
-
-        Those without a level say nothing.
-        """
+        """Return the course that links with a level have together, each against its own."""
         counts, excess = self._bins(link, levels, sides)
         has_level = ~np.isnan(levels)
         counts, excess = counts[has_level].sum(axis=0), excess[has_level].sum(axis=0)

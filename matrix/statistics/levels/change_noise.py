@@ -75,10 +75,7 @@ def chance_of(clear: Floats, counts: ArrayLike) -> Floats:
 
 
 def clearness(counts: Floats) -> Floats:
-    """Return CLEARNESS for each length, shape (chances, lengths); beyond LENGTHS as far as it goes.
-
-    A sequence that is too short for two levels is as the shortest.
-    """
+    """Return CLEARNESS for each length, shape (chances, lengths), and beyond LENGTHS."""
     logs, table = np.log(LENGTHS), CLEARNESS.T
     place = np.log(np.maximum(counts, LENGTHS[0]))
     slope = (table[:, -1] - table[:, -2]) / (logs[-1] - logs[-2])
@@ -109,10 +106,7 @@ def likeness(residuals: Floats, stretches: Stretches) -> Floats:
 
 
 def inflation(correlation: Floats) -> Floats:
-    """Return (1 + r) / (1 - r)²: means vary more, and differences less, by which noise is measured.
-
-    Of neighbours that are unlike each other nothing is made.
-    """
+    """Return (1 + r) / (1 - r)²: means vary more, and differences, which tell noise, less."""
     r = np.clip(correlation, 0, LIKEST)
     return np.asarray((1 + r) / (1 - r) ** 2)
 

@@ -126,17 +126,14 @@ class Smooth:
         best, gain = stretches.starts.copy(), np.full(len(stretches.counts), -1.0)
         wide = np.flatnonzero(room.counts)
         if wide.size:
-            best[wide], gain[wide] = self._best(stretches.taken(wide), room.taken(wide))
+            room = room.taken(wide)
+            places, number = room.places(), room.numbers()
+            gains = self.gains(places, stretches.taken(wide).taken(number))
+            most = np.maximum.reduceat(gains, np.cumsum(room.counts) - room.counts)
+            hits = np.flatnonzero(gains == most[number])
+            _, first = np.unique(number[hits], return_index=True)
+            best[wide], gain[wide] = places[hits[first]], most
         return Splits(best, gain)
-
-    def _best(self, stretches: Stretches, room: Stretches) -> tuple[Integers, Floats]:
-        places, number = room.places(), room.numbers()
-        gains = self.gains(places, stretches.taken(number))
-        begins = np.cumsum(room.counts) - room.counts
-        gain = np.maximum.reduceat(gains, begins)
-        hits = np.flatnonzero(gains == gain[number])
-        _, first = np.unique(number[hits], return_index=True)
-        return places[hits[first]], gain
 
     def gains(self, at: Integers, stretches: Stretches) -> Floats:
         """Return how much each split explains of its stretch."""
@@ -157,10 +154,7 @@ def typical(distances: Floats, stretches: Stretches) -> Floats:
 def change_points(
     values: Floats, starts: Integers, counts: Integers, chance: float = CHANCE
 ) -> ChangePoints:
-    """Find the changes of level of each sequence, given by where it starts and its length.
-
-    ``chance`` is how often one without a change may have one all the same.
-    """
+    """Find the changes of level of sequences; ``chance`` is how often one has a false one."""
     smooth = Smooth.of(values, Stretches(starts, counts))
     levels = Levels.grown(smooth, chance)
     offset = starts - smooth.stretches.starts
@@ -225,7 +219,8 @@ class Levels:
 
         Two neighbours that move at once might pass each other.
         """
-        levels, rank = self, rank_of(self.sequence)
+        _, first, counts = np.unique(self.sequence, return_index=True, return_counts=True)
+        levels, rank = self, np.arange(len(self.sequence)) - np.repeat(first, counts)
         for turn in (0, 1):
             moved = np.where(rank % 2 == turn, self.smooth.splits(levels.around()).at, levels.at)
             levels = Levels(self.smooth, self.sequence, moved)
@@ -310,10 +305,7 @@ class Levels:
 
 
 def best_of_parts(smooth: Smooth, stretches: Stretches) -> Splits:
-    """Return the best split of each stretch, as a whole or in one of its parts.
-
-    The parts of half, a quarter, an eighth... of its length overlap by half of theirs.
-    """
+    """Return the best split of each stretch: whole, or in its halves, quarters... that overlap."""
     best = smooth.splits(stretches)
     length = stretches.counts.max(initial=0)
     share = 2
@@ -330,9 +322,3 @@ def best_of_parts(smooth: Smooth, stretches: Stretches) -> Splits:
             best.gain[wide[better]] = splits.gain[better]
         share *= 2
     return best
-
-
-def rank_of(sequence: Integers) -> Integers:
-    """Return which of its sequence each is, of sequences in their order."""
-    _, first, counts = np.unique(sequence, return_index=True, return_counts=True)
-    return np.asarray(np.arange(len(sequence)) - np.repeat(first, counts))

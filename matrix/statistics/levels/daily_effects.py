@@ -69,10 +69,7 @@ class DailyEffects:
         )
 
     def grid_of(self, kind: str) -> Floats:
-        """Return the level of the grid on every day from the first on, to take off links.
-
-        Where it is not known, and for the grid itself, that is 0.
-        """
+        """Return the level of the grid on every day, to take off links; 0 where it is unknown."""
         levels = np.zeros(int(self.days[-1] - self.days[0]) + 1 if self.days.size else 0)
         if kind != "grid":
             levels[self.days - self.days[0]] = np.nan_to_num(self.grid)

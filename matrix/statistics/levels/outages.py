@@ -15,17 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Integers, Stretches, each
-from matrix.statistics.levels.before_since import NEVER, SPAN, LogRates
+from matrix.statistics.arrays import ArrayFields, Flags, Integers, Stretches, each
+from matrix.statistics.levels.before_since import LogRates
 from matrix.statistics.samples.newest import NEWEST
-from matrix.statistics.samples.run import FAILED_BIT, Run
+from matrix.statistics.samples.run import FAILED_BIT, NEVER, SPAN, Run, samples_of
 
 # An endpoint is out with at least so many of its links, and at least half of them.
 FEWEST_LINKS = 3
 # So many links are looked through in one go, by one thread.
 AT_ONCE = 2000
 _LINK = np.uint64(32)
-_RATE = np.uint64(0xFFFF_FFFF)
 
 
 @dataclass(frozen=True)
@@ -43,33 +42,15 @@ class LinkTests:
 
     @classmethod
     def of(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkTests:
-        """Take the tests of links (ascending) out of runs with offsets."""
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        parts = [nothing, *(cls._of_run(run, links) for run in runs)]
-        link, started, rates = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.argsort(link * SPAN + started, kind="stable")
-        return cls(links, link[order], started[order], rates[order])._that_count()
-
-    @staticmethod
-    def _of_run(
-        run: Run, links: NDArray[np.uint32]
-    ) -> tuple[Integers, Integers, NDArray[np.float32]]:
-        low = links.astype(np.uint64) << _LINK
-        first = run.keys.searchsorted(low)
-        count = run.keys.searchsorted(low | _RATE, side="right") - first
-        link = np.repeat(np.arange(len(links)), count)
-        rows = np.arange(len(link)) + np.repeat(first - (np.cumsum(count) - count), count)
-        return link, run.started(rows), run.keys[rows].astype(np.uint32).view(np.float32)
-
-    def _that_count(self) -> LinkTests:
-        """Leave out failures that started with a success."""
-        failed = np.flatnonzero(self.failed)
-        ok, keys = self.keys[~self.failed], self.keys[failed]
+        """Take tests out of runs with offsets, but failures that started with a success."""
+        tests = cls(links, *samples_of(runs, links))
+        failed = np.flatnonzero(tests.failed)
+        ok, keys = tests.keys[~tests.failed], tests.keys[failed]
         beside = ok.searchsorted(keys) < ok.searchsorted(keys, side="right")
         if not beside.any():
-            return self
-        counts = np.delete(np.arange(len(self.link)), failed[beside])
-        return LinkTests(self.links, self.link[counts], self.started[counts], self.rates[counts])
+            return tests
+        counts = np.delete(np.arange(len(tests.link)), failed[beside])
+        return cls(links, tests.link[counts], tests.started[counts], tests.rates[counts])
 
     @cached_property
     def keys(self) -> Integers:
@@ -106,7 +87,7 @@ class OutageRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinkOutages:
+class LinkOutages(ArrayFields):
     """Outages of links, of one after another: arrays of one length, of what rows have."""
 
     owner: Integers
@@ -115,9 +96,6 @@ class LinkOutages:
     newest: Integers
     ended: Integers
     tests: Integers
-
-    def taken(self, choice: Flags) -> LinkOutages:
-        return LinkOutages(**{name: values[choice] for name, values in vars(self).items()})
 
     def rows(self) -> Iterator[OutageRow]:
         columns = (values.tolist() for values in vars(self).values())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers, each
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers, each
 from matrix.statistics.cells.standing import FACTOR, UsualRates
 from matrix.statistics.compare.two_samples import FALSE_SHARE, inflation
 from matrix.statistics.levels import outages
@@ -32,7 +32,7 @@ class TimeBuckets:
 
 
 @dataclass(frozen=True)
-class StripCounts:
+class StripCounts(ArrayFields):
     """Counts by bucket: arrays of shape (buckets).
 
     ``links`` were tested, ``failed_links`` have a failed test and ``all_failed_links`` no other.
@@ -48,10 +48,6 @@ class StripCounts:
     slower_links: Integers
     ok: Integers
     failed: Integers
-
-    @property
-    def nbytes(self) -> int:
-        return sum(values.nbytes for values in vars(self).values())
 
 
 # What the results of a day say by themselves.
@@ -121,17 +117,13 @@ def _samples(
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
     """Return the keys of shown links and the bucket of each, by bucket, link and rate."""
     keys = np.concatenate([run.keys for run in runs])
-    bucket = np.concatenate([_bucket(run, buckets) for run in runs])
+    started = np.concatenate([run.started(np.arange(len(run.keys))) for run in runs])
+    bucket = ((started - buckets.first) // buckets.width).astype(np.uint16)
     rows = np.flatnonzero(is_shown.take(numbering.numbers(keys)))
     keys, bucket = keys.take(rows), bucket.take(rows)
     # Runs are sorted by key, which a merge makes use of; numbers of 16 bits get a radix sort.
     order = np.lexsort((keys, bucket))
     return keys.take(order), bucket.take(order)
-
-
-def _bucket(run: Run, buckets: TimeBuckets) -> NDArray[np.uint16]:
-    started = run.started(np.arange(len(run.keys)))
-    return ((started - buckets.first) // buckets.width).astype(np.uint16)
 
 
 def _counts(

@@ -42,10 +42,7 @@ def mean_of(sums: Sums) -> Floats:
 
 
 def moments_of(runs: Sequence[Run], numbering: Numbering) -> Floats:
-    """Return by link how many successes there are, their logs and the squares of these, added up.
-
-    Squares of logs lose three digits of sixteen where those beside their mean are taken of them.
-    """
+    """Return by link the number of successes, their logs and the squares, added up."""
     moments = np.zeros((3, numbering.stride**2))
     for run in runs:
         keys = run.keys[run.keys & FAILED_BIT == 0]

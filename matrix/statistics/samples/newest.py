@@ -8,17 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.arrays import ArrayFields, Flags, Integers
 from matrix.statistics.samples.pooling import Numbering
-from matrix.statistics.samples.run import FAILED_BIT, Run
+from matrix.statistics.samples.run import FAILED_BIT, Run, samples_of
 
 # So many of the newest successes of a link are kept.
 NEWEST = 3
-_LINK = np.uint64(32)
 
 
 @dataclass(frozen=True)
-class NewestTests:
+class NewestTests(ArrayFields):
     """By the number of a link (Numbering): its newest successes, and the failures after them.
 
     ``started`` (Unix ms, 0 for none) and ``rates`` (bytes/s) have the newest success first, shape
@@ -48,11 +47,6 @@ class NewestTests:
             newest._add(run, numbering, filled)
         newest._follow_failures(runs, numbering)
         return before._with(newest, filled) if before is not None else newest
-
-    @property
-    def nbytes(self) -> int:
-        arrays = (self.started, self.rates, self.streak, self.since)
-        return sum(values.nbytes for values in arrays)
 
     def _add(self, run: Run, numbering: Numbering, filled: NDArray[np.uint8]) -> None:
         """Take in an older run; ``filled`` counts the successes that a link has already."""
@@ -120,23 +114,7 @@ class LinkSamples:
     @classmethod
     def of_links(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkSamples:
         """Take the successes of links (as keys have them) out of runs with offsets."""
-        parts = [cls._of_run(run, links) for run in runs]
-        link, started, bits = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order = np.lexsort((started, link))
-        return cls(len(links), link[order], started[order], bits[order].view(np.float32))
-
-    @staticmethod
-    def _of_run(
-        run: Run, links: NDArray[np.uint32]
-    ) -> tuple[Integers, Integers, NDArray[np.uint32]]:
-        low = links.astype(np.uint64) << _LINK
-        first = run.keys.searchsorted(low)
-        # The failed ones of a link stand behind its successes.
-        count = run.keys.searchsorted(low | FAILED_BIT) - first
-        ends = np.cumsum(count)
-        rows = np.arange(ends[-1]) + np.repeat(first - (ends - count), count)
-        bits = run.keys[rows].astype(np.uint32)
-        return np.repeat(np.arange(len(links)), count), run.started(rows), bits
+        return cls(len(links), *samples_of(runs, links, failed=False))
 
     def last_stretch(self, flags: Flags) -> tuple[Integers, Integers]:
         """Return when the last stretch of flagged samples began for each link, and their number.

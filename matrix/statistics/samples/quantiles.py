@@ -77,10 +77,7 @@ def _of(groups: Integers | int, fractions: Fractions) -> list[Any]:
 
 
 def sorted_rows(bits: Bits, starts: Integers, counts: Integers, width: int) -> Bits:
-    """Return each group as a sorted row, padded behind with bits that are all set.
-
-    ``bits`` have ``width`` more behind those of the last group.
-    """
+    """Return each group as a sorted row, padded; ``bits`` have ``width`` more behind the last."""
     rows = sliding_window_view(bits, width)[starts]
     rows |= _PADDING[width].take(counts, axis=0)
     if width not in _EXCHANGES:
@@ -135,10 +132,7 @@ def _numbers(bits: Bits) -> Floats:
 def quantiles_by(
     group: Integers, values: Floats, groups: int, fractions: Sequence[float]
 ) -> Floats:
-    """Return quantiles of the values of each group, shape (fractions, groups); NaN for no value.
-
-    ``group`` numbers the group of each value. Interpolated as SQL's percentile_cont does.
-    """
+    """Return quantiles by number of ``group``, shape (fractions, groups), as percentile_cont."""
     ordered = values[np.lexsort((values, group))]
     count = np.bincount(group, minlength=groups)
     filled = np.flatnonzero(count)
@@ -217,26 +211,16 @@ def running_median(started: Integers, values: Floats) -> RunningMedian:
     every = -(-len(values) // MOST_PLACES) or 1
     moments: list[Integers] = []
     medians: list[Floats] = []
-    for stretch in without_gaps(started):
+    beyond = np.full(around // 2, np.nan)
+    steps = np.diff(started)
+    gaps = steps > GAP * np.median(steps) if steps.size else steps
+    for stretch in np.split(np.arange(len(started)), np.flatnonzero(gaps) + 1):
         places = np.unique(np.append(np.arange(0, len(stretch), every), len(stretch) - 1))
         if len(stretch) > 1:
             moments += [started[stretch][places], started[stretch][-1:]]
-            medians += [medians_at(values[stretch], around, places), np.array([np.nan])]
+            padded = np.concatenate([beyond, values[stretch], beyond])
+            windows = sliding_window_view(padded, around)[places]
+            medians += [np.nanmedian(windows, axis=1), np.array([np.nan])]
     if not moments:
         return RunningMedian(started[:0], values[:0], around)
     return RunningMedian(np.concatenate(moments), np.concatenate(medians), around)
-
-
-def without_gaps(started: Integers) -> list[Integers]:
-    """Return the places of samples that follow each other without a gap."""
-    steps = np.diff(started)
-    gaps = steps > GAP * np.median(steps) if steps.size else steps
-    return np.split(np.arange(len(started)), np.flatnonzero(gaps) + 1)
-
-
-def medians_at(values: Floats, around: int, places: Integers) -> Floats:
-    """Return the median of the samples around each of some places."""
-    beyond = np.full(around // 2, np.nan)
-    padded = np.concatenate([beyond, values, beyond])
-    medians: Floats = np.nanmedian(sliding_window_view(padded, around)[places], axis=1)
-    return medians

@@ -109,12 +109,17 @@ class Samples:
         failed = np.flatnonzero(self.bits >= FAILED)
         failures = self.count(self.cell[failed])
         ok = self.count(self.cell) - failures
-        mean, std = self._moments(failed, ok)
+        rates = self.bits.view(np.float32)
+        mean, squares = self._squares(rates.astype(np.float64), failed, ok)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of one sample, or of none
+            std = np.sqrt(squares / np.where(ok > 0, ok - 1, np.nan))
         others = self._quantiles(failed, ok, [name for name in extras if name in QUANTILES])
         if "throughput" in extras:
             others["throughput"] = self._throughput(failed)
         if LOG_SQUARES in extras:
-            others[LOG_SQUARES] = self._squares(self._logs(), failed, ok)[1]
+            # To seven digits; of a failed sample it is anything.
+            logs = np.log(np.maximum(rates, LEAST_RATE)).astype(np.float64)
+            others[LOG_SQUARES] = self._squares(logs, failed, ok)[1]
         return Reduced(ok, failures, mean, std, others)
 
     def count(self, cell: NDArray[np.intp]) -> Integers:
@@ -123,17 +128,6 @@ class Samples:
     def total(self, values: Floats) -> Floats:
         sums = np.bincount(self.cell, values, minlength=self.cells)[: self.cells]
         return sums.astype(np.float64, copy=False)
-
-    def _moments(self, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
-        """Return mean and std."""
-        mean, squares = self._squares(self.bits.view(np.float32).astype(np.float64), failed, ok)
-        with np.errstate(invalid="ignore", divide="ignore"):  # of one sample, or of none
-            return mean, np.sqrt(squares / np.where(ok > 0, ok - 1, np.nan))
-
-    def _logs(self) -> Floats:
-        """Return the natural logs of the rates, to seven digits; of a failed one it is anything."""
-        rates = np.maximum(self.bits.view(np.float32), LEAST_RATE)
-        return np.log(rates).astype(np.float64)
 
     def _squares(self, values: Floats, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
         """Return the mean of the values of each cell, and the squares beside it, added up.

@@ -10,11 +10,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.statistics.arrays import Integers, Stretches
+
 DAY_MS = 86_400_000
+# Unix ms of what has not come: later than all else, and still before the next link in keys of
+# link * SPAN + moment.
+NEVER = 1 << 42
+SPAN = NEVER << 1
 # The sign of a rate, set for a failed sample, as a key has it; above it stands the link.
 FAILED_BIT = np.uint64(1 << 31)
 # What is left of a key without its rate: the link, and whether the sample failed.
 OUTCOME = np.uint64(31)
+# Above the rate of any sample, as a key has it.
+ANY_RATE = np.uint64(2**32 - 1)
 # A link with a failed result in a run: its place among the links of the run, and when its newest
 # ok result (0 for none) and its newest failed one started, in Unix ms.
 FAILURE = np.dtype([("at", "<u4"), ("ok", "<i8"), ("failed", "<i8")])
@@ -101,19 +109,42 @@ def failures_of(
     return failures
 
 
-def of_links(run: Run, links: NDArray[np.uint32]) -> Run:
-    """Return a run with the results of these links alone, and with nothing but its keys.
+def rows_of(run: Run, links: NDArray[np.uint32], *, failed: bool = True) -> Stretches:
+    """Return where the results of links stand among the keys, or their successes alone."""
+    low = links.astype(np.uint64) << np.uint64(32)
+    first = run.keys.searchsorted(low)
+    # The failed ones of a link stand behind its successes.
+    return Stretches(
+        first, run.keys.searchsorted(low | (ANY_RATE if failed else FAILED_BIT)) - first
+    )
 
-    A few of many links cost little: nothing else is looked at.
+
+def samples_of(
+    runs: Iterable[Run], links: NDArray[np.uint32], *, failed: bool = True
+) -> tuple[Integers, Integers, NDArray[np.float32]]:
+    """Return the tests of links, or their successes, out of runs with offsets, by link and time.
+
+    Of each its place among the links, when it started (Unix ms), and its rate (bytes/s), -1 if it
+    ``failed``.
     """
+    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
+    for run in runs:
+        where = rows_of(run, links, failed=failed)
+        rows = where.places()
+        rates = run.keys[rows].astype(np.uint32).view(np.float32)
+        parts.append((where.numbers(), run.started(rows), rates))
+    link, started, rates = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.lexsort((started, link))
+    return link[order], started[order], rates[order]
+
+
+def of_links(run: Run, links: NDArray[np.uint32]) -> Run:
+    """Return a run with the results of these links alone, and only its keys."""
     if len(links) > len(run.links) // 2:
         return run
-    first = np.sort(links).astype(np.uint64) << np.uint64(32)
-    low, high = run.keys.searchsorted(np.stack([first, first | np.uint64(2**32 - 1)]))
-    counts = high - low
-    rows = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
     nothing = np.empty(0, dtype=np.int64)
-    return Run(run.keys[rows], nothing.astype(np.uint32), nothing, start=run.start)
+    keys = run.keys[rows_of(run, np.sort(links)).places()]
+    return Run(keys, nothing.astype(np.uint32), nothing, start=run.start)
 
 
 def reversed_run(run: Run) -> Run:
@@ -128,8 +159,5 @@ def reversed_run(run: Run) -> Run:
 
 
 def by_day(runs: Iterable[Run]) -> list[tuple[int, list[Run]]]:
-    """Return the runs of each UTC day (since 1970), of runs in the order of time.
-
-    Each is of a day or a part of one.
-    """
+    """Return by UTC day (since 1970) runs that are in the order of time, each within a day."""
     return [(day, list(of_day)) for day, of_day in groupby(runs, lambda run: run.start // DAY_MS)]

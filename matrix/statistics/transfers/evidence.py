@@ -88,7 +88,9 @@ def scatter(groups: Iterable[AlikeTests], stream_rate: float) -> RateScatter | N
     counts = [group.rates.size - 1 for group in several]
     if sum(counts) < FEWEST_FREE or math.isnan(stream_rate):
         return None
-    distances = np.concatenate([distances_of(group.rates) for group in several])
+    logs = [np.log(group.rates) for group in several]
+    # Of all but the middle one of each group.
+    distances = np.concatenate([np.sort(np.abs(own - np.median(own)))[1:] for own in logs])
     by_loss = np.repeat([least_by_loss(group.bytes, stream_rate) for group in several], counts)
     counted = np.argsort(distances, kind="stable")[:-1]
     return RateScatter(
@@ -96,12 +98,6 @@ def scatter(groups: Iterable[AlikeTests], stream_rate: float) -> RateScatter | N
         float(by_loss[counted].mean()),
         sum(group.rates.size for group in several),
     )
-
-
-def distances_of(rates: Floats) -> Floats:
-    """Return how far all but the middle one of some rates are from it, as logarithms."""
-    logs = np.log(rates)
-    return np.sort(np.abs(logs - np.median(logs)))[1:]
 
 
 def least_by_loss(file_bytes: float, stream_rate: float) -> float:
@@ -216,10 +212,7 @@ def fit_slope(values: Floats, rates: Floats) -> Slope | None:
 
 
 def least_as_good(values: Sequence[float], medians: Sequence[float]) -> float | None:
-    """Return the least value whose median rate is as good as the best; None for no rate.
-
-    ``values`` ascend; a median is NaN where no test of a value succeeded.
-    """
+    """Return the least of ascending values whose median is as good as the best, if there is one."""
     rates = np.array(medians, dtype=np.float64)
     if np.isnan(rates).all():
         return None

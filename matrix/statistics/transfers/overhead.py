@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers, each
-from matrix.statistics.samples.pooling import HIDDEN, Cells, Chunk, Pooling, cut
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers, each
+from matrix.statistics.samples.pooling import HIDDEN, Chunk, Pooling, cut
 from matrix.statistics.samples.quantiles import quantiles
 from matrix.statistics.samples.run import FAILED_BIT, Run
 from sonar.notation.units import MB
@@ -43,7 +43,7 @@ FEW, LINE, BENT = range(len(FITS))
 
 
 @dataclass(frozen=True)
-class ClassTimes:
+class ClassTimes(ArrayFields):
     """The successful transfers of a size class, arrays of one shape; NaN where there are none.
 
     ``size`` (MB) and ``seconds`` are medians, ``error`` is the standard error of the logarithm
@@ -59,17 +59,6 @@ class ClassTimes:
     def blank(cls, shape: tuple[int, ...]) -> ClassTimes:
         size, seconds, error = np.full((3, *shape), np.nan)
         return cls(size, seconds, error, np.zeros(shape, dtype=np.int64))
-
-    @classmethod
-    def stacked(cls, classes: Sequence[ClassTimes]) -> ClassTimes:
-        """Put classes together, a new first axis; they have one shape."""
-        return cls(
-            *(np.stack([getattr(part, field.name) for part in classes]) for field in fields(cls))
-        )
-
-    def taken(self, where: Flags) -> ClassTimes:
-        """Return those of some links, one after the other."""
-        return ClassTimes(*(getattr(self, field.name)[where] for field in fields(self)))
 
     @classmethod
     def of_groups(cls, sizes: Floats, rates: NDArray[np.float32], ok: Integers) -> ClassTimes:
@@ -89,10 +78,18 @@ class ClassTimes:
         cell_of, chunks = cut(runs, pooling)
 
         def work(chunk: Chunk) -> None:
-            part = _of_chunk(chunk, pooling, cell_of)
-            for field in fields(cls):
-                values = getattr(part, field.name)
-                getattr(whole, field.name)[chunk.rows] = values.reshape(-1, pooling.shape[1])
+            keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
+            if len(chunk.sizes) != len(chunk.keys):
+                raise ValueError("times need runs with sizes")
+            sizes = np.concatenate([np.empty(0), *chunk.sizes], dtype=np.float64)
+            number = pooling.numbering.numbers(keys)
+            cell = np.where(keys & FAILED_BIT, HIDDEN, cell_of.take(number))
+            ok = np.bincount(cell, minlength=chunk.cells)[: chunk.cells]
+            order = cell.argsort(kind="stable")[: ok.sum()]
+            rates = keys.astype(np.uint32).view(np.float32)
+            part = cls.of_groups(sizes[order], rates[order], ok).arrays()
+            for name, values in whole.arrays().items():
+                values[chunk.rows] = part[name].reshape(-1, pooling.shape[1])
 
         each(work, chunks)
         return whole
@@ -129,18 +126,6 @@ def _medians(sizes: Floats, starts: Integers, ok: Integers) -> Floats:
         return np.where(ok > 0, sizes[0], np.nan)
     bits = sizes.astype(np.float32).view(np.uint32)
     return np.asarray(quantiles(bits, starts, ok, ok, [0.5])[0])
-
-
-def _of_chunk(chunk: Chunk, pooling: Pooling, cell_of: Cells) -> ClassTimes:
-    keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
-    if len(chunk.sizes) != len(chunk.keys):
-        raise ValueError("times need runs with sizes")
-    sizes = np.concatenate([np.empty(0), *chunk.sizes], dtype=np.float64)
-    cell = np.where(keys & FAILED_BIT, HIDDEN, cell_of.take(pooling.numbering.numbers(keys)))
-    ok = np.bincount(cell, minlength=chunk.cells)[: chunk.cells]
-    order = cell.argsort(kind="stable")[: ok.sum()]
-    rates = keys.astype(np.uint32).view(np.float32)
-    return ClassTimes.of_groups(sizes[order], rates[order], ok)
 
 
 @dataclass(frozen=True)
@@ -192,15 +177,16 @@ def fit(classes: Sequence[ClassTimes]) -> Lines:
     number of transfers as weights; overhead is not below 0. The errors of the medians are summed
     up on either side (MOVER), so that intervals of few transfers need not be symmetric.
     """
-    times = ClassTimes.stacked(classes)
+    times = ClassTimes.joined(classes, np.stack)
     usable = _usable(times)
     parts = _fitted(times, usable)
     overhead, low, high = _interval(parts.overhead, times)
     is_negative = overhead < 0
-    # Without an overhead, the line goes through nothing at all.
-    pace, pace_low, pace_high = _interval(
-        np.where(is_negative, _through_zero(times, usable), parts.pace), times
-    )
+    # Without an overhead, the line goes through nothing at all: the pace is of other parts.
+    number = np.where(usable, times.ok, 0)
+    share = number / np.where(usable.any(axis=0), number.sum(axis=0), np.nan)
+    through_zero = share / np.where(usable, times.size, 1)
+    pace, pace_low, pace_high = _interval(np.where(is_negative, through_zero, parts.pace), times)
     off, is_off = _off(times, usable)
     has_line = usable.any(axis=0)
     is_bent = is_off | (high < 0) | (pace_high <= 0)
@@ -244,13 +230,6 @@ def _fitted(times: ClassTimes, usable: Flags) -> _Parts:
         # Of what is far off the line, a thousandth of the time is enough to keep it finite.
         line = np.where(usable & (fitted > 0), np.maximum(fitted, seconds / 1000), seconds)
     return parts
-
-
-def _through_zero(times: ClassTimes, usable: Flags) -> Floats:
-    """Return of which parts of the classes' seconds a pace is that has no overhead beside it."""
-    number = np.where(usable, times.ok, 0)
-    share = number / np.where(usable.any(axis=0), number.sum(axis=0), np.nan)
-    return np.asarray(share / np.where(usable, times.size, 1))
 
 
 def _interval(part: Floats, times: ClassTimes) -> tuple[Floats, Floats, Floats]:

@@ -95,7 +95,10 @@ class RateProfile:
             return "stalls"
         if self._is_saw():
             return "saw-tooth"
-        first, _, last = self._thirds()
+        # What was moved in each third of the time.
+        ends = np.concatenate([[0.0], np.cumsum(self.seconds)])
+        moved = np.concatenate([[0.0], np.cumsum(self.seconds * self.rates)])
+        first, _, last = np.diff(np.interp(np.linspace(0, ends[-1], 4), ends, moved))
         if first < LEAST_OF_THIRDS * last:
             return "ramps"
         if last < LEAST_OF_THIRDS * first:
@@ -103,12 +106,6 @@ class RateProfile:
         if self.quantile(0.95) <= FLAT * self.quantile(0.5):
             return "ceiling"
         return "uneven"
-
-    def _thirds(self) -> Floats:
-        """Return what was moved in each third of the time."""
-        ends = np.concatenate([[0.0], np.cumsum(self.seconds)])
-        moved = np.concatenate([[0.0], np.cumsum(self.seconds * self.rates)])
-        return np.diff(np.interp(np.linspace(0, ends[-1], 4), ends, moved))
 
     def _is_saw(self) -> bool:
         """Say whether it rises slowly and falls sharply, again and again."""
