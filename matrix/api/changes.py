@@ -21,7 +21,8 @@ from matrix.http.negotiation import LIST, asked_format
 from matrix.query.filters import by_parameter
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import changes, registry
-from matrix.store.changes import ChangeCursor, WrittenNear
+from matrix.store.changes import WrittenNear
+from matrix.store.keyset import Cursor
 from sonar.models import Change
 from sonar.notation.units import MB
 from sonar.notation.windows import format_time
@@ -38,7 +39,7 @@ class ChangesView(ApiView):
         params = dict(request.query_params.lists())
         question = ChangesQuestion.read(params, (*PAGING, "format"))
         form = asked_format(request, LIST)
-        page = PageRequest.read(request, form, ChangeCursor.parse, TRANSFERS)
+        page = PageRequest.read(request, form, Cursor.parse_numbered, TRANSFERS)
         endpoints = registry.read_places(registry.read_versions())
         size = page.size if form == "json" else MOST_ROWS
         rows = question.selection(now).rows(endpoints)

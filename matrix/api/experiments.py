@@ -38,7 +38,7 @@ from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.statistics.transfers.evidence import Slope
 from matrix.store import keyset
-from matrix.store.transfers import Cursor
+from matrix.store.keyset import Cursor
 from sonar.models import Endpoint, Experiment
 from sonar.ordering import experiments, request_probes
 
@@ -56,10 +56,10 @@ class ExperimentsView(ApiView):
         check_names(params, PARAMETERS)
         form = asked_format(request, ("json",))
         page = PageRequest.read(request, form, Cursor.parse)
-        after = (page.after.started_at, page.after.id) if page.after else None
-        rows, last = keyset.page(filtered(params), ("-requested_at", "-id"), page.size, after)
+        order = ("-requested_at", "-id")
+        rows, last = keyset.page_by_time(filtered(params), order, page.size, page.after)
         records = [summary(each, request) for each in report.reports(rows, now)]
-        next_page = following(request, str(Cursor(*last))) if last else None
+        next_page = following(request, str(last)) if last else None
         return as_json({"experiments": records, "next": next_page})
 
     @ORDER

@@ -20,8 +20,8 @@ from matrix.query.filters import LINK_FILTERS, by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import network, registry
+from matrix.store.keyset import Cursor
 from matrix.store.network import NetworkSelection
-from matrix.store.transfers import Cursor
 from sonar.models import NetworkResult, Transfer
 from sonar.notation.windows import format_time
 

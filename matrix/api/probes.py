@@ -30,8 +30,8 @@ from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store import network as network_results
 from matrix.store import probes, transfers
+from matrix.store.keyset import Cursor
 from matrix.store.probes import ProbeProgress
-from matrix.store.transfers import Cursor
 from sonar.models import Endpoint, Probe, Site, SizeClass
 from sonar.ordering import request_probes
 

@@ -39,6 +39,7 @@ PARAMETERS = (
 # Colours run from the 5th to the 95th percentile of the values, or over all of them.
 SCALES = ("middle", "whole")
 BOUNDS = ("above", "below", "low", "high")
+FLAGS = ("transpose", "wall")
 LARGEST = 1e12
 
 
@@ -78,16 +79,8 @@ class Display:
             raise BadQueryError(
                 {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
             )
-        values = form.cleaned_data
-        return cls(
-            order=values["order"] or cls.order,
-            transpose=bool(values["transpose"]),
-            only=values["only"],
-            palette=values["palette"],
-            scale=values["scale"] or cls.scale,
-            wall=bool(values["wall"]),
-            **{name: values[name] for name in BOUNDS},
-        )
+        values = {name: value for name, value in form.cleaned_data.items() if value != ""}
+        return cls(**values | {name: True for name in FLAGS if name in values})
 
     def to_params(self) -> dict[str, list[str]]:
         """Return the URL parameters, defaults left out."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 from matrix.answers.events.event import Event
 from matrix.answers.events.happening import FAILING
@@ -21,6 +21,10 @@ from sonar.notation.windows import Window, format_typed
 
 # Another window has an axis of time of its own, above the picture.
 FIRST_AXIS, SECOND_AXIS = "x", "x2"
+# A downtime and a note, as the registry has them, which pictures do not know.
+Declared = Any
+Noted = Any
+
 # Colours of words and lines, by kind; bands have the same, fainter.
 KINDS = {
     "downtime": "var(--downtime)",
@@ -99,24 +103,6 @@ class TimeSpan:
     start: datetime
     end: datetime | None
     text: str
-
-
-class Declared(Protocol):
-    """A downtime, of a site or of an endpoint, as the registry has it."""
-
-    site: Any
-    endpoint: Any
-    starts_at: Any
-    ends_at: Any
-    reason: Any
-
-
-class Noted(Protocol):
-    """A note, as the registry has it; one without an end still holds."""
-
-    text: Any
-    starts_at: Any
-    ends_at: Any
 
 
 def spans_of(

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -71,17 +72,11 @@ class MatrixQuery:
         if foreign or errors:
             raise BadQueryError(foreign | errors, foreign)
         values = form.cleaned_data
-        query = cls(
-            size=values["size"] or form.default_size(),
-            window=values["window"] or ("" if values["from"] else cls.window),
-            start=values["from"],
-            end=values["to"],
-            stat=values["stat"] or cls.stat,
-            rows=values["rows"] or cls.rows,
-            columns=values["columns"] or cls.columns,
-            max_age=values["max_age"],
-            filters=form.filters(),
+        named: dict[str, Any] = {"size": form.default_size()} | (
+            {"window": ""} if values["from"] else {}
         )
+        named |= {name: values[name] for name in NAMED if values[name]}
+        query = cls(start=values["from"], end=values["to"], filters=form.filters(), **named)
         if compared.after:
             query = query.during(compared.after)
         groupings = query.rows, query.columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Subquery
@@ -13,9 +13,10 @@ from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, 
 from matrix.query.filters import Filter, on_links
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import keyset, notes
+from matrix.store.keyset import Cursor
 from matrix.store.transfers import ends_condition
 from sonar.models import Annotation, Change, ChangeSearch, Downtime, Outage, Transfer
-from sonar.notation.windows import Window, parse_time
+from sonar.notation.windows import Window
 from sonar.people.roles import Anyone
 
 # What began or ended so long before or after a change may have to do with it.
@@ -24,26 +25,6 @@ ORDER = ("-at", "-id")
 LEVELS = ("slower", "faster")
 # What undoes a jump is its end; one that is older than this before a window is looked for no more.
 BEFORE = timedelta(days=90)
-
-
-@dataclass(frozen=True)
-class ChangeCursor:
-    """The last change of a page: the next page has those that come after it."""
-
-    at: datetime
-    id: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what ``str`` has written; raise ValueError for anything else."""
-        moment, _, number = text.partition("_")
-        if not (number.isascii() and number.isdigit() and len(number) < 19):
-            raise ValueError(text)
-        return cls(parse_time(moment), int(number))
-
-    def __str__(self) -> str:
-        moment = self.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        return f"{moment}_{self.id}"
 
 
 @dataclass(frozen=True)
@@ -101,12 +82,10 @@ def of_links_passing(filters: Sequence[Filter], endpoints: Sequence[EndpointInfo
 
 
 def listing(
-    rows: QuerySet[Change], count: int, after: ChangeCursor | None = None
-) -> tuple[list[Change], ChangeCursor | None]:
+    rows: QuerySet[Change], count: int, after: Cursor | None = None
+) -> tuple[list[Change], Cursor | None]:
     """Return a page, newest first, and where the next one begins. One SQL query."""
-    place = (after.at, after.id) if after else None
-    page, last = keyset.page(rows.select_related("size_class"), ORDER, count, place)
-    return page, ChangeCursor(*last) if last else None
+    return keyset.page_by_time(rows.select_related("size_class"), ORDER, count, after)
 
 
 def searches() -> list[ChangeSearch]:

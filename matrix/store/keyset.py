@@ -6,13 +6,52 @@ An offset would skip rows or show them twice when others come and go, and count 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
+
+from sonar.notation.windows import parse_time
 
 Row = TypeVar("Row", bound=Model)
 # Of a row: the values of the columns that it is ordered by.
 Place = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """The last row of a page by time and id: the next page has those that come after it."""
+
+    moment: datetime
+    id: UUID | int
+
+    @classmethod
+    def parse(cls, text: str) -> Cursor:
+        """Read what ``str`` has written of a row with a UUID; raise ValueError for else."""
+        moment, _, row = text.partition("_")
+        return cls(parse_time(moment), UUID(row))
+
+    @classmethod
+    def parse_numbered(cls, text: str) -> Cursor:
+        """Read it of a row with a number."""
+        moment, _, number = text.partition("_")
+        if not (number.isascii() and number.isdigit() and len(number) < 19):
+            raise ValueError(text)
+        return cls(parse_time(moment), int(number))
+
+    def __str__(self) -> str:
+        moment = self.moment.astimezone(UTC).replace(tzinfo=None)
+        return f"{moment.isoformat(timespec='microseconds')}Z_{self.id}"
+
+
+def page_by_time(
+    rows: QuerySet[Row], order: Sequence[str], count: int, after: Cursor | None
+) -> tuple[list[Row], Cursor | None]:
+    """Return a page of rows in the order of a time and their id, and its end if more follow."""
+    page_rows, last = page(rows, order, count, (after.moment, after.id) if after else None)
+    return page_rows, Cursor(*last) if last else None
 
 
 def page(

@@ -13,7 +13,8 @@ from django.db.models import F, Q, QuerySet
 from matrix.query.filters import Filter
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import keyset
-from matrix.store.transfers import Cursor, ends_condition
+from matrix.store.keyset import Cursor
+from matrix.store.transfers import ends_condition
 from sonar.models import Flow, NetworkResult, Probe, Transfer
 from sonar.notation.units import LONGEST_SECONDS
 from sonar.notation.windows import Window
@@ -117,9 +118,7 @@ def listing(
     rows: QuerySet[NetworkResult], count: int, after: Cursor | None = None
 ) -> tuple[list[NetworkResult], Cursor | None]:
     """Return a page of results, and where the next one begins. One SQL query."""
-    place = (after.started_at, after.id) if after else None
-    page, last = keyset.page(rows, ("-started_at", "-id"), count, place)
-    return page, Cursor(*last) if last else None
+    return keyset.page_by_time(rows, ("-started_at", "-id"), count, after)
 
 
 def of_link(ends: Sequence[EndpointInfo], window: Window) -> list[NetworkResult]:

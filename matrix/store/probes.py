@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from matrix.store import keyset
-from matrix.store.transfers import Cursor
+from matrix.store.keyset import Cursor
 from sonar.models import Probe, Schedule
 from sonar.notation.units import MB
 from sonar.ordering import queue_positions
@@ -67,9 +67,8 @@ def rows() -> QuerySet[Probe]:
 
 def listing(chosen: QuerySet[Probe], now: datetime, count: int, after: Cursor | None) -> ProbeList:
     """Return a page of tests. Two SQL queries over a table that has few rows."""
-    place = (after.started_at, after.id) if after else None
-    probes, last = keyset.page(chosen, ORDER, count, place)
-    return ProbeList(progress_of(probes, now), Cursor(*last) if last else None)
+    probes, last = keyset.page_by_time(chosen, ORDER, count, after)
+    return ProbeList(progress_of(probes, now), last)
 
 
 def progress_of(probes: list[Probe], now: datetime) -> list[ProbeProgress]:

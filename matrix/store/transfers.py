@@ -32,10 +32,11 @@ from django.db.models.lookups import LessThanOrEqual
 from matrix.query.filters import Filter, alternatives, counted, on_links
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import keyset
+from matrix.store.keyset import Cursor
 from matrix.store.profiles import made_so
 from sonar.models import Transfer
 from sonar.notation.units import MB
-from sonar.notation.windows import Window, parse_time
+from sonar.notation.windows import Window
 
 # An error of this length says what it is; what differs stands behind it.
 COMPARED_CHARACTERS = 200
@@ -96,24 +97,6 @@ def ends_condition(filters: Iterable[Filter], endpoints: Sequence[EndpointInfo])
 
 
 @dataclass(frozen=True)
-class Cursor:
-    """The last result of a page: the next page has those that come after it."""
-
-    started_at: datetime
-    id: UUID
-
-    @classmethod
-    def parse(cls, text: str) -> Cursor:
-        """Read what ``str`` has written; raise ValueError for anything else."""
-        moment, _, transfer = text.partition("_")
-        return cls(parse_time(moment), UUID(transfer))
-
-    def __str__(self) -> str:
-        moment = self.started_at.astimezone(UTC).replace(tzinfo=None)
-        return f"{moment.isoformat(timespec='microseconds')}Z_{self.id}"
-
-
-@dataclass(frozen=True)
 class TransferList:
     """A page of results, newest first; ``next`` says where the next one begins, if there is one."""
 
@@ -124,9 +107,7 @@ class TransferList:
 def listing(rows: QuerySet[Transfer], count: int, after: Cursor | None = None) -> TransferList:
     """Return a page of ``rows`` with one SQL query, of which an index gives the order."""
     rows = rows.select_related("profile__mesh", "size_class")
-    place = (after.started_at, after.id) if after else None
-    page, last = keyset.page(rows, ("-started_at", "-id"), count, place)
-    return TransferList(page, Cursor(*last) if last else None)
+    return TransferList(*keyset.page_by_time(rows, ("-started_at", "-id"), count, after))
 
 
 def rate_of(transfer: Transfer) -> float:

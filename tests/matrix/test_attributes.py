@@ -170,9 +170,9 @@ class TestOneEntryMore:
         assert "RAL_DATADISK" not in [group.name for group in grid.sources]
 
     def test_the_form_offers_it(self):
-        form = part("query.filter_form")
+        form = part("query.forms")
         fields = {"filter_on": ["software"], "filter_end": ["source"], "filter_value": ["x"]}
-        assert form.added(fields) == {"source_software": ["x"]}
+        assert form.with_filter_form(fields) == {"source_software": ["x"]}
 
     def test_transfers_are_chosen_by_it(self):
         registry, transfers = part("store.registry"), part("store.transfers")

@@ -13,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.query.filters import Filter
 from matrix.store import registry, transfers
-from matrix.store.transfers import Cursor, TransferSelection
+from matrix.store.keyset import Cursor
+from matrix.store.transfers import TransferSelection
 from sonar.models import Transfer
 from sonar.notation.windows import Window
 from tests.matrix import world

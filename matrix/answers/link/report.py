@@ -35,14 +35,9 @@ from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import Standings
 from matrix.store import data_version, registry, transfers
 from matrix.store.data_version import snapshot
+from matrix.store.keyset import Cursor
 from matrix.store.network import round_trip_ms
-from matrix.store.transfers import (
-    CommonError,
-    Cursor,
-    SimilarFailures,
-    TransferList,
-    TransferSelection,
-)
+from matrix.store.transfers import CommonError, SimilarFailures, TransferList, TransferSelection
 from sonar.models import Downtime, Probe, Profile, Schedule, SizeClass, Transfer
 from sonar.notation.windows import Window
 

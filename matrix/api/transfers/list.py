@@ -21,7 +21,8 @@ from matrix.query.filters import LINK_FILTERS, by_parameter, on_links
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
-from matrix.store.transfers import Cursor, TransferSelection, rate_of
+from matrix.store.keyset import Cursor
+from matrix.store.transfers import TransferSelection, rate_of
 from sonar.models import SizeClass, Transfer
 from sonar.notation.windows import Window, format_time
 

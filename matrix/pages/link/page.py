@@ -51,8 +51,8 @@ from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.transfers.rate_profile import stretches
 from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
+from matrix.store.keyset import Cursor
 from matrix.store.profiles import ProfileChoices
-from matrix.store.transfers import Cursor
 from sonar.models import Transfer
 from sonar.notation.units import format_age
 from sonar.notation.windows import format_window

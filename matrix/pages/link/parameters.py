@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import QueryDict
 
 from matrix.query.forms import BadQueryError
-from matrix.store.transfers import Cursor
+from matrix.store.keyset import Cursor
 
 OWN = ("reverse", "show", "before")
 

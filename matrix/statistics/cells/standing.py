@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from matrix.query.catalogue import HIGH, LOW
 from matrix.statistics.arrays import THREADS, ArrayFields, Flags, Floats, Integers, each
 from matrix.statistics.compare.day_scatter import scatter_in_a_row
-from matrix.statistics.compare.two_samples import FALSE_SHARE, GROUPS, KnownScatter, Precision
+from matrix.statistics.compare.two_samples import FALSE_SHARE, GROUPS, Precision
 from matrix.statistics.estimates.moderation import Prior, largest_p
 from matrix.statistics.samples.newest import NEWEST, LinkSamples, NewestTests
 from matrix.statistics.samples.pooling import Numbering, Pooling
@@ -96,20 +96,14 @@ class UsualRates(ArrayFields):
         few = reduced.ok < FEWEST_SUCCESSES
         median, low, high = (np.where(few, np.nan, reduced.extras[name]) for name in names)
         scatter = scatter_in_a_row(runs, numbering, NEWEST)
-        return cls(median, low, high, precision_of(reduced.ok, scatter))
-
-
-def precision_of(usual: Integers, scatter: KnownScatter) -> Precision:
-    """Return how well the median of the newest successes is known, in parts of the usual one.
-
-    ``usual`` counts the successes behind that; the scatter of each link is drawn to that of all.
-    """
-    enough, counts = usual >= FEWEST_SUCCESSES, np.stack([np.full_like(usual, NEWEST), usual])
-    prior = Prior.of(scatter.squares[enough], scatter.dof[enough])
-    dof = np.maximum(scatter.dof, 1)  # of what has too few tests anyway
-    precise = Precision.of(counts, "median", *prior.moderated(scatter.squares, dof))
-    # Six digits are more than anybody needs, at half of the memory.
-    return Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
+        counts = np.stack([np.full_like(reduced.ok, NEWEST), reduced.ok])
+        # The scatter of each link is drawn to that of all.
+        prior = Prior.of(scatter.squares[~few], scatter.dof[~few])
+        dof = np.maximum(scatter.dof, 1)  # of what has too few tests anyway
+        precise = Precision.of(counts, "median", *prior.moderated(scatter.squares, dof))
+        # Six digits are more than anybody needs, at half of the memory.
+        halved = Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
+        return cls(median, low, high, halved)
 
 
 @dataclass(frozen=True)
