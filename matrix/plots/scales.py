@@ -52,7 +52,7 @@ FACTOR_STEPS = {
 # A spread of almost nothing must not use up the colours: what is smaller has the lowest.
 WIDEST = 1e5
 # And nothing is slower than a thousandth of a byte per second.
-LEAST = 1e-9
+LEAST_VALUE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def scale_for(
         most = statistic.greatest or float(drawn.max(initial=1))
         scale = linear(*fixed((0.0, most), (low, high), lambda end: (end - 1, end + 1)))
     else:
-        positive = present[present > LEAST]
+        positive = present[present > LEAST_VALUE]
         ends = range_of(positive if whole else middle(positive))
         ends = fixed(ends, (low, high), lambda end: (end / 10, end * 10))
         scale = logarithmic(*ends, AGES if is_age else {})
@@ -134,7 +134,7 @@ def scale_for(
 
 def centred(present: Floats, bounds: tuple[float | None, float | None], *, whole: bool) -> Scale:
     """Return the logarithmic scale around 1 that reaches these bounds, or else these ratios."""
-    ratios = present[present > LEAST]
+    ratios = present[present > LEAST_VALUE]
     limits = np.array([bound for bound in bounds if bound is not None])
     ends = limits if limits.size else ratios if whole else limits
     least = NARROWEST if limits.size else REACH
@@ -181,7 +181,7 @@ def middle(values: Floats) -> Floats:
 
 def range_of(values: Floats) -> tuple[float, float]:
     """Return from where to where a logarithmic scale runs for these values."""
-    positive = values[values > LEAST]
+    positive = values[values > LEAST_VALUE]
     high = positive.max(initial=0) or 10.0
     low = max(positive.min(initial=high), high / WIDEST)
     # One value alone has no range: give it a factor of two to either side.

@@ -32,7 +32,7 @@ from sonar.notation.units import format_count, format_factor, three_digits
 from sonar.notation.windows import Window, format_minute
 
 # The axis shows at least this far from usual, either way, and no further than this.
-LEAST, MOST = 2.5, 64.0
+NARROWEST, WIDEST = 2.5, 64.0
 TICKS = [2.0**power for power in range(-6, 7)]
 # No tick is nearer to an end of the axis than this part of it: the words of other axes are there.
 FROM_EDGE = 0.1
@@ -94,7 +94,7 @@ def axes_of_ratios(ends: Sequence[RatioSeries]) -> Axes:
     """Put usual in the middle, and leave room for the lines and their middle halves."""
     ratios = np.concatenate([spread_of(ends), [1.0]])
     furthest = float(np.exp(np.abs(np.log(ratios[ratios > 0])).max())) * 1.15
-    bound = min(max(furthest, LEAST), MOST)
+    bound = min(max(furthest, NARROWEST), WIDEST)
     # No tick is near an end of the axis: the words of other axes are there.
     furthest = bound ** (1 - 2 * FROM_EDGE)
     ticks = [tick for tick in TICKS if 1 / furthest <= tick <= furthest]

@@ -14,8 +14,8 @@ from matrix.statistics.levels.change_noise import (
     critical,
 )
 from matrix.statistics.levels.change_points import (
-    CHANCE,
-    SHORTEST,
+    CHANCE_OF_CHANGE,
+    SHORTEST_LEVEL,
     ChangePoints,
     Smooth,
     best_of_parts,
@@ -56,7 +56,7 @@ def test_the_best_split_is_that_of_ruptures(length: int) -> None:
     splits = smooth.splits(smooth.stretches)
     for number, start in enumerate(smooth.stretches.starts.tolist()):
         values = smooth.values[start : start + length]
-        oracle = ruptures.Binseg(model="l2", min_size=SHORTEST, jump=1).fit(values)
+        oracle = ruptures.Binseg(model="l2", min_size=SHORTEST_LEVEL, jump=1).fit(values)
         place, _ = oracle.predict(n_bkps=1)
         assert splits.at[number] - start == place
         gain = oracle.cost.sum_of_costs([length]) - oracle.cost.sum_of_costs([place, length])
@@ -72,7 +72,7 @@ def test_several_changes_are_where_the_best_segmentation_of_ruptures_has_them() 
     assert np.bincount(changes.sequence).tolist() == [3] * 30
     for number, row in enumerate(rows):
         smooth = Smooth.of(row, Stretches(np.array([0]), np.array([len(row)])))
-        oracle = ruptures.Dynp(model="l2", min_size=SHORTEST, jump=1).fit(smooth.values)
+        oracle = ruptures.Dynp(model="l2", min_size=SHORTEST_LEVEL, jump=1).fit(smooth.values)
         *bounds, _ = oracle.predict(n_bkps=3)
         assert places(changes, len(levels))[changes.sequence == number].tolist() == bounds
 
@@ -99,7 +99,7 @@ def test_a_factor_of_2_in_the_middle_of_60_tests_is_dated_within_two(
 def test_noise_alone_changes_no_more_often_than_is_said(length: int) -> None:
     """Of normal noise, of one with heavy tails, and of none at all; three standard errors."""
     sequences = 300_000 // length
-    most = CHANCE + 3 * np.sqrt(CHANCE * (1 - CHANCE) / sequences)
+    most = CHANCE_OF_CHANGE + 3 * np.sqrt(CHANCE_OF_CHANGE * (1 - CHANCE_OF_CHANGE) / sequences)
     assert len(np.unique(changes_of(quiet(sequences, length)).sequence)) <= most * sequences
     tails = np.random.default_rng(4).standard_t(3, (sequences, length)) * 0.2
     # Heavy tails are drawn in, but not all of what they do.

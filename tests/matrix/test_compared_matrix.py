@@ -25,7 +25,7 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.palettes import DIVERGING
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.compare.two_samples import SMALLEST
+from matrix.statistics.compare.two_samples import SMALLEST_RATIO
 from sonar.models import Endpoint
 from tests.html import Page
 from tests.matrix import responses, world
@@ -267,7 +267,7 @@ def test_what_is_not_certain_is_listed_as_such(client: Client, small_world: Worl
     ratios = compared.comparison
     assert ratios is not None
     assert not compared.changed.any()
-    apart = (ratios.p < 0.05) & (np.abs(np.log(ratios.ratio)) > np.log(SMALLEST))
+    apart = (ratios.p < 0.05) & (np.abs(np.log(ratios.ratio)) > np.log(SMALLEST_RATIO))
     assert (compared.perhaps == apart).all()
     page = look(client, COMPARED)
     assert "No certain change with large files" in page.part("h1")

@@ -22,7 +22,7 @@ from matrix.plots.palettes import (
     palette_for,
     ramp,
 )
-from matrix.plots.scales import LEAST, Scale, scale_for
+from matrix.plots.scales import LEAST_VALUE, Scale, scale_for
 from matrix.query.catalogue import RATIO, STATISTICS
 from tests.imports import PROJECT
 
@@ -104,7 +104,7 @@ def test_every_ratio_has_a_place_of_its_side(
     assert ((places >= 0) & (places <= 1)).all()
     assert (places[present < 1 - 1e-6] < 0.5).all()
     assert (places[present > 1 + 1e-6] > 0.5).all()
-    assert (places[present <= LEAST] < 1e-9).all()
+    assert (places[present <= LEAST_VALUE] < 1e-9).all()
     assert all(around.low - 1e-9 <= tick <= around.high + 1e-9 for tick in around.ticks)
     assert len(around.ticks) <= 9
 

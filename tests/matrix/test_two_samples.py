@@ -10,7 +10,7 @@ from scipy import stats
 
 from matrix.statistics.arrays import Floats
 from matrix.statistics.compare.two_samples import (
-    SMALLEST,
+    SMALLEST_RATIO,
     KnownScatter,
     Pairs,
     Ratios,
@@ -194,7 +194,7 @@ def test_the_share_of_false_discoveries_is_what_was_asked_for() -> None:
 def test_what_nobody_would_look_into_is_not_certain_however_clear() -> None:
     rng = np.random.default_rng(12)
     rates = np.exp(0.01 * rng.standard_normal(50))
-    for factor, expected in ((0.97 * SMALLEST, False), (1.03 * SMALLEST, True)):
+    for factor, expected in ((0.97 * SMALLEST_RATIO, False), (1.03 * SMALLEST_RATIO, True)):
         found = compare(rates, rates / factor)
         assert found.p < 1e-6
         assert found.sure == expected

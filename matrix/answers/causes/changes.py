@@ -20,7 +20,7 @@ from matrix.answers.short_names import short_names
 from matrix.query.comparison import A_MONTH
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.causes.candidates import Kind
-from matrix.statistics.causes.causes import SMALLEST, Cause, name_causes, name_slower
+from matrix.statistics.causes.causes import SMALLEST_FACTOR, Cause, name_causes, name_slower
 from matrix.statistics.causes.cell_noise import FEWEST_WINDOWS
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.compare.two_samples import Ratios
@@ -144,7 +144,7 @@ def with_certain_links(
     with np.errstate(divide="ignore"):  # a median of 0
         logs = np.log(ratios.ratio)
     beyond = logs - level
-    is_own = grid.changed & (np.abs(beyond) >= np.log(SMALLEST))
+    is_own = grid.changed & (np.abs(beyond) >= np.log(SMALLEST_FACTOR))
     is_own &= np.sign(beyond) == np.sign(logs)
     for named in causes.named:
         is_slow = named.cause.factor < 1

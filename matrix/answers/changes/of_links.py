@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Integers, each
 from matrix.statistics.levels.before_since import Factors, LogRates, around
-from matrix.statistics.levels.change_points import SHORTEST, ChangePoints, change_points
+from matrix.statistics.levels.change_points import SHORTEST_LEVEL, ChangePoints, change_points
 from matrix.statistics.samples.newest import LinkSamples
 from matrix.statistics.samples.run import Run
 from matrix.store.read_plan import moment
@@ -20,7 +20,7 @@ from sonar.results.changes import FoundChange
 # So many links are looked at in one go, by one thread: what is made of them takes some 50 MB.
 AT_ONCE = 2000
 # A link with fewer results has no two levels.
-FEWEST = 2 * SHORTEST
+FEWEST = 2 * SHORTEST_LEVEL
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import AxisGroup, LinkIndex
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
-from matrix.statistics.compare.two_samples import SMALLEST, Ratios
+from matrix.statistics.compare.two_samples import SMALLEST_RATIO, Ratios
 from matrix.store import registry
 from sonar.notation.units import format_count, format_factor
 
@@ -111,7 +111,7 @@ def verdict(together: Together) -> str:
     """Say in a word or two what the interval tells."""
     if together.kind in ("slower", "faster"):
         return together.kind
-    is_close = together.low > 1 / SMALLEST and together.high < SMALLEST
+    is_close = together.low > 1 / SMALLEST_RATIO and together.high < SMALLEST_RATIO
     return "about the same" if is_close else "not certain"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.statistics.compare.two_samples import SMALLEST
+from matrix.statistics.compare.two_samples import SMALLEST_RATIO
 from sonar.models import Change, Outage
 
 SLOWER, FASTER, FAILING = "slower", "faster", "failing"
@@ -99,7 +99,7 @@ def of_sequence(rows: Sequence[Change]) -> Iterator[Happening]:
 def undoes(later: Change, change: Change) -> bool:
     """Say whether the level after the later change is that before the other one, or nearly so."""
     left = math.log(change.factor) + math.log(later.factor)
-    return abs(left) <= max(math.log(SMALLEST), LEFT_OVER * abs(math.log(change.factor)))
+    return abs(left) <= max(math.log(SMALLEST_RATIO), LEFT_OVER * abs(math.log(change.factor)))
 
 
 def of_change(row: Change, until: datetime | None) -> Happening:

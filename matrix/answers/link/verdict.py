@@ -26,7 +26,7 @@ from matrix.answers.link.class_words import (
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.errors import where_at
 from matrix.answers.time_words import time_words
-from matrix.statistics.cells.standing import DAYS, FEWEST_SUCCESSES
+from matrix.statistics.cells.standing import FEWEST_SUCCESSES, USUAL_DAYS
 from matrix.statistics.cells.states import fail_partly
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime
@@ -221,7 +221,7 @@ def unknown(link: LinkNow) -> Verdict:
     now = f"Now: {rates}." if rates else ""
     headline = (
         f"The usual rate is not known yet: fewer than {FEWEST_SUCCESSES} successful tests in the "
-        f"{DAYS} days before this window."
+        f"{USUAL_DAYS} days before this window."
     )
     return Verdict("unknown", headline, sentences([now], some_failed(link.there), reverse(link)))
 

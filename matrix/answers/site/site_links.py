@@ -23,7 +23,7 @@ from matrix.answers.site.verdict import (
     UsualLinks,
     earliest,
 )
-from matrix.statistics.cells.standing import FACTOR, LEVELS
+from matrix.statistics.cells.standing import LEVELS, USUAL_FACTOR
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.statistics.samples.quantiles import median_interval
 from sonar.notation.units import MB
@@ -143,10 +143,10 @@ class EndFigures:
 
     @property
     def level(self) -> str:
-        """Return what the ratio says of all links together, by the FACTOR of one link."""
-        if self.ratio * FACTOR <= 1:
+        """Return what the ratio says of all links together, by the USUAL_FACTOR of one link."""
+        if self.ratio * USUAL_FACTOR <= 1:
             return "slower"
-        return "faster" if self.ratio >= FACTOR else "usual"
+        return "faster" if self.ratio >= USUAL_FACTOR else "usual"
 
     @property
     def tests(self) -> int:

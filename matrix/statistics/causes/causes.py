@@ -43,7 +43,7 @@ OF_HISTORY: Mapping[Kind, float] = MappingProxyType(
 # Beside what has been named already, something more is named so much less easily.
 AFTER_THE_FIRST = 1 / 8
 # Smaller factors than this one are no news, however certain they are.
-SMALLEST = 1.2
+SMALLEST_FACTOR = 1.2
 # So many causes at most: what has more of them has changed altogether.
 MOST_CAUSES = 12
 # A set that keeps less than this of its weight is a mixture of what has been named.
@@ -264,7 +264,7 @@ class CauseSearch:
         for sets, weight in zip(self.kinds, self.weights, strict=True):
             effect, t = model.added(sets, weight, self.rules.known_dof)
             # What became faster is looked for, too: unnamed, it would make all others look slower.
-            matters = np.abs(effect) > np.log(SMALLEST)
+            matters = np.abs(effect) > np.log(SMALLEST_FACTOR)
             gain = _gain(np.where(matters, t, 0.0), dof)
             gain -= _gain(critical[sets.kind], dof)
             place = int(gain.argmax())

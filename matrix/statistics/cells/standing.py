@@ -41,10 +41,10 @@ LEVEL_WORDS = {
 }
 # Usual is the median of the successes of so many whole UTC days before the day of the window's
 # beginning, if there are at least so many; and so far back a failure is followed to its first.
-DAYS = 28
+USUAL_DAYS = 28
 FEWEST_SUCCESSES = 5
 # What is within this factor of its usual is as usual, however sure the difference is.
-FACTOR = 1.5
+USUAL_FACTOR = 1.5
 # So much of the way from usual to their median, in logarithms, each of the newest successes is at
 # least, or they do not agree: two bad tests among three are no change.
 PART_OF_WAY = 1 / 3
@@ -65,7 +65,7 @@ def recent_windows(window: Window, now: datetime) -> tuple[Window, Window]:
 
 def days_before(moment: datetime) -> Window:
     midnight = datetime.combine(moment, time(), moment.tzinfo)
-    return Window(midnight - timedelta(days=DAYS), midnight)
+    return Window(midnight - timedelta(days=USUAL_DAYS), midnight)
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,11 @@ class Standings(ArrayFields):
 
     @property
     def is_far(self) -> Flags:
-        """Say which links are by FACTOR away from usual, of those that are not failing."""
-        is_slow, is_fast = self.now * FACTOR <= self.usual, self.now >= self.usual * FACTOR
+        """Say which links are by USUAL_FACTOR away from usual, of those that are not failing."""
+        is_slow, is_fast = (
+            self.now * USUAL_FACTOR <= self.usual,
+            self.now >= self.usual * USUAL_FACTOR,
+        )
         return np.asarray((self.level != UNKNOWN) & (is_slow | is_fast))
 
     def _follow(self, history: Callable[[], Sequence[Run]], numbering: Numbering) -> None:

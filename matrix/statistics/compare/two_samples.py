@@ -26,7 +26,7 @@ from sonar.notation.units import MB
 # Fewer successes on a side say nothing about their scatter.
 FEWEST_TESTS = 3
 # What differs by less than this factor is nothing that anybody would look into, however sure.
-SMALLEST = 1.1
+SMALLEST_RATIO = 1.1
 # Of those that are called sure, at most this share is so by chance, in the mean over many lists.
 FALSE_SHARE = 0.03
 # With what probability an interval holds what is true.
@@ -136,7 +136,7 @@ class Ratios(ArrayFields):
     first in parts of the second: above 1 this side is faster. ``low`` and ``high`` bound it with
     95 % confidence, ``p`` says how probable it is by chance alone; all only where there is
     ``enough``. ``ok`` and ``other_ok`` count the successes of both sides. ``sure`` says which
-    differ beyond chance among all that are compared, and by SMALLEST at least.
+    differ beyond chance among all that are compared, and by SMALLEST_RATIO at least.
     """
 
     value: Floats
@@ -156,7 +156,7 @@ class Ratios(ArrayFields):
 
     @property
     def perhaps(self) -> Flags:
-        """Say which differ by their interval and SMALLEST, but not beyond chance among all."""
+        """Say which differ by interval and SMALLEST_RATIO, but not beyond chance among all."""
         return is_apart(self.ratio, self.low, self.high) & ~self.sure
 
     @classmethod
@@ -239,7 +239,7 @@ def sure(ratios: Ratios, rule: Rule) -> Flags:
 
 def is_far(ratio: Floats) -> Flags:
     """Say which are further from 1 than nobody would look into."""
-    return np.asarray((ratio >= SMALLEST) | (ratio <= 1 / SMALLEST))
+    return np.asarray((ratio >= SMALLEST_RATIO) | (ratio <= 1 / SMALLEST_RATIO))
 
 
 def is_apart(ratio: ArrayLike, low: ArrayLike, high: ArrayLike) -> Flags:

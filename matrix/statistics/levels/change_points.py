@@ -20,9 +20,9 @@ from matrix.statistics.levels.change_noise import chance_of, critical, likeness,
 from matrix.statistics.samples.quantiles import quantiles_by
 
 # A level has at least so many values: fewer are a moment, not a level.
-SHORTEST = 5
+SHORTEST_LEVEL = 5
 # How often noise alone gives a sequence a change, over all that is looked for in it.
-CHANCE = 0.01
+CHANCE_OF_CHANGE = 0.01
 # Values further from the running median than this many times the noise are drawn in to there.
 FURTHEST = 3.0
 AROUND = np.arange(-2, 3)
@@ -121,7 +121,8 @@ class Smooth:
     def splits(self, stretches: Stretches) -> Splits:
         """Return the best split of each of these stretches."""
         room = Stretches(
-            stretches.starts + SHORTEST, np.maximum(stretches.counts - 2 * SHORTEST + 1, 0)
+            stretches.starts + SHORTEST_LEVEL,
+            np.maximum(stretches.counts - 2 * SHORTEST_LEVEL + 1, 0),
         )
         best, gain = stretches.starts.copy(), np.full(len(stretches.counts), -1.0)
         wide = np.flatnonzero(room.counts)
@@ -152,7 +153,7 @@ def typical(distances: Floats, stretches: Stretches) -> Floats:
 
 
 def change_points(
-    values: Floats, starts: Integers, counts: Integers, chance: float = CHANCE
+    values: Floats, starts: Integers, counts: Integers, chance: float = CHANCE_OF_CHANGE
 ) -> ChangePoints:
     """Find the changes of level of sequences; ``chance`` is how often one has a false one."""
     smooth = Smooth.of(values, Stretches(starts, counts))
@@ -166,7 +167,7 @@ def dated(values: Floats) -> tuple[int, int, int] | None:
 
     None for one that is too short.
     """
-    if len(values) < 2 * SHORTEST:
+    if len(values) < 2 * SHORTEST_LEVEL:
         return None
     smooth = Smooth.of(values, Stretches(np.array([0]), np.array([len(values)])))
     levels = Levels(smooth, np.array([0]), np.array([len(values) // 2])).dated()
@@ -309,9 +310,9 @@ def best_of_parts(smooth: Smooth, stretches: Stretches) -> Splits:
     best = smooth.splits(stretches)
     length = stretches.counts.max(initial=0)
     share = 2
-    while length >= 2 * SHORTEST * share:
+    while length >= 2 * SHORTEST_LEVEL * share:
         part = stretches.counts // share
-        wide = np.flatnonzero(part >= 2 * SHORTEST)
+        wide = np.flatnonzero(part >= 2 * SHORTEST_LEVEL)
         for place in range(2 * share - 1):
             start = stretches.starts[wide] + place * (stretches.counts[wide] - part[wide]) // (
                 2 * share - 2

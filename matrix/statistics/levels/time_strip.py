@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers, each
-from matrix.statistics.cells.standing import FACTOR, UsualRates
+from matrix.statistics.cells.standing import USUAL_FACTOR, UsualRates
 from matrix.statistics.compare.two_samples import FALSE_SHARE, inflation
 from matrix.statistics.levels import outages
 from matrix.statistics.levels.outages import LinkTests
@@ -68,7 +68,7 @@ def limits(usual: UsualRates) -> Floats:
     links = int(np.count_nonzero(~np.isnan(usual.median)))
     reach = usual.precision.reach(FALSE_SHARE / max(links, 1))
     highest = [
-        np.minimum(usual.median / FACTOR, usual.median * np.exp(-reach * error / errors[-1]))
+        np.minimum(usual.median / USUAL_FACTOR, usual.median * np.exp(-reach * error / errors[-1]))
         for error in errors
     ]
     edges = [(0, 0), (0, 1), (0, 1)]
