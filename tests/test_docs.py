@@ -10,7 +10,7 @@ import pytest
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from matrix.store.waiting import NEXT_TICK
+from matrix.store.probes import NEXT_TICK
 from sonar.movers.catalogue import MOVERS, MoverDescription
 from sonar.obstacles.catalogue import NAMES
 

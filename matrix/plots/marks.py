@@ -13,7 +13,6 @@ from matrix.answers.grid import CHANGES
 from matrix.plots import Json
 from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
-from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.standing import FASTER, SLOWER
 from matrix.statistics.cells.states import (
@@ -157,7 +156,9 @@ def standing(arrangement: Arrangement) -> dict[str, Flags]:
 
 def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
     """Name the cells; the page draws the outline in each."""
-    is_framed = name in CHANGES and tells_changes(arrangement.grid.query)
+    query = arrangement.grid.query
+    # Colours may be factors of the changes that are marked: from usual, or compared.
+    is_framed = name in CHANGES and (query.compare is not None or query.stat == VS_USUAL.name)
     fill, line = FRAME if is_framed else OUTLINES[name]
     rows, columns = np.nonzero(where)
     return {
@@ -172,11 +173,6 @@ def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
         "hoverinfo": "skip",
         "showlegend": False,
     }
-
-
-def tells_changes(query: MatrixQuery) -> bool:
-    """Say whether colours are factors of the changes that are marked: from usual, or compared."""
-    return query.compare is not None or query.stat == VS_USUAL.name
 
 
 def marks_of(

@@ -133,16 +133,17 @@ def in_iso(params: QueryDict, now: datetime) -> QueryDict:
         if name in whole:
             whole.setlist(name, [_iso(text, now) for text in whole.getlist(name)])
     if COMPARE in whole:
-        texts = whole.getlist(COMPARE)
-        whole.setlist(COMPARE, [_between_in_iso(text, now) for text in texts])
+        # It may be two times, or else name a window.
+        whole.setlist(
+            COMPARE,
+            [
+                BETWEEN.join(_iso(part, now) for part in text.split(BETWEEN))
+                if BETWEEN in text
+                else text
+                for text in whole.getlist(COMPARE)
+            ],
+        )
     return whole
-
-
-def _between_in_iso(text: str, now: datetime) -> str:
-    """Do so with the two times of a comparison; it may as well name a window."""
-    if BETWEEN not in text:
-        return text
-    return BETWEEN.join(_iso(part, now) for part in text.split(BETWEEN))
 
 
 def _iso(text: str, now: datetime) -> str:

@@ -155,11 +155,6 @@ def with_ends(outages: Iterable[Outage]) -> None:
     lasting = {row.pk: row for row in outages if row.ended is None and row.kind == "link"}
     if not lasting:
         return
-    for pk, ended in _ended(lasting):
-        lasting[pk].ended = ended
-
-
-def _ended(keys: Iterable[int]) -> QuerySet[Outage, tuple[int, datetime]]:
     successes = Transfer.objects.filter(
         source_id=OuterRef("source_id"),
         destination_id=OuterRef("destination_id"),
@@ -168,5 +163,7 @@ def _ended(keys: Iterable[int]) -> QuerySet[Outage, tuple[int, datetime]]:
         started_at__gt=OuterRef("newest"),
     )
     first = successes.order_by("started_at").values("started_at")[:1]
-    rows = Outage.objects.filter(Exists(successes), pk__in=list(keys))
-    return rows.annotate(success=Subquery(first, DateTimeField())).values_list("pk", "success")
+    rows = Outage.objects.filter(Exists(successes), pk__in=list(lasting))
+    ends = rows.annotate(success=Subquery(first, DateTimeField()))
+    for pk, ended in ends.values_list("pk", "success"):
+        lasting[pk].ended = ended
