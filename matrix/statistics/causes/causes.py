@@ -129,20 +129,8 @@ def name_slower(
 def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:
     search = CauseSearch(logs[cells.row, cells.column], noise, list(every_candidate(cells)), rules)
     search.run()
-    return [
-        Cause(
-            kind=effect.candidate.sets.kind,
-            row=effect.candidate.row,
-            column=effect.candidate.column,
-            factor=float(np.exp(effect.value)),
-            low=float(np.exp(effect.value - effect.reach)),
-            high=float(np.exp(effect.value + effect.reach)),
-            p=effect.p,
-            n=effect.candidate.n,
-        )
-        for effect in sorted(search.effects(), key=lambda effect: (effect.p, -abs(effect.t)))
-        if effect.value < 0 or not rules.slower_only
-    ]
+    causes = sorted(search.causes(), key=lambda cause_and_t: (cause_and_t[0].p, -cause_and_t[1]))
+    return [cause for cause, _ in causes if cause.factor < 1 or not rules.slower_only]
 
 
 @dataclass(frozen=True)
@@ -161,17 +149,6 @@ class Rules:
     @property
     def directions(self) -> int:
         return 1 if self.slower_only else 2
-
-
-@dataclass(frozen=True)
-class NamedEffect:
-    """A named cause: its log factor and how far its 95 % interval ``reach``es to either side."""
-
-    candidate: Candidate
-    value: float
-    reach: float
-    t: float
-    p: float
 
 
 @dataclass(frozen=True)
@@ -279,24 +256,26 @@ class CauseSearch:
         limits = _quantiles(tuple(1 - tail for tail in tails), dof)
         return dict(zip(self.counts, limits, strict=True))
 
-    def effects(self) -> Iterator[NamedEffect]:
-        """Return what was named, each beside all others."""
-        if not self.named:
-            return
+    def causes(self) -> Iterator[tuple[Cause, float]]:
+        """Return what was named, each beside all others, with its |t|."""
         model = self.model(self.named)
         dof = self.rules.known_dof or model.dof
         if dof < 1:
             return
-        variance = model.variance(self.rules.known_dof)
-        errors = np.sqrt(np.maximum(np.diag(model.inverse) * variance, 1e-300))[1:]
-        ts = model.effects[1:] / errors
-        tails = self.rules.directions * survival(np.abs(ts), dof)
+        errors = np.sqrt(
+            np.maximum(np.diag(model.inverse) * model.variance(self.rules.known_dof), 1e-300)
+        )[1:]
+        effects = model.effects[1:]
+        ts = np.abs(effects / errors)
+        tails = self.rules.directions * survival(ts, dof)
         (reach,) = _quantiles((0.975,), dof)
-        for candidate, value, error, t, tail in zip(
-            self.named, model.effects[1:], errors, ts, tails, strict=True
+        bounds = np.exp([effects, effects - errors * reach, effects + errors * reach])
+        for candidate, (factor, low, high), t, tail in zip(
+            self.named, bounds.T.tolist(), ts.tolist(), tails.tolist(), strict=True
         ):
-            p = min(float(tail) * self.counts[candidate.sets.kind], 1.0)
-            yield NamedEffect(candidate, float(value), float(error) * reach, float(t), p)
+            kind, row, column = candidate.sets.kind, candidate.row, candidate.column
+            p = min(tail * self.counts[kind], 1.0)
+            yield Cause(kind, row, column, factor, low, high, p, candidate.n), t
 
 
 @lru_cache(maxsize=4096)
