@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import django_tables2 as tables
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix.answers.column_filters import how_of
+from matrix.answers.link_columns import ClassColumns
 from matrix.answers.link_table import LinkTable
-from matrix.pages.table.rows import TableRow, Values
 from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic
@@ -41,6 +42,43 @@ class Context:
     marks: bool
     ending: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+
+
+class ClassRow:
+    """What a link has in one size class: the values of its ClassColumns in a row.
+
+    ``change`` is the word for how it differs from the other side of a comparison beyond chance, if
+    it does.
+    """
+
+    def __init__(self, columns: ClassColumns, at: int, change: str) -> None:
+        self.columns, self.at, self.change = columns, at, change
+        self.quantiles = Row(columns.quantiles, at)
+        self.compared = Row(columns.compared, at)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a number
+        return getattr(self.columns, name)[self.at].item()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of columns by their names."""
+
+    columns: Mapping[str, NDArray[Any]]
+    at: int
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a number
+        return self.columns[name][self.at].item()
+
+
+class TableRow(NamedTuple):
+    """A link; ``lines`` are LinkColumns.lines, if they were asked for."""
+
+    source: EndpointInfo
+    destination: EndpointInfo
+    priority: float
+    classes: Mapping[str, ClassRow]
+    lines: Row
 
 
 class TableCell(NamedTuple):
@@ -193,16 +231,16 @@ class OfSize(LinkColumn):
             return TableCell(DASH, why, self.look)
         return self.of(values)
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         """Write the values of a link that has results."""
         raise NotImplementedError
 
-    def why_not_ok(self, values: Values) -> str:
+    def why_not_ok(self, values: ClassRow) -> str:
         if values.failed == 1:
             return f"the only result failed; {self.last(values)}"
         return f"all {format_count(values.failed)} results failed; {self.last(values)}"
 
-    def last(self, values: Values) -> str:
+    def last(self, values: ClassRow) -> str:
         words = f"last result {self.ago(values.last)}"
         if values.ok and values.last_ok < values.last:
             words += f", failed; last success {self.ago(values.last_ok)}"
@@ -224,7 +262,7 @@ class RateColumn(OfSize):
         self.tells = tells
         self.place = "opens" if tells else ""
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         state = STATES[values.state]
         lead = state if self.tells and values.state != MEASURED else ""
         look = f"{self.look} {lead}".strip()
@@ -251,7 +289,7 @@ class QuantileColumn(OfSize):
         if size == context.query.size:
             self.place = "carded"
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         if values.ok == 0:
             return TableCell(DASH, self.why_not_ok(values), self.look)
         count = f"(n = {format_count(values.ok)})"
@@ -275,7 +313,7 @@ class Size(OfSize):
         vary = np.any(table.column(f"{self.size}.size_std_bytes") > 0)
         return "" if vary or len(ends) > 1 else f"{self.size} files of {ends.pop()}"
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         if values.ok == 0:
             return TableCell(DASH, "no file arrived", self.look)
         has_spread = values.size_std_bytes > 0
@@ -292,7 +330,7 @@ class Count(OfSize):
         self.sorts.append(Sort("+ failed", f"{size} files: number of failed results", failed))
         self.filters += (ColumnFilter(failed, f"{size} failed", is_number=True),)
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         failed = (f"+ {format_count(values.failed)} failed",) if values.failed else ()
         look = f"{self.look} some" if failed else self.look
         return TableCell(format_count(values.ok), self.last(values), look, marks=failed)
