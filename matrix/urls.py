@@ -8,8 +8,7 @@ from django.urls import include, path
 
 from matrix.api.matrix_cells import CellsView
 from matrix.api.metrics import MetricsView
-from matrix.http.health import healthz, readyz
-from matrix.http.icon import icon
+from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.account import delete_view, own_tokens, own_views, rename_view, revoke_token
 from matrix.pages.causes import CausesPage

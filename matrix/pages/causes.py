@@ -15,7 +15,7 @@ from matrix.answers.causes import attribution, changes, question, words
 from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect
 from matrix.answers.short_names import short_names
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.parts.controls import Select, compare_control, kept, question_controls, select
+from matrix.pages.parts.controls import compare_control, kept, question_controls, select
 from matrix.pages.parts.matrix_address import filter_menu, known_values
 from matrix.pages.parts.share import Share
 from matrix.query import filter_form
@@ -92,7 +92,12 @@ class CausesPage(QueryPage):
             "compare": compare_control(
                 self, causes.grid.window, known_profiles, sizes, reversible=square
             ),
-            "selects": self.selects(),
+            "selects": [
+                *([] if query.compare else [select("stat", "of", OF, query.stat, OF_LABELS)]),
+                select("fit", "fitted by", FITS, self.fit, question.FIT_LABELS),
+                select("rows", "sources", GROUPINGS, query.rows),
+                select("columns", "destinations", GROUPINGS, query.columns),
+            ],
             "by_words": query.rows if square else f"{query.rows} and {query.columns}",
             "kept": kept(self, ("stat", "fit", "rows", "columns")),
             "menus": [filter_menu(self, end) for end in ("source", "destination", "either")],
@@ -106,15 +111,6 @@ class CausesPage(QueryPage):
             "longest_url": self.asking(self.query.replace(window="90d")).url(),
             "share": Share.of(self.url().replace(self.path(), address("api-causes"), 1)),
         }
-
-    def selects(self) -> list[Select]:
-        of = [] if self.query.compare else [select("stat", "of", OF, self.query.stat, OF_LABELS)]
-        return [
-            *of,
-            select("fit", "fitted by", FITS, self.fit, question.FIT_LABELS),
-            select("rows", "sources", GROUPINGS, self.query.rows),
-            select("columns", "destinations", GROUPINGS, self.query.columns),
-        ]
 
     def of_group(self, site: str) -> str:
         """Return the page of a group's site; nothing where it has none, or several."""

@@ -47,6 +47,7 @@ from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import TransferLine, inside_part, profile_words, progress_words
 from matrix.plots import inside as inside_plot
+from matrix.plots.event_marks import marks_of
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
@@ -114,10 +115,11 @@ class LinkPage(QueryPage):
         places = registered()
         ends = ends_among(places, path["source"], path["destination"])
         query = MatrixQuery.from_params(params, also=OWN)
-        own = read_own(params)
+        reverse, only, before = read_own(params)
         check_length(query)
         names = short_names_of(places)
-        return cls(about_link(query), *ends, *own, (names[ends[0].name], names[ends[1].name]))
+        short = names[ends[0].name], names[ends[1].name]
+        return cls(about_link(query), *ends, reverse, only, before, short)
 
     def path(self) -> str:
         return link_path(self.source.name, self.destination.name)
@@ -147,7 +149,7 @@ class LinkPage(QueryPage):
         question = Question(self.source, self.destination, query, self.only, self.before)
         answer = report.answer(question, now)
         notes_on_link = notes.on_link(there, back, answer.window, reader)
-        events = EventsPart.of_link(answer)
+        events = EventsPart.of(answer, answer.question.ends, now)
         ends = {"source": there, "destination": back}
         of_ends = [Filter(f"{end}_endpoint", name) for end, name in ends.items()]
         experiments = LinkExperimentsPage(self.source, self.destination)
@@ -206,7 +208,10 @@ class LinkPage(QueryPage):
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(there, back)),
             "drawn": drawn(
-                answer, notes_on_link, events.spans(query.size), reverse=self.draws_reverse
+                answer,
+                notes_on_link,
+                marks_of(events.events, query.size),
+                reverse=self.draws_reverse,
             ),
             "events": events,
             "network": network,

@@ -60,46 +60,26 @@ def profile_table(
     keys = [line.profile for line in summaries]
     beside = [OF_PROFILES["beside"].words[key.beside] for key in keys]
     streams = [streams_words(line.profile.streams, line.used) for line in summaries]
+    meshes = [
+        key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "") for key in keys
+    ]
+    company = [
+        "" if key.beside == "unknown" else words for key, words in zip(keys, beside, strict=True)
+    ]
+    versions = [str(key.ip_version or "") for key in keys]
+    timed = "who measured the seconds that rates are made of, and from when to when"
+    origin = "test: sent only to measure; production and external: imported results"
+    mesh = "a set of links that are tested on one schedule; else why the test was made"
+    concurrent = "other Sonar tests at the source or the destination at the same time"
     columns: list[Column] = [
         ("mover", MOVER, [key.mover for key in keys], ""),
         ("mode", MODE, [key.mode for key in keys], NOT_KNOWN),
         ("streams", STREAMS, streams, ""),
-        (
-            "IP version",
-            "",
-            [str(key.ip_version) if key.ip_version else "" for key in keys],
-            NOT_KNOWN,
-        ),
-        (
-            "timed",
-            "who measured the seconds that rates are made of, and from when to when",
-            [key.timed for key in keys],
-            NOT_KNOWN,
-        ),
-        (
-            "origin",
-            "test: sent only to measure; production and external: imported results",
-            [key.origin for key in keys],
-            "",
-        ),
-        (
-            "mesh",
-            "a set of links that are tested on one schedule; else why the test was made",
-            [
-                key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "")
-                for key in keys
-            ],
-            "no mesh",
-        ),
-        (
-            "concurrent tests",
-            "other Sonar tests at the source or the destination at the same time",
-            [
-                "" if key.beside == "unknown" else words
-                for key, words in zip(keys, beside, strict=True)
-            ],
-            "not recorded",
-        ),
+        ("IP version", "", versions, NOT_KNOWN),
+        ("timed", timed, [key.timed for key in keys], NOT_KNOWN),
+        ("origin", origin, [key.origin for key in keys], ""),
+        ("mesh", mesh, meshes, "no mesh"),
+        ("concurrent tests", concurrent, company, "not recorded"),
     ]
     return split(
         columns,
@@ -129,23 +109,15 @@ def schedule_table(answer: LinkReport) -> dict[str, Any]:
         for schedule, _, _, why in rows
     ]
     meshes = [schedule.mesh for schedule in planned]
+    title = "a set of links that are tested on one schedule"
+    first = "where not all due tests can start, the higher goes first"
     columns: list[Column] = [
-        (
-            "mesh",
-            "a set of links that are tested on one schedule",
-            [mesh.name for mesh in meshes],
-            "",
-        ),
+        ("mesh", title, [mesh.name for mesh in meshes], ""),
         ("waiting because of", "", waits, "not waiting"),
         ("mover", MOVER, [mesh.mover for mesh in meshes], ""),
         ("mode", MODE, [mesh.mode for mesh in meshes], ""),
         ("streams", STREAMS, [str(mesh.streams) for mesh in meshes], ""),
-        (
-            "priority",
-            "where not all due tests can start, the higher goes first",
-            [str(mesh.priority) for mesh in meshes],
-            "",
-        ),
+        ("priority", first, [str(mesh.priority) for mesh in meshes], ""),
     ]
     return split(columns, rows)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from matrix.answers.change_headline import ChangeHeadline, ChangeTally
 from matrix.answers.grid import Grid
@@ -69,7 +70,8 @@ COUNTED_CHANGES = {
 }
 
 
-class LegendEntry(NamedTuple):
+@dataclass(frozen=True)
+class LegendEntry:
     """A state, or a mark on cells; ``url`` is empty where nothing can be shown."""
 
     state: str

@@ -115,7 +115,9 @@ class MatrixPage(GridPage):
 
     def all_of_a_kind(self) -> dict[str, str]:
         """Return where all cells are of which the first stand out."""
-        looks = {name: (name,) for name in ("failing", "slower", "faster", "failed", "stale")}
+        looks: dict[str, tuple[str, ...]] = {
+            name: (name,) for name in ("failing", "slower", "faster", "failed", "stale")
+        }
         looks["changed"] = CHANGES
         ordering = worst_first(self.query)
         return {name: self.showing(only).url() for name, only in looks.items()} | (

@@ -20,9 +20,7 @@ from matrix.answers.grid import Grid
 from matrix.answers.link.report import LinkReport
 from matrix.answers.short_names import NO_NAMES, short_names_of
 from matrix.answers.site.reports import Report
-from matrix.plots.bands import TimeSpan
 from matrix.plots.course import course_of, share_of
-from matrix.plots.event_marks import marks_of
 from matrix.query.addresses import address
 from matrix.query.filters import Filter, on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
@@ -30,7 +28,7 @@ from matrix.statistics.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.changes import WrittenNear
 from sonar.notation.units import factor_and_interval, format_count, format_factor
-from sonar.notation.windows import Window, format_day, short_time
+from sonar.notation.windows import format_day, short_time
 
 LEVEL_WORDS = {
     "link": "link",
@@ -138,60 +136,31 @@ def long_words(span: timedelta) -> str:
 
 @dataclass(frozen=True)
 class EventsPart:
-    """The newest events that a page has, and the page of all that are like them."""
+    """The newest events of a page of something else, and the page of all that are like them."""
 
     events: list[Event]
     rows: list[dict[str, Any]]
     url: str
 
     @classmethod
-    def of_link(cls, answer: LinkReport) -> Self:
-        """Read those of a link, of its ends, and of all links. Three SQL queries."""
-        source, destination = answer.question.ends
-        filters = (
-            Filter("destination_endpoint", destination.name),
-            Filter("source_endpoint", source.name),
-        )
-        return cls.of(
-            events_of_link(answer),
-            answer.question.ends,
-            window=answer.window,
-            sizes=[part.size for part in answer.classes],
-            now=answer.now,
-            filters=filters,
-        )
-
-    @classmethod
-    def of_site(cls, report: Report, now: datetime) -> Self:
-        """Read those of a site, of its endpoints and links, and of all links. Three queries."""
-        return cls.of(
-            events_of_site(report),
-            report.all_endpoints,
-            window=report.window,
-            sizes=[*report.sites],
-            now=now,
-            filters=(Filter("site", report.name),),
-        )
-
-    @classmethod
-    def of(
-        cls,
-        events: list[Event],
-        places: Sequence[EndpointInfo],
-        *,
-        window: Window,
-        sizes: Sequence[str],
-        now: datetime,
-        filters: tuple[Filter, ...],
-    ) -> Self:
+    def of(cls, answer: LinkReport | Report, places: Sequence[EndpointInfo], now: datetime) -> Self:
+        """Read those of a link or a site, of its ends, and of all links. Three SQL queries."""
+        if isinstance(answer, LinkReport):
+            source, destination = answer.question.ends
+            events, sizes = events_of_link(answer), [part.size for part in answer.classes]
+            filters = [
+                Filter("destination_endpoint", destination.name),
+                Filter("source_endpoint", source.name),
+            ]
+        else:
+            events, sizes = events_of_site(answer), [*answer.sites]
+            filters = [Filter("site", answer.name)]
         short = short_names_of(places)
         rows = [event_row(event, now, sizes, short) for event in events[:MOST]]
-        query = MatrixQuery(window="", start=window.start, end=window.end, filters=filters)
+        query = MatrixQuery(
+            window="", start=answer.window.start, end=answer.window.end, filters=tuple(filters)
+        )
         return cls(events, rows, query.url(address("events"), certain="any"))
-
-    def spans(self, size: str) -> list[TimeSpan]:
-        """Return marks of the jumps of a size class, for a picture."""
-        return marks_of(self.events, size)
 
 
 def todays_sentence(grid: Grid, now: datetime) -> str:

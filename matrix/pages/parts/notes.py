@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -25,16 +24,11 @@ from sonar.people import roles
 COMPARE_SINCE = "Compare with the 7 days before"
 
 
-@dataclass(frozen=True)
-class NoteLine:
-    """A note; ``around_url`` is empty for one that has nothing on either side."""
-
-    note: Annotation
-    around_url: str
-
-
-def note_lines(page: QueryPage, notes: Iterable[Annotation], now: datetime) -> list[NoteLine]:
-    return [NoteLine(note, around_url(page, note.starts_at, now)) for note in notes]
+def note_lines(
+    page: QueryPage, notes: Iterable[Annotation], now: datetime
+) -> list[tuple[Annotation, str]]:
+    """Return each note with the page before and after it; empty if there is nothing on a side."""
+    return [(note, around_url(page, note.starts_at, now)) for note in notes]
 
 
 def around_url(page: QueryPage, moment: datetime, now: datetime) -> str:

@@ -40,7 +40,7 @@ def compared_end(
     """
     if comparison is None or report.query.compare is None:
         return None
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": name,
             "link": link,

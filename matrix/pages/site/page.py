@@ -141,7 +141,7 @@ class SitePage(QueryPage):
         query, name = self.query, self.site.name
         names = ShortNames.of(report.all_endpoints)
         window, site_is = report.window, site_now(report, notes_on_site, now, names.sites)
-        events = EventsPart.of_site(report, now)
+        events = EventsPart.of(report, report.all_endpoints, now)
         figures = end_figures(report, site_is, declared, notes_on_site, events.events)
         sides = self.sides(report, site_is, names, figures)
         sent, received = sides

@@ -55,22 +55,37 @@ def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharFiel
     )
 
 
-def check(form: forms.BaseForm, row: Model, otherwise: str) -> None:
-    """Say what the model has against a row, by the field or by the one that rules of several get.
+class RowForm(forms.Form):
+    """A form about a row: what may be is said by its model, as in the admin and the API.
 
-    The database's own rules are among them.
+    ``otherwise`` is the field that rules about several get.
     """
-    try:
-        row.full_clean()
-    except ValidationError as error:
-        for name, faults in error.error_dict.items():
-            shown = name if name in form.fields else otherwise
-            if not form.has_error(shown):
-                form.add_error(shown, faults)
+
+    otherwise: str
+
+    def clean(self) -> dict[str, Any]:
+        """Say what the model has against the row; the database's own rules are among it."""
+        cleaned = super().clean() or {}
+        if self.errors or (row := self.filled(cleaned)) is None:
+            return cleaned
+        try:
+            row.full_clean()
+        except ValidationError as error:
+            for name, faults in error.error_dict.items():
+                shown = name if name in self.fields else self.otherwise
+                if not self.has_error(shown):
+                    self.add_error(shown, faults)
+        return cleaned
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Model | None:
+        """Return the row with what was sent; None with an error where that cannot be."""
+        raise NotImplementedError
 
 
-class DowntimeForm(forms.Form):
+class DowntimeForm(RowForm):
     """A downtime to declare, of a whole site or of some of its endpoints; ``rows`` once valid."""
+
+    otherwise = "ends_at"
 
     starts_at = UtcField("from (UTC)")
     ends_at = UtcField("to (UTC)")
@@ -98,20 +113,18 @@ class DowntimeForm(forms.Form):
         if not self.is_bound and in_use.count() < 2:
             del self.fields["endpoints"]
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if self.errors:
-            return cleaned
+    def filled(self, cleaned: Mapping[str, Any]) -> Downtime:
         times = {name: cleaned[name] for name in ("starts_at", "ends_at", "reason")}
         chosen = cleaned["endpoints"]
         subjects = [{"endpoint": endpoint} for endpoint in chosen] or [{"site": self.site}]
         self.rows = [Downtime(**subject, **times) for subject in subjects]
-        check(self, self.rows[0], "ends_at")
-        return cleaned
+        return self.rows[0]
 
 
-class DowntimeEndForm(forms.Form):
+class DowntimeEndForm(RowForm):
     """When a downtime that was declared ends."""
+
+    otherwise = "ends_at"
 
     ends_at = UtcField("ends (UTC)")
 
@@ -120,12 +133,9 @@ class DowntimeEndForm(forms.Form):
         super().__init__(data, auto_id=f"downtime-{downtime.id}-%s", initial=initial)
         self.downtime = downtime
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if not self.errors:
-            self.downtime.ends_at = cleaned["ends_at"]
-            check(self, self.downtime, "ends_at")
-        return cleaned
+    def filled(self, cleaned: Mapping[str, Any]) -> Downtime:
+        self.downtime.ends_at = cleaned["ends_at"]
+        return self.downtime
 
 
 def cap_field(label: str) -> forms.IntegerField:
@@ -142,8 +152,10 @@ LEAST_GB, MOST_GB = Decimal(1) / GB, Decimal(MOST_DAILY_BYTES) / GB
 NO_BUDGET = "A budget is a number of GB from 0.000000001 on, like 500; leave it empty for no limit."
 
 
-class EndpointLimitsForm(forms.Form):
+class EndpointLimitsForm(RowForm):
     """Caps and budget of an endpoint, and what it is called."""
+
+    otherwise = "budget"
 
     inbound_cap = cap_field("tests to it at once")
     outbound_cap = cap_field("tests from it at once")
@@ -168,13 +180,10 @@ class EndpointLimitsForm(forms.Form):
         self.endpoint = endpoint
         self.changes: Mapping[str, tuple[object, object]] = {}
 
-    def clean(self) -> dict[str, Any]:
+    def filled(self, cleaned: Mapping[str, Any]) -> Endpoint:
         """Set the columns of the endpoint; ``changes`` are old and new values by column."""
-        cleaned = super().clean() or {}
-        if self.errors:
-            return cleaned
         budget = cleaned["budget"]
-        values = cleaned | {"budget_bytes_per_day": None if budget is None else int(budget * GB)}
+        values = {**cleaned, "budget_bytes_per_day": None if budget is None else int(budget * GB)}
         columns = {name: values[name] for name in ENDPOINT_COLUMNS}
         self.changes = {
             name: (getattr(self.endpoint, name), value)
@@ -183,8 +192,7 @@ class EndpointLimitsForm(forms.Form):
         }
         for name, value in columns.items():
             setattr(self.endpoint, name, value)
-        check(self, self.endpoint, "budget")
-        return cleaned
+        return self.endpoint
 
     def words(self) -> list[str]:
         """Say what changes: `tests to it at once from 2 to 4`."""
@@ -255,8 +263,10 @@ class ClockField(forms.TimeField):
         )
 
 
-class QuietHoursForm(forms.Form):
+class QuietHoursForm(RowForm):
     """The hours of each day in which no scheduled test of a site's links starts."""
+
+    otherwise = "quiet_until"
 
     quiet_from = ClockField("from (UTC)")
     quiet_until = ClockField("to (UTC)")
@@ -266,17 +276,13 @@ class QuietHoursForm(forms.Form):
         super().__init__(data, auto_id="quiet-%s", initial=initial)
         self.site = site
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if self.errors:
-            return cleaned
+    def filled(self, cleaned: Mapping[str, Any]) -> Site | None:
         for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
             if cleaned[name] is None and cleaned[other] is not None:
                 self.add_error(name, ONE_END)
-                return cleaned
+                return None
         self.site.quiet_from, self.site.quiet_until = cleaned["quiet_from"], cleaned["quiet_until"]
-        check(self, self.site, "quiet_until")
-        return cleaned
+        return self.site
 
 
 class PauseForm(forms.Form):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import EndpointInfo
 from matrix.statistics.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
@@ -151,8 +150,10 @@ class Priority(LinkColumn):
         self.filters = (ColumnFilter("priority", "priority", is_number=True),)
 
     def constant(self, table: LinkTable) -> str:
-        value = single(table.priority)
-        return "" if value is None else f"priority {DASH if math.isnan(value) else f'{value:.0f}'}"
+        values = np.unique(table.priority)  # of which NaN is one
+        if len(values) > 1:
+            return ""
+        return f"priority {DASH if math.isnan(values[0]) else f'{values[0]:.0f}'}"
 
     def render(self, record: TableRow) -> TableCell:
         if math.isnan(record.priority):
@@ -194,13 +195,9 @@ class EndColumn(LinkColumn):
         title = f"{record.source.name} → {record.destination.name}, site {place.site}"
         url = link_url(record.source.name, record.destination.name, self.context.query)
         name = self.context.names.get(place.name, place.name)
-        return TableCell(name, title, "endpoint", url, tuple(self.marks(place)))
-
-    def marks(self, place: EndpointInfo) -> Iterator[str]:
-        if place.simulated and self.context.marks:
-            yield "simulated"
-        if place.retired:
-            yield "retired"
+        marks = {"simulated": place.simulated and self.context.marks, "retired": place.retired}
+        shown = tuple(mark for mark, is_so in marks.items() if is_so)
+        return TableCell(name, title, "endpoint", url, shown)
 
 
 class OfSize(LinkColumn):
@@ -334,10 +331,3 @@ class Count(OfSize):
         failed = (f"+ {format_count(values.failed)} failed",) if values.failed else ()
         look = f"{self.look} some" if failed else self.look
         return TableCell(format_count(values.ok), self.last(values), look, marks=failed)
-
-
-def single(values: Floats) -> float | None:
-    """Return the value that all have, NaN too; None if they differ."""
-    if np.isnan(values).all() or np.all(values == values[0]):
-        return float(values[0])
-    return None

@@ -74,52 +74,45 @@ class StateColumn(OfSize):
 
 
 class StandingColumn(OfSize):
-    """A number of how a link is now; ``why_none`` says why there is none."""
+    """A rate of a link now or usually; ``why_none`` says why there is none.
+
+    Of one that ``is_now`` there may be a number that would mislead.
+    """
 
     place = "carded"
     why_none = ""
+    is_now = needs_usual = True
+
+    def constant(self, table: LinkTable) -> str:
+        """Say so if no link has a usual rate, as in the first days."""
+        usual = table.column(f"{self.size}.usual_mb_s")
+        is_missing = self.needs_usual and np.isnan(usual).all()
+        return f"no usual rate yet with {self.size} files" if is_missing else ""
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
         value = getattr(values, self.field)
-        why_none = self.why_left_out(values) or (self.why_none if math.isnan(value) else "")
-        if why_none:
-            return TableCell(DASH, why_none, self.look)
-        look = f"{self.look} {self.standing(values)}".strip()
-        return TableCell(self.words(value), self.detail(values), look)
+        why_none = ""
+        if self.is_now:
+            why_none = why_no_rate(STATES[values.state], values.since, self.context.end)
+        if why_none or math.isnan(value):
+            return TableCell(DASH, why_none or self.why_none, self.look)
+        return self.of(values)
 
-    def why_left_out(self, values: ClassRow) -> str:
-        """Return why a number that there is would mislead, or nothing."""
-        return why_no_rate(STATES[values.state], values.since, self.context.end)
-
-    def words(self, value: float) -> str:
-        return three_digits(value)
-
-    def detail(self, values: ClassRow) -> str:
-        """Return what hovering over the number says, or nothing."""
-        return ""
-
-    def standing(self, values: ClassRow) -> str:
-        """Return the look of what is not as usual, or nothing."""
-        return ""
+    def of(self, values: ClassRow) -> TableCell:
+        return TableCell(three_digits(getattr(values, self.field)), "", self.look)
 
 
 class NowColumn(StandingColumn):
-    field, title = "now_mb_s", "now"
+    field, title, needs_usual = "now_mb_s", "now", False
     explained = f"median of its newest three successful tests ({RATE.name})"
     why_none = "no recent successful test"
 
 
 class UsualColumn(StandingColumn):
-    field, title = "usual_mb_s", "usual"
+    field, title, is_now = "usual_mb_s", "usual", False
     explained = f"median of the 28 days before the window ({RATE.name})"
     why_none = "fewer than 5 successful tests in the 28 days before the window"
-
-    def constant(self, table: LinkTable) -> str:
-        return no_usual(table, self.size)
-
-    def why_left_out(self, values: ClassRow) -> str:
-        return ""
 
 
 class RatioColumn(StandingColumn):
@@ -128,26 +121,11 @@ class RatioColumn(StandingColumn):
     why_none = "needs a rate now and a usual rate"
     greatest_first = False
 
-    def constant(self, table: LinkTable) -> str:
-        return no_usual(table, self.size)
-
-    def words(self, value: float) -> str:
-        return format_factor(value)
-
-    def detail(self, values: ClassRow) -> str:
-        if math.isnan(values.ratio_low):
-            return ""
-        return with_interval(values.ratio, values.ratio_low, values.ratio_high)
-
-    def standing(self, values: ClassRow) -> str:
-        level = LEVELS[values.level]
-        return level if level in LEVEL_WORDS else ""
-
-
-def no_usual(table: LinkTable, size: str) -> str:
-    """Say so if no link has a usual rate, as in the first days."""
-    is_missing = np.isnan(table.column(f"{size}.usual_mb_s")).all()
-    return f"no usual rate yet with {size} files" if is_missing else ""
+    def of(self, values: ClassRow) -> TableCell:
+        ratio, low, high, level = values.ratio, values.ratio_low, values.ratio_high, values.level
+        title = "" if math.isnan(low) else with_interval(ratio, low, high)
+        look = LEVELS[level] if LEVELS[level] in LEVEL_WORDS else ""
+        return TableCell(format_factor(ratio), title, f"{self.look} {look}".strip())
 
 
 TOO_FEW = f"fewer than {FEWEST} successful tests on one side"
