@@ -8,26 +8,24 @@ from django.urls import include, path
 
 from matrix.api.matrix_cells import CellsView
 from matrix.api.metrics import MetricsView
-from matrix.http.health import healthz, readyz
-from matrix.http.icon import icon
+from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
+from matrix.pages.account import delete_view, own_tokens, own_views, rename_view, revoke_token
 from matrix.pages.causes import CausesPage
-from matrix.pages.events.former import former_changes
-from matrix.pages.events.page import EventsPage
-from matrix.pages.experiments.page import ExperimentPage
-from matrix.pages.experiments.views import cancel_experiment, link_experiments
+from matrix.pages.events import EventsPage, former_changes
+from matrix.pages.experiments import ExperimentPage, cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
-from matrix.pages.log_in.form import LogIn
-from matrix.pages.log_in.views import certificate_log_in, provider_callback, provider_log_in
-from matrix.pages.matrix.front import front
-from matrix.pages.note_forms import add_note, choose_my_site
-from matrix.pages.operations.page import OperationsPage
+from matrix.pages.log_in.landing import LogIn
+from matrix.pages.log_in.provider import certificate_log_in, provider_callback, provider_log_in
+from matrix.pages.matrix.wall import front
+from matrix.pages.operations import OperationsPage
+from matrix.pages.ordered_tests import cancel_probe, link_probes, order_probes
+from matrix.pages.parts.notes import add_note, choose_my_site
 from matrix.pages.previews import link_preview, matrix_preview, site_preview
-from matrix.pages.probes.views import cancel_probe, link_probes, order_probes
-from matrix.pages.saved_views import delete_view, own_views, rename_view
+from matrix.pages.search import search
 from matrix.pages.site.page import SitePage
-from matrix.pages.site_work.views import (
+from matrix.pages.site.work import (
     change_downtime,
     change_limits,
     change_pause,
@@ -37,9 +35,8 @@ from matrix.pages.site_work.views import (
 )
 from matrix.pages.sites import SitesPage
 from matrix.pages.table.page import TablePage
-from matrix.pages.tokens import own_tokens, revoke_token
-from matrix.pages.transfer.views import transfer
-from matrix.pages.views import search, showing
+from matrix.pages.transfer import transfer
+from matrix.pages.views import showing
 
 # Before the admin gives its addresses: one page offers all that people may log in by.
 admin.site.login = LogIn.as_view()  # type: ignore[method-assign, assignment]

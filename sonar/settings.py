@@ -353,7 +353,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "matrix.pages.errors.ErrorAnswers",
-    "matrix.http.request_counts.CountRequests",
+    "matrix.http.health.CountRequests",
 ]
 ROOT_URLCONF = "sonar.urls"
 WSGI_APPLICATION = "sonar.wsgi.application"

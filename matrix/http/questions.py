@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from cachetools import LRUCache
 from rest_framework.request import Request
@@ -17,14 +17,9 @@ T = TypeVar("T")
 ADDRESSES_KEPT = 1000
 
 
-class KeptQuestion(NamedTuple):
-    """What an address asks for, as long as the registry has this version."""
-
-    registry: str
-    value: Any
-
-
-_questions: LRUCache[tuple[str, str, str], KeptQuestion] = LRUCache(ADDRESSES_KEPT)
+# What an address asks for, as long as the registry has a version: both by path, parameters and
+# Accept header.
+_questions: LRUCache[tuple[str, str, str], tuple[str, Any]] = LRUCache(ADDRESSES_KEPT)
 _lock = Lock()
 
 
@@ -41,14 +36,15 @@ def read_once(
     with _lock:
         kept = _questions.get(address)
     if kept is not None:
-        present = version(kept.value)
-        if present.registry == kept.registry:
-            return kept.value, present
+        of_registry, value = kept
+        present = version(value)
+        if present.registry == of_registry:
+            return value, present
     # Read before the question: it may be newer than its version, never older.
     of_registry = registry.read_versions().registry
     value = read()
     with _lock:
-        _questions[address] = KeptQuestion(of_registry, value)
+        _questions[address] = of_registry, value
     return value, version(value)
 
 

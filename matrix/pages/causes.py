@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -12,21 +12,12 @@ from django.http import QueryDict
 
 from matrix.answers import grid
 from matrix.answers.causes import attribution, changes, question, words
-from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect, LinkRest
+from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect
 from matrix.answers.short_names import short_names
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.compare import compare_control
-from matrix.pages.controls import (
-    Select,
-    bounds_of,
-    filter_chips,
-    kept,
-    select,
-    size_choices,
-    window_choices,
-)
-from matrix.pages.matrix.filter_menus import filter_menu, known_values
-from matrix.pages.share import Share
+from matrix.pages.parts.controls import compare_control, kept, question_controls, select
+from matrix.pages.parts.matrix_address import filter_menu, known_values
+from matrix.pages.parts.share import Share
 from matrix.query import forms
 from matrix.query.addresses import address, link_url, matrix_url, site_url
 from matrix.query.attributes import GROUPINGS
@@ -43,45 +34,6 @@ MOST_FINDINGS = 8
 MOST_LINKS = 15
 A_DAY = timedelta(days=1)
 OF_LABELS = {"median": "median rate of a link", "mean": "mean rate of a link"}
-
-
-@dataclass(frozen=True)
-class Whisker:
-    """Where a factor and its interval stand on the scale of both lists, in percent."""
-
-    at: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class EffectLine:
-    """What an end does, under a ``name`` without what all share."""
-
-    effect: EndEffect
-    name: str
-    url: str
-    whisker: Whisker | None
-
-
-@dataclass(frozen=True)
-class EndList:
-    """The groups of one end, the slowest first."""
-
-    end: str
-    title: str
-    words: str
-    lines: list[EffectLine]
-
-
-@dataclass(frozen=True)
-class LinkLine:
-    link: LinkRest
-    source: str
-    destination: str
-    url: str
-    sentence: str
-    tests: int
 
 
 @dataclass(frozen=True)
@@ -105,7 +57,10 @@ class CausesPage(QueryPage):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         causes = attribution.build(self.query, now, version or self.version(now), self.fit)
         change_causes = changes.build(causes)
-        known_profiles, sizes = profiles.read(), size_choices(self)
+        query, square = self.query, self.query.rows == self.query.columns
+        known_profiles = profiles.read()
+        controls = question_controls(self, causes.grid.window)
+        sizes = [choice.label for choice in controls["sizes"]]
         # Of a comparison, the causes of the change are named one after the other instead.
         said = [] if self.query.compare else words.conclusions(causes)
         names = short_names(causes.grid)
@@ -113,7 +68,7 @@ class CausesPage(QueryPage):
         kinds = {*(each.kind for each in change_causes.named), *(each.kind for each in said)}
         return {
             "causes": causes,
-            "query": self.query,
+            **controls,
             "headline": changes.headline(causes, change_causes),
             "explained": words.headline(causes) if change_causes.judged else "",
             "r2": words.r2_words(causes.model),
@@ -131,99 +86,85 @@ class CausesPage(QueryPage):
             "look": "slower" if "slow" in kinds else "usual",
             "sides": [self.end_list(causes, end, names) for end in ENDS],
             "links": links,
-            "any_sure": any(line.link.beyond_chance for line in links),
+            "any_sure": any(line["link"].beyond_chance for line in links),
             "off_model": words.off_model(causes),
             "simulated": causes.grid.simulated,
-            "sizes": sizes,
             "compare": compare_control(
-                self,
-                causes.grid.window,
-                known_profiles,
-                [choice.label for choice in sizes],
-                reversible=self.query.rows == self.query.columns,
+                self, causes.grid.window, known_profiles, sizes, reversible=square
             ),
-            "windows": window_choices(self),
-            "bounds": bounds_of(self, causes.grid.window),
-            "chips": filter_chips(self),
-            "selects": self.selects(),
-            "by_words": self.query.rows
-            if self.query.rows == self.query.columns
-            else f"{self.query.rows} and {self.query.columns}",
+            "selects": [
+                *([] if query.compare else [select("stat", "of", OF, query.stat, OF_LABELS)]),
+                select("fit", "fitted by", FITS, self.fit, question.FIT_LABELS),
+                select("rows", "sources", GROUPINGS, query.rows),
+                select("columns", "destinations", GROUPINGS, query.columns),
+            ],
+            "by_words": query.rows if square else f"{query.rows} and {query.columns}",
             "kept": kept(self, ("stat", "fit", "rows", "columns")),
             "menus": [filter_menu(self, end) for end in ("source", "destination", "either")],
             "values": known_values(causes.grid, known_profiles),
-            "matrix_url": matrix_url(self.query.replace(stat=self.shown_stat())),
+            # It shows what is left.
+            "matrix_url": matrix_url(
+                query.replace(stat=MatrixQuery.stat if query.compare else "residual")
+            ),
             "other": self.query.other_words(),
             "unfiltered": self.asking(self.query.replace(filters=())).url(),
             "longest_url": self.asking(self.query.replace(window="90d")).url(),
-            "share": Share.of(self.api_url()),
+            "share": Share.of(self.url().replace(self.path(), address("api-causes"), 1)),
         }
-
-    def shown_stat(self) -> str:
-        """Return the statistic of the matrix that shows what is left."""
-        return MatrixQuery.stat if self.query.compare else "residual"
-
-    def api_url(self) -> str:
-        return self.url().replace(self.path(), address("api-causes"), 1)
-
-    def selects(self) -> list[Select]:
-        of = [] if self.query.compare else [select("stat", "of", OF, self.query.stat, OF_LABELS)]
-        return [
-            *of,
-            select("fit", "fitted by", FITS, self.fit, question.FIT_LABELS),
-            select("rows", "sources", GROUPINGS, self.query.rows),
-            select("columns", "destinations", GROUPINGS, self.query.columns),
-        ]
 
     def of_group(self, site: str) -> str:
         """Return the page of a group's site; nothing where it has none, or several."""
         return site_url(site, self.query) if site else ""
 
-    def end_list(self, causes: Attribution, end: str, names: Mapping[str, str]) -> EndList:
-        effects = causes.ranked(end)
-        scale = FactorScale.of(effect for each in ENDS for effect in causes.effects[each])
-        lines = [
-            EffectLine(
-                effect,
-                names[effect.group.name],
-                self.of_group(effect.group.site or ""),
-                scale.whisker(effect),
-            )
-            for effect in effects
-        ]
-        unit = words.CHANGED_ELSEWHERE if self.query.compare else words.ELSEWHERE
-        return EndList(end, f"As {end}", unit, lines)
+    def end_list(self, causes: Attribution, end: str, names: Mapping[str, str]) -> dict[str, Any]:
+        """Return the groups of one end, the slowest first.
 
-    def link_lines(self, causes: Attribution, short: Mapping[str, str]) -> Iterable[LinkLine]:
+        Each under a name without what all share, with the page of its site, and the places of its
+        factor and interval in percent of a scale of logs, as far to the left of 1 as to the right:
+        one for both lists.
+        """
+        bounds = [
+            bound
+            for each in ENDS
+            for effect in causes.effects[each]
+            for bound in (effect.low, effect.high, effect.factor)
+        ]
+        logs = np.abs(np.log(np.array(bounds, dtype=np.float64)))
+        reach = float(np.fmax.reduce(logs, initial=np.log(2)))
+
+        def whisker(effect: EndEffect) -> list[float] | None:
+            if np.isnan(effect.low):
+                return None
+            factors = (effect.factor, effect.low, effect.high)
+            return [round(50 + 50 * float(np.log(factor)) / reach, 2) for factor in factors]
+
+        return {
+            "end": end,
+            "words": words.CHANGED_ELSEWHERE if self.query.compare else words.ELSEWHERE,
+            "lines": [
+                (
+                    effect,
+                    names[effect.group.name],
+                    self.of_group(effect.group.site or ""),
+                    whisker(effect),
+                )
+                for effect in causes.ranked(end)
+            ],
+        }
+
+    def link_lines(self, causes: Attribution, short: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         matrix, of_links = causes.grid, self.query.rows == self.query.columns == "endpoint"
         rows = {group.name: row for row, group in enumerate(matrix.sources)}
         columns = {group.name: column for column, group in enumerate(matrix.destinations)}
-        short = short_names(matrix)
+        is_ratio = self.query.compare is not None
         for link in causes.links(MOST_LINKS):
-            names = link.source.name, link.destination.name
-            tests = int(matrix.cells.ok[rows[names[0]], columns[names[1]]])
-            url = link_url(*names, self.query) if of_links else ""
-            is_ratio = self.query.compare is not None
-            sentence = words.link_sentence(link, tests, ratios=is_ratio, short=short)
-            yield LinkLine(link, short[names[0]], short[names[1]], url, sentence, tests)
-
-
-@dataclass(frozen=True)
-class FactorScale:
-    """A scale of logs of factors, as far to the left of 1 as to the right."""
-
-    reach: float
-
-    @classmethod
-    def of(cls, effects: Iterable[EndEffect]) -> Self:
-        bounds = [bound for effect in effects for bound in (effect.low, effect.high, effect.factor)]
-        logs = np.abs(np.log(np.array(bounds, dtype=np.float64)))
-        return cls(float(np.fmax.reduce(logs, initial=np.log(2))))
-
-    def place(self, factor: float) -> float:
-        return round(50 + 50 * float(np.log(factor)) / self.reach, 2)
-
-    def whisker(self, effect: EndEffect) -> Whisker | None:
-        if np.isnan(effect.low):
-            return None
-        return Whisker(*map(self.place, (effect.factor, effect.low, effect.high)))
+            source, destination = link.source.name, link.destination.name
+            tests = int(matrix.cells.ok[rows[source], columns[destination]])
+            yield {
+                "link": link,
+                "source": short[source],
+                "destination": short[destination],
+                "url": link_url(source, destination, self.query) if of_links else "",
+                "sentence": words.link_sentence(link, tests, ratios=is_ratio, short=short),
+                "tests": tests,
+            }

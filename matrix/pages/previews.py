@@ -24,7 +24,7 @@ from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.site_now import site_now
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Page
-from matrix.pages.link import network
+from matrix.pages.link.figures import network_part, verdict_alone
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.site.page import SitePage
@@ -59,7 +59,7 @@ def of_link(page: LinkPage, now: datetime) -> Preview:
     report = link_report.answer(Question(page.source, page.destination, page.query), now)
     lines = lines_of(report, reverse=page.draws_reverse)
     picture = rates_over_time(report, lines, spans_drawn(report, (), ()))
-    alone = network.verdict_of(network.part_of(report.network, report.question.ends))
+    alone = verdict_alone(network_part(report.network, report.question.ends))
     return Preview(
         f"From {page.source.name} to {page.destination.name}, {page.query.size} files, MB/s",
         alone.get("headline") or verdict_of(report.link_now()).headline,

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from django.http import QueryDict
+from django.http import HttpRequest, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
 
 from matrix.answers.search import LONGEST, find
+from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Page, Params
+from matrix.pages.views import showing
 from matrix.query.forms import BadQueryError, check_names
 from matrix.store.data_version import DataVersion
 from sonar.people.roles import Anyone
@@ -35,3 +38,13 @@ class SearchPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {"text": self.text, "findings": find(self.text)}
+
+
+@for_whom(GET=readers)
+def search(request: HttpRequest) -> HttpResponseBase:
+    """Lead on where only one thing was found, unless a script asks for the list as one types."""
+    if "HX-Request" not in request.headers:
+        only = find(request.GET.get("q", "").replace("\0", "")).only
+        if only:
+            return HttpResponseRedirect(only.url)
+    return showing(SearchPage)(request)

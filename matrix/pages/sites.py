@@ -1,12 +1,13 @@
-"""The page of all sites."""
+"""The page of all sites, and the cells of its table."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Self
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Self
 
 from django.http import QueryDict
 
@@ -15,12 +16,14 @@ from matrix.answers.site import overview
 from matrix.answers.site.overview import KEYS, SiteOverview
 from matrix.answers.site.sites_query import read
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.controls import bounds_of, filter_chips, kept, size_choices, window_choices
-from matrix.pages.share import Share
-from matrix.pages.site_cells import ON_CARDS, TEXTS, OverviewCell, aligned, columns_of
+from matrix.pages.parts.controls import kept, question_controls
+from matrix.pages.parts.share import Share
 from matrix.query.addresses import address, matrix_url, site_url
 from matrix.query.attributes import SITE_FACTS, SITE_LISTS
 from matrix.store.data_version import DataVersion
+from matrix.templatetags.figures import NO_RESULT, age_words, pads
+from sonar.notation.units import DASH, format_count, format_factor, format_share, three_digits
+from sonar.notation.windows import format_moment
 from sonar.people.roles import Anyone
 
 # What is wrong comes first.
@@ -61,24 +64,18 @@ DESCENDING = (
 )
 
 
-@dataclass(frozen=True)
-class SitesHead:
-    """A column's head, which sorts by it if it has a ``url``; ``sort`` is what aria-sort says."""
-
-    label: str
-    title: str
-    url: str
-    sort: str
-    look: str
-
-
-@dataclass(frozen=True)
-class SiteRow:
-    """A site with the cells of the columns that are shown, in their order."""
-
-    site: SiteOverview
-    url: str
-    cells: list[OverviewCell]
+# What a narrow screen has on the card of a site, each with what stands before it there.
+ON_CARDS = {
+    "trouble": "failing",
+    "slower_source": "slower from it",
+    "slower_destination": "slower to it",
+    "ratio_source": "vs usual from it",
+    "ratio_destination": "vs usual to it",
+    "source": "MB/s from it",
+    "destination": "MB/s to it",
+    "last": "last result",
+}
+TEXTS = (*SITE_FACTS, *SITE_LISTS)
 
 
 @dataclass(frozen=True)
@@ -103,58 +100,119 @@ class SitesPage(QueryPage):
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
 
-    def is_shown(self, name: str, cells: Sequence[OverviewCell]) -> bool:
-        """Leave out a column with nothing in it, unless it is what they are sorted by.
-
-        So that one finds back to what is wrong, its column stays while they are sorted otherwise.
-        """
-        own = () if self.ordering == WORST_FIRST else (self.ordering, WORST_FIRST)
-        is_kept = name in [ordering.removeprefix("-") for ordering in own]
-        return is_kept or any(cell.says_something for cell in cells)
-
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         report, sites = overview.build(self.query, now)
         lines = overview.ordered(overview.searched(sites, self.search), self.ordering)
-        columns = columns_of(lines, now)
-        shown = [name for name in columns if self.is_shown(name, columns[name])]
-        cells = zip(*(aligned(columns[name]) for name in shown), strict=True)
+        rows = [cells_of(line, now) for line in lines]
+        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+        # A column with nothing in it is left out, unless it is what they are sorted by. So that one
+        # finds back to what is wrong, its column stays while they are sorted otherwise.
+        own = () if self.ordering == WORST_FIRST else (self.ordering, WORST_FIRST)
+        lasting = [ordering.removeprefix("-") for ordering in own]
+        shown = [
+            name
+            for name, cells in columns.items()
+            if name in lasting or any(cell.text not in ("", "0", DASH) for cell in cells)
+        ]
+        cells = zip(*(aligned(name, columns[name]) for name in shown), strict=True)
         own_texts = {name: texts[0] for name, texts in self.own_params().items()}
+        everything = self.query.replace(filters=())
         return {
-            "query": self.query,
+            **question_controls(self, report.window),
             "window_words": self.query.window_words(),
-            "sizes": size_choices(self),
-            "windows": window_choices(self),
-            "bounds": bounds_of(self, report.window),
-            "chips": filter_chips(self),
             "kept": kept(self, ("search",)),
-            "heads": [head(self, name) for name in ("name", *shown)],
+            "heads": [self.head(name) for name in ("name", *shown)],
             "rows": [
-                SiteRow(line, site_url(line.site.name, self.query), list(own))
+                (line, site_url(line.site.name, self.query), own)
                 for line, own in zip(lines, cells, strict=True)
             ],
             "marks": len({line.simulated for line in lines}) > 1,
             "listed": len(sites),
             "simulated": any(line.simulated for line in lines),
             "unsearched": dataclasses.replace(self, search="").url(),
-            "unfiltered": dataclasses.replace(
-                self, search="", query=self.query.replace(filters=())
-            ).url(),
+            "unfiltered": dataclasses.replace(self, search="", query=everything).url(),
             "matrix_url": matrix_url(self.query.replace(rows="site", columns="site")),
             "share": Share.of(
                 self.query.url(address("api-sites"), **own_texts | {"ordering": self.ordering})
             ),
         }
 
+    def head(self, name: str) -> dict[str, str]:
+        """Sort by a column, if it can be, and the other way where that is done already.
 
-def head(page: SitesPage, name: str) -> SitesHead:
-    """Sort by a column, if it can be, and the other way where that is done already."""
-    label, title = HEADS[name]
-    usual = f"-{name}" if name in DESCENDING else name
-    other = name if usual.startswith("-") else f"-{name}"
-    ordering = other if page.ordering == usual else usual
-    url = dataclasses.replace(page, ordering=ordering).url() if name in KEYS else ""
-    sort = {name: "ascending", f"-{name}": "descending"}.get(page.ordering, "")
-    look = "" if name in ("name", *TEXTS) else "number"
-    if name in ("name", *ON_CARDS):
-        look = f"{look} carded".strip()
-    return SitesHead(label, title, url, sort, look)
+        `sort` is what aria-sort says.
+        """
+        label, title = HEADS[name]
+        usual = f"-{name}" if name in DESCENDING else name
+        other = name if usual.startswith("-") else f"-{name}"
+        ordering = other if self.ordering == usual else usual
+        look = "" if name in ("name", *TEXTS) else "number"
+        return {
+            "label": label,
+            "title": title,
+            "url": dataclasses.replace(self, ordering=ordering).url() if name in KEYS else "",
+            "sort": {name: "ascending", f"-{name}": "descending"}.get(self.ordering, ""),
+            "look": f"{look} carded".strip() if name in ("name", *ON_CARDS) else look,
+        }
+
+
+class OverviewCell(NamedTuple):
+    """A text, what it says on hover, and its look."""
+
+    text: str
+    title: str = ""
+    look: str = "number"
+
+
+def cells_of(site: SiteOverview, now: datetime) -> dict[str, OverviewCell]:
+    """Return the cells of all columns but the name, in their order."""
+
+    def counted(number: int, trouble: str = "", title: str = "") -> OverviewCell:
+        look = f"number {trouble}".strip() if number else "number"
+        return OverviewCell(format_count(number), title, look)
+
+    def written(value: float, write: Callable[[float], str], reason: str) -> OverviewCell:
+        return OverviewCell(DASH, reason) if math.isnan(value) else OverviewCell(write(value))
+
+    source, destination, wan = site.source, site.destination, site.site.wan_gbit_s
+    no_usual = "no link {} it has a usual rate to compare with"
+    no_mean = "no measured link {} it in this window"
+    last = OverviewCell(DASH, NO_RESULT)
+    if not math.isnan(site.last):
+        moment = format_moment(datetime.fromtimestamp(site.last, UTC))
+        last = OverviewCell(age_words(site.last, now), moment)
+    return {
+        "trouble": counted(site.failing, "failing"),
+        "slower_source": counted(source.slower, "slower"),
+        "slower_destination": counted(destination.slower, "slower"),
+        "ratio_source": written(source.to_usual, format_factor, no_usual.format("from")),
+        "ratio_destination": written(destination.to_usual, format_factor, no_usual.format("to")),
+        **{
+            key: OverviewCell(text or DASH, "" if text else none, "")
+            for key, (text, none) in zip(SITE_FACTS, site.facts, strict=True)
+        },
+        **{
+            key: OverviewCell(text, "", "list")
+            for key, text in zip(SITE_LISTS, site.lists(SITE_LISTS), strict=True)
+        },
+        "endpoints": counted(site.in_use, title=site.endpoints_text),
+        "wan": OverviewCell(f"{wan:g}")
+        if wan
+        else OverviewCell(DASH, "no nominal WAN capacity registered"),
+        "source": written(source.mean, three_digits, no_mean.format("from")),
+        "destination": written(destination.mean, three_digits, no_mean.format("to")),
+        "success": written(site.success, format_share, NO_RESULT),
+        "last": last,
+    }
+
+
+def aligned(name: str, cells: Sequence[OverviewCell]) -> list[tuple[OverviewCell, str, str]]:
+    """Return the cells of a column, its label on cards, and what each number lacks of a fraction.
+
+    So the points of its numbers stand in one line.
+    """
+    label = ON_CARDS.get(name, "")
+    padding = [""] * len(cells)
+    if "number" in cells[0].look:
+        padding = pads([cell.text for cell in cells])
+    return [(cell, label, pad) for cell, pad in zip(cells, padding, strict=True)]

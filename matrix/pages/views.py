@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -15,25 +15,18 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
-from matrix.answers.search import find
 from matrix.http.my_site import my_site
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Page
-from matrix.pages.search import SearchPage
-from matrix.pages.share import permalinks
+from matrix.pages.parts.share import permalinks
 from matrix.query.forms import BadQueryError
 from matrix.query.time_words import MOMENTS, in_iso
 from matrix.store.data_version import DataVersion, snapshot
 from sonar.people import roles
 from sonar.results import store
 
-
-@dataclass(frozen=True)
-class Ignored:
-    """Parameters that a page does not know; ``sentence`` names those that it does."""
-
-    names: tuple[str, ...]
-    sentence: str
+# Parameters that a page does not know: their `names`, and a `sentence` with those that it does.
+Ignored = dict[str, Any]
 
 
 def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
@@ -85,17 +78,7 @@ def read_page(
         for name in error.unknown:
             own.pop(name)
         sentence = " ".join(error.errors[error.unknown[0]])
-        return page.read(own, **path), Ignored(error.unknown, sentence)
-
-
-@for_whom(GET=readers)
-def search(request: HttpRequest) -> HttpResponseBase:
-    """Lead on where only one thing was found, unless a script asks for the list as one types."""
-    if "HX-Request" not in request.headers:
-        only = find(request.GET.get("q", "").replace("\0", "")).only
-        if only:
-            return HttpResponseRedirect(only.url)
-    return showing(SearchPage)(request)
+        return page.read(own, **path), {"names": error.unknown, "sentence": sentence}
 
 
 def answer(request: HttpRequest, page: Page, ignored: Ignored | None) -> HttpResponseBase:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from django import template
@@ -48,6 +49,7 @@ FIGURE = (
 CHANCE = r"p (?:=|&lt;) \d[\d.]*"
 WHOLE = re.compile(rf"(?<![\w.])\(?(?:{TIME}|{FIGURE}|{CHANCE})[.,:;)]*")
 TAG = re.compile("(<[^>]*>)")
+FRACTION = re.compile(r"\d(\.\d+)?(?!\d)")
 
 
 def dash(reason: str) -> SafeString:
@@ -62,16 +64,30 @@ def whole(text: str) -> SafeString:
     return mark_safe("".join(parts))  # noqa: S308 - escaped above
 
 
-@register.filter
-def rate(value: float | None, reason: str = NO_RESULT) -> str:
-    """Write a rate in MB/s without its unit; also for ratios."""
-    return dash(reason) if value is None or math.isnan(value) else three_digits(value)
+# Filters that write a number, or a dash with its reason where there is none: rates in MB/s without
+# their unit and ratios, factors as lists of what stands out have them, bytes, times with their
+# unit, shares in percent, and estimates.
+NUMBERS: dict[str, Callable[[float], str]] = {
+    "rate": three_digits,
+    "times": format_factor,
+    "size": format_bytes,
+    "seconds": format_seconds,
+    "percent": format_share,
+    "rough": format_estimate,
+}
 
 
-@register.filter
-def times(factor: float, reason: str = NO_RESULT) -> str:
-    """Write a factor, as lists of what stands out do."""
-    return dash(reason) if math.isnan(factor) else format_factor(factor)
+def writing(write: Callable[[float], str]) -> Callable[..., str]:
+    """Return the filter that writes a number so."""
+
+    def written(value: float | None, reason: str = NO_RESULT) -> str:
+        return dash(reason) if value is None or math.isnan(value) else write(value)
+
+    return written
+
+
+for name, write in NUMBERS.items():
+    register.filter(name, writing(write))
 
 
 @register.filter
@@ -88,30 +104,6 @@ def factor_of(effect: EndEffect, reason: str) -> str:
     if math.isnan(effect.low):
         return dash(reason)
     return format_factor(effect.factor, effect.low, effect.high)
-
-
-@register.filter
-def size(value: float | None, reason: str = NO_RESULT) -> str:
-    """Write bytes as a size."""
-    return dash(reason) if value is None or math.isnan(value) else format_bytes(value)
-
-
-@register.filter
-def seconds(value: float | None, reason: str = NO_RESULT) -> str:
-    """Write a time that was measured, with its unit."""
-    return dash(reason) if value is None or math.isnan(value) else format_seconds(value)
-
-
-@register.filter
-def percent(share: float | None, reason: str = NO_RESULT) -> str:
-    """Write a share in percent."""
-    return dash(reason) if share is None or math.isnan(share) else format_share(share)
-
-
-@register.filter
-def rough(value: float | None, reason: str = NO_RESULT) -> str:
-    """Write an estimate."""
-    return dash(reason) if value is None or math.isnan(value) else format_estimate(value)
 
 
 @register.filter
@@ -175,3 +167,14 @@ def short_of(name: str, short: dict[str, str]) -> str:
 def brief(error: str, longest: int) -> str:
     """Shorten an error where it says least: the reason often stands at its end."""
     return class_words.shortened(error, longest)
+
+
+def pads(texts: Sequence[str]) -> list[str]:
+    """Return the point and the digits that each number needs to be as long as the longest.
+
+    Pages take the room of these, and show nothing there. A text without a number needs none.
+    """
+    fractions = [(match[1] or "") if (match := FRACTION.search(text)) else None for text in texts]
+    longest = max((len(fraction) for fraction in fractions if fraction is not None), default=0)
+    zeros = f".{'0' * (longest - 1)}" if longest else ""
+    return ["" if fraction is None else zeros[len(fraction) :] for fraction in fractions]

@@ -47,7 +47,7 @@ FIELDS_OF_THEIR_OWN = {
     "matrix.api.experiments",
     "matrix.api.schema.experiments",
     "matrix.management.commands.experiment",
-    "matrix.pages.experiments.form",
+    "matrix.pages.parts.order_forms",
 }
 
 

@@ -101,6 +101,8 @@ from matrix.api.schema import links, queries
 from matrix.api.schema import series as series_schema
 from matrix.pages.link import figures, page
 from matrix.plots.marks import number
+from matrix.pages.link import by_size, figures
+from matrix.plots.numbers import number
 from matrix.plots.scales import scale_for
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.samples import reduce
@@ -119,8 +121,8 @@ print(json.dumps({
     "fraction": reduce.QUANTILES["p25"],
     "in a series": series.in_buckets(started, rates, cut).rates["p25"].tolist(),
     "of a direction": sorted(directions.LINK_QUANTILES),
-    "columns of a link": [heading for heading, _ in page.QUANTILE_COLUMNS],
-    "columns of its buckets": figures.Drawn.columns.fget(None),
+    "columns of a link": [heading for heading, _ in by_size.QUANTILE_COLUMNS],
+    "columns of its buckets": figures.BUCKET_COLUMNS,
     "fields of a series": list(series_schema.Buckets.model_fields),
     "example of a series": series_schema.EXAMPLE["buckets"]["p25_mb_s"],
     "parameter": queries.STAT.type["enum"],

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from matrix.pages.matrix.page import MatrixPage
-from matrix.pages.notices import Notice
+from matrix.pages.parts.notices import Notice
 from sonar.models import Endpoint, Probe, Schedule, SizeClass
 from sonar.results import store
 from tests.matrix import world
@@ -277,7 +277,7 @@ def test_at_most_so_many_tests_that_are_due_are_looked_at(
         next_due=NOW - 10 * MINUTE, skipped_because="", skipped_since=None
     )
     assert "no-planner" in told()
-    monkeypatch.setattr("matrix.pages.notices.OLDEST_DUE", 3)
+    monkeypatch.setattr("matrix.pages.parts.notices.OLDEST_DUE", 3)
     assert told() == {}
 
 

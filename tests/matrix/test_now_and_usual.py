@@ -132,7 +132,8 @@ def test_page_wall_and_card_show_them(client: Client, rates: World, stat: str) -
                   f"?stat={stat}&site=RAL&transpose=1"):  # fmt: skip
         context = client.get(f"/{asked}").context
         assert context["picture"]["stat"] == stat, asked
-        kinds = [kind.kind for kind in context.get("standouts") or context["lists"]]
+        listed = context.get("standouts") or [highlight for highlight, _ in context["lists"]]
+        kinds = [highlight.kind for highlight in listed]
         assert {"failing", "slower", "faster"} <= {*kinds}
     legend = {entry.state: entry for entry in client.get(f"/?stat={stat}").context["legend"]}
     named = {"now": "measured", "vs_usual": "¼× to 4× of usual"}
@@ -167,10 +168,10 @@ def test_a_comparison_shows_its_ratio_whichever_is_named(
     assert by_name["description"] == plain["description"]
     context = client.get(f"/?window=24h&stat={stat}&compare=month&only=slower").context
     assert context["grid"].query.statistic.name == "ratio"
-    labels = [choice.label for choice in context["controls"].shows]
+    labels = [choice.label for choice in context["controls"]["shows"]]
     assert labels == ["ratio of medians", "ratio of means"]
     # Without the comparison it is what was named again.
-    chips = {chip.label: chip.url for chip in context["controls"].chips}
+    chips = {chip.label: chip.url for chip in context["controls"]["chips"]}
     alone = next(url for label, url in chips.items() if label.startswith("compared with"))
     assert client.get(alone).context["grid"].query.stat == stat
 

@@ -79,8 +79,8 @@ def test_the_page_of_the_link_has_it_in_both_its_tables(client: Client, name: st
         head, body = (responses.words(part) for part in table.split("</thead>")[:2])
         assert label.removesuffix(" percentile") in head
         assert written in body
-    at = page.context["drawn"].columns.index(label)
-    assert [bucket.rates[at] for bucket in page.context["drawn"].buckets] == [
+    at = page.context["drawn"]["columns"].index(label)
+    assert [bucket["rates"][at] for bucket in page.context["drawn"]["buckets"]] == [
         pytest.approx(value(name), rel=1e-6)
     ]
 

@@ -6,8 +6,7 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from matrix.pages.matrix.rotation import MOST_VIEWS, Rotation, text_of
-from matrix.pages.matrix.wall import WallPage
+from matrix.pages.matrix.wall import MOST_VIEWS, Rotation, WallPage, text_of
 from matrix.query.forms import BadQueryError
 from tests.matrix.world import World
 

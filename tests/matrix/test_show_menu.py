@@ -22,13 +22,13 @@ def test_bounds_go_along_to_statistics_in_their_unit_alone(
     client: Client, small_world: World
 ) -> None:
     controls = client.get("/?stat=p95&order=tier&above=2&high=9").context["controls"]
-    urls = {choice.label: choice.url for choice in controls.shows}
+    urls = {choice.label: choice.url for choice in controls["shows"]}
     assert urls["median"] == "/?stat=median&order=tier&above=2&high=9"
     assert urls["success (%)"] == "/?stat=success&order=tier"
-    assert [choice.label for choice in controls.shows if choice.chosen] == ["95th percentile"]
-    by = {choice.label: choice.url for choice in controls.groupings}
+    assert [choice.label for choice in controls["shows"] if choice.chosen] == ["95th percentile"]
+    by = {choice.label: choice.url for choice in controls["groupings"]}
     assert by["cloud"] == "/?stat=p95&rows=cloud&columns=cloud&order=tier&above=2&high=9"
     mixed = client.get("/?rows=site&columns=tier").context["controls"]
-    assert (mixed.grouping, [choice for choice in mixed.groupings if choice.chosen]) == (
+    assert (mixed["grouping"], [choice for choice in mixed["groupings"] if choice.chosen]) == (
         "site × tier", [],
     )  # fmt: skip

@@ -459,7 +459,7 @@ def test_what_has_no_meaning_for_one_site_is_ignored(
 ) -> None:
     response = client.get(f"/sites/RAL/?{name}=mean")
     assert response.status_code == 200
-    assert response.context["ignored"].names == (name,)
+    assert response.context["ignored"]["names"] == (name,)
 
 
 def test_one_view_has_one_url_and_controls_lead_to_the_others(

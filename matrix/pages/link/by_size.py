@@ -1,90 +1,25 @@
-"""The size classes of a link side by side: how each is now, and the way to its picture."""
+"""The size classes of a link: how each is now, in numbers both ways, and compared."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import isnan
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
-from matrix.answers.link.class_words import factor, since_words
+from matrix.answers.comparison import beyond
+from matrix.answers.link.class_words import factor, since_words, standing_words
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.rate_now import why_no_rate
-from matrix.answers.link.report import ClassReport, LinkReport
+from matrix.answers.link.report import LinkReport
+from matrix.pages.base import QueryPage
+from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
+from matrix.statistics.cells.states import STATE_WORDS
 from sonar.notation.units import DASH, format_bytes, format_count, three_digits
 
-
-@dataclass(frozen=True)
-class SizeRow:
-    """``kind`` is the state or level that colours it, ``title`` says that in words.
-
-    ``size_bytes`` is the median size of its files, empty without a test. ``figure`` is the rate
-    now in MB/s, or a word where there is none that counts; ``against`` compares it with what is
-    usual, else counts what failed. ``note`` is what is unusual, empty where nothing is.
-    """
-
-    name: str
-    size_bytes: str
-    url: str
-    chosen: bool
-    kind: str
-    title: str
-    figure: str
-    usual: str
-    against: str
-    note: str
-
-
-def size_rows(answer: LinkReport, url_of: Callable[[str], str]) -> list[SizeRow]:
-    """Return a row for each size class, and for the reverse direction of the chosen one.
-
-    ``url_of`` has the page with another class chosen.
-    """
-    chosen = answer.question.query.size
-    rows = [
-        row_of(
-            part.there,
-            answer,
-            name=part.size,
-            url=url_of(part.size),
-            size_bytes=bytes_words(part),
-            chosen=part.size == chosen,
-        )
-        for part in answer.classes
-    ]
-    back = next(part.back for part in answer.classes if part.size == chosen)
-    return [*rows, row_of(back, answer, name=f"reverse, {chosen}")]
-
-
-def row_of(
-    direction: Direction,
-    answer: LinkReport,
-    *,
-    name: str,
-    url: str = "",
-    size_bytes: str = "",
-    chosen: bool = False,
-) -> SizeRow:
-    kind = kind_of(direction)
-    is_old = why_no_rate(direction.state, direction.since, answer.now_or_end)
-    has_rate = not (is_old or isnan(direction.now))
-    is_compared = has_rate and not isnan(direction.usual)
-    return SizeRow(
-        name=name,
-        size_bytes=size_bytes,
-        url=url,
-        chosen=chosen,
-        kind=kind,
-        title=WORDS.get(kind, kind),
-        figure=three_digits(direction.now) if has_rate else FIGURES.get(kind, DASH),
-        usual="" if isnan(direction.usual) else f"usual {three_digits(direction.usual)}",
-        against=factor(direction) if is_compared else counts(direction),
-        note=note_of(direction, kind, answer),
-    )
-
-
-# What a kind is called beside a rate, and in its place.
+# What the state or level of a class is called beside a rate, and in its place.
 WORDS = {
     "slower": "slower than usual",
     "faster": "faster than usual",
@@ -100,31 +35,146 @@ WORDS = {
 FIGURES = {"failing": "fails", "failed": "failed", "down": "down"}
 # What needs no more words than its figures have.
 PLAIN = ("usual", "unknown", "failed")
+# Headings and the names of what stands below them: both ends of the band in one column.
+QUANTILE_COLUMNS = [
+    (BAND_WORDS, [LOW.name, HIGH.name]) if statistic == LOW else (statistic.label, [statistic.name])
+    for statistic in OF_LINK
+    if statistic.quantile is not None and statistic != HIGH
+]
+CHANGED = ("slower", "faster")
+# How a comparison reads in a word, and the verdict that colours it, where it is no change.
+READS = {
+    "perhaps": ("unknown", "perhaps {}"),
+    "same": ("usual", "no significant difference"),
+    "": ("unknown", "too few results"),
+}
 
 
-def kind_of(direction: Direction) -> str:
-    """Return the state, or the level where the state is nothing but measured."""
-    return direction.level if direction.state == "measured" else direction.state
+def size_rows(answer: LinkReport, url_of: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Return a row for each size class, and for the reverse direction of the chosen one.
+
+    ``url_of`` has the page with another class chosen. `size_bytes` is the median size of the files
+    of a class, empty without a test.
+    """
+    chosen = answer.question.query.size
+    rows = [
+        size_row(part.there, answer)
+        | {
+            "name": part.size,
+            "url": url_of(part.size),
+            "size_bytes": format_bytes(float(np.median(sizes))) if sizes.size else "",
+            "chosen": part.size == chosen,
+        }
+        for part in answer.classes
+        for sizes in [part.tests.bytes]
+    ]
+    back = next(part.back for part in answer.classes if part.size == chosen)
+    return [*rows, size_row(back, answer) | {"name": f"reverse, {chosen}"}]
 
 
-def bytes_words(part: ClassReport) -> str:
-    """Write the median size of the files of a class: `10 MB`; nothing without a test."""
-    sizes = part.tests.bytes
-    return format_bytes(float(np.median(sizes))) if sizes.size else ""
+def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
+    """Return how a class is now: `kind` is the state or level that colours it, `title` its words.
+
+    `figure` is the rate now in MB/s, or a word where there is none that counts; `against` compares
+    it with what is usual, else counts what failed. `note` is what is unusual, and since when.
+    """
+    kind = direction.level if direction.state == "measured" else direction.state
+    is_old = why_no_rate(direction.state, direction.since, answer.now_or_end)
+    has_rate = not (is_old or math.isnan(direction.now))
+    has_usual = not math.isnan(direction.usual)
+    against = ""
+    if has_rate and has_usual:
+        against = factor(direction)
+    elif direction.tests:
+        fails = direction.state in FIGURES
+        count, word = (direction.failed, "failed") if fails else (direction.ok, "ok")
+        against = f"{format_count(count)} of {format_count(direction.tests)} {word}"
+    note = ""
+    if kind not in PLAIN:
+        last = f"last {format_count(direction.streak)} failed"
+        note = last if kind == "failing" else WORDS[kind]
+        if direction.streak:
+            note += f" since {since_words([direction], answer.now_or_end)}"
+    return {
+        "kind": kind,
+        "title": WORDS.get(kind, kind),
+        "figure": three_digits(direction.now) if has_rate else FIGURES.get(kind, DASH),
+        "usual": f"usual {three_digits(direction.usual)}" if has_usual else "",
+        "against": against,
+        "note": note,
+    }
 
 
-def counts(direction: Direction) -> str:
-    if not direction.tests:
+DirectionRow = tuple[Direction, str, str, str, list[tuple[str, list[float]]]]
+
+
+def directions_of(answer: LinkReport) -> list[list[DirectionRow]]:
+    """Return each class of this direction, then of the reverse.
+
+    With its state in a word and on hover, its comparison, and its quantiles by their headings.
+    """
+    there = [(line.there, line.back) for line in answer.classes]
+    return [
+        [
+            (
+                direction,
+                standing_words(direction),
+                STATE_WORDS[direction.state],
+                direction.against(reverse),
+                [
+                    (heading, [direction.quantiles[name] for name in names])
+                    for heading, names in QUANTILE_COLUMNS
+                ],
+            )
+            for direction, reverse in pairs
+        ]
+        for pairs in (there, [(back, ahead) for ahead, back in there])
+    ]
+
+
+def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | None:
+    """Return what the template says of the comparison, None if there is none."""
+    comparison, size = answer.comparison, page.query.size
+    if comparison is None:
+        return None
+    pair = comparison.classes[size].pair
+    return {
+        "kind": READS.get(pair.kind, (pair.kind,))[0],
+        "headline": comparison.headline(size),
+        "sentence": comparison.sentence(size),
+        "beyond": beyond_words(page, answer, has_changed=pair.kind in CHANGED),
+        "of": comparison.of,
+        "words": comparison.words,
+        "rows": [
+            (
+                each.size,
+                "" if each.size == size else page.asking(page.query.replace(size=each.size)).url(),
+                each.pair,
+                READS.get(each.pair.kind, ("", each.pair.kind))[1].format(each.pair.direction),
+            )
+            for each in comparison.classes.values()
+        ],
+    }
+
+
+def beyond_words(page: QueryPage, answer: LinkReport, *, has_changed: bool) -> str:
+    """Say whether other links changed as much; nothing where time is not what is compared."""
+    changes = beyond.changes(page.query, answer.now)
+    if changes is None:
         return ""
-    if direction.state in FIGURES:
-        return f"{format_count(direction.failed)} of {format_count(direction.tests)} failed"
-    return f"{format_count(direction.ok)} of {format_count(direction.tests)} ok"
+    own = beyond.of_link(changes, *(end.name for end in answer.question.ends))
+    if own is None:
+        return "Too few other links have results to say whether they changed as well."
+    return own.sentence("it is", has_changed=has_changed)
 
 
-def note_of(direction: Direction, kind: str, answer: LinkReport) -> str:
-    """Say what is unusual, and since when."""
-    if kind in PLAIN:
-        return ""
-    since = f" since {since_words([direction], answer.now_or_end)}" if direction.streak else ""
-    words = f"last {format_count(direction.streak)} failed" if kind == "failing" else WORDS[kind]
-    return words + since
+def changed_since(answer: LinkReport) -> tuple[str, datetime] | None:
+    """Return a class that is slower or faster than usual, and since when; None for no such class.
+
+    The one that is drawn comes before others.
+    """
+    drawn = answer.question.query.size
+    for part in sorted(answer.classes, key=lambda part: part.size != drawn):
+        if part.there.level in CHANGED and not math.isnan(part.there.since):
+            return part.size, datetime.fromtimestamp(part.there.since, UTC)
+    return None

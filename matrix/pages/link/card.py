@@ -20,7 +20,7 @@ from matrix.answers.link.report import Question
 from matrix.answers.probe_request import ORDER
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import QueryPage
-from matrix.pages.link.endpoints import endpoints_of
+from matrix.pages.parts.links import ends_among, registered
 from matrix.pages.views import showing
 from matrix.plots.sparkline import Sparkline, sparkline
 from matrix.query.addresses import about_link, address, link_path
@@ -50,7 +50,7 @@ class CardPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        ends = endpoints_of(path["source"], path["destination"])
+        ends = ends_among(registered(), path["source"], path["destination"])
         return cls(about_link(MatrixQuery.from_params(params)), *ends)
 
     def path(self) -> str:
@@ -69,16 +69,8 @@ class CardPage(QueryPage):
         return {
             "query": self.query,
             "line": week_of(answered),
-            "classes": [
-                (
-                    direction,
-                    why_no_rate(direction.state, direction.since, answered.moment),
-                    ratio_of(direction),
-                    *words_of(direction, answered.moment),
-                )
-                for direction in answered.classes
-            ],
-            "error": error_of(answered),
+            "classes": [class_words(each, answered.moment) for each in answered.classes],
+            "error": common_words(answered.error, answered.chosen.streak) if answered.error else "",
             "failure": answered.failure,
             "test_now": f"{link_path(*names)}#test-now"
             if roles.may(reader, ORDER, notes.sites_of(*names))
@@ -96,24 +88,22 @@ def week_of(answered: LinkCard) -> Sparkline | None:
     return sparkline(median, started[~points.ok], answered.chosen.usual, answered.week_window)
 
 
-def ratio_of(direction: Direction) -> str:
-    ratio = direction.now / direction.usual
-    return "" if np.isnan(ratio) else format_factor(ratio)
+def class_words(direction: Direction, moment: datetime) -> tuple[Direction, str, str, str, str]:
+    """Return a class with why it has no rate, its ratio, a word for its colour, and how it is.
 
-
-def words_of(direction: Direction, moment: datetime) -> tuple[str, str]:
-    """Say how a class is: a word for its colour, and `failing for 30 h` or `as usual`."""
+    That is `failing for 30 h` or `as usual`.
+    """
+    why = why_no_rate(direction.state, direction.since, moment)
+    factor = direction.now / direction.usual
+    ratio = "" if np.isnan(factor) else format_factor(factor)
     words = standing_words(direction)
     is_shifted = direction.state == "measured" and direction.level in ("slower", "faster")
     if direction.state != "failing" and not is_shifted:
-        return "", "not tested" if direction.state == "not_applicable" else words
+        is_tested = direction.state != "not_applicable"
+        return direction, why, ratio, "", words if is_tested else "not tested"
     kind = direction.level if is_shifted else direction.state
     lasting = moment - datetime.fromtimestamp(direction.since, UTC)
-    return kind, f"{words} for {format_span(lasting)}"
-
-
-def error_of(answered: LinkCard) -> str:
-    return common_words(answered.error, answered.chosen.streak) if answered.error else ""
+    return direction, why, ratio, kind, f"{words} for {format_span(lasting)}"
 
 
 @for_whom(GET=readers)

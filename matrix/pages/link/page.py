@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
@@ -19,33 +18,40 @@ from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.verdict import Verdict, verdict_of
 from matrix.answers.series import check_length
 from matrix.answers.short_names import short_names_of
-from matrix.pages import inside as inside_part
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.compare import compare_control
-from matrix.pages.controls import Choice, bounds_of, filter_chips, resized, window_choices
-from matrix.pages.events.part import EventsPart
-from matrix.pages.experiments.page import LinkExperimentsPage, experiments_part
-from matrix.pages.link import network, overhead
-from matrix.pages.link.by_size import size_rows
-from matrix.pages.link.comparison import changed_since, comparison_part
-from matrix.pages.link.endpoints import ends_among, registered
-from matrix.pages.link.figures import drawn
-from matrix.pages.link.notices import advice_for, paused_sites
-from matrix.pages.link.numbers import QUANTILE_COLUMNS, directions_of
-from matrix.pages.link.parameters import OWN, read_own
-from matrix.pages.link.tables import planned_tests, profile_table, schedule_table
-from matrix.pages.note_lines import COMPARE_SINCE, note_lines, since_url
-from matrix.pages.notices import mixed, with_filter
-from matrix.pages.probes.page import LinkProbesPage, probes_part
-from matrix.pages.progress import TransferLine, progress_words
-from matrix.pages.share import ChatCard, Share
-from matrix.pages.time_strip import of_link, strip_for
-from matrix.pages.transfer.facts import profile_words
-from matrix.plots import rate_profile as inside_plot
+from matrix.pages.experiments import LinkExperimentsPage
+from matrix.pages.link.by_size import (
+    QUANTILE_COLUMNS,
+    changed_since,
+    comparison_part,
+    directions_of,
+    size_rows,
+)
+from matrix.pages.link.figures import drawn, network_part, overhead_part, verdict_alone
+from matrix.pages.link.tables import advice_for, paused_sites, profile_table, schedule_table
+from matrix.pages.ordered_tests import LinkProbesPage
+from matrix.pages.parts.controls import (
+    Choice,
+    bounds_of,
+    compare_control,
+    filter_chips,
+    resized,
+    size_choices,
+    window_choices,
+)
+from matrix.pages.parts.events import EventsPart
+from matrix.pages.parts.links import ends_among, registered
+from matrix.pages.parts.notes import COMPARE_SINCE, note_lines, since_url
+from matrix.pages.parts.notices import mixed, with_filter
+from matrix.pages.parts.share import ChatCard, Share
+from matrix.pages.parts.time_strip import strip_for
+from matrix.pages.parts.transfers import TransferLine, inside_part, profile_words, progress_words
+from matrix.plots import rate_profile
+from matrix.plots.over_time import marks_of
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
-from matrix.query.forms import DEFAULT_SIZE
+from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.transfers.rate_profile import stretches
@@ -59,11 +65,31 @@ from sonar.notation.windows import format_window
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
+# Its own parameters, beside those of its question.
+OWN = ("reverse", "show", "before")
 # So many of the newest results, and of the most frequent failures, are in the overview.
 LATEST, TOP_FAILURES = 10, 3
 # Verdicts that say whose it is, and those beside which no rate is worth a word.
 FAILS = ("failing", "failed")
 NOT_COMPARED = (*FAILS, "down", "untested")
+
+
+def read_own(params: QueryDict) -> tuple[bool, bool, Cursor | None]:
+    """Read the parameters that other pages do not have; raise BadQueryError."""
+    errors = {
+        name: [f"{name} “{params[name]}” is not known: use {allowed}, or leave it out."]
+        for name, allowed in (("reverse", "1"), ("show", "one"))
+        if params.get(name) not in (None, "", allowed)
+    }
+    before = None
+    try:
+        if text := str(params.get("before", "")):
+            before = Cursor.parse(text)
+    except ValueError:
+        errors["before"] = ["before is not a place in the list of results: follow a link to it."]
+    if errors:
+        raise BadQueryError(errors)
+    return params.get("reverse") == "1", params.get("show") == "one", before
 
 
 @dataclass(frozen=True)
@@ -115,29 +141,46 @@ class LinkPage(QueryPage):
         """Ask anew: the list of results begins with its first page again."""
         return dataclasses.replace(self, query=query, before=None)
 
+    def url_of(self, query: MatrixQuery) -> str:
+        return self.asking(query).url()
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        question = Question(self.source, self.destination, self.query, self.only, self.before)
+        query, there, back = self.query, self.source.name, self.destination.name
+        question = Question(self.source, self.destination, query, self.only, self.before)
         answer = report.answer(question, now)
-        names = self.source.name, self.destination.name
-        notes_on_link = notes.on_link(*names, answer.window, reader)
-        size = self.query.size
-        events = EventsPart.of_link(answer)
-        ends = {"source": self.source.name, "destination": self.destination.name}
+        notes_on_link = notes.on_link(there, back, answer.window, reader)
+        events = EventsPart.of(answer, answer.question.ends, now)
+        ends = {"source": there, "destination": back}
+        of_ends = [Filter(f"{end}_endpoint", name) for end, name in ends.items()]
         experiments = LinkExperimentsPage(self.source, self.destination)
         newest = experiments.newest(now)
         profile_choices = profiles.read()
-        network_part = network.part_of(answer.network, answer.question.ends)
+        network = network_part(answer.network, answer.question.ends)
         diagnosis = link_diagnosis.of_report(answer, newest, now)
         said = verdict_of(answer.link_now())
         fails = said.kind in FAILS
-        verdict = network.verdict_of(network_part) or self.verdict(answer, said)
+        verdict = verdict_alone(network) or self.verdict(answer, said)
+        simulated = self.source.simulated or self.destination.simulated
+        tests = LinkProbesPage(self.source, self.destination)
+        both = [direction for part in answer.classes for direction in (part.there, part.back)]
+        # Either direction has a test, or a usual rate.
+        has_numbers = any(direction.tests or direction.usual_count for direction in both)
         return {
-            "card": self.card(verdict["headline"]),
+            "card": ChatCard.of(
+                self,
+                address("link-preview", there, back),
+                f"From {there} to {back}, {query.size} files",
+                verdict["headline"],
+                simulated=simulated,
+            ),
             "answer": answer,
-            "heading": f"From {self.source.name} to {self.destination.name}",
-            "sentence": self.sentence(),
+            "heading": f"From {there} to {back}",
+            # The window and the filters.
+            "sentence": capfirst(
+                ", ".join([query.window_words(), *map(words_of, alternatives(query.filters))])
+            ),
             "window_times": format_window(answer.window),
-            "simulated": self.source.simulated or self.destination.simulated,
+            "simulated": simulated,
             "controls": self.controls(answer, profile_choices),
             "verdict": verdict,
             "fault": diagnosis.fault if fails else None,
@@ -145,105 +188,72 @@ class LinkPage(QueryPage):
             "diagnosis": diagnosis,
             "findings": diagnosis.beside_failing if fails else diagnosis.diagnoses,
             "comparison": comparison_part(self, answer),
-            "by_size": size_rows(answer, lambda size: self.asking(resized(self.query, size)).url()),
+            "by_size": size_rows(answer, lambda size: self.url_of(resized(query, size))),
             "short": self.short,
-            "reverse_url": self.reverse_url(),
+            "reverse_url": dataclasses.replace(
+                self, source=self.destination, destination=self.source, before=None
+            ).url(),
             "elsewhere": self.elsewhere(),
             # A dash stands for it, with its reason.
             "missing": None,
-            "directions": directions_of(answer) if has_numbers(answer) else [],
+            "directions": directions_of(answer) if has_numbers else [],
             "quantiles": [heading for heading, _ in QUANTILE_COLUMNS],
-            "strip": strip_for(self, answer.window, now, of_link(*names), single=True),
-            "share": Share.of(self.results_url()).drawing(
-                self.query.url(address("api-series"), **ends)
-            ),
+            "strip": strip_for(self, answer.window, now, of_ends, single=True),
+            "share": Share.of(self.results_url()).drawing(query.url(address("api-series"), **ends)),
             "series_urls": [
-                (line.size, resized(self.query, line.size).url(address("api-series"), **ends))
+                (line.size, resized(query, line.size).url(address("api-series"), **ends))
                 for line in answer.classes
             ],
-            "events": events,
-            "drawn": drawn(answer, notes_on_link, events.spans(size), reverse=self.draws_reverse),
+            **self.results(answer, profile_choices),
             "notes": note_lines(self, notes_on_link, now),
-            "may_note": roles.may(reader, notes.WRITE, notes.sites_of(*names)),
-            **lists(self, answer, profile_choices),
-            "network": network_part,
-            "inside_rates": inside_part.part_of(answer.inside),
-            **probes_part(
-                LinkProbesPage(self.source, self.destination), self.query.size, reader, now
+            "may_note": roles.may(reader, notes.WRITE, notes.sites_of(there, back)),
+            "drawn": drawn(
+                answer,
+                notes_on_link,
+                marks_of(events.events, query.size),
+                reverse=self.draws_reverse,
             ),
-            **experiments_part(experiments, {"size": self.query.size}, reader, newest),
+            "events": events,
+            "network": network,
+            "inside_rates": inside_part(answer.inside),
+            **tests.part(query.size, reader, now),
+            **experiments.part({"size": query.size}, reader, newest),
         }
 
     def verdict(self, answer: LinkReport, said: Verdict) -> dict[str, Any]:
-        """Return how the link is, in words, and where to go from there."""
-        advice = advice_for(answer, lambda query: self.asking(query).url())
-        rest = f"{said.rest} {advice.sentence}".strip()
+        """Return how the link is, in words, and where to go from there.
+
+        A change of level is compared with the time before it.
+        """
+        sentence, links = advice_for(answer, self.url_of)
+        since = None if self.query.compare else changed_since(answer)
+        if since:
+            size, moment = since
+            page = self.asking(resized(self.query, size))
+            links = [*links, (COMPARE_SINCE, since_url(page, moment, answer.now))]
         return {
             "kind": said.kind,
             "headline": said.headline,
             "why": said.why,
-            "rest": rest,
-            "links": [*advice.links, *self.since_links(answer)],
+            "rest": f"{said.rest} {sentence}".strip(),
+            "links": links,
         }
-
-    def card(self, headline: str) -> ChatCard:
-        names = self.source.name, self.destination.name
-        title = f"From {names[0]} to {names[1]}, {self.query.size} files"
-        simulated = self.source.simulated or self.destination.simulated
-        path = address("link-preview", *names)
-        return ChatCard.of(self, path, title, headline, simulated=simulated)
-
-    def since_links(self, answer: LinkReport) -> list[tuple[str, str]]:
-        """Return where a change of level is compared with the time before it."""
-        since = changed_since(answer)
-        if since is None or self.query.compare:
-            return []
-        size, moment = since
-        page = self.asking(resized(self.query, size))
-        return [(COMPARE_SINCE, since_url(page, moment, answer.now))]
-
-    def sentence(self) -> str:
-        """Say the window and the filters, with a capital letter."""
-        filters = [words_of(group) for group in alternatives(self.query.filters)]
-        return capfirst(", ".join([self.query.window_words(), *filters]))
 
     def controls(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
         """Return what can be changed."""
+        sizes = [part.size for part in answer.classes]
         return {
-            "sizes": [
-                Choice(
-                    part.size,
-                    self.asking(resized(self.query, part.size)).url(),
-                    part.size == self.query.size,
-                )
-                for part in answer.classes
-            ],
+            "sizes": size_choices(self, sizes),
             "windows": window_choices(self),
             "bounds": bounds_of(self, answer.window),
             "chips": filter_chips(self),
-            "compare": compare_control(
-                self, answer.window, choices, [part.size for part in answer.classes]
-            ),
+            "compare": compare_control(self, answer.window, choices, sizes),
             "directions": [
                 Choice(text, dataclasses.replace(self, reverse=both).url(), self.reverse == both)
                 for text, both in (("this direction", False), ("both directions", True))
                 if not self.query.compare
             ],
         }
-
-    def list_choices(self) -> list[Choice]:
-        """Return the switch between lists of all size classes, and of the one that is drawn."""
-        return [
-            Choice(text, dataclasses.replace(self, only=only, before=None).url(), self.only == only)
-            for text, only in (("all size classes", False), (f"only {self.query.size} files", True))
-        ]
-
-    def reverse_url(self) -> str:
-        """Return the page of the other direction, as this one is seen."""
-        turned = dataclasses.replace(
-            self, source=self.destination, destination=self.source, before=None
-        )
-        return turned.url()
 
     def elsewhere(self) -> list[tuple[str, str]]:
         """Return texts and addresses of what is shown elsewhere about these two endpoints."""
@@ -268,92 +278,78 @@ class LinkPage(QueryPage):
         only = {"size": self.query.size} if self.only else {}
         return query.url(address("api-transfers"), **only, **ends)
 
+    def results(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
+        """Return the lists of results, of ways of measuring, and of tests to come."""
+        query, cursor = self.query, answer.listing.next
+        lines = [TransferLine.of(transfer) for transfer in answer.listing.results]
+        alike = {line.profile_words for line in lines}
+        sizes = {line.size for line in answer.classes}
+        ends = [
+            dataclasses.replace(end, name=name)
+            for end, name in zip(answer.question.ends, self.short, strict=True)
+        ]
+        failures = [
+            (group, TransferLine.of(group.example), where_at(group.where, *ends))
+            for group in answer.failures
+        ]
+        mixture = mixed_ways.of_link([line.results for line in answer.classes], choices)
+        # Experiments that these numbers leave out, and the page of them.
+        left_out = sum(part.left_out for part in answer.classes)
+        experiments_url = self.url_of(with_filter(query, EXPERIMENTS))
+        return {
+            "transfers": lines,
+            "measured_alike": alike.pop() if len(alike) == 1 else "",
+            "have_errors": any(line.error for line in lines),
+            "results_count": len(answer.results),
+            "further": dataclasses.replace(self, before=cursor).url() if cursor else "",
+            "first": dataclasses.replace(self, before=None).url() if self.before else "",
+            "last_tests": [
+                (line, format_age(answer.now - line.transfer.started_at))
+                for line in lines[:LATEST]
+                if not self.before
+            ],
+            "overhead": overhead_part(answer.overhead()),
+            "list_choices": [
+                Choice(
+                    text,
+                    dataclasses.replace(self, only=only, before=None).url(),
+                    self.only == only,
+                )
+                for text, only in (
+                    ("all size classes", False),
+                    (f"only {query.size} files", True),
+                )
+            ],
+            "failures": failures,
+            "top_failures": failures[:TOP_FAILURES],
+            "failures_count": sum(group.count for group, _, _ in failures),
+            "profiles": profile_table(
+                answer.summaries, lambda filters: self.url_of(query.replace(filters=filters))
+            ),
+            "mixed": mixed(query, self.url_of, mixture),
+            "left_out": {"count": left_out, "url": experiments_url} if left_out else None,
+            "company": self.company(answer),
+            "paused": paused_sites(answer.question.ends, answer.now),
+            "schedule": schedule_table(answer),
+            "probes": [
+                (probe, probe.source_id == self.source.id, progress_words(probe))
+                for probe in answer.probes
+                if probe.size_class.name in sizes
+            ],
+            "inside": inside(answer),
+        }
 
-def lists(page: LinkPage, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
-    """Return the lists of results, of ways of measuring, and of tests to come."""
-    sizes = {line.size for line in answer.classes}
-    cursor = answer.listing.next
-    lines = [TransferLine.of(transfer) for transfer in answer.listing.results]
-    planned = planned_tests(answer)
-    ends = [
-        dataclasses.replace(end, name=name)
-        for end, name in zip(answer.question.ends, page.short, strict=True)
-    ]
-    failures = [
-        (group, TransferLine.of(group.example), where_at(group.where, *ends))
-        for group in answer.failures
-    ]
-    return {
-        "transfers": lines,
-        "measured_alike": shared(line.profile_words for line in lines),
-        "have_errors": any(line.error for line in lines),
-        "results_count": len(answer.results),
-        "further": dataclasses.replace(page, before=cursor).url() if cursor else "",
-        "first": dataclasses.replace(page, before=None).url() if page.before else "",
-        "last_tests": [
-            (line, format_age(answer.now - line.transfer.started_at))
-            for line in lines[:LATEST]
-            if not page.before
-        ],
-        "overhead": overhead.part_of(answer.overhead()),
-        "list_choices": page.list_choices(),
-        "failures": failures,
-        "top_failures": failures[:TOP_FAILURES],
-        "failures_count": sum(group.count for group, _, _ in failures),
-        "profiles": profile_table(
-            answer.summaries,
-            lambda filters: page.asking(page.query.replace(filters=filters)).url(),
-        ),
-        "mixed": mixed(
-            page.query,
-            lambda query: page.asking(query).url(),
-            mixed_ways.of_link([line.results for line in answer.classes], choices),
-        ),
-        "left_out": left_out(page, answer),
-        "company": company_of(page, answer),
-        "paused": paused_sites(answer.question.ends, answer.now),
-        "planned": planned,
-        "schedule": schedule_table(planned),
-        "probes": [
-            (probe, probe.source_id == page.source.id, progress_words(probe))
-            for probe in answer.probes
-            if probe.size_class.name in sizes
-        ],
-        "inside": inside(answer),
-    }
-
-
-def has_numbers(answer: LinkReport) -> bool:
-    """Say whether either direction has a test, or a usual rate."""
-    both = [direction for part in answer.classes for direction in (part.there, part.back)]
-    return any(direction.tests or direction.usual_count for direction in both)
-
-
-def shared(texts: Iterable[str]) -> str:
-    """Return what all of these texts are, empty if they differ or there is none."""
-    different = set(texts)
-    return different.pop() if len(different) == 1 else ""
-
-
-def left_out(page: LinkPage, answer: LinkReport) -> dict[str, Any] | None:
-    """Return how many experiments these numbers leave out, and the page of them; None for none."""
-    count = sum(part.left_out for part in answer.classes)
-    if not count:
-        return None
-    return {"count": count, "url": page.asking(with_filter(page.query, EXPERIMENTS)).url()}
-
-
-def company_of(page: LinkPage, answer: LinkReport) -> dict[str, Any] | None:
-    """Return where tests in company were slower, each with its profile if there are several."""
-    if not answer.slowed:
-        return None
-    several = len({line.size for line in answer.slowed}) < len(answer.slowed)
-    return {
-        "slowed": [
-            (line, profile_words(line.profile) if several else "") for line in answer.slowed
-        ],
-        "alone_url": page.asking(with_filter(page.query, Filter("beside", ALONE))).url(),
-    }
+    def company(self, answer: LinkReport) -> dict[str, Any] | None:
+        """Return where tests in company were slower, with its profile if there are several."""
+        if not answer.slowed:
+            return None
+        several = len({line.size for line in answer.slowed}) < len(answer.slowed)
+        return {
+            "slowed": [
+                (line, profile_words(line.profile) if several else "") for line in answer.slowed
+            ],
+            "alone_url": self.url_of(with_filter(self.query, Filter("beside", ALONE))),
+        }
 
 
 def inside(answer: LinkReport) -> dict[str, Any] | None:
@@ -361,6 +357,6 @@ def inside(answer: LinkReport) -> dict[str, Any] | None:
     for transfer in answer.listing.results:
         if transfer.state != Transfer.State.DONE:
             continue
-        if figure := inside_plot.course_figure(stretches(transfer.samples)):
+        if figure := rate_profile.course_figure(stretches(transfer.samples)):
             return {"line": TransferLine.of(transfer), "figure": figure}
     return None

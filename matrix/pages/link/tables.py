@@ -1,143 +1,199 @@
-"""Tables of how a link is measured: profiles of its results, and the schedule of its tests."""
+"""Tables of how a link is measured: profiles, the schedule of its tests, and what comes next."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
 from matrix.answers.link.link_profiles import ProfileSummary
 from matrix.answers.link.report import LinkReport
-from matrix.pages.columns import Column, SplitColumns, split
-from matrix.pages.link.notices import planned_for
-from matrix.pages.progress import every_words, until_words
-from matrix.pages.transfer.facts import streams_words
+from matrix.pages.parts.transfers import every_words, streams_words, until_words
+from matrix.query.addresses import address
 from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from sonar.models import Schedule
-from sonar.notation.windows import format_minute
+from sonar.models.testing_times import end_words
+from sonar.notation import windows
+from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute
 from sonar.obstacles.catalogue import waits_because_of
 
 MOVER = "how files are moved; http-tpc is HTTP third-party copy, directly between the two endpoints"
 MODE = "pull: the destination fetches; push: the source sends"
 STREAMS = "parallel TCP connections of one test"
 NOT_KNOWN = "not known"
+# Heading, title, a text for each row, and why there is a dash for an empty one.
+Column = tuple[str, str, Sequence[str], str]
 
 
-@dataclass(frozen=True)
-class ProfileTable:
-    """How results were measured; ``rows`` have a summary, its cells, and what shows it alone."""
+def split(columns: Sequence[Column], rows: Sequence[Any]) -> dict[str, Any]:
+    """Return a table in which a column that is the same in every row is said once, above it.
 
-    columns: SplitColumns
-    rows: list[tuple[ProfileSummary, list[tuple[str, str]], str, str]]
+    `heads` are headings and titles of the others, `rows` have each with its cells: texts, and why
+    one may be empty. `constant` are headings and texts that all rows share; empty ones are left
+    out.
+    """
+    varying = [column for column in columns if len(set(column[2])) > 1]
+    return {
+        "heads": [(heading, title) for heading, title, _, _ in varying],
+        "constant": [
+            (heading, texts[0])
+            for heading, _, texts, _ in columns
+            if any(texts) and len(set(texts)) == 1
+        ],
+        "rows": [
+            (row, [(texts[at], why) for _, _, texts, why in varying]) for at, row in enumerate(rows)
+        ],
+    }
 
 
 def profile_table(
     summaries: Sequence[ProfileSummary], url_of: Callable[[tuple[Filter, ...]], str]
-) -> ProfileTable:
-    """Return a row for each profile and size class; ``url_of`` has the page of a filter."""
-    columns = split(list(profile_columns(summaries)))
-    return ProfileTable(
+) -> dict[str, Any]:
+    """Return how results were measured: a row for each profile and size class.
+
+    A row is the summary, how it had company, and the page of it alone, of which ``url_of`` has the
+    address.
+    """
+    keys = [line.profile for line in summaries]
+    beside = [OF_PROFILES["beside"].words[key.beside] for key in keys]
+    streams = [streams_words(line.profile.streams, line.used) for line in summaries]
+    meshes = [
+        key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "") for key in keys
+    ]
+    company = [
+        "" if key.beside == "unknown" else words for key, words in zip(keys, beside, strict=True)
+    ]
+    versions = [str(key.ip_version or "") for key in keys]
+    timed = "who measured the seconds that rates are made of, and from when to when"
+    origin = "test: sent only to measure; production and external: imported results"
+    mesh = "a set of links that are tested on one schedule; else why the test was made"
+    concurrent = "other Sonar tests at the source or the destination at the same time"
+    columns: list[Column] = [
+        ("mover", MOVER, [key.mover for key in keys], ""),
+        ("mode", MODE, [key.mode for key in keys], NOT_KNOWN),
+        ("streams", STREAMS, streams, ""),
+        ("IP version", "", versions, NOT_KNOWN),
+        ("timed", timed, [key.timed for key in keys], NOT_KNOWN),
+        ("origin", origin, [key.origin for key in keys], ""),
+        ("mesh", mesh, meshes, "no mesh"),
+        ("concurrent tests", concurrent, company, "not recorded"),
+    ]
+    return split(
         columns,
         [
-            (line, columns.cells_of(row), beside_words(line), url_of(line.profile.filters()))
-            for row, line in enumerate(summaries)
+            (line, words, url_of(line.profile.filters()))
+            for line, words in zip(summaries, beside, strict=True)
         ],
     )
 
 
-def beside_words(line: ProfileSummary) -> str:
-    return OF_PROFILES["beside"].words[line.profile.beside]
-
-
-def profile_columns(summaries: Sequence[ProfileSummary]) -> Iterable[Column]:
-    keys = [line.profile for line in summaries]
-    yield Column("mover", MOVER, [key.mover for key in keys])
-    yield Column("mode", MODE, [key.mode for key in keys], NOT_KNOWN)
-    yield Column(
-        "streams", STREAMS, [streams_words(line.profile.streams, line.used) for line in summaries]
-    )
-    yield Column(
-        "IP version", "", [str(key.ip_version) if key.ip_version else "" for key in keys], NOT_KNOWN
-    )
-    yield Column(
-        "timed",
-        "who measured the seconds that rates are made of, and from when to when",
-        [key.timed for key in keys],
-        NOT_KNOWN,
-    )
-    yield Column(
-        "origin",
-        "test: sent only to measure; production and external: imported results",
-        [key.origin for key in keys],
-    )
-    yield Column(
-        "mesh",
-        "a set of links that are tested on one schedule; else why the test was made",
-        [key.mesh or (f"none: {key.purpose}" if key.purpose != "unknown" else "") for key in keys],
-        "no mesh",
-    )
-    yield Column(
-        "concurrent tests",
-        "other Sonar tests at the source or the destination at the same time",
-        ["" if line.profile.beside == "unknown" else beside_words(line) for line in summaries],
-        "not recorded",
-    )
-
-
-@dataclass(frozen=True)
-class PlannedTest:
-    """A size class of a mesh that tests the direction; ``why`` says what it waits for, if so."""
-
-    schedule: Schedule
-    every: str
-    due: str
-    why: str
-
-
-def planned_tests(answer: LinkReport) -> list[PlannedTest]:
-    return [
-        PlannedTest(
+def schedule_table(answer: LinkReport) -> dict[str, Any]:
+    """Return the tests to come: each schedule, how often, when, and what it waits for, if so."""
+    planned = planned_for(answer)
+    rows = [
+        (
             schedule,
             every_words(schedule.every_seconds),
             until_words(schedule.next_due, answer.now),
             waits_because_of(schedule, answer.now),
         )
-        for schedule in planned_for(answer)
+        for schedule in planned
+    ]
+    waits = [
+        f"{why}, since {format_minute(schedule.skipped_since)}"
+        if why and schedule.skipped_since
+        else why
+        for schedule, _, _, why in rows
+    ]
+    meshes = [schedule.mesh for schedule in planned]
+    title = "a set of links that are tested on one schedule"
+    first = "where not all due tests can start, the higher goes first"
+    columns: list[Column] = [
+        ("mesh", title, [mesh.name for mesh in meshes], ""),
+        ("waiting because of", "", waits, "not waiting"),
+        ("mover", MOVER, [mesh.mover for mesh in meshes], ""),
+        ("mode", MODE, [mesh.mode for mesh in meshes], ""),
+        ("streams", STREAMS, [str(mesh.streams) for mesh in meshes], ""),
+        ("priority", first, [str(mesh.priority) for mesh in meshes], ""),
+    ]
+    return split(columns, rows)
+
+
+# Turns a question into the address of the same page for it.
+UrlOf = Callable[[MatrixQuery], str]
+
+
+# A sentence on what a reader may do next, and texts and addresses.
+Advice = tuple[str, Sequence[tuple[str, str]]]
+
+
+def advice_for(answer: LinkReport, url_of: UrlOf) -> Advice:
+    """Return what follows the verdict: what to do about a window without a test, or one long over.
+
+    Nothing where the page below has all there is to see.
+    """
+    query, planned = answer.question.query, planned_for(answer)
+    if any(line.there.tests for line in answer.classes):
+        if answer.now_or_end == answer.now:
+            return "", ()
+        return "", [("How it is now", url_of(query.replace(window=MatrixQuery.window)))]
+    if query.filters:
+        everything = url_of(query.replace(filters=()))
+        return "", [("Show all tests, however they were made", everything)]
+    if answer.last:
+        coming = next_test(answer, planned) if planned else "No mesh tests it any more."
+        words, with_last = window_with(query, answer.last, answer.now)
+        return coming, [(f"Show {words}", url_of(with_last))]
+    if planned:
+        return f"{next_test(answer, planned)} Come back then.", ()
+    meshes = ("Look at the meshes in the admin", address("admin:sonar_mesh_changelist"))
+    return "An administrator can add it to a mesh.", [meshes]
+
+
+def planned_for(answer: LinkReport) -> list[Schedule]:
+    """Return the tests of this direction, of the size classes that are shown."""
+    sizes = {line.size for line in answer.classes}
+    source = answer.question.source.id
+    return [
+        schedule
+        for schedule in answer.schedules
+        if schedule.source_id == source and schedule.size_class.name in sizes
     ]
 
 
-@dataclass(frozen=True)
-class ScheduleTable:
-    """Tests to come; ``rows`` have each with its cells."""
-
-    columns: SplitColumns
-    rows: list[tuple[PlannedTest, list[tuple[str, str]]]]
-
-
-def schedule_table(planned: Sequence[PlannedTest]) -> ScheduleTable:
-    columns = split(list(schedule_columns(planned)))
-    return ScheduleTable(
-        columns, [(test, columns.cells_of(row)) for row, test in enumerate(planned)]
-    )
+def paused_sites(ends: Iterable[EndpointInfo], now: datetime) -> list[str]:
+    """Say of each site that has paused its tests since when, until when, and why."""
+    return [
+        f"{site} has paused its tests since {format_minute(pause.since)}, "
+        f"{end_words(pause.until)}: {pause.reason}."
+        for site, pause in pauses_of(ends, now).items()
+    ]
 
 
-def wait_words(test: PlannedTest) -> str:
-    """Say why a test waits and since when; nothing for one that does not wait."""
-    since = test.schedule.skipped_since
-    return f"{test.why}, since {format_minute(since)}" if test.why and since else test.why
+def next_test(answer: LinkReport, planned: Sequence[Schedule]) -> str:
+    """Say when the next test is due and, if one had to wait, why."""
+    now = answer.now
+    first = min(planned, key=lambda schedule: schedule.next_due)
+    until = until_words(first.next_due, now)
+    when = until if until.startswith("overdue") else f"due {until}"
+    due = f"The next test is {when} ({format_minute(first.next_due)})"
+    why = waits_because_of(first, now)
+    if not why:
+        return f"{due}."
+    if first.skipped_since is None:
+        return f"{due}; it will wait because of {why}."
+    since = format_minute(first.skipped_since)
+    return f"{due}; it has been waiting since {since} because of {why}."
 
 
-def schedule_columns(planned: Sequence[PlannedTest]) -> Iterable[Column]:
-    meshes = [test.schedule.mesh for test in planned]
-    yield Column(
-        "mesh", "a set of links that are tested on one schedule", [mesh.name for mesh in meshes]
-    )
-    yield Column("waiting because of", "", [wait_words(test) for test in planned], "not waiting")
-    yield Column("mover", MOVER, [mesh.mover for mesh in meshes])
-    yield Column("mode", MODE, [mesh.mode for mesh in meshes])
-    yield Column("streams", STREAMS, [str(mesh.streams) for mesh in meshes])
-    yield Column(
-        "priority",
-        "where not all due tests can start, the higher goes first",
-        [str(mesh.priority) for mesh in meshes],
-    )
+def window_with(query: MatrixQuery, last: datetime, now: datetime) -> tuple[str, MatrixQuery]:
+    """Return the shortest usual window that holds a moment, else the day of it."""
+    for name in PRESETS:
+        window = windows.preset(name, now)
+        if window.start <= last < window.end:
+            return PRESET_WORDS[name], query.replace(window=name)
+    day = last.replace(hour=0, minute=0, second=0, microsecond=0)
+    return format_day(day), query.replace(window="", start=day, end=day + timedelta(days=1))

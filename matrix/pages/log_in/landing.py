@@ -1,4 +1,4 @@
-"""What all ways to log in share: the page that offers them, their refusals, and where they lead."""
+"""What all ways to log in share: the page that offers them, their refusals, where they lead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib.auth import login
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
@@ -95,3 +97,31 @@ def own_site(request: HttpRequest) -> str:
     names = list(user.administered_sites.order_by("name").values_list("name", flat=True))
     chosen = my_site.my_site(request)
     return chosen if chosen in names else names[0]
+
+
+NO_PASSWORDS = "Names and passwords are not accepted here."
+
+
+class LogIn(LoginView):
+    """Django's view, which follows `next` to addresses of this Sonar alone."""
+
+    template_name = "login.html"
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        if not settings.SONAR_PASSWORDS:
+            return refused(request, NO_PASSWORDS, next_url=self.get_redirect_url())
+        return super().post(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: object) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        return context | offers(self.get_redirect_url())
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        # The session may be one that a log-in elsewhere has begun.
+        self.request.session.set_expiry(None)
+        remember_own_site(self.request, response)
+        return response
+
+    def get_default_redirect_url(self) -> str:
+        return front_of(self.request)

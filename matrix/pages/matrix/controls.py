@@ -1,37 +1,182 @@
-"""The controls of the matrix page: links and GET forms that change its URL."""
+"""The controls of the matrix page, its legend and its answer: links that change its URL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from matrix.answers.change_headline import ChangeHeadline, ChangeTally
 from matrix.answers.grid import Grid
-from matrix.pages.compare import CompareControl, compare_control
-from matrix.pages.controls import (
-    Bounds,
+from matrix.answers.headline import Headline, Tally
+from matrix.pages.parts.controls import (
+    OF_LABELS,
     Choice,
-    Select,
     bounds_of,
+    compare_control,
     filter_chips,
     kept,
     select,
     size_choices,
     window_choices,
 )
-from matrix.pages.matrix.address import MatrixAddress
-from matrix.pages.matrix.filter_menus import (
-    FilterMenu,
+from matrix.pages.parts.matrix_address import (
+    MatrixAddress,
     any_site,
     filter_menu,
     known_values,
     presets,
 )
-from matrix.pages.matrix.legend import NAMES, marked
-from matrix.pages.matrix.show_menu import grouping_words, groupings, shows
-from matrix.plots.display import BOUNDS, ORDERS, SCALES, Display, number_text
+from matrix.plots.display import BOUNDS, ORDERS, SCALES, number_text
+from matrix.plots.matrix import scale_of
+from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
+from matrix.plots.scales import factor_text
 from matrix.query.attributes import GROUPINGS
-from matrix.statistics.cells.states import LOOKS
+from matrix.query.catalogue import STATISTICS
+from matrix.query.comparison import OF
+from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
+from matrix.statistics.cells.states import LOOKS, PARTLY_WORDS, STATE_WORDS, STATES
+from matrix.statistics.compare.two_samples import FALSE_SHARE, FEWEST_TESTS
 from matrix.store.profiles import ProfileChoices
+
+# A state, or what is marked on a cell beside its state.
+LEGEND_WORDS = (
+    STATE_WORDS
+    | LEVEL_WORDS
+    | {
+        "partly": PARTLY_WORDS,
+        "failing": f"{STATE_WORDS['failing']}; its cell says for how long",
+    }
+)
+NAMES = {
+    "partly": "partly failing",
+    "usual": "as usual",
+    "unknown": "without a usual rate",
+}
+COUNTED = {
+    "usual": "as usual",
+    "faster": "faster",
+    "partly": "partly failing",
+    "stale": "stale",
+    "untested": "untested",
+    "down": "in downtime",
+    "unknown": "with no usual rate yet",
+}
+COUNTED_CHANGES = {
+    "perhaps": "perhaps different, not certain",
+    "unchanged": "without a significant difference",
+    "too_few": "with too few results",
+}
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A state, or a mark on cells; ``url`` is empty where nothing can be shown."""
+
+    state: str
+    name: str
+    words: str
+    count: int
+    url: str
+    chosen: bool
+
+
+def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
+    """Say what each state and mark that occurs looks like, and where only its cells are shown."""
+    looks, names, counts = LEGEND_WORDS, NAMES, grid.states() | marked(grid)
+    other = grid.query.other_words()
+    if grid.comparison:
+        beyond = f"significantly (at most {FALSE_SHARE:.0%} of those marked by chance)"
+        looks = {
+            "measured": STATE_WORDS["measured"],
+            "slower": f"slower than {other}, {beyond}",
+            "faster": f"faster than {other}, {beyond}",
+            "too_few": f"too few: fewer than {FEWEST_TESTS} successful tests on one side of the "
+            "comparison",
+        } | {name: words for name, words in LEGEND_WORDS.items() if name in STATES[1:]}
+    if against := grid.query.statistic.against:
+        words = f"measured: brown is slower than {other or against}, teal is faster"
+        looks = {**looks, "measured": words}
+        # From where to where colours run: a quarter to four times.
+        reach = 10 ** scale_of(grid, page.display).high
+        run = f"{factor_text(1 / reach)} to {factor_text(reach)}"
+        names = names | {"measured": f"{run} of {against}"}
+    only = page.display.only
+    return [
+        LegendEntry(
+            name,
+            names.get(name, name.replace("_", " ")),
+            words,
+            counts[name],
+            toggling(page, name),
+            name in only,
+        )
+        for name, words in looks.items()
+        if counts[name] or name in only
+    ]
+
+
+def marked(grid: Grid) -> dict[str, int]:
+    """Count the cells by what they are beside their state, and those with a failing link."""
+    looks = {name: int(grid.of_look(name).sum()) for name in ("failing", *LEVELS, "partly")}
+    return looks | {"too_few": int(grid.too_few.sum())}
+
+
+def toggling(page: MatrixAddress, name: str) -> str:
+    """Return the address with the focus on a state put on, or off if it is on."""
+    if name not in LOOKS:
+        return ""
+    chosen = {*page.display.only} ^ {name}
+    only = tuple(other for other in LOOKS if other in chosen)
+    toggled = page.displaying(page.display.replace(only=only))
+    return (toggled.telling_levels() if name in only else toggled).url()
+
+
+def answer(page: MatrixAddress, headline: Headline | ChangeHeadline) -> list[Choice]:
+    """Return the parts of the answer, each with where only its cells are shown, if it has some."""
+    return [
+        Choice(words, focusing(page, look), look in LOOKS and page.display.only == (look,))
+        for look, words in headline.parts()
+    ]
+
+
+def counts(page: MatrixAddress, tally: Tally | ChangeTally) -> Iterator[LegendEntry]:
+    """Yield what stands quietly beside the answer: how many cells are otherwise, if any."""
+    pooled = isinstance(tally, Tally) and tally.pooled
+    for name, words in (COUNTED if isinstance(tally, Tally) else COUNTED_CHANGES).items():
+        number = getattr(tally, name)
+        if number and not (pooled and name == "unknown"):
+            noun = "cell " if number == 1 else "cells "
+            label = f"{noun}{words}" if pooled and name not in ("usual", "faster") else words
+            chosen = page.display.only == (name,)
+            yield LegendEntry(name, label, "", number, focusing(page, name), chosen)
+
+
+def focusing(page: MatrixAddress, name: str) -> str:
+    """Return the address of only the cells of a state, or of all if it shows only these."""
+    if name not in LOOKS:
+        return ""
+    return page.showing(() if page.display.only == (name,) else (name,)).url()
+
+
+def palettes(page: MatrixAddress) -> list[tuple[Choice, str]]:
+    """Return the palettes to choose from, each with its ramp; around 1 there is the one."""
+    statistic, display = page.query.statistic, page.display
+    if statistic.scale == "diverging":
+        return []
+    return [
+        (
+            Choice(
+                PALETTE_LABELS.get(name, name),
+                page.displaying(display.replace(palette=name)).url(),
+                name == display.palette_name,
+            ),
+            ", ".join(palette_for(name, statistic)),
+        )
+        for name in PALETTES
+    ]
+
 
 # These windows stand in the menu of dates.
 SHORT_WINDOWS = ("1h", "6h")
@@ -39,175 +184,106 @@ ORDER_LABELS = {"average": "highest mean first", "-average": "lowest mean first"
 SCALE_LABELS = {"middle": "middle 90 %", "whole": "all values"}
 
 
-@dataclass(frozen=True)
-class StateBox:
-    """A check box of a state, with how many cells have it."""
-
-    name: str
-    label: str
-    checked: bool
-    count: int
-
-
-@dataclass(frozen=True)
-class Focus:
-    """The form that shows only some cells; ``clear`` is the address without it, if it is on.
-
-    ``max_age`` is how old the last success of a cell may be.
-    """
-
-    states: list[StateBox]
-    max_age: str
-    above: str
-    below: str
-    unit: str
-    clear: str
-    kept: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """The form that says in which order rows stand, and from where to where colours run."""
-
-    order: Select
-    scale: Select
-    low: str
-    high: str
-    unit: str
-    kept: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Controls:
-    """``selects`` are one form, with ``kept`` as its hidden fields; ``clear`` may be empty.
+def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> dict[str, Any]:
+    """Return the controls of a page that shows this grid. Two SQL queries.
 
     ``shows`` are what cells may show, ``groupings`` what rows and columns may both be, and
-    ``grouping`` says what they are. ``short_windows`` are those that are not among ``windows``.
-    ``values`` are those that can be filtered by: name, title and values in use of each attribute.
+    ``grouping`` says what they are. ``focus`` is the form that shows only some cells, ``drawing``
+    the form of their order and colours. ``clear`` takes all away that narrows; it may be empty.
     """
-
-    sizes: list[Choice]
-    windows: list[Choice]
-    short_windows: list[Choice]
-    bounds: Bounds
-    chips: list[Choice]
-    shows: list[Choice]
-    groupings: list[Choice]
-    grouping: str
-    selects: list[Select]
-    kept: list[tuple[str, str]]
-    focus: Focus
-    drawing: Drawing
-    source: FilterMenu
-    destination: FilterMenu
-    either: FilterMenu
-    values: list[tuple[str, str, list[str]]]
-    presets: list[Choice]
-    any_site: str
-    transpose: Choice
-    wall: Choice
-    compare: CompareControl
-    clear: str
-
-
-def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> Controls:
-    """Build the controls of a page that shows this grid. Two SQL queries."""
     query, display = page.query, page.display
-    transposed = display.replace(transpose=not display.transpose)
     sizes, windows = size_choices(page), window_choices(page)
+    square = query.rows == query.columns
     whole = query.replace(filters=(), max_age="", compare=None)
-    clear = page.asking(whole).displaying(display.unfocused()).url()
-    return Controls(
-        sizes=sizes,
-        windows=[choice for choice in windows if choice.label not in SHORT_WINDOWS],
-        short_windows=[choice for choice in windows if choice.label in SHORT_WINDOWS],
-        bounds=bounds_of(page, grid.window),
-        chips=chips(page, grid),
-        shows=list(shows(page)),
-        groupings=list(groupings(page)),
-        grouping=grouping_words(query),
-        selects=[
+    unfocused = page.displaying(display.unfocused())
+    counts = grid.states() | marked(grid)
+    transposed = display.replace(transpose=not display.transpose)
+    on_wall = display.replace(wall=not display.wall)
+    return {
+        "sizes": sizes,
+        "windows": [choice for choice in windows if choice.label not in SHORT_WINDOWS],
+        "short_windows": [choice for choice in windows if choice.label in SHORT_WINDOWS],
+        "bounds": bounds_of(page, grid.window),
+        "chips": list(chips(page, grid.unit)),
+        "shows": list(shows(page)),
+        "groupings": [
+            Choice(
+                name,
+                page.asking(query.replace(rows=name, columns=name)).url(),
+                query.rows == query.columns == name,
+            )
+            for name in GROUPINGS
+        ],
+        "grouping": query.rows if square else f"{query.rows} × {query.columns}",
+        "selects": [
             select("rows", "rows", GROUPINGS, query.rows),
             select("columns", "columns", GROUPINGS, query.columns),
         ],
-        kept=kept_with_unit(page, grid, ("rows", "columns")),
-        focus=focus(page, grid),
-        drawing=drawing(page, grid),
-        source=filter_menu(page, "source"),
-        destination=filter_menu(page, "destination"),
-        either=filter_menu(page, "either"),
-        values=known_values(grid, profiles),
-        presets=list(presets(page)),
-        any_site=any_site(page),
-        transpose=Choice("transpose", page.displaying(transposed).url(), display.transpose),
-        wall=wall(page),
-        compare=compare_control(
-            page,
-            grid.window,
-            profiles,
-            [size.label for size in sizes],
-            reversible=query.rows == query.columns,
+        "kept": kept_with_unit(page, grid, ("rows", "columns")),
+        "focus": {
+            "states": [
+                (look, NAMES.get(look, look), look in display.only, counts[look]) for look in LOOKS
+            ],
+            "max_age": query.max_age,
+            "above": number_text(display.above),
+            "below": number_text(display.below),
+            "clear": unfocused.url() if display.focuses else "",
+            "kept": kept_with_unit(page, grid, ("only", "above", "below", "max_age")),
+        },
+        "drawing": {
+            "order": select("order", "order", ORDERS, display.order, ORDER_LABELS),
+            "scale": select("scale", "colour range", SCALES, display.scale, SCALE_LABELS),
+            "low": number_text(display.low),
+            "high": number_text(display.high),
+            "kept": kept_with_unit(page, grid, ("order", "scale", "low", "high")),
+        },
+        "unit": grid.unit,
+        **{end: filter_menu(page, end) for end in ("source", "destination", "either")},
+        "values": known_values(grid, profiles),
+        "presets": list(presets(page)),
+        "any_site": any_site(page),
+        "transpose": page.displaying(transposed).url(),
+        "wall": page.displaying(on_wall).url(),
+        "compare": compare_control(
+            page, grid.window, profiles, [size.label for size in sizes], reversible=square
         ),
-        clear=clear if whole != query or display.focuses else "",
-    )
+        "clear": unfocused.asking(whole).url() if whole != query or display.focuses else "",
+    }
 
 
-def wall(page: MatrixAddress) -> Choice:
-    on = page.display.wall
-    url = page.displaying(page.display.replace(wall=not on)).url()
-    return Choice("leave the wall" if on else "wall", url, on)
-
-
-def chips(page: MatrixAddress, grid: Grid) -> list[Choice]:
-    """Return what narrows the view, each with the address of the view without it."""
-    query = page.query
-    filters = filter_chips(page)
+def chips(page: MatrixAddress, unit: str) -> Iterator[Choice]:
+    """Yield what narrows the view, each with the address of the view without it."""
+    yield from filter_chips(page)
+    query, display = page.query, page.display
     if query.max_age:
-        any_age = page.asking(query.replace(max_age="")).url()
-        filters.append(Choice(query.age_words(), any_age, True))
-    focused = [
-        Choice(words, page.displaying(without).url(), True)
-        for words, without in focus_parts(page.display, grid.unit)
+        yield Choice(query.age_words(), page.asking(query.replace(max_age="")).url(), True)
+    parts: list[tuple[str, dict[str, Any]]] = [
+        (NAMES.get(state, state), {"only": tuple(each for each in display.only if each != state)})
+        for state in display.only
     ]
-    return filters + focused
-
-
-def focus_parts(display: Display, unit: str) -> Iterable[tuple[str, Display]]:
-    for state in display.only:
-        others = tuple(other for other in display.only if other != state)
-        yield f"only {NAMES.get(state, state)}", display.replace(only=others)
     if display.above is not None:
-        yield f"only ≥ {number_text(display.above)} {unit}", display.replace(above=None)
+        parts.append((f"≥ {number_text(display.above)} {unit}", {"above": None}))
     if display.below is not None:
-        yield f"only ≤ {number_text(display.below)} {unit}", display.replace(below=None)
+        parts.append((f"≤ {number_text(display.below)} {unit}", {"below": None}))
+    for words, without in parts:
+        yield Choice(f"only {words}", page.displaying(display.replace(**without)).url(), True)
 
 
-def focus(page: MatrixAddress, grid: Grid) -> Focus:
-    display, counts = page.display, grid.states() | marked(grid)
-    return Focus(
-        states=[
-            StateBox(look, NAMES.get(look, look), look in display.only, counts[look])
-            for look in LOOKS
-        ],
-        max_age=page.query.max_age,
-        above=number_text(display.above),
-        below=number_text(display.below),
-        unit=grid.unit,
-        clear=page.displaying(display.unfocused()).url() if display.focuses else "",
-        kept=kept_with_unit(page, grid, ("only", "above", "below", "max_age")),
-    )
-
-
-def drawing(page: MatrixAddress, grid: Grid) -> Drawing:
-    display = page.display
-    return Drawing(
-        order=select("order", "order", ORDERS, display.order, ORDER_LABELS),
-        scale=select("scale", "colour range", SCALES, display.scale, SCALE_LABELS),
-        low=number_text(display.low),
-        high=number_text(display.high),
-        unit=grid.unit,
-        kept=kept_with_unit(page, grid, ("order", "scale", "low", "high")),
-    )
+def shows(page: MatrixAddress) -> Iterator[Choice]:
+    """Yield what cells may show: a statistic or, while comparing, a ratio of which."""
+    query, display = page.query, page.display
+    if query.compare:
+        for name in OF:
+            compare = dataclasses.replace(query.compare, of=name)
+            url = page.asking(query.replace(compare=compare)).url()
+            yield Choice(f"ratio of {OF_LABELS[name]}", url, name == query.compare.of)
+        return
+    for name, statistic in STATISTICS.items():
+        # Bounds in another unit are dropped.
+        same = statistic.unit == query.statistic.unit
+        drawn = display if same else display.replace(**dict.fromkeys(BOUNDS))
+        url = page.asking(query.replace(stat=name)).displaying(drawn).url()
+        yield Choice(statistic.label, url, name == query.stat, statistic.purpose)
 
 
 def kept_with_unit(page: MatrixAddress, grid: Grid, but: Iterable[str]) -> list[tuple[str, str]]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
 from matrix.answers.grid import Grid
 from matrix.answers.mixed_ways import MixedWays
-from matrix.pages.matrix.cell_links import ordered_table
-from matrix.pages.matrix.line_notice import about_lines
-from matrix.pages.notices import (
-    Notice,
-    WorkAtHand,
-    mixed,
-    no_endpoints,
-    no_planner,
-    no_workers,
-    overdue_since,
-)
+from matrix.pages.matrix.payload import ordered_table
+from matrix.pages.parts.notices import Notice, about_work, mixed, no_endpoints, work_at_hand
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.addresses import address
@@ -28,6 +20,7 @@ from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import pauses_of
 from matrix.statistics.cells.states import STALE, STALE_AFTER_INTERVALS
+from matrix.statistics.transfers.overhead import BENT, FEW, FEWEST_TRANSFERS, LEAST_RATIO
 from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.models.testing_times import end_words
@@ -62,12 +55,20 @@ def notices_for(view: View, mixture: MixedWays, now: datetime) -> list[Notice]:
         count = Endpoint.objects.filter(retired_at=None).count()
         if not count:
             return [no_endpoints()]
-        filters = view.grid.query.filters
-        return [nothing_matches(view) if filters else no_mesh(view.grid, count, now)]
-    work = WorkAtHand.read(view.grid.query.size)
+        if not view.grid.query.filters:
+            return [no_mesh(view.grid, count, now)]
+        without = view.asking(view.grid.query.replace(filters=()))
+        return [
+            Notice(
+                "nothing-matches",
+                "No link matches these filters.",
+                "No scheduled link and no result in this window matches all of them.",
+                (("Show the matrix without filters", without),),
+            )
+        ]
+    work = work_at_hand(view.grid.query.size)
     notices = [
-        no_workers(work, now),
-        no_planner(work, overdue_since(now), now),
+        *about_work(work, now),
         *about_results(view, work, now),
         about_pauses(view.grid),
         about_lines(view.grid),
@@ -84,16 +85,6 @@ def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
         f"{format_count(count)} endpoints are registered, but no enabled mesh (test schedule) has "
         f"an interval for this size class. This window has no results. {last_result(grid, now)}",
         (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
-    )
-
-
-def nothing_matches(view: View) -> Notice:
-    without = view.asking(view.grid.query.replace(filters=()))
-    return Notice(
-        "nothing-matches",
-        "No link matches these filters.",
-        "No scheduled link and no result in this window matches all of them.",
-        (("Show the matrix without filters", without),),
     )
 
 
@@ -132,54 +123,69 @@ def about_focus(view: View) -> Notice | None:
     if view.arrangement.rows.groups:
         sentence = "Means still include all measured cells of a row or column."
         return Notice("focused", "Only matching cells are shown.", sentence, links, quiet=True)
-    return Notice(
-        "unfocused",
-        "No cell matches.",
-        f"None of the {format_count(sum(view.grid.states().values()))} cells is "
-        f"{focus_words(display, view.grid.unit)}.",
-        links,
-    )
-
-
-def focus_words(display: Display, unit: str) -> str:
-    """Say what is in focus: `failed or stale, and at least 5 MB/s`."""
     parts = [either(display.only)] if display.only else []
     if display.above is not None:
-        parts.append(f"at least {display.above:g} {unit}")
+        parts.append(f"at least {display.above:g} {view.grid.unit}")
     if display.below is not None:
-        parts.append(f"at most {display.below:g} {unit}")
-    return ", and ".join(parts)
+        parts.append(f"at most {display.below:g} {view.grid.unit}")
+    count = format_count(sum(view.grid.states().values()))
+    sentence = f"None of the {count} cells is {', and '.join(parts)}."
+    return Notice("unfocused", "No cell matches.", sentence, links)
 
 
-def about_results(view: View, work: WorkAtHand, now: datetime) -> Iterator[Notice]:
-    """Say what is wrong with the results: none, only failed ones, or none any more."""
-    grid = view.grid
+def about_results(view: View, work: Mapping[str, Any], now: datetime) -> Iterator[Notice]:
+    """Say what is wrong with the results: none, only failed ones, or none any more.
+
+    Where all results so far are made up, say what a new sandbox is about to show.
+    """
+    grid, query = view.grid, view.grid.query
     if not grid.has_results:
-        yield no_results(view, work, now)
+        longer = query.replace(window="90d")
+        yield Notice(
+            "no-results",
+            "No results in this window yet.",
+            f"{last_result(grid, now)} {of_this_size(work)}",
+            () if longer == query else (("Show the last 90 days", view.asking(longer)),),
+        )
         return
-    if last := data_stopped(grid):
-        until = store.until()
-        yield first_tests(work) if until and last < until else stopped(grid, last)
+    last = data_stopped(grid)
+    until = store.until() if last else None
+    if last and until and last < until:
+        yield Notice(
+            "first-tests",
+            "The first tests are on their way.",
+            f"All results shown are made up. {of_this_size(work)}",
+        )
+    elif last:
+        promise = timedelta(seconds=grid.shortest_promise)
+        yield Notice(
+            "stopped",
+            f"Data stopped arriving at {format_minute(last)}.",
+            f"The newest result here is {format_span(grid.moment - last)} old, and a mesh promises "
+            f"one every {format_span(promise)}. Everything shown was measured before then.",
+            (("See in Operations whether Sonar itself is healthy", address("operations")),),
+        )
     if not grid.cells.ok.any():
-        yield all_failed(grid)
+        tests, links = int(grid.cells.failed.sum()), int((grid.cells.failed > 0).sum())
+        yield Notice(
+            "all-failed",
+            "Every test in this window failed.",
+            f"{format_count(tests)} tests ran in {format_count(links)} cells and none succeeded. "
+            "The page of each link lists its errors by where they happened.",
+            (
+                (
+                    "Show the links with most failures",
+                    ordered_table(query, f"-{query.size}.failed"),
+                ),
+            ),
+        )
 
 
-def no_results(view: View, work: WorkAtHand, now: datetime) -> Notice:
-    """Say what is on its way where all cells are bare."""
-    longer = view.grid.query.replace(window="90d")
-    return Notice(
-        "no-results",
-        "No results in this window yet.",
-        f"{last_result(view.grid, now)} {of_this_size(work)}",
-        () if longer == view.grid.query else (("Show the last 90 days", view.asking(longer)),),
-    )
-
-
-def of_this_size(work: WorkAtHand) -> str:
-    if not (work.running_of_size or work.queued_of_size):
+def of_this_size(work: Mapping[str, Any]) -> str:
+    running, queued = work["running_of_size"], work["queued_of_size"]
+    if not (running or queued):
         return "No test of this size is running or queued right now."
-    running, queued = map(format_count, (work.running_of_size, work.queued_of_size))
-    return f"Tests of this size: {running} running, {queued} queued."
+    return f"Tests of this size: {format_count(running)} running, {format_count(queued)} queued."
 
 
 def last_result(grid: Grid, now: datetime) -> str:
@@ -188,18 +194,6 @@ def last_result(grid: Grid, now: datetime) -> str:
         return f"There has never been a result with {grid.query.size} files."
     age = format_age(now - last)
     return f"The last result with {grid.query.size} files was {age}, at {format_minute(last)}."
-
-
-def all_failed(grid: Grid) -> Notice:
-    tests, links = int(grid.cells.failed.sum()), int((grid.cells.failed > 0).sum())
-    most_failures = ordered_table(grid.query, f"-{grid.query.size}.failed")
-    return Notice(
-        "all-failed",
-        "Every test in this window failed.",
-        f"{format_count(tests)} tests ran in {format_count(links)} cells and none succeeded. "
-        "The page of each link lists its errors by where they happened.",
-        (("Show the links with most failures", most_failures),),
-    )
 
 
 def data_stopped(grid: Grid) -> datetime | None:
@@ -212,26 +206,24 @@ def data_stopped(grid: Grid) -> datetime | None:
     return datetime.fromtimestamp(int(newest), UTC)
 
 
-def stopped(grid: Grid, last: datetime) -> Notice:
-    promise = timedelta(seconds=grid.shortest_promise)
-    return Notice(
-        "stopped",
-        f"Data stopped arriving at {format_minute(last)}.",
-        f"The newest result here is {format_span(grid.moment - last)} old, and a mesh promises one "
-        f"every {format_span(promise)}. Everything shown was measured before then.",
-        (
-            (
-                "See in Operations whether Sonar itself is healthy",
-                address("operations"),
-            ),
-        ),
-    )
-
-
-def first_tests(work: WorkAtHand) -> Notice:
-    """Say what a new sandbox is about to show, where all results so far are made up."""
-    return Notice(
-        "first-tests",
-        "The first tests are on their way.",
-        f"All results shown are made up. {of_this_size(work)}",
-    )
+def about_lines(grid: Grid) -> Notice | None:
+    """Count the cells that have successes and no line; None if there are none, or no lines."""
+    if grid.lines is None:
+        return None
+    fit = grid.lines.fit[grid.cells.ok > 0]
+    bent, few = (int((fit == kind).sum()) for kind in (BENT, FEW))
+    if not bent + few:
+        return None
+    reasons = []
+    if bent:
+        reasons.append(
+            f"In {format_count(bent)} the times of the size classes do not lie on one line. "
+            "Overhead and bandwidth cannot be separated there."
+        )
+    if few:
+        reasons.append(
+            f"{format_count(few)} lack {FEWEST_TRANSFERS} successes of two sizes, one "
+            f"{LEAST_RATIO:g} times the other."
+        )
+    cells = f"{format_count(bent + few)} of {format_count(fit.size)} cells with results"
+    return Notice("no-line", f"{cells} have no value.", " ".join(reasons), (), quiet=True)

@@ -12,17 +12,20 @@ from matrix.answers.comparison import together
 from matrix.answers.grid import CHANGES
 from matrix.answers.highlights import Highlights
 from matrix.answers.short_names import short_names
-from matrix.pages.events.headline import todays_sentence
-from matrix.pages.matrix.address import MatrixAddress
-from matrix.pages.matrix.cell_links import CellLinks, ordered_table, worst_first
-from matrix.pages.matrix.controls import controls_for
-from matrix.pages.matrix.legend import answer, counts, legend, palettes
+from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
 from matrix.pages.matrix.notices import View, notices_for
-from matrix.pages.matrix.number_table import summary_for, table_for
-from matrix.pages.matrix.payload import payload
-from matrix.pages.share import ChatCard, Share
-from matrix.pages.time_strip import strip_for
-from matrix.plots.arrangement import arrange
+from matrix.pages.matrix.payload import (
+    CellLinks,
+    number_tables,
+    ordered_table,
+    payload,
+    worst_first,
+)
+from matrix.pages.parts.events import todays_sentence
+from matrix.pages.parts.matrix_address import MatrixAddress
+from matrix.pages.parts.share import ChatCard, Share
+from matrix.pages.parts.time_strip import strip_for
+from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
 from matrix.plots.layout import labels_for
 from matrix.plots.palettes import palette_for
@@ -38,8 +41,9 @@ IN_RAIL = {"changed": 10, "failing": 6, "perhaps": 5, "slower": 5}
 
 
 @dataclass(frozen=True)
-class MatrixPage(MatrixAddress):
-    template = "matrix.html"
+class GridPage(MatrixAddress):
+    """A page that draws a grid."""
+
     nav = "matrix"
 
     def version(self, now: datetime) -> DataVersion:
@@ -48,6 +52,28 @@ class MatrixPage(MatrixAddress):
     def stamp(self) -> str:
         return changes.searched()
 
+    def address(self, query: MatrixQuery, display: Display) -> str:
+        return self.asking(query).displaying(display).url()
+
+    def drawn(self, arranged: Arrangement, cell_links: CellLinks, now: datetime) -> dict[str, Any]:
+        """Return the picture, its table and what is said of it."""
+        answered, statistic = cell_links.grid, self.query.statistic
+        return {
+            "heading": self.query.describe(),
+            "unit": statistic.unit.behind,
+            "grid": answered,
+            "today": todays_sentence(answered, now),
+            "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
+            "ramp": ", ".join(palette_for(self.display.palette_name, statistic)),
+            "table_url": table_url(self.query),
+            **number_tables(arranged),
+        }
+
+
+@dataclass(frozen=True)
+class MatrixPage(GridPage):
+    template = "matrix.html"
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
@@ -55,39 +81,29 @@ class MatrixPage(MatrixAddress):
         known_ways = profiles.read()
         headline = headline_of(answered)
         highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
-        card = ChatCard.of(
-            self,
-            address("matrix-preview"),
-            self.query.describe(),
-            headline.words(),
-            simulated=answered.simulated,
-        )
+        mixture = mixed_ways.of_grid(answered, known_ways)
         return {
-            "card": card,
+            **self.drawn(arranged, cell_links, now),
+            "card": ChatCard.of(
+                self,
+                address("matrix-preview"),
+                self.query.describe(),
+                headline.words(),
+                simulated=answered.simulated,
+            ),
             "answer": answer(self, headline),
             "tail": headline.tail(),
             "together": together.sentence(answered, now),
             "counts": list(counts(self, headline.tally)),
-            "today": todays_sentence(answered, now),
-            "heading": self.query.describe(),
-            "grid": answered,
             "query": self.query,
             "controls": controls_for(self, answered, known_ways),
-            "notices": notices_for(
-                View(arranged, self.address), mixed_ways.of_grid(answered, known_ways), now
-            ),
+            "notices": notices_for(View(arranged, self.address), mixture, now),
             "legend": legend(self, answered),
             "palettes": palettes(self),
-            "ramp": ", ".join(palette_for(self.display.palette_name, self.query.statistic)),
-            "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
             "left_out": labels_for(arranged).left_out,
-            "unit": self.query.statistic.unit.behind,
             "short": short_names(answered),
             "standouts": highlights,
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
-            "table": table_for(arranged),
-            "summary": summary_for(arranged),
-            "table_url": table_url(self.query),
             "strip": strip_for(self, answered.window, now),
             "share": Share.of_matrix(self.query.url(address("api-matrix"))),
         }
@@ -97,15 +113,13 @@ class MatrixPage(MatrixAddress):
         sizes = SizeClass.objects.filter(name=self.query.size)
         return sizes.values_list("test_bytes", flat=True).first()
 
-    def address(self, query: MatrixQuery, display: Display) -> str:
-        return self.asking(query).displaying(display).url()
-
     def all_of_a_kind(self) -> dict[str, str]:
         """Return where all cells are of which the first stand out."""
-        focused = {
-            state: self.showing((state,)).url()
-            for state in ("failing", "slower", "faster", "failed", "stale")
+        looks: dict[str, tuple[str, ...]] = {
+            name: (name,) for name in ("failing", "slower", "faster", "failed", "stale")
         }
-        focused["changed"] = self.showing(CHANGES).url()
+        looks["changed"] = CHANGES
         ordering = worst_first(self.query)
-        return focused | ({"worst": ordered_table(self.query, ordering)} if ordering else {})
+        return {name: self.showing(only).url() for name, only in looks.items()} | (
+            {"worst": ordered_table(self.query, ordering)} if ordering else {}
+        )

@@ -1,34 +1,136 @@
-"""What static/js/matrix/ knows of a matrix before the numbers of its cells arrive."""
+"""What static/js/matrix/ knows before the numbers arrive, where each cell leads, and the tables."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
-from matrix.pages.compare import own_words
-from matrix.pages.matrix.cell_links import CellLinks, parameters
+from matrix.answers.grid import Grid
+from matrix.answers.ratio_words import PairRatio
+from matrix.pages.parts.controls import own_words
 from matrix.plots import display
-from matrix.plots.arrangement import Arrangement, Side
+from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement, Side
+from matrix.plots.display import Display
 from matrix.plots.layout import labels_for
+from matrix.plots.marks import number
 from matrix.plots.matrix import figure
-from matrix.query.addresses import address
+from matrix.query.addresses import about_link, address, link_url, table_url
+from matrix.query.attributes import NAME, OF_ENDPOINTS
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded
+from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.states import MEASURED, STALE, STATE_WORDS, STATES
+from matrix.statistics.compare.two_samples import Ratios
+from sonar.notation.units import DASH
 from sonar.notation.windows import format_window
 
 Json = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class CellLinks:
+    """What clicking on the cells of a grid opens: its link, or the matrix of what it pools."""
+
+    grid: Grid
+    display: Display
+
+    @property
+    def of_links(self) -> bool:
+        """Say whether each cell is one link."""
+        return (self.grid.query.rows, self.grid.query.columns) == ("endpoint", "endpoint")
+
+    def url(self, source: int, destination: int) -> str:
+        """Return where a cell of the grid leads."""
+        ends = self.grid.sources[source], self.grid.destinations[destination]
+        if self.of_links:
+            return link_url(ends[0].name, ends[1].name, self.grid.query)
+        added = self.narrowing("source", ends[0]), self.narrowing("destination", ends[1])
+        return address("matrix") + "?" + "&".join(filter(None, [self.query()[1:], *added]))
+
+    def query(self) -> str:
+        """Return what stands behind the path for every cell: from `?` on, or nothing.
+
+        Of groups it asks for their endpoints; what a cell narrows is not widened by alternatives
+        that the question has.
+        """
+        query = self.grid.query
+        if self.of_links:
+            return about_link(query).url("")
+        replaced = {f"source_{query.rows}", f"destination_{query.columns}"}
+        others = tuple(
+            criterion
+            for criterion in query.filters
+            if criterion.exclude or criterion.parameter not in replaced
+        )
+        narrowed = query.replace(rows="endpoint", columns="endpoint", filters=others)
+        return parameters(display.write(narrowed, self.display))
+
+    def narrowing(self, end: str, group: AxisGroup) -> str | None:
+        """Return the parameters that choose the endpoints of a row or column, none for all."""
+        grouping, groups = self.grid.query.rows, self.grid.sources
+        if end == "destination":
+            grouping, groups = self.grid.query.columns, self.grid.destinations
+        if value := value_of(group, grouping):
+            return urlencode({f"{end}_{grouping}": value})
+        # Those without a cloud are those that are of no other.
+        others = [f"!{value}" for group in groups if (value := value_of(group, grouping))]
+        return urlencode({f"{end}_{grouping}": others}, True, "!") or None
+
+    def opening(self) -> Json:
+        """Return the same for a script, which puts the names of the cell in."""
+        if self.of_links:
+            return {"kind": "link", "query": self.query()}
+        ends = (("source", self.grid.sources), ("destination", self.grid.destinations))
+        return {"kind": "narrow", "query": self.query()} | {
+            end: {group.name: self.narrowing(end, group) for group in groups}
+            for end, groups in ends
+        }
+
+
+def value_of(group: AxisGroup, grouping: str) -> str:
+    """Return the value that the endpoints of a group share in what it is made by."""
+    key = OF_ENDPOINTS[grouping].key
+    return group.name if key == NAME else str(group.facts[key])
+
+
+def parameters(params: dict[str, list[str]]) -> str:
+    return f"?{urlencode(params, True, ':!')}" if params else ""
+
+
+def ordered_table(query: MatrixQuery, ordering: str) -> str:
+    """Return the table of a matrix's links, ordered by one of its columns."""
+    url = table_url(query)
+    return f"{url}{'&' if '?' in url else '?'}ordering={ordering}"
+
+
+def worst_first(query: MatrixQuery) -> str:
+    """Return the ordering of the table that has the worst links of a statistic first, if any."""
+    statistic = STATISTICS[query.stat]
+    if statistic.of_line:
+        return f"{'-' * (statistic.worse == 'high')}{statistic.field}"
+    column = statistic.field if statistic.in_table else statistic.worst_first
+    if not column:
+        return ""
+    sign = "-" if column.startswith("-") else ""
+    return f"{sign}{query.size}.{column.removeprefix('-')}"
+
+
 def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
     grid, labels = arrangement.grid, labels_for(arrangement)
-    statistic = grid.query.statistic
-    params = display.write(grid.query, arrangement.display)
+    query, statistic = grid.query, grid.query.statistic
+    compared = None
+    if query.compare:
+        # What the card calls both sides.
+        words = {"here": own_words(query), "there": query.other_words()}
+        compared = {side: f"{query.compare.of}, {text}" for side, text in words.items()}
     return {
         "figure": figure(arrangement),
-        "cells_url": address("cells") + parameters(params),
+        "cells_url": address("cells") + parameters(display.write(query, arrangement.display)),
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,
@@ -45,11 +147,10 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
         "written": statistic.unit.written,
         "rate_unit": RATE.name,
         "card_extras": {STATISTICS[name].words: name for name in CARD_EXTRAS},
-        # Of a comparison, what the card calls its sides.
-        "compared": sides_of(grid.query),
-        "open": opening(cell_links),
+        "compared": compared,
+        "open": cell_links.opening(),
         "link_url": address("link", ":source", ":destination"),
-        "square": grid.query.rows == grid.query.columns,
+        "square": query.rows == query.columns,
     }
 
 
@@ -70,22 +171,78 @@ def numbers(values: Floats | float) -> list[float | None]:
     ]
 
 
-def sides_of(query: MatrixQuery) -> Json | None:
-    if query.compare is None:
-        return None
-    of = query.compare.of
-    return {"here": f"{of}, {own_words(query)}", "there": f"{of}, {query.other_words()}"}
+# Larger tables are of no use to a reader and cost the browser seconds.
+LARGEST = 30
+CORNERS = {
+    "source": r"from \ to",
+    "destination": r"to \ from",
+    "own": "partner",
+    "partner": "partner",
+}
+# The name and the words of each state that a cell is drawn in.
+WORDS = [*((state, STATE_WORDS[state]) for state in STATES), ("left_out", LEFT_OUT_WORDS)]
 
 
-def opening(cell_links: CellLinks) -> Json:
-    if cell_links.of_links:
-        return {"kind": "link", "query": cell_links.query()}
-    grid = cell_links.grid
+def number_tables(arrangement: Arrangement) -> dict[str, Any]:
+    """Return the `table` of the drawn cells; of a matrix too large for one, a `summary`.
+
+    Cells have a text, a state and the state in words, rows their name, cells and average. In the
+    summary stand rows and columns, each with its name, number of measured cells, and average.
+    Nothing of an empty matrix.
+    """
+    grid, rows, columns = arrangement.grid, arrangement.rows, arrangement.columns
+    statistic = grid.query.statistic
+
+    def texts(values: Floats) -> list[str]:
+        return [number(value, statistic) or DASH for value in values.tolist()]
+
+    if not rows.groups:
+        return {}
+    averages, below = texts(rows.average), texts(columns.average)
+    grand = number(grid.averages.grand, statistic) or DASH
+    if max(arrangement.state.shape) > LARGEST:
+        measured = arrangement.state == MEASURED
+        sides = (
+            (name, zip(headings(side), measured.sum(axis=axis).tolist(), means, strict=True))
+            for name, side, axis, means in (
+                ("rows", rows, 1, averages),
+                ("columns", columns, 0, below),
+            )
+        )
+        return {"summary": {"average": grand} | {name: list(lines) for name, lines in sides}}
+    lines = zip(headings(rows), arrangement.value, looks_of(arrangement), averages, strict=True)
     return {
-        "kind": "narrow",
-        "query": cell_links.query(),
-        **{
-            end: {group.name: cell_links.narrowing(end, group) for group in groups}
-            for end, groups in (("source", grid.sources), ("destination", grid.destinations))
-        },
+        "table": {
+            "corner": CORNERS[rows.end],
+            "columns": headings(columns),
+            "rows": [
+                (
+                    name,
+                    [(text, *look) for text, look in zip(texts(values), looks, strict=True)],
+                    average,
+                )
+                for name, values, looks, average in lines
+            ],
+            "averages": below,
+            "average": grand,
+        }
     }
+
+
+def looks_of(arrangement: Arrangement) -> list[list[tuple[str, str]]]:
+    """Return the name and the words of how each drawn cell is; of a comparison, of both sides."""
+    looks = [[WORDS[state] for state in states] for states in arrangement.state.tolist()]
+    if arrangement.grid.comparison is None:
+        return looks
+    ratios = Ratios(*map(arrangement.drawn, vars(arrangement.grid.comparison).values()))
+    for row, column in np.argwhere(np.isin(arrangement.state, (MEASURED, STALE))).tolist():
+        name = "too_few" if arrangement.too_few[row, column] else looks[row][column][0]
+        looks[row][column] = name, PairRatio.at(ratios, (row, column)).sides_words
+    return looks
+
+
+def headings(side: Side) -> list[str]:
+    """Return the names of rows or columns, those of strips with their direction."""
+    if not side.directions:
+        return side.names
+    return [f"{to} {name}" for to, name in zip(side.directions, side.names, strict=True)]

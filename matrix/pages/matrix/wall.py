@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 from urllib.parse import urlencode
 
 import numpy as np
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
 
 from matrix.answers import grid
 from matrix.answers.change_headline import ChangeHeadline, headline_of
 from matrix.answers.grid import Grid
 from matrix.answers.headline import Headline
-from matrix.answers.highlights import Highlights, Item
+from matrix.answers.highlights import Highlight, Highlights, Item
 from matrix.answers.mixed_ways import NOTHING
 from matrix.answers.short_names import short_names
+from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
-from matrix.pages.events.headline import todays_sentence
-from matrix.pages.matrix.address import MatrixAddress
-from matrix.pages.matrix.cell_links import CellLinks
-from matrix.pages.matrix.legend import legend
+from matrix.pages.matrix.controls import legend
 from matrix.pages.matrix.notices import View, notices_for
-from matrix.pages.matrix.number_table import summary_for, table_for
-from matrix.pages.matrix.payload import payload
-from matrix.pages.matrix.rotation import OWN, Rotation
-from matrix.pages.notices import Notice
+from matrix.pages.matrix.page import GridPage, MatrixPage
+from matrix.pages.matrix.payload import CellLinks
+from matrix.pages.parts.matrix_address import MatrixAddress
+from matrix.pages.views import showing
 from matrix.plots import display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from matrix.plots.palettes import palette_for
-from matrix.query.addresses import table_url
+from matrix.query import forms
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import changes
 from matrix.store.data_version import DataVersion
+from matrix.templatetags.figures import nth
 from sonar.models import SizeClass
+from sonar.notation.units import parse_duration
 from sonar.people.roles import Anyone
 
+# What its address has beside the views; what a view says would be of none of them there.
+OWN = ("views", "every", "view")
+OF_A_VIEW = {*forms.PARAMETERS, *display.PARAMETERS, *forms.FILTER_FORM} - {"wall"}
+MOST_VIEWS = 12
+EVERY = "30s"
+SHORTEST, LONGEST = 5, 3600
 # What a wall lists, the most serious first; what is merely slow only where nothing is wrong.
 KINDS = ("failing", "changed", "perhaps", "slower", "faster", "failed", "stale")
 CALM_KINDS = ("worst",)
@@ -47,17 +53,107 @@ CALM_KINDS = ("worst",)
 LINES = 12
 FEWEST = 2
 UNMARKED = ("measured", "not_applicable")
-NO_ROTATION = Rotation()
 
 
 @dataclass(frozen=True)
-class WallPage(MatrixAddress):
+class Rotation:
+    """``at`` is the place in ``views`` of what is shown, ``every`` for how long, as it is written.
+
+    There are two views or more, or none.
+    """
+
+    views: tuple[MatrixAddress, ...] = ()
+    at: int = 0
+    every: str = EVERY
+
+    @classmethod
+    def read(cls, params: QueryDict) -> Self:
+        """Read the parameters in OWN; raise BadQueryError with sentences."""
+        texts = params.getlist("views")
+        for name in ("every", "view"):
+            if (count := len(params.getlist(name))) > 1:
+                raise bad(name, f"{name} is given {count} times: give it once.")
+        every = read_every(params.get("every", "").strip() or EVERY)
+        views = read_views(texts) if texts else ()
+        at, count = params.get("view", "").strip() or "1", max(len(views), 1)
+        if not (at.isascii() and at.isdigit() and 1 <= int(at) <= count):
+            allowed = f"a number from 1 to {count}" if count > 1 else "1, as there is no other view"
+            raise bad("view", f"view “{at}” is none of the views: write {allowed}.")
+        if beside := [name for name in params if texts and name in OF_A_VIEW]:
+            name = beside[0]
+            raise bad(name, f"{name} belongs into the views that it is for, not next to them.")
+        return cls(views, int(at) - 1, every)
+
+    @property
+    def seconds(self) -> int:
+        return seconds_of(self.every)
+
+    def to_params(self) -> Params:
+        """Return the URL parameters, defaults left out; views are counted from 1 there."""
+        params = {"views": [text_of(view) for view in self.views]}
+        if self.every != EVERY:
+            params["every"] = [self.every]
+        if self.at:
+            params["view"] = [str(self.at + 1)]
+        return params
+
+
+def bad(name: str, sentence: str) -> BadQueryError:
+    return BadQueryError({name: [sentence]})
+
+
+def text_of(view: MatrixAddress) -> str:
+    """Return what stands behind the question mark in the address of a view's matrix."""
+    plain = view.displaying(view.display.replace(wall=False))
+    return urlencode(plain.params(), True, ":!")
+
+
+def read_every(text: str) -> str:
+    try:
+        seconds = seconds_of(text)
+    except ValueError:
+        seconds = 0
+    if not SHORTEST <= seconds <= LONGEST:
+        raise bad(
+            "every",
+            f"every “{text}” is not a time from 5 seconds to an hour. Write seconds, or a number "
+            "with s, m or h, like 30s.",
+        )
+    return text
+
+
+def seconds_of(text: str) -> int:
+    whole = f"{text}s" if text.isdigit() else text
+    return int(parse_duration(whole).total_seconds())
+
+
+def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
+    if len(texts) > MOST_VIEWS:
+        raise bad("views", f"views is given {len(texts)} times: {MOST_VIEWS} views are the most.")
+    errors: list[str] = []
+    views = []
+    for number, text in enumerate(texts, 1):
+        params = QueryDict(text.strip().removeprefix("?"))
+        try:
+            for name in (*OWN, "wall"):
+                if name in params:
+                    raise bad(name, f"{name} is for the wall as a whole: leave it out of the view.")
+            views.append(MatrixAddress.read(params))
+        except BadQueryError as error:
+            place = f"In the {nth(number)} of the views, “{text}”"
+            errors += [f"{place}: {each}" for texts in error.errors.values() for each in texts]
+    if errors:
+        raise BadQueryError({"views": errors})
+    return tuple(views)
+
+
+@dataclass(frozen=True)
+class WallPage(GridPage):
     """Without a rotation its one view is that of the address itself."""
 
     template = "wall.html"
-    nav = "matrix"
 
-    rotation: Rotation = NO_ROTATION
+    rotation: Rotation = Rotation()
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
@@ -71,16 +167,17 @@ class WallPage(MatrixAddress):
         page = cls(query, drawn, rotation).turned(rotation.at)
         # Of one view there is nothing to turn to.
         several = len(rotation.views) > 1
-        return page if several else dataclasses.replace(page, rotation=NO_ROTATION)
+        return page if several else dataclasses.replace(page, rotation=Rotation())
 
     def turned(self, at: int) -> Self:
         """Return the wall with another of its views before the eyes."""
-        view = self.rotation.views[at % len(self.rotation.views)]
+        at %= len(self.rotation.views)
+        view = self.rotation.views[at]
         return dataclasses.replace(
             self,
             query=view.query,
             display=view.display.replace(wall=self.display.wall),
-            rotation=dataclasses.replace(self.rotation, at=at % len(self.rotation.views)),
+            rotation=dataclasses.replace(self.rotation, at=at),
         )
 
     def params(self) -> Params:
@@ -93,30 +190,27 @@ class WallPage(MatrixAddress):
             return super().url()
         return f"{self.path()}?{urlencode(self.params(), True, ':!=')}"
 
-    def version(self, now: datetime) -> DataVersion:
-        return grid.version(self.query, now)
-
-    def stamp(self) -> str:
-        return changes.searched()
-
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         answered = grid.build(self.query, now, version, whole=True)
         arranged = arrange(answered, self.display)
         cell_links = CellLinks(answered, self.display)
         headline = headline_of(answered)
-        notices = self.alarms(View(arranged, address_of), answered, now)
+        last = answered.cells.last
+        # Nothing that is merely good to know must be read from four metres.
+        notices = [
+            notice
+            for notice in notices_for(View(arranged, address_of), NOTHING, now)
+            if not notice.quiet
+        ]
         return {
-            "heading": self.query.describe(),
-            "unit": self.query.statistic.unit.behind,
+            **self.drawn(arranged, cell_links, now),
             "headline": headline.words(),
-            "today": todays_sentence(answered, now),
             "answer": coloured(headline),
             "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,
-            "grid": answered,
-            "newest": newest(answered),
+            # When the newest result started, in Unix s.
+            "newest": None if np.isnan(last).all() else float(np.nanmax(last)),
             "notices": notices,
-            "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
-            "lists": lists(answered, cell_links, LINES - 2 * len(notices)),
+            "lists": list(lists(answered, cell_links, LINES - 2 * len(notices))),
             "marks": [
                 entry
                 for entry in legend(self, answered)
@@ -124,17 +218,9 @@ class WallPage(MatrixAddress):
             ],
             "turns": [self.turned(at) for at in range(len(self.rotation.views))],
             "next": self.turned(self.rotation.at + 1) if self.rotation.views else self,
-            "ramp": ", ".join(palette_for(self.display.palette_name, self.query.statistic)),
             "all_sizes": self.all_sizes(),
             "leave": address_of(self.query, self.display.replace(wall=False)),
-            "table": table_for(arranged),
-            "summary": summary_for(arranged),
-            "table_url": table_url(self.query),
         }
-
-    def alarms(self, view: View, answered: Grid, now: datetime) -> list[Notice]:
-        """Return what must be read from four metres: nothing that is merely good to know."""
-        return [notice for notice in notices_for(view, NOTHING, now) if not notice.quiet]
 
     def all_sizes(self) -> str:
         """Return the wall with this view in each size class in turn. One SQL query."""
@@ -159,53 +245,21 @@ def address_of(query: MatrixQuery, drawn: Display) -> str:
     return MatrixAddress(query, drawn).url()
 
 
-def newest(answered: Grid) -> float | None:
-    """Return when the newest result started, in Unix s."""
-    last = answered.cells.last
-    return None if np.isnan(last).all() else float(np.nanmax(last))
+def lists(
+    answered: Grid, cell_links: CellLinks, room: int
+) -> Iterator[tuple[Highlight, list[tuple[str, str, Item]]]]:
+    """Yield what is wrong, as far as there is room, or the slowest links where nothing is.
 
-
-@dataclass(frozen=True)
-class WallLine:
-    """A link of a list, its ends by what tells them apart."""
-
-    source: str
-    destination: str
-    item: Item
-
-
-@dataclass(frozen=True)
-class WallList:
-    """The first of the ``count`` links of a kind."""
-
-    kind: str
-    title: str
-    count: int
-    lines: list[WallLine]
-
-
-def lists(answered: Grid, cell_links: CellLinks, room: int) -> list[WallList]:
-    """List what is wrong, as far as there is room, or the slowest links where nothing is."""
-    highlights = {
-        highlight.kind: highlight for highlight in Highlights(answered, cell_links.url, {}).all()
-    }
+    With each kind come its first links, their ends by what tells them apart.
+    """
+    highlights = {each.kind: each for each in Highlights(answered, cell_links.url, {}).all()}
     is_calm = not highlights.keys() & {"changed", "failing", "slower", "failed"}
     chosen = [highlights[kind] for kind in (KINDS + CALM_KINDS * is_calm) if kind in highlights]
     names = short_names(answered)
     counts = [len(highlight.items) for highlight in chosen]
-    shown = zip(chosen, shares(counts, room - len(chosen)), strict=True)
-    return [
-        WallList(
-            highlight.kind,
-            highlight.title,
-            highlight.count,
-            [
-                WallLine(names[item.source], names[item.destination], item)
-                for item in highlight.items[:share]
-            ],
-        )
-        for highlight, share in shown
-    ]
+    for each, share in zip(chosen, shares(counts, room - len(chosen)), strict=True):
+        lines = [(names[item.source], names[item.destination], item) for item in each.items[:share]]
+        yield each, lines
 
 
 def shares(counts: Sequence[int], room: int) -> list[int]:
@@ -215,3 +269,12 @@ def shares(counts: Sequence[int], room: int) -> list[int]:
     for at, count in enumerate(counts):
         shown[at] += max(0, min(count - shown[at], room - sum(shown)))
     return shown
+
+
+VIEWS = {page: showing(page) for page in (MatrixPage, WallPage)}
+
+
+@for_whom(GET=readers)
+def front(request: HttpRequest) -> HttpResponseBase:
+    """Show the front page: the matrix or, with `wall=1`, the same for a wall."""
+    return VIEWS[WallPage if "wall" in request.GET else MatrixPage](request)

@@ -1,55 +1,31 @@
-"""The links of a site against what its page compares them with: sentences, tables, lines."""
+"""The links of a site compared: one by one, all together, around a note, and by halves."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from matrix.answers.comparison import beyond
-from matrix.answers.ratio_words import PairRatio
+from matrix.answers.comparison.together import AROUND, factor_words, verdict
 from matrix.answers.site.comparison import EndComparison, beyond_words
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, facts_of
-from matrix.answers.site.site_now import SiteNow
-from matrix.answers.site.verdict import KINDS, earliest
-from matrix.pages.site.names import ShortNames
-from matrix.pages.site.partner_rows import MOST_FIRST
+from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow
+from matrix.answers.site.verdict import KINDS, VERBS, earliest
+from matrix.pages.base import QueryPage
+from matrix.pages.parts.notes import around_url
+from matrix.pages.site.sides import MOST_FIRST, ShortNames
 from matrix.query.addresses import link_url
+from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.compare.together import Together
+from sonar.notation.units import format_factor
 
 ENDS = ("destination", "source")
-
-
-@dataclass(frozen=True)
-class ComparedLink:
-    """A link in the table of an end; ``kind`` colours the row if it differs beyond chance.
-
-    ``first`` are shown before all are asked for.
-    """
-
-    name: str
-    source: str
-    destination: str
-    url: str
-    kind: str
-    pair: PairRatio
-    first: bool = True
-
-
-@dataclass(frozen=True)
-class ComparedEnd:
-    """An end of the links of a site while comparing."""
-
-    comparison: EndComparison
-    of: str
-    rows: list[ComparedLink]
-
-    @property
-    def words(self) -> str:
-        return self.comparison.words
 
 
 def compared_end(
@@ -57,27 +33,31 @@ def compared_end(
     links: Sequence[SiteLink],
     comparison: EndComparison | None,
     names: ShortNames,
-) -> ComparedEnd | None:
-    """Return the links that differ beyond chance first, and of alike ones the slowest."""
+) -> dict[str, Any] | None:
+    """Return the links that differ beyond chance first, and of alike ones the slowest.
+
+    `kind` colours those; `first` are shown before all are asked for.
+    """
     if comparison is None or report.query.compare is None:
         return None
-    partners = [link.partner for link in links]
-    rows = [
-        ComparedLink(
-            names.link(link, alone=partners.count(link.partner) == 1),
-            link.source,
-            link.destination,
-            link_url(link.source, link.destination, report.query),
-            pair.direction if changed else "",
-            pair,
-        )
-        for link, pair, changed in zip(
-            links, comparison.pairs, comparison.changed.tolist(), strict=True
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "link": link,
+            "url": link_url(link.source, link.destination, report.query),
+            "kind": pair.direction if changed else "",
+            "pair": pair,
+        }
+        for link, name, pair, changed in zip(
+            links, names.links(links), comparison.pairs, comparison.changed.tolist(), strict=True
         )
     ]
-    rows.sort(key=lambda row: (not row.kind, not row.pair.kind, row.pair.ratio))
-    rows = [replace(row, first=at < MOST_FIRST) for at, row in enumerate(rows)]
-    return ComparedEnd(comparison, report.query.compare.of, rows)
+    rows.sort(key=lambda row: (not row["kind"], not row["pair"].kind, row["pair"].ratio))
+    return {
+        "words": comparison.words,
+        "of": report.query.compare.of,
+        "rows": [row | {"first": at < MOST_FIRST} for at, row in enumerate(rows)],
+    }
 
 
 def comparison_part(
@@ -92,15 +72,11 @@ def comparison_part(
         return None
     ends = [comparisons[end] for end in ENDS]
     changes = beyond.changes(query, now)
+    said = [(end.sentence(names.site(site)), beyond_words(changes, site, end)) for end in ends]
     return {
         "kind": min((end.kind for end in ends), key=KINDS.index),
         "words": ends[0].words,
-        "sentences": [
-            " ".join(
-                filter(None, (end.sentence(names.site(site)), beyond_words(changes, site, end)))
-            )
-            for end in ends
-        ],
+        "sentences": [" ".join(filter(None, sentences)) for sentences in said],
     }
 
 
@@ -111,3 +87,44 @@ def changed_since(site_is: SiteNow) -> datetime | None:
     faster = earliest(each.faster.first for each in facts if each.faster)
     first = faster if math.isnan(slower) else slower
     return None if math.isnan(first) else datetime.fromtimestamp(first, UTC)
+
+
+def effect_lines(
+    page: QueryPage, effects: Sequence[NoteEffect], now: datetime
+) -> list[dict[str, Any]]:
+    """Return each note, the page that compares before it with after it, and what that says by end.
+
+    Of an end stand there what colours it, the factor (empty for no tests), it in words, and the
+    tests after it and before.
+    """
+    return [
+        {
+            "note": effect.note,
+            "url": around_url(page, effect.note.starts_at, now),
+            "ends": [effect_of(effect.ends[end]) for end in ENDS],
+        }
+        for effect in effects
+    ]
+
+
+def effect_of(together: Together) -> tuple[str, str, str, int, int]:
+    counts = together.ok, together.other_ok
+    if not together.links:
+        return "", "", "", *counts
+    bounds = () if np.isnan(together.low) else (together.low, together.high)
+    factor = format_factor(together.ratio, *bounds)
+    return together.kind, factor, verdict(together), *counts
+
+
+def drift_of(page: QueryPage, drift: ComparedEnds | None, end: str) -> tuple[str, str] | None:
+    """Say whether an end has drifted in the window; None for a short one, or without tests.
+
+    With the sentence comes the page that compares the second half of the window with the first.
+    """
+    if drift is None or not drift.ends[end].links:
+        return None
+    factor = factor_words(drift.ends[end], AROUND)
+    sentence = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
+    compare = Comparison(CUSTOM, drift.sides.other.start, drift.sides.other.end)
+    after = page.query.replace(compare=None).during(drift.sides.own)
+    return sentence, page.asking(after.replace(compare=compare)).url()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import django_tables2 as tables
 import numpy as np
+from numpy.typing import NDArray
 
 from matrix.answers.column_filters import how_of
+from matrix.answers.link_columns import ClassColumns
 from matrix.answers.link_table import LinkTable
-from matrix.pages.table.rows import TableRow, Values
 from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
@@ -41,6 +41,43 @@ class Context:
     marks: bool
     ending: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+
+
+class ClassRow:
+    """What a link has in one size class: the values of its ClassColumns in a row.
+
+    ``change`` is the word for how it differs from the other side of a comparison beyond chance, if
+    it does.
+    """
+
+    def __init__(self, columns: ClassColumns, at: int, change: str) -> None:
+        self.columns, self.at, self.change = columns, at, change
+        self.quantiles = Row(columns.quantiles, at)
+        self.compared = Row(columns.compared, at)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a number
+        return getattr(self.columns, name)[self.at].item()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of columns by their names."""
+
+    columns: Mapping[str, NDArray[Any]]
+    at: int
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a number
+        return self.columns[name][self.at].item()
+
+
+class TableRow(NamedTuple):
+    """A link; ``lines`` are LinkColumns.lines, if they were asked for."""
+
+    source: EndpointInfo
+    destination: EndpointInfo
+    priority: float
+    classes: Mapping[str, ClassRow]
+    lines: Row
 
 
 class TableCell(NamedTuple):
@@ -113,8 +150,10 @@ class Priority(LinkColumn):
         self.filters = (ColumnFilter("priority", "priority", is_number=True),)
 
     def constant(self, table: LinkTable) -> str:
-        value = single(table.priority)
-        return "" if value is None else f"priority {DASH if math.isnan(value) else f'{value:.0f}'}"
+        values = np.unique(table.priority)  # of which NaN is one
+        if len(values) > 1:
+            return ""
+        return f"priority {DASH if math.isnan(values[0]) else f'{values[0]:.0f}'}"
 
     def render(self, record: TableRow) -> TableCell:
         if math.isnan(record.priority):
@@ -156,13 +195,9 @@ class EndColumn(LinkColumn):
         title = f"{record.source.name} → {record.destination.name}, site {place.site}"
         url = link_url(record.source.name, record.destination.name, self.context.query)
         name = self.context.names.get(place.name, place.name)
-        return TableCell(name, title, "endpoint", url, tuple(self.marks(place)))
-
-    def marks(self, place: EndpointInfo) -> Iterator[str]:
-        if place.simulated and self.context.marks:
-            yield "simulated"
-        if place.retired:
-            yield "retired"
+        marks = {"simulated": place.simulated and self.context.marks, "retired": place.retired}
+        shown = tuple(mark for mark, is_so in marks.items() if is_so)
+        return TableCell(name, title, "endpoint", url, shown)
 
 
 class OfSize(LinkColumn):
@@ -193,16 +228,16 @@ class OfSize(LinkColumn):
             return TableCell(DASH, why, self.look)
         return self.of(values)
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         """Write the values of a link that has results."""
         raise NotImplementedError
 
-    def why_not_ok(self, values: Values) -> str:
+    def why_not_ok(self, values: ClassRow) -> str:
         if values.failed == 1:
             return f"the only result failed; {self.last(values)}"
         return f"all {format_count(values.failed)} results failed; {self.last(values)}"
 
-    def last(self, values: Values) -> str:
+    def last(self, values: ClassRow) -> str:
         words = f"last result {self.ago(values.last)}"
         if values.ok and values.last_ok < values.last:
             words += f", failed; last success {self.ago(values.last_ok)}"
@@ -224,7 +259,7 @@ class RateColumn(OfSize):
         self.tells = tells
         self.place = "opens" if tells else ""
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         state = STATES[values.state]
         lead = state if self.tells and values.state != MEASURED else ""
         look = f"{self.look} {lead}".strip()
@@ -251,7 +286,7 @@ class QuantileColumn(OfSize):
         if size == context.query.size:
             self.place = "carded"
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         if values.ok == 0:
             return TableCell(DASH, self.why_not_ok(values), self.look)
         count = f"(n = {format_count(values.ok)})"
@@ -275,7 +310,7 @@ class Size(OfSize):
         vary = np.any(table.column(f"{self.size}.size_std_bytes") > 0)
         return "" if vary or len(ends) > 1 else f"{self.size} files of {ends.pop()}"
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         if values.ok == 0:
             return TableCell(DASH, "no file arrived", self.look)
         has_spread = values.size_std_bytes > 0
@@ -292,14 +327,7 @@ class Count(OfSize):
         self.sorts.append(Sort("+ failed", f"{size} files: number of failed results", failed))
         self.filters += (ColumnFilter(failed, f"{size} failed", is_number=True),)
 
-    def of(self, values: Values) -> TableCell:
+    def of(self, values: ClassRow) -> TableCell:
         failed = (f"+ {format_count(values.failed)} failed",) if values.failed else ()
         look = f"{self.look} some" if failed else self.look
         return TableCell(format_count(values.ok), self.last(values), look, marks=failed)
-
-
-def single(values: Floats) -> float | None:
-    """Return the value that all have, NaN too; None if they differ."""
-    if np.isnan(values).all() or np.all(values == values[0]):
-        return float(values[0])
-    return None

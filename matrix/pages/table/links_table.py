@@ -1,15 +1,22 @@
-"""Which columns the table page has, and the table of them."""
+"""Which columns the table page has, the table of them, its cells, and the sheet of its filters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
 
 import django_tables2 as tables
+import numpy as np
+from django.http import QueryDict
+from django_tables2.data import TableData
 
+from matrix.answers.grid import CHANGES
 from matrix.answers.link_table import LinkTable
 from matrix.answers.table_query import TableQuery
 from matrix.pages.table.columns import (
+    ClassRow,
+    ColumnFilter,
     Context,
     Count,
     EndColumn,
@@ -18,101 +25,203 @@ from matrix.pages.table.columns import (
     Priority,
     QuantileColumn,
     RateColumn,
+    Row,
     Size,
+    TableCell,
+    TableRow,
 )
-from matrix.pages.table.compared_columns import (
+from matrix.pages.table.standing_columns import (
+    BandwidthColumn,
     ChanceColumn,
     ComparedRatio,
+    HalfSizeColumn,
+    NowColumn,
     OtherColumn,
+    OverheadColumn,
+    RatioColumn,
+    StateColumn,
     ThisColumn,
+    UsualColumn,
 )
-from matrix.pages.table.line_columns import line_columns
-from matrix.pages.table.rows import LinkData
-from matrix.pages.table.standing_columns import NowColumn, RatioColumn, StateColumn, UsualColumn
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import Statistic
+from matrix.query.forms import BadQueryError
+from matrix.statistics.arrays import Integers
+from matrix.templatetags.figures import pads
+
+PARAMETERS = ("filter_column", "filter_how", "filter_value")
+# What stands beside the rate: how it is to the usual, or to what it is compared with. Of both, two
+# ratios would stand side by side.
+STANDING = NowColumn, UsualColumn, RatioColumn
+COMPARED = ThisColumn, OtherColumn, ComparedRatio, ChanceColumn
+# Each with its name in an ordering.
+Columns = list[tuple[str, LinkColumn]]
 
 
 def columns(
     context: Context, sizes: Sequence[str], quantiles: Sequence[Statistic], *, lines: bool = False
-) -> list[tuple[str, LinkColumn]]:
-    """Return the columns, each with its name in an ordering.
+) -> Columns:
+    """Return all columns, with those of lines if they are asked for.
 
     The size class that is asked for comes first, and with how its links are now.
     """
-    named_columns: list[tuple[str, LinkColumn]] = []
+    every: Columns = []
     for end in ("source", "destination"):
-        named_columns += [(end, EndColumn(context, end, "endpoint"))]
-        named_columns += [
+        every += [(end, EndColumn(context, end, "endpoint"))]
+        every += [
             (f"{end}.{attribute.key}", EndColumn(context, end, name))
             for name, attribute in OF_ENDPOINTS.items()
             if attribute.listed
         ]
-    named_columns.append(("priority", Priority(context)))
+    every.append(("priority", Priority(context)))
     if lines:
-        named_columns += [(column.field, column) for column in line_columns(context)]
+        of_lines = [OverheadColumn(context), BandwidthColumn(context), HalfSizeColumn(context)]
+        every += [(column.field, column) for column in of_lines]
+    standing: tuple[type[OfSize], ...] = COMPARED if context.query.compare else STANDING
     for size in sorted(sizes, key=lambda size: size != context.query.size):
         is_chosen = size == context.query.size
-        standing = of_standing(context) if is_chosen else []
         of_size: list[OfSize] = [
             *([StateColumn(context, size)] if is_chosen else []),
             RateColumn(context, size, tells=not is_chosen),
-            *(column(context, size) for column in standing),
+            *(column(context, size) for column in standing if is_chosen),
             *(QuantileColumn(context, size, quantile) for quantile in quantiles),
             Size(context, size),
             Count(context, size),
         ]
-        named_columns += [(f"{size}.{column.field}", column) for column in of_size]
-    return named_columns
+        every += [(f"{size}.{column.field}", column) for column in of_size]
+    return every
 
 
-def of_standing(context: Context) -> list[type[OfSize]]:
-    """Return what stands beside the rate: how it is to the usual, or to what it is compared with.
+def shown_columns(
+    every: Columns, table: LinkTable, listing: TableQuery
+) -> tuple[Columns, list[str]]:
+    """Leave out what all links have alike, unless it is asked for or ordered by; say it instead."""
+    if listing.constant:
+        return every, []
+    words = {name: column.constant(table) for name, column in every if len(table) > 1}
+    same = {name for name, text in words.items() if text and name != listing.column}
+    shown = [column for column in every if column[0] not in same]
+    return shown, list(dict.fromkeys(text for name, text in words.items() if name in same))
 
-    Of both, two ratios would stand side by side.
-    """
-    if context.query.compare:
-        return [ThisColumn, OtherColumn, ComparedRatio, ChanceColumn]
-    return [NowColumn, UsualColumn, RatioColumn]
+
+class LinkData(TableData):  # type: ignore[misc]  # has no types
+    """Rows of a link table in some order, of which only those that are looked at are made."""
+
+    def __init__(self, table: LinkTable, rows: Integers) -> None:
+        super().__init__(table)
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: slice) -> list[TableRow]:
+        return rows_of(self.data.taken(self.rows[key]))
+
+    def __iter__(self) -> Iterator[TableRow]:
+        return iter(self[:])
 
 
-@dataclass(frozen=True)
-class ShownColumns:
-    """The columns of a table by their names: ``shown``, and all that it can be filtered by.
-
-    ``constant`` says what those that are not shown have in all rows.
-    """
-
-    every: list[tuple[str, LinkColumn]]
-    shown: list[tuple[str, LinkColumn]]
-    constant: list[str]
-
-    @classmethod
-    def of(
-        cls, every: list[tuple[str, LinkColumn]], table: LinkTable, listing: TableQuery
-    ) -> ShownColumns:
-        """Leave out what all links have alike, unless it is asked for or ordered by."""
-        words = {name: column.constant(table) for name, column in every if len(table) > 1}
-        same = {name for name, text in words.items() if text and name != listing.column}
-        if listing.constant:
-            return cls(every, every, [])
-        shown = [column for column in every if column[0] not in same]
-        constant = dict.fromkeys(text for name, text in words.items() if name in same)
-        return cls(every, shown, list(constant))
+def rows_of(table: LinkTable) -> list[TableRow]:
+    columns, lines = table.classes, table.lines
+    changes = {size: np.full(len(table), "", dtype=object) for size in columns}
+    for size, words in changes.items():
+        for look in CHANGES:
+            if (where := table.of_change(size, look)) is not None:
+                words[where] = look
+    ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
+    return [
+        TableRow(
+            table.places[source],
+            table.places[destination],
+            float(table.priority[at]),
+            {size: ClassRow(own, at, changes[size][at]) for size, own in columns.items()},
+            Row(lines, at),
+        )
+        for at, (source, destination) in enumerate(ends)
+    ]
 
 
 class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
     """The rows of one page, with these columns."""
 
-    def __init__(self, data: LinkData, columns: list[tuple[str, LinkColumn]]) -> None:
+    def __init__(self, data: LinkData, columns: Columns) -> None:
         super().__init__(data, extra_columns=columns)
 
     def groups(self) -> list[tuple[str, int]]:
         """Return what stands above the columns, and above how many."""
-        groups: list[tuple[str, int]] = []
-        for name in (column.column.group for column in self.columns):
-            if groups and groups[-1][0] == name:
-                groups[-1] = name, groups[-1][1] + 1
-            else:
-                groups.append((name, 1))
-        return groups
+        names = [column.column.group for column in self.columns]
+        return [(name, len(list(members))) for name, members in groupby(names)]
+
+
+# Its name, what is written in it, where it stands, what stands before it on a card, and what its
+# number lacks of the longest fraction below its head.
+Cell = tuple[str, TableCell, str, str, str]
+
+
+def body(rows: Iterable[Any], ordered_by: str) -> list[tuple[str, tuple[Cell, ...]]]:
+    """Return the rows of a page of the library's: the name of their destination, and their cells.
+
+    The column they are ordered by is on cards.
+    """
+    listed = list(rows)
+    texts = [[(bound.name, bound.column, cell) for bound, cell in row.items()] for row in listed]
+    columns = [column_cells(column, ordered_by) for column in zip(*texts, strict=True)]
+    names = [row.record.destination.name for row in listed]
+    return list(zip(names, zip(*columns, strict=True), strict=True))
+
+
+def column_cells(
+    column: Sequence[tuple[str, LinkColumn, TableCell]], ordered_by: str
+) -> list[Cell]:
+    """Return the cells below one head."""
+    name, head, _ = column[0]
+    cells = [cell for _, _, cell in column]
+    place, label = head.place, ""
+    if "carded" in place or name == ordered_by:
+        label = head.label
+        place = place if "carded" in place else f"{place} carded"
+    is_number = "number" in head.look
+    padding = pads([cell.text for cell in cells]) if is_number else [""] * len(cells)
+    return [(name, cell, place, label, pad) for cell, pad in zip(cells, padding, strict=True)]
+
+
+def filter_forms(
+    columns: Iterable[LinkColumn],
+) -> Mapping[str, list[tuple[str, list[ColumnFilter]]]]:
+    """Return what can be filtered, as two forms: columns of text, and of numbers with two bounds.
+
+    Each by what stands above it.
+    """
+    groups = [(column.group or "link", column.filters) for column in columns]
+    forms = {
+        words: [
+            (group, own)
+            for group, filters in groups
+            for own in filters
+            if own.is_number is is_number
+        ]
+        for words, is_number in (("text", False), ("number", True))
+    }
+    return {
+        words: [
+            (group, [own for _, own in members])
+            for group, members in groupby(offered, lambda pair: pair[0])
+        ]
+        for words, offered in forms.items()
+    }
+
+
+def added(params: QueryDict, conditions: Collection[str]) -> QueryDict:
+    """Turn the fields of the sheet into the parameter of their filter; without a value it is none.
+
+    Raises BadQueryError for a column that has no such condition; the value is for it to check.
+    """
+    whole = params.copy()
+    column, how, value = (whole.pop(name, [""])[-1].strip() for name in PARAMETERS)
+    if not value:
+        return whole
+    name = f"{column}.{how}" if how else column
+    if name not in conditions:
+        raise BadQueryError({"filter_column": [f"“{name}” is no filter: choose one of the list."]})
+    whole[name] = value
+    return whole

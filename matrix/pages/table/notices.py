@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from matrix.answers.link_table import LinkTable
-from matrix.pages.notices import (
-    Notice,
-    WorkAtHand,
-    no_endpoints,
-    no_planner,
-    no_workers,
-    overdue_since,
-)
+from matrix.pages.parts.notices import Notice, no_endpoints
 from matrix.query.addresses import address
 from matrix.store import registry
 from sonar.models import Endpoint
@@ -31,24 +23,16 @@ def about_empty(drop_filters: str) -> Notice:
             (("Clear the filters", drop_filters),),
         )
     count = Endpoint.objects.filter(retired_at=None).count()
-    return no_mesh(count) if count else no_endpoints()
-
-
-def no_mesh(endpoints: int) -> Notice:
+    if not count:
+        return no_endpoints()
+    meshes = address("admin:sonar_mesh_changelist")
     return Notice(
         "no-mesh",
         "No mesh tests any link.",
-        f"{format_count(endpoints)} endpoints are registered, but no enabled mesh has an interval, "
+        f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval, "
         "and nothing was recorded in this window.",
-        (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
+        (("An administrator can add a mesh in the admin", meshes),),
     )
-
-
-def about_work(size: str, now: datetime) -> Iterator[Notice]:
-    """Say so if nothing is planned, or nobody takes what is. Two SQL queries."""
-    work = WorkAtHand.read(size)
-    notices = no_workers(work, now), no_planner(work, overdue_since(now), now)
-    yield from (notice for notice in notices if notice)
 
 
 def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None:
@@ -59,21 +43,14 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
     if any(table.column(f"{size}.ok").any() for size in table.sizes):
         return None
     failed = sum(int(table.column(f"{size}.failed").sum()) for size in table.sizes)
-    return all_failed(failed) if failed else no_results(table.sizes, now, longer)
-
-
-def all_failed(tests: int) -> Notice:
-    noun = "test" if tests == 1 else "tests"
-    return Notice(
-        "all-failed",
-        "Every test in this window failed.",
-        f"{format_count(tests)} {noun} ran and none succeeded. The page of each link lists its "
-        "errors by where they happened.",
-    )
-
-
-def no_results(sizes: list[str], now: datetime, longer: str) -> Notice:
-    lasts = [last for size in sizes if (last := registry.read_last(size))]
+    if failed:
+        return Notice(
+            "all-failed",
+            "Every test in this window failed.",
+            f"{format_count(failed)} test{'s' * (failed != 1)} ran and none succeeded. The page of "
+            "each link lists its errors by where they happened.",
+        )
+    lasts = [last for size in table.sizes if (last := registry.read_last(size))]
     sentence = "There has never been a result."
     if lasts:
         newest = max(lasts)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from django.core.paginator import Page as PageOfRows
@@ -20,24 +20,29 @@ from matrix.answers.mixed_ways import MixedWays
 from matrix.answers.short_names import shared_ending, shortened
 from matrix.answers.table_query import PER_PAGE, TableQuery
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.compare import compare_control
-from matrix.pages.controls import (
+from matrix.pages.parts.controls import (
     Choice,
     bounds_of,
+    compare_control,
     filter_chips,
     kept,
-    resized,
+    size_choices,
     window_choices,
 )
-from matrix.pages.notices import Notice, mixed
-from matrix.pages.share import Share
+from matrix.pages.parts.notices import Notice, about_work, mixed, work_at_hand
+from matrix.pages.parts.share import Share
 from matrix.pages.table import notices
-from matrix.pages.table.body import body
 from matrix.pages.table.columns import Context, LinkColumn
-from matrix.pages.table.filter_sheet import FilterSheet, added
-from matrix.pages.table.line_columns import line_choice
-from matrix.pages.table.links_table import LinksTable, ShownColumns, columns
-from matrix.pages.table.rows import LinkData
+from matrix.pages.table.links_table import (
+    Columns,
+    LinkData,
+    LinksTable,
+    added,
+    body,
+    columns,
+    filter_forms,
+    shown_columns,
+)
 from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter
@@ -48,38 +53,6 @@ from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
 from sonar.notation.units import format_count
 from sonar.people.roles import Anyone
-
-
-class Title(NamedTuple):
-    """A link that sorts; ``sorted`` is a value of aria-sort, or nothing."""
-
-    text: str
-    words: str
-    url: str
-    sorted: str
-
-
-@dataclass(frozen=True)
-class ColumnHead:
-    """The head of a column; ``sorted`` is that of the title it is sorted by, or nothing."""
-
-    group: str
-    look: str
-    place: str
-    titles: list[Title]
-    sorted: str
-
-
-@dataclass(frozen=True)
-class LookChoice:
-    """Links that are so now: in words, how many, and where only they are shown or all again."""
-
-    look: str
-    words: str
-    count: int
-    url: str
-    chosen: bool
-
 
 # In the order of what to look at first.
 LOOK_WORDS = {
@@ -132,22 +105,23 @@ class TablePage(QueryPage):
         meant = self.meant(ends, names)
         table = whole if meant is self else meant.table(now, version)
         rows = meant.listing.rows(table, now)
-        columns = self.columns(whole, now, names)
-        shown = LinksTable(LinkData(table, rows), columns.shown)
+        every = self.columns(whole, now, names)
+        columns, same = shown_columns(every, whole, self.listing)
+        shown = LinksTable(LinkData(table, rows), columns)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         profile_choices = profiles.read()
         mixture = mixed_ways.of_table(table, meant.query, version, profile_choices)
         return {
             "heading": self.heading(),
-            "sizes": list(self.sizes(table)),
+            "sizes": size_choices(self, table.sizes),
             "windows": window_choices(self),
             "compare": compare_control(self, table.window, profile_choices, table.sizes),
             "looks": list(self.look_choices(meant, table, now)),
             "bounds": bounds_of(self, table.window),
             "more_columns": list(self.column_choices()),
-            "same": columns.constant,
+            "same": same,
             "all_columns": self.listed(self.listing.replace(constant=True)),
-            "filters": FilterSheet.of(column for _, column in columns.every),
+            "filters": filter_forms(column for _, column in every),
             "filters_kept": kept(self, {"page"}),
             "chips": list(self.chips(meant)),
             "notices": list(self.notices(whole, len(rows), mixture, now)),
@@ -158,7 +132,7 @@ class TablePage(QueryPage):
             if self.listing.ordering == TROUBLE_FIRST
             else self.listed(self.listing.replace(ordering=TROUBLE_FIRST)),
             "groups": shown.groups(),
-            "heads": [self.head(column) for _, column in columns.shown],
+            "heads": [self.head(column) for _, column in columns],
             "hidden": kept(self, {"search", "page", "per_page"}),
             "rows": at,
             "lines": body(at, self.listing.column),
@@ -174,13 +148,12 @@ class TablePage(QueryPage):
         names = [quantile.name for quantile in self.listing.columns]
         return link_table.build(self.query, now, version, names, lines=self.listing.lines)
 
-    def columns(self, table: LinkTable, now: datetime, names: Mapping[str, str]) -> ShownColumns:
+    def columns(self, table: LinkTable, now: datetime, names: Mapping[str, str]) -> Columns:
         ends = table.ends()
         is_mixed = len({endpoint.simulated for endpoint in ends}) > 1
         moment = min(now, table.window.end)
         context = Context(self.query, now, moment, is_mixed, shared_ending(ends), names)
-        every = columns(context, table.sizes, self.listing.columns, lines=self.listing.lines)
-        return ShownColumns.of(every, table, self.listing)
+        return columns(context, table.sizes, self.listing.columns, lines=self.listing.lines)
 
     def meant(self, ends: Iterable[EndpointInfo], names: Mapping[str, str]) -> Self:
         """Return the page of a site's links, if the search is for the name of a site alone.
@@ -213,12 +186,9 @@ class TablePage(QueryPage):
         for condition in self.listing.conditions:
             yield Choice(condition.words(), self.listed(self.listing.without(condition)), True)
 
-    def sizes(self, table: LinkTable) -> Iterator[Choice]:
-        for size in table.sizes:
-            url = self.asking(resized(self.query, size)).url()
-            yield Choice(size, url, size == self.query.size)
-
-    def look_choices(self, meant: Self, table: LinkTable, now: datetime) -> Iterator[LookChoice]:
+    def look_choices(
+        self, meant: Self, table: LinkTable, now: datetime
+    ) -> Iterator[tuple[str, int, Choice]]:
         """Yield what shows only links that are so now, with how many of those listed are."""
         parameter = f"{self.query.size}.state"
         chosen = next(
@@ -236,7 +206,7 @@ class TablePage(QueryPage):
                 condition = Condition(parameter, "is", look)
                 changed = others.replace(conditions=(*others.conditions, condition))
                 url = self.listed(others if is_chosen else changed)
-                yield LookChoice(look, words, count, url, is_chosen)
+                yield look, count, Choice(words, url, is_chosen)
 
     def column_choices(self) -> Iterator[Choice]:
         """Yield what puts a column of a quantile into the table, or takes it out again."""
@@ -251,7 +221,10 @@ class TablePage(QueryPage):
                 )
             title = f"A column with the {quantile.label} of the rates of each size class"
             yield Choice(quantile.label, self.listed(changed), quantile in shown, title)
-        yield line_choice(self.listing, self.listed)
+        listing = self.listing
+        changed = listing.without_lines() if listing.lines else listing.replace(overhead=True)
+        title = "Columns with the overhead and the bandwidth of each link, from all size classes"
+        yield Choice("overhead and bandwidth", self.listed(changed), listing.lines, title)
         every = self.listing.replace(constant=not self.listing.constant)
         title = "Columns that have the same in all rows, too"
         is_chosen = self.listing.constant
@@ -265,17 +238,12 @@ class TablePage(QueryPage):
         if not len(table):
             yield notices.about_empty(everything)
             return
-        yield from notices.about_work(self.query.size, now)
-        if shown:
-            yield from self.about_results(table, mixture, now)
-        else:
+        yield from about_work(work_at_hand(self.query.size), now)
+        if not shown:
             every_link = self.listing.replace(search="", conditions=())
             dropped = bare.listed(every_link) if everything else ""
             yield notices.nothing_found(self.listed(every_link), dropped)
-
-    def about_results(
-        self, table: LinkTable, mixture: MixedWays, now: datetime
-    ) -> Iterator[Notice]:
+            return
         longest = self.asking(self.query.replace(window="90d")).url()
         notice = notices.about_results(table, now, longest)
         if notice is None and mixture.are_many:
@@ -283,7 +251,11 @@ class TablePage(QueryPage):
         if notice:
             yield notice
 
-    def head(self, column: LinkColumn) -> ColumnHead:
+    def head(self, column: LinkColumn) -> dict[str, Any]:
+        """Return the head of a column, and its titles, each of which orders the table.
+
+        `sorted` is what aria-sort says of it, or nothing.
+        """
         direction = "descending" if self.listing.descending else "ascending"
         titles = []
         for sort in column.sorts:
@@ -291,9 +263,14 @@ class TablePage(QueryPage):
             is_turned = not self.listing.descending if is_sorted else column.greatest_first
             ordering = f"{'-' * is_turned}{sort.ordering}"
             url = self.listed(self.listing.replace(ordering=ordering))
-            titles.append(Title(sort.title, sort.words, url, direction if is_sorted else ""))
-        sorted_by = next((title.sorted for title in titles if title.sorted), "")
-        return ColumnHead(column.group, column.look, column.place, titles, sorted_by)
+            titles.append(Choice(sort.title, url, is_sorted, sort.words))
+        return {
+            "group": column.group,
+            "look": column.look,
+            "place": column.place,
+            "titles": titles,
+            "sorted": direction if any(title.chosen for title in titles) else "",
+        }
 
     def pages(self, at: PageOfRows[Any]) -> Iterator[Choice]:
         for number in at.paginator.get_elided_page_range(at.number, on_each_side=2, on_ends=1):

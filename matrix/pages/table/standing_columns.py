@@ -1,4 +1,4 @@
-"""Columns of how a link is now: its state and since when, and its rate against its usual."""
+"""Columns beside the rates: how a link is now, a comparison, and its overhead and bandwidth."""
 
 from __future__ import annotations
 
@@ -10,12 +10,34 @@ import numpy as np
 from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.link_table import LinkTable
 from matrix.answers.ratio_words import with_interval
-from matrix.pages.table.columns import ColumnFilter, Context, OfSize, Sort, TableCell
-from matrix.pages.table.rows import TableRow, Values
+from matrix.pages.parts.controls import own_words
+from matrix.pages.table.columns import (
+    ClassRow,
+    ColumnFilter,
+    Context,
+    LinkColumn,
+    OfSize,
+    Row,
+    Sort,
+    TableCell,
+    TableRow,
+)
 from matrix.query.catalogue import RATE
 from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
 from matrix.statistics.cells.states import MEASURED, STATE_WORDS, STATES
-from sonar.notation.units import DASH, format_count, format_factor, format_span, three_digits
+from matrix.statistics.compare.two_samples import FEWEST_TESTS
+from matrix.statistics.transfers import overhead
+from matrix.statistics.transfers.overhead import FITS, LEAST_RATIO, LINE
+from sonar.notation.units import (
+    DASH,
+    factor_and_interval,
+    format_bytes,
+    format_chance,
+    format_count,
+    format_factor,
+    format_span,
+    three_digits,
+)
 from sonar.notation.windows import format_moment
 
 
@@ -45,58 +67,52 @@ class StateColumn(OfSize):
         if math.isnan(values.since):
             return TableCell(words, title, f"{self.look} {look}")
         since = datetime.fromtimestamp(values.since, UTC)
-        title = f"since {format_moment(since)}, {count_of(values.streak)} in a row; {title}"
+        tests = f"{format_count(values.streak)} test{'s' * (values.streak != 1)}"
+        title = f"since {format_moment(since)}, {tests} in a row; {title}"
         span = format_span(self.context.end - since)
         return TableCell(words, title, f"{self.look} {look}", marks=(span,))
 
 
 class StandingColumn(OfSize):
-    """A number of how a link is now; ``why_none`` says why there is none."""
+    """A rate of a link now or usually; ``why_none`` says why there is none.
+
+    Of one that ``is_now`` there may be a number that would mislead.
+    """
 
     place = "carded"
     why_none = ""
+    is_now = needs_usual = True
+
+    def constant(self, table: LinkTable) -> str:
+        """Say so if no link has a usual rate, as in the first days."""
+        usual = table.column(f"{self.size}.usual_mb_s")
+        is_missing = self.needs_usual and np.isnan(usual).all()
+        return f"no usual rate yet with {self.size} files" if is_missing else ""
 
     def render(self, record: TableRow) -> TableCell:
         values = record.classes[self.size]
         value = getattr(values, self.field)
-        why_none = self.why_left_out(values) or (self.why_none if math.isnan(value) else "")
-        if why_none:
-            return TableCell(DASH, why_none, self.look)
-        look = f"{self.look} {self.standing(values)}".strip()
-        return TableCell(self.words(value), self.detail(values), look)
+        why_none = ""
+        if self.is_now:
+            why_none = why_no_rate(STATES[values.state], values.since, self.context.end)
+        if why_none or math.isnan(value):
+            return TableCell(DASH, why_none or self.why_none, self.look)
+        return self.of(values)
 
-    def why_left_out(self, values: Values) -> str:
-        """Return why a number that there is would mislead, or nothing."""
-        return why_no_rate(STATES[values.state], values.since, self.context.end)
-
-    def words(self, value: float) -> str:
-        return three_digits(value)
-
-    def detail(self, values: Values) -> str:
-        """Return what hovering over the number says, or nothing."""
-        return ""
-
-    def standing(self, values: Values) -> str:
-        """Return the look of what is not as usual, or nothing."""
-        return ""
+    def of(self, values: ClassRow) -> TableCell:
+        return TableCell(three_digits(getattr(values, self.field)), "", self.look)
 
 
 class NowColumn(StandingColumn):
-    field, title = "now_mb_s", "now"
+    field, title, needs_usual = "now_mb_s", "now", False
     explained = f"median of its newest three successful tests ({RATE.name})"
     why_none = "no recent successful test"
 
 
 class UsualColumn(StandingColumn):
-    field, title = "usual_mb_s", "usual"
+    field, title, is_now = "usual_mb_s", "usual", False
     explained = f"median of the 28 days before the window ({RATE.name})"
     why_none = "fewer than 5 successful tests in the 28 days before the window"
-
-    def constant(self, table: LinkTable) -> str:
-        return no_usual(table, self.size)
-
-    def why_left_out(self, values: Values) -> str:
-        return ""
 
 
 class RatioColumn(StandingColumn):
@@ -105,27 +121,135 @@ class RatioColumn(StandingColumn):
     why_none = "needs a rate now and a usual rate"
     greatest_first = False
 
-    def constant(self, table: LinkTable) -> str:
-        return no_usual(table, self.size)
-
-    def words(self, value: float) -> str:
-        return format_factor(value)
-
-    def detail(self, values: Values) -> str:
-        if math.isnan(values.ratio_low):
-            return ""
-        return with_interval(values.ratio, values.ratio_low, values.ratio_high)
-
-    def standing(self, values: Values) -> str:
-        level = LEVELS[values.level]
-        return level if level in LEVEL_WORDS else ""
+    def of(self, values: ClassRow) -> TableCell:
+        ratio, low, high, level = values.ratio, values.ratio_low, values.ratio_high, values.level
+        title = "" if math.isnan(low) else with_interval(ratio, low, high)
+        look = LEVELS[level] if LEVELS[level] in LEVEL_WORDS else ""
+        return TableCell(format_factor(ratio), title, f"{self.look} {look}".strip())
 
 
-def no_usual(table: LinkTable, size: str) -> str:
-    """Say so if no link has a usual rate, as in the first days."""
-    is_missing = np.isnan(table.column(f"{size}.usual_mb_s")).all()
-    return f"no usual rate yet with {size} files" if is_missing else ""
+TOO_FEW = f"fewer than {FEWEST_TESTS} successful tests on one side"
 
 
-def count_of(tests: int) -> str:
-    return f"{format_count(tests)} test{'s' * (tests != 1)}"
+class ComparedColumn(OfSize):
+    """A number of a comparison."""
+
+    place = "carded"
+
+    def __init__(self, context: Context, size: str) -> None:
+        super().__init__(context, size)
+        query = context.query
+        of = query.compare.of if query.compare else ""
+        sides = {"this": own_words(query), "other": query.other_words(), "of": of}
+        self.explained = self.explained.format(**sides)
+        self.sorts = [sort._replace(words=f"{size} files: {self.explained}") for sort in self.sorts]
+
+
+class ThisColumn(ComparedColumn):
+    field, title = "this_mb_s", "this"
+    explained = "{of} rate of this side of the comparison, {this} (MB/s)"
+
+    def of(self, values: ClassRow) -> TableCell:
+        return side_cell(values.compared["this_mb_s"], values.ok, self.look)
+
+
+class OtherColumn(ComparedColumn):
+    field, title = "other_mb_s", "other"
+    explained = "{of} rate of the other side, {other} (MB/s)"
+
+    def render(self, record: TableRow) -> TableCell:
+        compared = record.classes[self.size].compared
+        return side_cell(compared["other_mb_s"], int(compared["other_ok"]), self.look)
+
+
+class ComparedRatio(ComparedColumn):
+    """The ratio, with its interval behind it, in the colour of a change beyond chance."""
+
+    field, title = "compared_ratio", "ratio"
+    explained = "this side divided by the other, with its 95 % interval: above 1 is faster"
+    greatest_first = False
+
+    def of(self, values: ClassRow) -> TableCell:
+        compared = values.compared
+        ratio, low, high = (compared[f"compared_{name}"] for name in ("ratio", "low", "high"))
+        if math.isnan(ratio):
+            return TableCell(DASH, TOO_FEW, self.look)
+        look = f"{self.look} {values.change}".strip()
+        if math.isnan(low):
+            return TableCell(format_factor(ratio), "", look)
+        factor, interval = factor_and_interval(ratio, low, high)
+        return TableCell(f"{factor}×", "", look, marks=(f"({interval})",))
+
+
+class ChanceColumn(ComparedColumn):
+    field, title = "compared_p", "p"
+    explained = "how probable a difference like this is by chance alone"
+    greatest_first = False
+
+    def of(self, values: ClassRow) -> TableCell:
+        p = values.compared["compared_p"]
+        if math.isnan(p):
+            return TableCell(DASH, TOO_FEW, self.look)
+        title = f"certainly {values.change}" if values.change else "not certain"
+        return TableCell(format_chance(p).removeprefix("p ").removeprefix("= "), title, self.look)
+
+
+def side_cell(rate: float, ok: int, look: str) -> TableCell:
+    if math.isnan(rate):
+        return TableCell(DASH, "no successful test", look)
+    return TableCell(three_digits(rate), "", look, marks=(f"n = {format_count(ok)}",))
+
+
+WHY_NONE = {
+    "few": f"needs {overhead.FEWEST_TRANSFERS} successes of two sizes, one {LEAST_RATIO:g} times "
+    "the other",
+    "bent": "does not fit: the times of the size classes are not on one line",
+}
+
+
+class LineColumn(LinkColumn):
+    """A value with its 95 % interval on hover; a dash says why there is none."""
+
+    group = "all size classes"
+    look, place = "number", "carded"
+    greatest_first = True
+    field = unit = title = explained = ""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context, self.title, self.explained, self.field)
+        self.filters = (ColumnFilter(self.field, self.title, is_number=True),)
+
+    def render(self, record: TableRow) -> TableCell:
+        fit = int(record.lines["line"])
+        if fit != LINE:
+            marks = ("no fit",) if FITS[fit] == "bent" else ()
+            return TableCell(DASH, WHY_NONE[FITS[fit]], self.look, marks=marks)
+        value = record.lines[self.field]
+        if math.isnan(value):
+            return TableCell(DASH, "larger files take no longer than small ones", self.look)
+        return self.of(value, record.lines)
+
+    def of(self, value: float, lines: Row) -> TableCell:
+        name, _, unit = self.field.partition("_")
+        low, high = (lines[f"{name}_{end}_{unit}"] for end in ("low", "high"))
+        upper = "any more" if math.isnan(high) else f"{three_digits(high)} {self.unit}"
+        title = f"95 % interval: {three_digits(low)} to {upper}"
+        return TableCell(three_digits(value), title, self.look)
+
+
+class OverheadColumn(LineColumn):
+    field, unit, title, place = "overhead_s", "s", "overhead (s)", "opens carded"
+    explained = "seconds that pass in each transfer whatever its size"
+
+
+class BandwidthColumn(LineColumn):
+    field, unit, title = "bandwidth_mb_s", "MB/s", "bandwidth (MB/s)"
+    explained = "rate of the bytes alone, without the overhead (MB/s)"
+
+
+class HalfSizeColumn(LineColumn):
+    field, title = "half_size_bytes", "half at"
+    explained = "file size at which half of the time is overhead"
+
+    def of(self, value: float, lines: Row) -> TableCell:
+        return TableCell(format_bytes(value), self.explained, self.look)

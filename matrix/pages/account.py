@@ -1,0 +1,167 @@
+"""The pages of an account: its tokens, which are made and revoked there, and its saved views."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.text import capfirst
+from django.views.decorators.cache import cache_control
+from django.views.decorators.debug import sensitive_variables
+
+from matrix.http.my_site import my_site
+from matrix.http.page_rights import accounts, for_whom
+from matrix.query.addresses import address
+from sonar.models import SavedView, Token
+from sonar.people import roles, saved_views, tokens
+from sonar.people.roles import Role
+from sonar.people.saved_views import SavedViewError
+
+MAY = {
+    Role.READER: "You may read.",
+    Role.SITE_ADMIN: "You may order tests to and from these sites, and declare downtimes and "
+    "write notes for them. You may change caps, budget, label and software of their endpoints.",
+    Role.OPERATOR: "You may edit the registry except for size classes. You may order tests, "
+    "store results, declare downtimes, write notes, and see internal details.",
+    Role.ADMINISTRATOR: "You may do everything. This list shows the tokens of all accounts.",
+}
+SCOPE_WORDS = {
+    "read": "see all that you may see",
+    "ingest": "store results that were measured elsewhere",
+    "operate": "order and cancel tests, and change notes, downtimes and the registry as you may",
+}
+USUAL_DAYS = 90
+
+
+class TokenForm(forms.Form):
+    """A request for a token; what may not be, `tokens.create` says."""
+
+    name = forms.CharField(max_length=80)
+    scopes = forms.MultipleChoiceField()
+    days = forms.IntegerField(initial=USUAL_DAYS)
+
+    def __init__(self, account: User, *data: Any) -> None:  # noqa: ANN401 - Django's form data
+        super().__init__(*data)
+        self.account = account
+        choices = [(scope, SCOPE_WORDS[scope]) for scope in roles.scopes_for(account)]
+        cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = choices
+
+    def make(self) -> tuple[Token, str] | None:
+        """Return the token and its text, or None with what is wrong among the errors."""
+        if not self.is_valid():
+            return None
+        fields = self.cleaned_data
+        try:
+            return tokens.create(self.account, fields["name"], fields["scopes"], fields["days"])
+        except tokens.TokenError as error:
+            self.add_error(None, f"{capfirst(str(error)).removesuffix('.')}.")
+            return None
+
+    def sentences(self) -> list[str]:
+        return [
+            str(error) if field == "__all__" else f"{field}: {error}"
+            for field, errors in self.errors.items()
+            for error in errors
+        ]
+
+
+@for_whom(GET=accounts, POST=accounts)
+@cache_control(no_store=True, private=True)
+@sensitive_variables()
+def own_tokens(request: HttpRequest) -> HttpResponse:
+    """Show the tokens; a new one stands on the answer to its POST, and nowhere else ever."""
+    account = cast(User, request.user)
+    form = TokenForm(account, request.POST if request.method == "POST" else None)
+    token, text = (form.make() if form.is_bound else None) or (None, "")
+    context = {
+        "form": form,
+        "token": token,
+        "text": text,
+        "curl": curl(request, token, text) if token else "",
+        "tokens": tokens.in_reach_of(account),
+        "everybodys": account.is_superuser,
+        "you_are": roles.described(account),
+        "you_may": MAY[roles.role_of(account) or Role.READER],
+        "longest_days": tokens.LONGEST_DAYS,
+        "now": timezone.now(),
+        "my_site": my_site(request),
+    }
+    return render(request, "tokens.html", context, status=400 if form.errors else 200)
+
+
+@for_whom(POST=accounts)
+def revoke_token(request: HttpRequest) -> HttpResponse:
+    """Make a token useless: one of the account's own, or for administrators any."""
+    within = tokens.in_reach_of(cast(User, request.user))
+    try:
+        tokens.revoke(request.POST.get("key", ""), within)
+    except tokens.TokenError:
+        raise Http404("You have no token with this key: it may already be revoked.") from None
+    return redirect("tokens")
+
+
+def curl(request: HttpRequest, token: Token, text: str) -> str:
+    """Return a command that uses a token for something that its scopes allow."""
+    line = f"curl -H 'Authorization: Token {text}'"
+    if "read" in token.scopes or settings.SONAR_PUBLIC_READ:
+        return f"{line} '{request.build_absolute_uri(address('api-sites'))}?format=csv'"
+    call = "transfers" if "ingest" in token.scopes else "probes"
+    url = request.build_absolute_uri(address(f"api-{call}"))
+    return f"{line} --json '@{call}.json' '{url}'"
+
+
+@for_whom(GET=accounts, POST=accounts)
+@cache_control(no_store=True, private=True)
+def own_views(request: HttpRequest) -> HttpResponse:
+    """Show the views of the account; keep one that is posted, and lead to its page."""
+    if request.method != "POST":
+        return listing(request, request.GET.get("address", ""))
+    name, address = request.POST.get("name", ""), request.POST.get("address", "")
+    try:
+        view = saved_views.save(cast(User, request.user), name, address)
+    except SavedViewError as error:
+        return listing(request, address, name, f"{error} Nothing was saved.")
+    return redirect(view.address)
+
+
+@for_whom(POST=accounts)
+def rename_view(request: HttpRequest) -> HttpResponse:
+    try:
+        saved_views.rename(own_view(request), request.POST.get("name", ""))
+    except SavedViewError as error:
+        return listing(request, sentence=f"{error} Nothing was renamed.")
+    return redirect("views")
+
+
+@for_whom(POST=accounts)
+def delete_view(request: HttpRequest) -> HttpResponse:
+    own_view(request).delete()
+    return redirect("views")
+
+
+def own_view(request: HttpRequest) -> SavedView:
+    """Return the view that a form is about; those of others are as if they were not there."""
+    # PostgreSQL keeps no text with such a character, so that no view is called so.
+    name = request.POST.get("view", "").replace("\0", "")
+    view = saved_views.of(cast(User, request.user)).filter(name=name).first()
+    if view is None:
+        raise Http404("You have no view with this name: it may already be deleted.")
+    return view
+
+
+def listing(
+    request: HttpRequest, address: str = "", name: str = "", sentence: str = ""
+) -> HttpResponse:
+    context = {
+        "views": saved_views.of(cast(User, request.user)),
+        "address": address,
+        "name": name,
+        "sentence": sentence,
+        "my_site": my_site(request),
+    }
+    return render(request, "views.html", context, status=400 if sentence else 200)

@@ -1,1 +1,0 @@
-"""Experiments as people order and follow them: the form, the list of a link, the page of one."""

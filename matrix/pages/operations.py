@@ -1,0 +1,309 @@
+"""The page of operations: is Sonar itself well, what goes on now, and what waits and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from django.conf import settings
+
+from matrix.answers.probe_request import ORDER, sites_of
+from matrix.answers.status import figures
+from matrix.answers.status.figures import (
+    CLEAN,
+    PLAN,
+    QUEUES,
+    TASKS,
+    WINDOW,
+    WITH_CLEANING,
+    Coverage,
+    Life,
+    Status,
+)
+from matrix.answers.status.health import look_at_redis
+from matrix.pages.base import Page
+from matrix.pages.parts.matrix_address import MatrixAddress
+from matrix.pages.parts.notices import Notice, counted, failing_credentials, failing_endpoints
+from matrix.pages.parts.order_forms import ProbeForm
+from matrix.pages.parts.share import Share
+from matrix.pages.parts.transfers import TransferLine, progress_words
+from matrix.plots.display import Display
+from matrix.query.addresses import address
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.axes import EndpointInfo, pauses_of
+from matrix.store import probes, registry, transfers
+from matrix.store.data_version import DataVersion
+from matrix.store.probes import NEXT_TICK, ProbeProgress
+from matrix.store.transfers import TransferSelection
+from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
+from sonar.models.testing_times import end_words
+from sonar.movers.catalogue import carries_files
+from sonar.notation.units import format_age, format_count, format_span
+from sonar.notation.windows import preset
+from sonar.obstacles.catalogue import BY_NAME, all_advice
+from sonar.people import roles
+from sonar.people.roles import Anyone
+
+MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
+AHEAD = timedelta(days=7)
+# What the beat sends, by what it is for; the second word is what logs and settings call it.
+TASK_WORDS = {
+    PLAN: ("planner", "starts the tests that are due"),
+    "sweep": ("sweep", "ends lost tests and sends stuck ones again"),
+    CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
+    "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
+    "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
+    "keep_months": ("months", "prepares the database for next month, drops expired results"),
+    "find_changes": ("changes", "searches new results for events"),
+}
+QUEUE_WORDS = {
+    "transfers": "run the tests",
+    "control": "plan tests and keep results",
+    "cleaning": "clean up, check credentials and search for changes",
+}
+REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
+    NEXT_TICK: "became due since tests were last planned",
+}
+
+
+@dataclass(frozen=True)
+class OperationsPage(Page):
+    template: ClassVar[str] = "operations.html"
+    route: ClassVar[str] = "operations"
+    nav: ClassVar[str] = "operations"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        status = figures.read(now)
+        endpoints = registry.read_places(registry.read_versions())
+        form: dict[str, Any] = {}
+        if roles.may(reader, ORDER, roles.sites_of(reader)):
+            everywhere = reader.has_perm(ORDER)
+            form = {"probe_form": ProbeForm(), "ends": ends(), "everywhere": everywhere}
+        return {
+            "status": status,
+            "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
+            "problems": problems(status),
+            "failing_ends": failing_endpoints(status.work.circuits, now),
+            "credentials": failing_credentials(status.work.credentials, now, reader),
+            "lines": lines(status.life),
+            "workers": [
+                (queue, QUEUE_WORDS[queue], status.life.workers(queue)) for queue in QUEUES
+            ],
+            "running": running(now),
+            "ordered": ordered(now, reader),
+            "unsealed": unsealed(status.work.unsealed),
+            "limit": settings.SONAR_IN_FLIGHT,
+            "waiting": waiting_reasons(status, endpoints),
+            "coverage": [(line, state_urls(line)) for line in status.coverage],
+            "planned": any(line.links for line in status.coverage),
+            "results": results(now, endpoints),
+            "downtimes": downtimes(now),
+            "pauses": [
+                (site, pause, end_words(pause.until))
+                for site, pause in sorted(pauses_of(endpoints, now).items())
+            ],
+            "share": Share(address("api-status")),
+            **form,
+        }
+
+
+def lines(life: Life) -> list[dict[str, Any]]:
+    """List the beat and its tasks, with when they were last heard of, and how often they run."""
+    beat = {
+        "name": "beat",
+        "does": "sends each task below when it is due",
+        "sign": life.beat,
+        "late": life.is_late(life.beat),
+    }
+    tasks = [
+        {
+            "name": TASK_WORDS[task][0],
+            "does": TASK_WORDS[task][1],
+            "sign": life.task(task),
+            "late": life.is_stuck(task),
+            "every": format_span(
+                timedelta(seconds=float(str(settings.CELERY_BEAT_SCHEDULE[task]["schedule"])))
+            ),
+        }
+        for task in TASKS
+    ]
+    return [beat, *tasks]
+
+
+def running(now: datetime) -> list[dict[str, Any]]:
+    """Return the tests that run, the longest first."""
+    rows = probes.rows().filter(state=Probe.State.RUNNING).order_by("started_at", "id")
+    return [
+        {
+            "snapshot": snapshot,
+            "percent": round(100 * snapshot.share),
+            "progress": progress_words(probe),
+            "url": address("transfer", probe.id),
+        }
+        for probe in rows[:MOST_RUNNING]
+        for snapshot in [ProbeProgress(probe, None, now)]
+    ]
+
+
+def ordered(now: datetime, reader: Anyone) -> list[tuple[ProbeProgress, bool]]:
+    """Return the ordered tests that have not begun, oldest first, and if the reader may cancel."""
+    rows = probes.rows().filter(mesh=None).exclude(state=Probe.State.RUNNING)
+    rows = rows.order_by(*probes.ORDER)[:MOST_ORDERED]
+    return [
+        (snapshot, roles.may(reader, ORDER, sites_of([snapshot.probe])))
+        for snapshot in probes.progress_of(list(rows), now)
+    ]
+
+
+def waiting_reasons(status: Status, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
+    """Return the reasons for which tests wait, with the links that wait the longest."""
+    examples = probes.longest_waiting(status.moment)
+    names = {endpoint.id: endpoint.name for endpoint in endpoints}
+    return [
+        {
+            "waiting": reason,
+            "words": REASON_WORDS[reason.reason],
+            "examples": [
+                (link, names[link.source], names[link.destination])
+                for link in examples.get(reason.reason, [])
+            ],
+        }
+        for reason in status.work.waiting
+        if reason.tests
+    ]
+
+
+def state_urls(line: Coverage) -> list[tuple[str, int, str]]:
+    """Return each state, how many links have it, and the matrix of only those."""
+    query = MatrixQuery(size=line.size, window=WINDOW)
+    return [
+        (state, links, MatrixAddress(query, Display(only=(state,))).url() if links else "")
+        for state, links in line.states.items()
+    ]
+
+
+def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, Any]]:
+    """Return the newest results of the last day, of all sizes and states."""
+    names = {endpoint.id: endpoint.name for endpoint in endpoints}
+    rows = TransferSelection(preset(WINDOW, now), states=tuple(Transfer.State.values)).rows(
+        endpoints
+    )
+    return [
+        {
+            "line": TransferLine.of(transfer),
+            "ends": (names[transfer.source_id], names[transfer.destination_id]),
+        }
+        for transfer in transfers.listing(rows, MOST_RESULTS).results
+    ]
+
+
+def downtimes(now: datetime) -> list[tuple[Downtime, bool]]:
+    """Return the declared downtimes that go on or begin soon, and whether each goes on."""
+    soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
+    rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")[:MOST_DOWNTIMES]
+    return [(downtime, downtime.starts_at <= now) for downtime in rows]
+
+
+def ends() -> list[tuple[str, str]]:
+    """Return the names that a test may have at an end, and what each is: sites, then endpoints."""
+    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name", "base_url")
+    by_site: dict[str, list[str]] = {}
+    with_files: dict[str, list[str]] = {}
+    for name, site, base_url in rows.order_by("site__name", "name"):
+        by_site.setdefault(site, []).append(name)
+        if carries_files(base_url):
+            with_files.setdefault(site, []).append(name)
+    sites = [
+        (site, names[0] if len(names) == 1 else f"a site with {len(names)} endpoints")
+        for site, names in (by_site | with_files).items()
+    ]
+    return sites + [(name, site) for site, names in by_site.items() for name in names]
+
+
+# Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
+LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
+
+
+def problems(status: Status) -> list[Notice]:
+    """Look at everything; what follows from something else that is wrong is left out."""
+    life = status.life
+    silent = list(of_silence(life))
+    if silent:  # asked only then: a Redis that hangs costs the page two seconds
+        # It makes the beat silent, and the workers where it is away altogether.
+        redis = look_at_redis()
+        if not redis.ok:
+            silent = [Notice("no-redis", "The queue does not work:", redis.detail)]
+    return [*silent, *([] if silent else of_tasks(life)), *of_work(status)]
+
+
+def of_silence(life: Life) -> Iterator[Notice]:
+    """Look which queues have no worker, and whether the beat lives."""
+    does = {
+        "transfers": "nothing is measured",
+        "control": "tests are not planned, lost ones are not ended, results are not packed",
+        "cleaning": "files left behind at endpoints are not deleted",
+    }
+    for queue in QUEUES:
+        if not life.workers(queue):
+            yield Notice(
+                f"no-worker-{queue}",
+                f"No worker takes from the queue “{queue}”:",
+                f"{does[queue]}. Start one, or check its log. If all are silent, check whether "
+                "Redis answers.",
+            )
+    if life.is_late(life.beat):
+        yield Notice(
+            "no-beat",
+            "The beat sends nothing:",
+            f"{age_of(life, life.beat)}. No tests are planned without it. Start it, once only.",
+        )
+
+
+def of_work(status: Status) -> Iterator[Notice]:
+    """Look at what waits: for another credential, for a worker, for being sealed."""
+    for advice in all_advice(status.moment):
+        title = f"Not all tests of {advice.subject} can run:"
+        yield Notice(f"obstacle-{advice.obstacle}", title, advice.sentence)
+    oldest = status.probes.oldest_queued
+    if oldest and status.moment - oldest > LONG_QUEUED:
+        yield Notice(
+            "long-queue",
+            f"{counted(status.probes.queued, 'test', 'is', 'are')} queued,",
+            f"the oldest for {format_span(status.moment - oldest)}. There are too few workers "
+            "for “transfers”, or they are busy with slow tests.",
+        )
+    if status.dirty_seconds > LONG_UNSEALED.total_seconds():
+        yield Notice(
+            "late-sealing",
+            "Results are packed late (sealing):",
+            f"{unsealed(status.work.unsealed)}. Pages read their results one by one and get "
+            "slower. Check whether the worker for “control” keeps up.",
+        )
+
+
+def of_tasks(life: Life) -> Iterator[Notice]:
+    """Look at who does not end though everybody lives."""
+    for task in TASKS:
+        sign = life.task(task)
+        if life.is_stuck(task) or (task == PLAN and sign is None):
+            yield Notice(
+                f"late-{task}",
+                f"The task “{task}” does not finish:",
+                f"{age_of(life, sign)}. Check the log of the worker for the queue "
+                f"“{'cleaning' if task in WITH_CLEANING else 'control'}”.",
+            )
+
+
+def age_of(life: Life, sign: SignOfLife | None) -> str:
+    """Say when somebody was last heard of."""
+    if sign is None:
+        return "it has never been seen"
+    return f"last seen {format_age(life.moment - sign.seen_at)}"
+
+
+def unsealed(count: int) -> str:
+    if count == 1:
+        return "1 finished hour or day is not packed"
+    return f"{format_count(count)} finished hours and days are not packed"

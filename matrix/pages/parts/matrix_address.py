@@ -1,0 +1,131 @@
+"""The address of the matrix page, and the menus that choose its links, from and to anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from django.http import QueryDict
+
+from matrix.answers.grid import Grid
+from matrix.pages.base import Params, QueryPage
+from matrix.pages.parts.controls import Choice, kept, select
+from matrix.plots import display
+from matrix.plots.display import Display
+from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
+from matrix.query.attributes import BY_NAME, OF_ENDPOINTS, OF_PROFILES
+from matrix.query.catalogue import VS_USUAL
+from matrix.query.filters import LINK_FILTERS, Filter, alternatives, either
+from matrix.store import registry
+from matrix.store.profiles import ProfileChoices
+from sonar.models import Mesh
+
+# Written by static/js/matrix/palette.js.
+PALETTE_COOKIE = "sonar_palette"
+
+
+@dataclass(frozen=True)
+class MatrixAddress(QueryPage):
+    display: Display
+
+    route = "matrix"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        return cls(*display.read(params))
+
+    def remembering(self, cookies: Mapping[str, str]) -> Self:
+        palette = cookies.get(PALETTE_COOKIE, "")
+        if self.display.palette or palette not in PALETTES or palette == DEFAULT_PALETTE:
+            return self
+        return self.displaying(self.display.replace(palette=palette))
+
+    def params(self) -> Params:
+        return display.write(self.query, self.display)
+
+    def displaying(self, display: Display) -> Self:
+        """Return the same question, drawn otherwise."""
+        return dataclasses.replace(self, display=display)
+
+    def showing(self, only: tuple[str, ...]) -> Self:
+        """Return the same view with only the cells of these looks, of any value."""
+        return self.displaying(self.display.unfocused().replace(only=only)).telling_levels()
+
+    def telling_levels(self) -> Self:
+        """Show what is slower or faster than usual as such; not while comparing.
+
+        Bounds that are in another unit are dropped.
+        """
+        if self.query.compare or not self.display.shows_levels or self.query.stat == VS_USUAL.name:
+            return self
+        unbounded = self.display.replace(**dict.fromkeys(display.BOUNDS))
+        return self.asking(self.query.replace(stat=VS_USUAL.name)).displaying(unbounded)
+
+
+TITLES = {name: attribute.title for name, attribute in BY_NAME.items()}
+# What the box of each menu is called.
+LABELS = {
+    "source": "from a site, cloud, tier, country, label, tag or endpoint",
+    "destination": "to a site, cloud, tier, country, label, tag or endpoint",
+    "either": "source or destination, or how it was measured",
+}
+
+
+def filter_menu(page: QueryPage, end: str) -> dict[str, Any]:
+    """Return a form that adds a filter at an end; `words` say what is chosen there already.
+
+    That is `UK or DE, not RAL`, or `anywhere`. `names` are the attributes whose values its box
+    offers.
+    """
+    names = tuple(BY_NAME) if end == "either" else tuple(OF_ENDPOINTS)
+    options = [option for option in page.query.filters if option.end == end]
+    groups = sorted(alternatives(options, LINK_FILTERS), key=lambda group: group[0].exclude)
+    parts = []
+    for group in groups:
+        values = [(OF_ENDPOINTS[own.attribute].row or "{}").format(own.value) for own in group]
+        parts.append(f"{'not ' if group[0].exclude else ''}{either(values)}")
+    return {
+        "end": end,
+        "label": LABELS[end],
+        "words": ", ".join(parts) or "anywhere",
+        "names": " ".join(names),
+        "attributes": select("filter_on", "by", names, names[0], TITLES),
+        "kept": kept(page, ()),
+    }
+
+
+def known_values(grid: Grid, profiles: ProfileChoices) -> list[tuple[str, str, list[str]]]:
+    """Return name, title and values in use of what can be filtered by. One SQL query."""
+    places = registry.read_places(grid.version)
+    meshes = list(Mesh.objects.values_list("name", flat=True))
+    of_endpoints = {
+        name: sorted(values - {""}, key=str.casefold)
+        for name in OF_ENDPOINTS
+        for values in [{text for place in places for text in place.texts(name)}]
+    }
+    of_profiles = {name: profiles.values(name) for name in OF_PROFILES} | {"mesh": meshes}
+    return [(name, TITLES[name], texts) for name, texts in (of_endpoints | of_profiles).items()]
+
+
+def presets(page: MatrixAddress) -> Iterator[Choice]:
+    """Yield views that many want, of the same window, size and statistic."""
+    for source, destination in (("1", "2"), ("2", "1"), ("1", "1")):
+        tiers = [Filter("destination_tier", destination), Filter("source_tier", source)]
+        # In the order of their parameters: one view has one URL.
+        tiers.sort(key=lambda option: LINK_FILTERS.index(option.parameter))
+        chosen = set(page.query.filters) == set(tiers)
+        url = page.asking(page.query.replace(filters=() if chosen else tuple(tiers))).url()
+        words = f"Only links from Tier {source} to Tier {destination} sites"
+        yield Choice(f"T{source} to T{destination}", url, chosen, words)
+    for state, label in (("failing", "Only failing"), ("slower", "Only slower than usual")):
+        chosen = page.display.only == (state,)
+        yield Choice(label, page.showing(() if chosen else (state,)).url(), chosen)
+
+
+def any_site(page: MatrixAddress) -> str:
+    """Return the address of this view for the links of one site, whose name is to follow."""
+    url = page.asking(page.query.replace(filters=(Filter("site", ":"),))).url()
+    head, tail = url.split("site=:", 1)
+    return f"{head}{tail.removeprefix('&')}{'&' if tail else ''}site="

@@ -1,0 +1,222 @@
+"""What readers of any page must know, and what to do: what is not running, failing, or mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Min, Q
+from django.db.models.functions import Coalesce
+
+from matrix.answers.link.class_words import join
+from matrix.answers.mixed_ways import MixedWays
+from matrix.query.addresses import address, site_url
+from matrix.query.attributes import OF_PROFILES
+from matrix.query.filters import FILTERS, Filter
+from matrix.query.matrix_query import MatrixQuery
+from sonar.models import Circuit, CredentialState, Endpoint, Probe, Schedule
+from sonar.notation.units import format_age, format_count
+from sonar.notation.windows import format_minute
+from sonar.obstacles import credential_states
+from sonar.obstacles.catalogue import OBSTACLES
+from sonar.people import roles
+from sonar.people.roles import Anyone
+
+# How long a due test may wait for the next plan without anything being wrong.
+LATE = timedelta(minutes=5)
+# Of tests that are due, so many of the oldest are looked at: a budget may hold back millions.
+OLDEST_DUE = 1000
+MOST_VALUES = 6
+# Where half the grid is away, or many endpoints share a credential, the first ones say it.
+MOST_FAILING = 10
+SEES, SEES_SERVICES = "sonar.view_endpoint", "sonar.view_mesh"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """``kind`` names it for style and tests, ``links`` are texts and addresses of what to do.
+
+    A ``quiet`` one is no trouble, only good to know.
+    """
+
+    kind: str
+    title: str
+    sentence: str
+    links: tuple[tuple[str, str], ...] = ()
+    quiet: bool = False
+
+
+def work_at_hand(size: str) -> dict[str, Any]:
+    """Count the probes that are queued and running: of all sizes, and of one. One SQL query.
+
+    With them comes `oldest_queued`, since when the oldest is queued.
+    """
+    queued, running = Q(state=Probe.State.QUEUED), Q(state=Probe.State.RUNNING)
+    of_size = Q(size_class__name=size)
+    return Probe.objects.aggregate(
+        queued=Count("id", filter=queued),
+        running=Count("id", filter=running),
+        oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
+        queued_of_size=Count("id", filter=queued & of_size),
+        running_of_size=Count("id", filter=running & of_size),
+    )
+
+
+def no_endpoints() -> Notice:
+    return Notice(
+        "no-endpoints",
+        "No endpoints are registered yet.",
+        "Sonar measures the rates between registered storage endpoints. It needs sites and their "
+        "endpoints, then a mesh that says which links are tested and how often.",
+        (("An administrator can add a site in the admin", address("admin:sonar_site_add")),),
+    )
+
+
+def counted(count: int, noun: str, single: str, several: str) -> str:
+    """Say how many there are, with the verb that belongs to it: `1 test is`, `2 tests are`."""
+    return f"1 {noun} {single}" if count == 1 else f"{format_count(count)} {noun}s {several}"
+
+
+def about_work(work: Mapping[str, Any], now: datetime) -> Iterator[Notice]:
+    """Say so if nobody takes what is queued, or nothing is planned. One SQL query.
+
+    Tests wait for longer than it takes to send them again, and none runs; or they are due and
+    nobody queues them: what has a probe is not due in earnest.
+    """
+    resend = timedelta(seconds=2 * settings.SONAR_RESEND_SECONDS)
+    oldest, overdue = work["oldest_queued"], overdue_since(now)
+    if oldest and not work["running"] and now - oldest > resend:
+        yield Notice(
+            "no-workers",
+            "No worker takes tests.",
+            f"{counted(work['queued'], 'test', 'has', 'have')} been queued since "
+            f"{format_minute(oldest)} and none is running. Existing results are not affected. An "
+            "administrator can start a worker for the queue “transfers”, or check whether Redis "
+            "answers.",
+        )
+    if overdue and not (work["queued"] or work["running"]):
+        yield Notice(
+            "no-planner",
+            "No tests are being planned.",
+            f"Tests have been due since {format_minute(overdue)} ({format_age(now - overdue)}), "
+            "and none is queued or running. Existing results are not affected. An administrator "
+            "can start beat and a worker for the queue “control”.",
+        )
+
+
+def overdue_since(now: datetime) -> datetime | None:
+    """Return when the oldest test fell due for which the planner has given no reason to wait.
+
+    One SQL query on the front of the index of what is due. A cap, or another test of the link, is
+    no reason while nothing runs; downtimes, quiet hours, budgets, open circuits and credentials
+    are.
+    """
+    reasons = {"", *(obstacle.name for obstacle in OBSTACLES if obstacle.is_of_tests)}
+    late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))
+    due = Schedule.objects.filter(next_due__lt=now - late).order_by("next_due")
+    rows = due.values_list("next_due", "skipped_because")[:OLDEST_DUE]
+    return next((next_due for next_due, reason in rows if reason in reasons), None)
+
+
+def mixed(
+    query: MatrixQuery,
+    address: Callable[[MatrixQuery], str],
+    mixture: MixedWays,
+    cells: str = "",
+) -> Notice | None:
+    """Name the ways that results are mixed of; ``cells`` are what there are several of, if any.
+
+    ``address`` is that of another question on the same page.
+    """
+    if not mixture.mixed:
+        return None
+    subject = "Mixes"
+    if cells and mixture.cells > 1:
+        subject = f"{format_count(mixture.mixed)} of {format_count(mixture.cells)} {cells} mix"
+    phrases, links = [], []
+    for name, values in mixture.values.items():
+        attribute, first = OF_PROFILES[name], values[:MOST_VALUES]
+        shown = [attribute.words.get(value, value) for value in first]
+        listed = join(shown if len(values) <= MOST_VALUES else [*shown, "others"])
+        says = attribute.says or f"with {attribute.title}"
+        # With 1, 2 and 4 streams.
+        phrases.append(f"with {listed} streams" if name == "streams" else f"{says} {listed}")
+        for condition in (Filter(name, value) for value in first):
+            words = condition.words().removeprefix("only ").removeprefix("with ")
+            if len(mixture.values) == 1:
+                words = condition.value
+            links.append((words, address(with_filter(query, condition))))
+    title = f"{subject} tests {', '.join(phrases)}."
+    return Notice("pooled", title, "Show only:", tuple(links), quiet=True)
+
+
+def with_filter(query: MatrixQuery, condition: Filter) -> MatrixQuery:
+    """Ask for one value of an attribute alone."""
+    others = [
+        other for other in query.filters if other.parameter != condition.parameter or other.exclude
+    ]
+    filters = sorted((*others, condition), key=lambda each: FILTERS.index(each.parameter))
+    return query.replace(filters=tuple(filters))
+
+
+def failing_endpoints(circuits: Sequence[Circuit], now: datetime) -> list[Notice]:
+    """Say of each end since when its tests fail and why the last did, and how many there are.
+
+    Its tests are spread thin until one succeeds.
+    """
+    notices = [
+        Notice(
+            "circuit",
+            f"{'1 test' if each.failures == 1 else f'{format_count(each.failures)} tests in a row'}"
+            f" failed because of {each.endpoint.name}",
+            f"since {format_minute(each.since)}, most recently "
+            f"{format_age(now - each.last_at)}: its tests run less often until one succeeds. "
+            f"Last error: {each.error}",
+            site_links(each.endpoint),
+        )
+        for each in circuits[:MOST_FAILING]
+    ]
+    if more := len(circuits) - len(notices):
+        title = f"{counted(more, 'more endpoint', 'keeps', 'keep')} failing:"
+        sentence = "their tests run less often, too. The API lists all of them under status/."
+        notices.append(Notice("circuit", title, sentence))
+    return notices
+
+
+def failing_credentials(
+    states: Sequence[CredentialState], now: datetime, reader: Anyone
+) -> list[Notice]:
+    """Say of each since when it is in trouble and what that means.
+
+    Links of its endpoint or mesh say nothing while their tests wait. Which credential it is, and
+    what is wrong, is for who may see that.
+    """
+    notices = []
+    for state in states[:MOST_FAILING]:
+        subject = credential_states.subject(state.place, state.role)
+        trouble = "does not work" if state.holds else "needs attention"
+        effect = "tests that need it wait" if state.holds else "tests still run"
+        sentence = (
+            f"since {format_minute(state.since)} ({format_age(now - state.since)}): {effect}."
+        )
+        if state.expires_at:
+            sentence += f" It expires at {format_minute(state.expires_at)}."
+        sites = [state.endpoint.site_id] if state.endpoint else []
+        if roles.may(reader, SEES if state.endpoint else SEES_SERVICES, sites):
+            credential = state.credential
+            sentence += f" Credential {credential.name} ({credential.kind}): {state.sentence}."
+        links = site_links(state.endpoint) if state.endpoint else ()
+        notices.append(Notice("credential", f"{subject} {trouble}", sentence, links))
+    if more := len(states) - len(notices):
+        title = f"{counted(more, 'more credential', 'is', 'are')} in trouble."
+        notices.append(Notice("credential", title, "The API lists all of them under status/."))
+    return notices
+
+
+def site_links(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
+    """Lead to the site of an endpoint."""
+    site = endpoint.site.name
+    return ((f"Look at {site}", site_url(site, MatrixQuery())),)

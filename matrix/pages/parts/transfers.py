@@ -1,0 +1,224 @@
+"""Transfers on pages: a line in a list, facts of one, how far a test is, what happened inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from matrix.answers.inside import InsideTransfers
+from matrix.answers.inside_words import SHAPE_WORDS, sentences_of, verb
+from matrix.answers.link.class_words import shortened
+from matrix.plots import rate_profile
+from matrix.query.filters import either
+from matrix.statistics.transfers.rate_profile import Stretch
+from matrix.store.transfers import rate_of
+from sonar.models import Probe, Profile, Transfer
+from sonar.notation.scitags import Scitag
+from sonar.notation.units import (
+    format_age,
+    format_bytes,
+    format_estimate,
+    format_seconds,
+    three_digits,
+)
+from sonar.results.store import is_made_up
+
+# Servers send a progress marker about every 5 s.
+MARKER_SECONDS = 6.0
+NO_FILE = "It is made up: no file was moved."
+IMPORTED = "It was imported, and imported results have no progress samples."
+
+
+def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:
+    """Say how many streams were asked for and used: `4 asked for, 1 used`."""
+    numbers = list(streams_used)
+    if numbers == [streams]:
+        return str(streams)
+    if numbers == [None]:
+        return f"{streams} requested, number used not known"
+    texts = ["not known" if number is None else str(number) for number in numbers]
+    return f"{streams} requested, {either(texts)} used"
+
+
+def buffer_words(transfer: Transfer) -> str:
+    """Say which TCP buffer was asked for and used; nothing where neither is known."""
+    requested, used = transfer.profile.tcp_buffer_bytes, transfer.tcp_buffer_used_bytes
+    if requested is None:
+        return "" if used is None else f"{format_bytes(used)} used"
+    if used == requested:
+        return format_bytes(requested)
+    in_use = "size used not known" if used is None else f"{format_bytes(used)} used"
+    return f"{format_bytes(requested)} requested, {in_use}"
+
+
+def scitag_words(scitag: int | None) -> str:
+    """Say a flow label with its two parts; nothing for none."""
+    if scitag is None:
+        return ""
+    parts = Scitag.of(scitag)
+    return f"{parts} (experiment {parts.experiment}, activity {parts.activity})"
+
+
+def profile_words(profile: Profile) -> str:
+    """Say how a result was made: `http-tpc push, 4 streams requested, 1 used, IPv6, ordered`."""
+    if is_made_up(profile):
+        return "made up"
+    mover = f"{profile.mover} {profile.mode}".strip()
+    streams = "1 stream" if profile.streams == 1 else f"{profile.streams} streams"
+    if profile.streams_used is None:
+        streams = f"{streams} requested"
+    elif profile.streams_used != profile.streams:
+        streams = f"{streams} requested, {profile.streams_used} used"
+    parts = [mover, streams, f"IPv{profile.ip_version}" if profile.ip_version else ""]
+    if profile.purpose != Profile.Purpose.SCHEDULED:
+        parts.append(profile.purpose)
+    return ", ".join(filter(None, parts))
+
+
+def beside_words(transfer: Transfer) -> str:
+    """Say how many of Sonar's other tests ran at its ends meanwhile, without a full stop."""
+    means = {transfer.beside_source, transfer.beside_destination}
+    if means == {None}:
+        return "Not recorded"
+    if means == {0.0}:
+        return "No other Sonar test ran at its source or its destination at the same time"
+    source, destination = (
+        end_words(end, getattr(transfer, f"beside_{end}"), getattr(transfer, f"beside_{end}_max"))
+        for end in ("source", "destination")
+    )
+    return f"Other Sonar tests at the same time: {source}, {destination}"
+
+
+def end_words(end: str, mean: float | None, most: int | None) -> str:
+    if mean is None:
+        return f"not recorded at its {end}"
+    if not mean:
+        return f"none at its {end}"
+    at_most = "" if most is None else f" ({most} at most)"
+    return f"{format_estimate(mean)} at its {end} on average{at_most}"
+
+
+def verified_words(transfer: Transfer) -> str:
+    """Say whether the checksum was verified; nothing where that was not noted."""
+    if transfer.verified is None:
+        return ""
+    if transfer.verified:
+        return "Checksum verified"
+    return f"Not verified: {transfer.verified_note}" if transfer.verified_note else "Not verified"
+
+
+def why_no_picture(transfer: Transfer, parts: Sequence[Stretch]) -> str:
+    """Say why there is no picture of the rate while it ran, where there is none."""
+    if parts and parts[-1].bytes:
+        last = parts[-1]
+        moved = f"{format_bytes(last.bytes)} after {format_seconds(last.end)}"
+        return f"One progress sample is kept, {moved}: a picture needs two."
+    if reason := why_no_samples(transfer):
+        return reason
+    if transfer.seconds < MARKER_SECONDS:
+        return (
+            "It finished before the first progress marker: servers send one about every 5 seconds."
+        )
+    if parts:
+        return "No byte had moved by its last progress sample."
+    return "Neither its mover nor the servers reported any progress."
+
+
+def why_no_samples(transfer: Transfer) -> str:
+    """Return the reasons that hold whatever the transfer itself was like, or nothing."""
+    failed = transfer.state == Transfer.State.FAILED
+    if transfer.state == Transfer.State.LOST:
+        return "Its worker died before it could store any progress."
+    if transfer.profile.origin != Profile.Origin.TEST:
+        return NO_FILE if is_made_up(transfer.profile) else IMPORTED
+    if failed and not transfer.seconds:
+        return "It failed before the transfer itself began."
+    if transfer.profile.streams > 1:
+        return (
+            "It was requested with several streams: for those, servers report the full size from "
+            "the start, which shows no progress."
+        )
+    if failed and transfer.prepare_seconds is None and not transfer.samples:
+        return "The progress of failed tests was not kept at that time."
+    return ""
+
+
+LONGEST_HOVER = 1000
+
+
+@dataclass(frozen=True)
+class TransferLine:
+    """One line in a list of results. ``rate`` in MB/s, NaN unless it is done."""
+
+    transfer: Transfer
+    rate: float
+    why_no_rate: str
+    seconds: str
+    error: str
+    hover: str
+
+    @classmethod
+    def of(cls, transfer: Transfer) -> TransferLine:
+        why_no_rate = "failed: it has no rate"
+        if transfer.state == Transfer.State.LOST:
+            why_no_rate = "lost: its worker died, so there is no rate"
+        return cls(
+            transfer,
+            rate_of(transfer),
+            why_no_rate,
+            three_digits(transfer.seconds),
+            error=shortened(transfer.error),
+            hover=transfer.error[:LONGEST_HOVER],
+        )
+
+    @property
+    def profile_words(self) -> str:
+        """Say how it was measured, and that it had company if it had."""
+        profile = self.transfer.profile
+        company = ", alongside other tests" if profile.beside else ""
+        return f"{profile_words(profile)}{company}"
+
+
+def progress_words(probe: Probe) -> str:
+    """Say how far a running test is; nothing for one that is queued."""
+    if probe.state != Probe.State.RUNNING:
+        return ""
+    share = f"{100 * probe.progress_bytes / probe.bytes:.0f} %"
+    return f"{format_bytes(probe.progress_bytes)} of {format_bytes(probe.bytes)} ({share})"
+
+
+def until_words(moment: datetime, now: datetime) -> str:
+    """Say when something is to come, or by how much it is overdue."""
+    if moment > now:
+        return f"in {format_age(moment - now).removesuffix(' ago')}".replace("in just now", "now")
+    if now - moment < timedelta(minutes=1):
+        return "now"
+    return f"overdue by {format_age(now - moment).removesuffix(' ago')}"
+
+
+def every_words(seconds: int) -> str:
+    """Write an interval without rounding it: `every 90 min`."""
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    unit, factor = next((unit, factor) for unit, factor in units if seconds % factor == 0)
+    return f"every {seconds // factor} {unit}"
+
+
+def inside_part(inside: InsideTransfers | None, key: str = "") -> dict[str, Any] | None:
+    """Return what is seen in sentences, a figure, and words, meaning and count of each shape.
+
+    ``key`` tells several on one page apart.
+    """
+    if inside is None:
+        return None
+    return {
+        "key": key,
+        "sentences": sentences_of(inside),
+        "shapes": [
+            (verb(shape, count), SHAPE_WORDS[shape][1], count)
+            for shape, count in inside.counts.items()
+            if count
+        ],
+        "figure": rate_profile.share_figure(inside),
+    }

@@ -1,1 +1,0 @@
-"""Tests as people order and follow them: the form, the page of a link's, the views."""

@@ -1,0 +1,224 @@
+"""What is done for a site: each change is checked, kept, put into the admin's log, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from typing import TypeVar, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE as LOG_CHANGE
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.utils import timezone
+
+from matrix.answers.site.question import question, registered
+from matrix.http.page_rights import for_whom, holders
+from matrix.pages.parts.notes import back
+from matrix.pages.site.page import SitePage
+from matrix.pages.site.work_forms import (
+    CHANGE,
+    DECLARE,
+    LIMITS,
+    TIMES,
+    WITHDRAW,
+    DowntimeEndForm,
+    DowntimeForm,
+    EndpointLimitsForm,
+    PauseForm,
+    QuietHoursForm,
+    SiteNoteForm,
+    downtimes_of,
+    site_work,
+)
+from matrix.pages.views import rendered
+from matrix.query.addresses import address
+from matrix.store.notes import WRITE
+from sonar.models import Downtime, Endpoint, Site
+from sonar.models.testing_times import PAUSE_COLUMNS
+from sonar.notation.windows import format_minute, format_typed
+from sonar.people import roles
+
+Form = TypeVar("Form", bound=forms.BaseForm)
+# What was done, and what that means.
+Change = tuple[str, str]
+Action = Callable[..., Change]
+
+
+class FormRefusedError(Exception):
+    """The form that was sent cannot be kept; it says why by its fields."""
+
+    def __init__(self, form: forms.BaseForm) -> None:
+        self.form = form
+
+
+class UnchangedError(Exception):
+    """There is nothing to change; the sentence says why, with a level of Django's messages."""
+
+    def __init__(self, sentence: str, level: int = messages.INFO) -> None:
+        super().__init__(sentence)
+        self.level = level
+
+
+def acting(permission: str) -> Callable[[Action], Callable[..., HttpResponse]]:
+    """Return the view of an action, for who has a permission for the site of a path.
+
+    It keeps the change in one transaction with the log of the admin, says it, and leads back; or
+    it shows the page again, with what was typed and what is wrong with it.
+    """
+
+    def decorate(action: Action) -> Callable[..., HttpResponse]:
+        @for_whom(POST=holders(permission, lambda name, **_: [registered(name).id]))
+        @wraps(action)
+        def view(request: HttpRequest, name: str, **path: object) -> HttpResponse:
+            site, user = registered(name), cast(User, request.user)
+            try:
+                with transaction.atomic():
+                    sentence, effect = action(request, site, **path)
+                    LogEntry.objects.log_actions(
+                        user.pk, [site], LOG_CHANGE, sentence, single_object=True
+                    )
+                messages.success(request, f"{sentence} {effect}".strip())
+            except UnchangedError as error:
+                messages.add_message(request, error.level, str(error))
+            except FormRefusedError as error:
+                now, page = timezone.now(), SitePage(question(QueryDict()), site)
+                work = site_work(site, user, now, error.form)
+                return rendered(request, page, now, None, status=400, work=work)
+            return back(request, f"{address('site', site.name)}#site-work")
+
+        return view
+
+    return decorate
+
+
+def checked(form: Form) -> Form:
+    if not form.is_valid():
+        raise FormRefusedError(form)
+    return form
+
+
+def locked(site: Site) -> Site:
+    return Site.objects.select_for_update(of=("self",)).get(pk=site.pk)
+
+
+def ended(text: str) -> str:
+    """Return what somebody wrote as a sentence that another can follow."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def subject(row: Downtime) -> str:
+    return str(row.site or row.endpoint)
+
+
+@acting(DECLARE)
+def declare_downtime(request: HttpRequest, site: Site) -> Change:
+    form = checked(DowntimeForm(site, timezone.now(), request.POST))
+    for row in form.rows:
+        row.save()
+    first = form.rows[0]
+    subjects = ", ".join(subject(row) for row in form.rows)
+    return (
+        f"Declared a downtime of {subjects} from {format_typed(first.starts_at)} to "
+        f"{format_typed(first.ends_at)}: {ended(first.reason)}",
+        "No tests of its links start in that time; running tests continue.",
+    )
+
+
+@acting(CHANGE)
+def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noqa: A002
+    """Let a downtime end at another time; with `end` it ends now, or never begins."""
+    row = downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
+    if row is None:
+        raise Http404(f"{site.name} has no downtime {id}: it may have been withdrawn.")
+    now, words = timezone.now(), f"The downtime of {subject(row)} ({row.reason})"
+    if "end" not in request.POST:
+        checked(DowntimeEndForm(row, request.POST))
+        row.save(update_fields=["ends_at"])
+        return f"{words} now ends at {format_typed(row.ends_at)}.", ""
+    if row.ends_at <= now:
+        already = f"had already ended, at {format_typed(row.ends_at)}: nothing was changed."
+        raise UnchangedError(f"{words} {already}", messages.ERROR)
+    if row.starts_at < now:
+        row.ends_at = now
+        row.save(update_fields=["ends_at"])
+        return f"{words} has ended.", "Tests of its links start again."
+    if not roles.may(request.user, WITHDRAW, [site.id]):
+        raise PermissionDenied
+    row.delete()
+    return f"{words} was withdrawn before it began.", ""
+
+
+@acting(LIMITS)
+def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
+    """Change caps, budget, label and software of one endpoint of a site."""
+    rows = Endpoint.objects.select_for_update(of=("self",)).filter(site=site, retired_at=None)
+    row = rows.filter(name=endpoint).first()
+    if row is None:
+        raise Http404(f"{site.name} has no endpoint “{endpoint}” in use.")
+    form = checked(EndpointLimitsForm(row, request.POST))
+    if not form.changes:
+        raise UnchangedError(f"{row.name} stays as it is: nothing was changed.")
+    row.save(update_fields=list(form.changes))
+    sentence = f"Changed {row.name}: {', '.join(form.words())}."
+    return sentence, "This applies from now on; running tests continue."
+
+
+@acting(TIMES)
+def change_quiet_hours(request: HttpRequest, site: Site) -> Change:
+    """Set the quiet hours of a site; both fields empty take them away."""
+    row = locked(site)
+    before = hours(row)
+    checked(QuietHoursForm(row, request.POST))
+    if hours(row) == before:
+        raise UnchangedError(f"Quiet hours of {row.name} stay as they are: {before}.")
+    row.save(update_fields=["quiet_from", "quiet_until"])
+    return (
+        f"Changed quiet hours of {row.name} from {before} to {hours(row)}.",
+        "Scheduled tests of its links keep to them from now on; running tests continue.",
+    )
+
+
+def hours(site: Site) -> str:
+    return f"{site.quiet_hours} UTC" if site.quiet_hours else "none"
+
+
+@acting(TIMES)
+def change_pause(request: HttpRequest, site: Site) -> Change:
+    """Pause the tests of a site, or change the pause that lasts; with `resume` it is over."""
+    now, row = timezone.now(), locked(site)
+    if "resume" in request.POST:
+        if not row.is_paused(now):
+            sentence = f"The tests of {row.name} are not paused: nothing was changed."
+            raise UnchangedError(sentence, messages.ERROR)
+        reason, since = row.pause_reason, format_minute(cast(datetime, row.paused_since))
+        row.resume()
+        row.save(update_fields=PAUSE_COLUMNS)
+        return (
+            f"Resumed the tests of {row.name}, paused since {since} ({reason}).",
+            "What is due is tested as soon as there is room.",
+        )
+    form = checked(PauseForm(row, now, request.POST))
+    reason, until = form.cleaned_data["pause_reason"], form.cleaned_data["paused_until"]
+    row.pause(now, reason, until, cast(User, request.user))
+    row.save(update_fields=PAUSE_COLUMNS)
+    verb = "Changed the pause of" if form.lasts else "Paused the tests of"
+    return (
+        f"{verb} {row.name}, {row.pause_end()}: {ended(reason)}",
+        "No tests of its links start meanwhile, whoever orders them; running tests continue.",
+    )
+
+
+@acting(WRITE)
+def write_note(request: HttpRequest, site: Site) -> Change:
+    form = checked(SiteNoteForm(site, request.POST))
+    form.instance.author = cast(User, request.user)
+    note = form.save()
+    whom = "all readers" if note.public else "operators and admins of the site"
+    sentence = f"Added a note, valid from {format_typed(note.starts_at)}: {ended(note.text)}"
+    return sentence, f"It is shown to {whom}."

@@ -1,0 +1,365 @@
+"""The part of a site's page for who looks after it: its forms, and who changed what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import Model, Q, QuerySet
+from django.http import QueryDict
+
+from matrix.store.notes import IN_RANGE, NO_TIME, WRITE, NoteForm, TimeField
+from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.models.endpoint import MOST_CAP, MOST_DAILY_BYTES
+from sonar.notation.units import format_bytes
+from sonar.people import roles
+from sonar.people.roles import ENDPOINT_COLUMNS, Anyone
+
+FORMAT = "%Y-%m-%d %H:%M"
+USUAL_LENGTH = timedelta(hours=4)
+GB = 10**9
+SMALL = "form-control form-control-sm"
+
+
+class UtcField(TimeField):
+    """A time as text, in UTC and 24 hours whatever the language of the browser is."""
+
+    def __init__(self, label: str, *, required: bool = True) -> None:
+        attrs = {"class": SMALL, "size": 17, "placeholder": "2026-11-20 04:00"}
+        super().__init__(
+            label=label,
+            required=required,
+            # ISO 8601 is read before any of these.
+            input_formats=[],
+            validators=IN_RANGE,
+            error_messages={"invalid": NO_TIME, "required": NO_TIME},
+            widget=forms.DateTimeInput(attrs, FORMAT),
+        )
+
+
+def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharField:
+    attrs = {"class": SMALL, "size": size}
+    return forms.CharField(
+        label=label,
+        max_length=most,
+        required=bool(sentence),
+        error_messages={"required": sentence},
+        widget=forms.TextInput(attrs),
+    )
+
+
+class RowForm(forms.Form):
+    """A form about a row: what may be is said by its model, as in the admin and the API.
+
+    ``otherwise`` is the field that rules about several get.
+    """
+
+    otherwise: str
+
+    def clean(self) -> dict[str, Any]:
+        """Say what the model has against the row; the database's own rules are among it."""
+        cleaned = super().clean() or {}
+        if self.errors or (row := self.filled(cleaned)) is None:
+            return cleaned
+        try:
+            row.full_clean()
+        except ValidationError as error:
+            for name, faults in error.error_dict.items():
+                shown = name if name in self.fields else self.otherwise
+                if not self.has_error(shown):
+                    self.add_error(shown, faults)
+        return cleaned
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Model | None:
+        """Return the row with what was sent; None with an error where that cannot be."""
+        raise NotImplementedError
+
+
+class DowntimeForm(RowForm):
+    """A downtime to declare, of a whole site or of some of its endpoints; ``rows`` once valid."""
+
+    otherwise = "ends_at"
+
+    starts_at = UtcField("from (UTC)")
+    ends_at = UtcField("to (UTC)")
+    reason = line("reason, shown to everyone", 200, 40, "Say why, like “new switch”.")
+    endpoints = forms.ModelMultipleChoiceField(
+        Endpoint.objects.none(),
+        label="only these endpoints (none: the whole site)",
+        required=False,
+        widget=forms.CheckboxSelectMultiple({"class": "form-check-input"}),
+        error_messages={
+            "invalid_choice": "This is not an endpoint of the site.",
+            "invalid_pk_value": "This is not an endpoint of the site.",
+        },
+    )
+
+    def __init__(self, site: Site, now: datetime, data: QueryDict | None = None) -> None:
+        begin = now.replace(second=0, microsecond=0)
+        initial = {"starts_at": begin, "ends_at": begin + USUAL_LENGTH}
+        super().__init__(data, auto_id="downtime-%s", initial=initial)
+        self.site = site
+        self.rows: Sequence[Downtime] = ()
+        in_use = Endpoint.objects.filter(site=site, retired_at=None)
+        choice = self.fields["endpoints"]
+        choice.queryset = in_use  # type: ignore[attr-defined]
+        if not self.is_bound and in_use.count() < 2:
+            del self.fields["endpoints"]
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Downtime:
+        times = {name: cleaned[name] for name in ("starts_at", "ends_at", "reason")}
+        chosen = cleaned["endpoints"]
+        subjects = [{"endpoint": endpoint} for endpoint in chosen] or [{"site": self.site}]
+        self.rows = [Downtime(**subject, **times) for subject in subjects]
+        return self.rows[0]
+
+
+class DowntimeEndForm(RowForm):
+    """When a downtime that was declared ends."""
+
+    otherwise = "ends_at"
+
+    ends_at = UtcField("ends (UTC)")
+
+    def __init__(self, downtime: Downtime, data: QueryDict | None = None) -> None:
+        initial = {"ends_at": downtime.ends_at}
+        super().__init__(data, auto_id=f"downtime-{downtime.id}-%s", initial=initial)
+        self.downtime = downtime
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Downtime:
+        self.downtime.ends_at = cleaned["ends_at"]
+        return self.downtime
+
+
+def cap_field(label: str) -> forms.IntegerField:
+    allowed = f"A cap is a whole number of tests, from 1 to {MOST_CAP}."
+    return forms.IntegerField(
+        label=label,
+        validators=[MinValueValidator(1, allowed), MaxValueValidator(MOST_CAP, allowed)],
+        error_messages={"invalid": allowed, "required": allowed},
+        widget=forms.NumberInput({"class": SMALL, "min": 1, "max": MOST_CAP, "title": allowed}),
+    )
+
+
+LEAST_GB, MOST_GB = Decimal(1) / GB, Decimal(MOST_DAILY_BYTES) / GB
+NO_BUDGET = "A budget is a number of GB from 0.000000001 on, like 500; leave it empty for no limit."
+
+
+class EndpointLimitsForm(RowForm):
+    """Caps and budget of an endpoint, and what it is called."""
+
+    otherwise = "budget"
+
+    inbound_cap = cap_field("tests to it at once")
+    outbound_cap = cap_field("tests from it at once")
+    budget = forms.DecimalField(
+        label="budget: GB of test files a day, in and out (empty: no limit)",
+        required=False,
+        decimal_places=9,
+        validators=[MinValueValidator(LEAST_GB, NO_BUDGET), MaxValueValidator(MOST_GB, NO_BUDGET)],
+        error_messages={"invalid": NO_BUDGET, "max_decimal_places": NO_BUDGET},
+        widget=forms.TextInput({"class": SMALL, "size": 10, "inputmode": "decimal"}),
+    )
+    label = line("label (what it is for, like DATADISK)", 40, 14)
+    software = line("software (like dCache 9.2)", 80, 20)
+
+    def __init__(self, endpoint: Endpoint, data: QueryDict | None = None) -> None:
+        initial = {
+            name: getattr(endpoint, name) for name in ENDPOINT_COLUMNS if name in self.base_fields
+        }
+        if endpoint.budget_bytes_per_day:
+            initial["budget"] = f"{Decimal(endpoint.budget_bytes_per_day) / GB:f}"
+        super().__init__(data, auto_id=f"endpoint-{endpoint.id}-%s", initial=initial)
+        self.endpoint = endpoint
+        self.changes: Mapping[str, tuple[object, object]] = {}
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Endpoint:
+        """Set the columns of the endpoint; ``changes`` are old and new values by column."""
+        budget = cleaned["budget"]
+        values = {**cleaned, "budget_bytes_per_day": None if budget is None else int(budget * GB)}
+        columns = {name: values[name] for name in ENDPOINT_COLUMNS}
+        self.changes = {
+            name: (getattr(self.endpoint, name), value)
+            for name, value in columns.items()
+            if getattr(self.endpoint, name) != value
+        }
+        for name, value in columns.items():
+            setattr(self.endpoint, name, value)
+        return self.endpoint
+
+    def words(self) -> list[str]:
+        """Say what changes: `tests to it at once from 2 to 4`."""
+        return [
+            f"{WORDS[name]} from {shown(name, old)} to {shown(name, new)}"
+            for name, (old, new) in self.changes.items()
+        ]
+
+
+WORDS = {
+    "inbound_cap": "tests to it at once",
+    "outbound_cap": "tests from it at once",
+    "budget_bytes_per_day": "budget a day",
+    "label": "label",
+    "software": "software",
+}
+
+
+def shown(column: str, value: object) -> str:
+    if column == "budget_bytes_per_day":
+        return "no limit" if value is None else format_bytes(float(str(value)))
+    return str(value) or "nothing"
+
+
+class SiteNoteForm(NoteForm):
+    """A note on a site; its subject is the page."""
+
+    text = line("note", 500, 60, "Write the text of the note.")
+    starts_at = UtcField("from (UTC, empty: now)", required=False)
+    ends_at = UtcField("to (UTC, empty: until it is removed)", required=False)
+
+    def __init__(self, site: Site, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="note-%s", instance=Annotation(site=site))
+        for name in ("site", "source", "destination"):
+            del self.fields[name]
+        public = self.fields["public"]
+        public.label, public.help_text = "show it to all readers", ""
+        public.widget.attrs["class"] = "form-check-input"
+
+    def _post_clean(self) -> None:
+        """Say what rules about several fields are broken by where it is mended."""
+        super()._post_clean()  # type: ignore[misc]  # Django's own hook, the stubs lack it
+        if texts := self.errors.pop(NON_FIELD_ERRORS, None):
+            self.add_error("ends_at", list(texts))
+
+    def sites(self) -> list[int]:
+        return [self.instance.site_id]
+
+
+CLOCK = "%H:%M"
+NO_CLOCK = "Write a time of day in UTC, from 00:00 to 23:59, like 22:30."
+ONE_END = "Quiet hours need both times; leave both empty for none."
+NO_REASON = "Say why, like “new firewall”."
+IN_THE_PAST = "A pause ends in the future; leave it empty for a pause without an end."
+
+
+class ClockField(forms.TimeField):
+    """A time of the day as text, in UTC and 24 hours whatever the language of the browser is."""
+
+    def __init__(self, label: str) -> None:
+        attrs = {"class": SMALL, "size": 6, "placeholder": "22:30"}
+        super().__init__(
+            label=label,
+            required=False,
+            input_formats=[CLOCK],
+            error_messages={"invalid": NO_CLOCK},
+            widget=forms.TimeInput(attrs, CLOCK),
+        )
+
+
+class QuietHoursForm(RowForm):
+    """The hours of each day in which no scheduled test of a site's links starts."""
+
+    otherwise = "quiet_until"
+
+    quiet_from = ClockField("from (UTC)")
+    quiet_until = ClockField("to (UTC)")
+
+    def __init__(self, site: Site, data: QueryDict | None = None) -> None:
+        initial = {"quiet_from": site.quiet_from, "quiet_until": site.quiet_until}
+        super().__init__(data, auto_id="quiet-%s", initial=initial)
+        self.site = site
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Site | None:
+        for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
+            if cleaned[name] is None and cleaned[other] is not None:
+                self.add_error(name, ONE_END)
+                return None
+        self.site.quiet_from, self.site.quiet_until = cleaned["quiet_from"], cleaned["quiet_until"]
+        return self.site
+
+
+class PauseForm(forms.Form):
+    """A pause of all tests of a site, to begin now; or the one that lasts, to be changed."""
+
+    pause_reason = line("reason, shown to everyone", 200, 40, NO_REASON)
+    paused_until = UtcField("to (UTC, empty: until resumed)", required=False)
+
+    def __init__(self, site: Site, now: datetime, data: QueryDict | None = None) -> None:
+        self.lasts = site.is_paused(now)
+        initial = {name: getattr(site, name) for name in self.base_fields if self.lasts}
+        super().__init__(data, auto_id="pause-%s", initial=initial)
+        self.site, self.now = site, now
+
+    def clean_paused_until(self) -> datetime | None:
+        until: datetime | None = self.cleaned_data["paused_until"]
+        if until is not None and until <= self.now:
+            raise forms.ValidationError(IN_THE_PAST)
+        return until
+
+
+DECLARE, CHANGE, WITHDRAW = (f"sonar.{verb}_downtime" for verb in ("add", "change", "delete"))
+LIMITS, TIMES = "sonar.change_endpoint", "sonar.change_site"
+MOST_DOWNTIMES, MOST_ENTRIES = 20, 8
+
+
+def site_work(
+    site: Site, reader: Anyone, now: datetime, refusal: forms.BaseForm | None = None
+) -> dict[str, Any]:
+    """Return what somebody may do for a site; nothing for others.
+
+    ``refusal`` is the form that was sent and could not be kept: it stands in its place.
+    """
+
+    def may(permission: str) -> bool:
+        return roles.may(reader, permission, [site.id])
+
+    if not reader.is_authenticated or not any(map(may, (DECLARE, LIMITS, TIMES, WRITE))):
+        return {}
+    return {
+        "declare": sent(refusal, DowntimeForm(site, now)) if may(DECLARE) else None,
+        # Those that have not ended, with whether they go on, and the form to end one another time.
+        "downtimes": [
+            (row, row.starts_at <= now, sent(refusal, DowntimeEndForm(row)))
+            for row in downtimes_of(site)
+            .filter(ends_at__gt=now)
+            .order_by("starts_at", "id")[:MOST_DOWNTIMES]
+        ]
+        if may(CHANGE)
+        else [],
+        "endpoints": [
+            (row, sent(refusal, EndpointLimitsForm(row)))
+            for row in Endpoint.objects.filter(site=site, retired_at=None)
+        ]
+        if may(LIMITS)
+        else [],
+        "quiet": sent(refusal, QuietHoursForm(site)) if may(TIMES) else None,
+        "pause": sent(refusal, PauseForm(site, now)) if may(TIMES) else None,
+        "note": sent(refusal, SiteNoteForm(site)) if may(WRITE) else None,
+        "entries": list(entries_of(site)[:MOST_ENTRIES]),
+        "refused": refusal is not None,
+    }
+
+
+def sent(refusal: forms.BaseForm | None, form: forms.BaseForm) -> forms.BaseForm:
+    """Return the form that was sent, if it is the same as this one."""
+    return refusal if refusal and refusal.auto_id == form.auto_id else form
+
+
+def downtimes_of(site: Site) -> QuerySet[Downtime]:
+    """Return the downtimes of a site and of its endpoints."""
+    rows = Downtime.objects.filter(Q(site=site) | Q(endpoint__site=site))
+    return rows.select_related("site", "endpoint")
+
+
+def entries_of(site: Site) -> QuerySet[LogEntry]:
+    """Return what was changed for a site, newest first, as the admin has it in its history."""
+    kind = ContentType.objects.get_for_model(Site)
+    entries = LogEntry.objects.filter(content_type=kind, object_id=str(site.pk))
+    return entries.select_related("user").order_by("-action_time", "-id")
