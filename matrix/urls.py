@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from matrix.api.matrix_cells import CellsView
+from matrix.api.matrix import CellsView
 from matrix.api.metrics import MetricsView
 from matrix.http.health import healthz, readyz
 from matrix.http.icon import icon

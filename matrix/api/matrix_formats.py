@@ -1,4 +1,4 @@
-"""A Grid as the bytes that the API answers: JSON in one piece, CSV with one line for each link."""
+"""A Grid as the bytes of an answer: JSON, CSV with a line for each link, and wide tables."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ from numpy.typing import NDArray
 from matrix.answers.comparison import changes
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
-from matrix.api import cell_text
+from matrix.api import cell_text, parameters
 from matrix.api.cell_text import WORDS, dumps
-from matrix.query.catalogue import RATE
+from matrix.api.documents import DOCUMENTS
+from matrix.api.rendering import csv_of
+from matrix.plots.numbers import number
+from matrix.query.catalogue import RATE, Statistic
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import AxisGroup
 from matrix.statistics.rounding import rounded, significant
-from matrix.statistics.states import NOT_APPLICABLE
+from matrix.statistics.states import MEASURED, NOT_APPLICABLE, STATES
 from sonar.notation import csv_text
+from sonar.notation.units import DASH
 from sonar.notation.windows import format_time
 
 # Arrays of cells that an answer has, and those that it has for who asks for them. Those of a
 # comparison it has while comparing.
+CORNER, MEAN = r"from \ to", "mean"
 DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state", "level", "since")
 COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
 PLAIN_FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now", "ratio_low", "ratio_high")
@@ -37,8 +42,8 @@ CHANCES = ("p", "compared_p")
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
     pieces = [dumps(before_cells(grid)).removesuffix(b"}"), b',"cells":{']
-    for number, name in enumerate(fields):
-        pieces.append(b'%s"%s":[' % (b"," if number else b"", name.encode()))
+    for position, name in enumerate(fields):
+        pieces.append(b'%s"%s":[' % (b"," if position else b"", name.encode()))
         for place, block in enumerate(cell_text.blocks(name, array_of(grid, name))):
             pieces += (b",", block) if place else (block,)
         pieces.append(b"]")
@@ -77,20 +82,10 @@ def before_cells(grid: Grid) -> dict[str, Any]:
 
 
 def echo(grid: Grid) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
     query: MatrixQuery = grid.query
-    return {
-        "size": query.size,
-        "window": query.window or None,
-        "start": format_time(grid.window.start),
-        "end": format_time(grid.window.end),
-        "stat": query.stat,
-        "rows": query.rows,
-        "columns": query.columns,
-        "max_age": query.max_age or None,
-        **by_parameter(query.filters),
-        **(query.compare.to_params() if query.compare else {}),
-    }
+    own = {"stat": query.stat, "rows": query.rows, "columns": query.columns}
+    answer = parameters.echo(query, grid.window, **own, max_age=query.max_age or None)
+    return answer | (query.compare.to_params() if query.compare else {})
 
 
 def compared(grid: Grid, other: OtherSide) -> dict[str, Any]:
@@ -124,8 +119,7 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
             },
         }
     )
-    text = frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ")
-    return str(text).encode()
+    return csv_of(frame)
 
 
 def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
@@ -149,3 +143,63 @@ def unix_time(seconds: Floats) -> NDArray[np.datetime64]:
 
 def names(groups: Sequence[AxisGroup]) -> NDArray[np.object_]:
     return np.array([csv_text.quoted(group.name) for group in groups], dtype=object)
+
+
+def as_wide_csv(grid: Grid) -> bytes:
+    """Write a row for each source; the last row and column have means of measured cells."""
+    frame = pd.DataFrame(
+        rounded(with_averages(grid)),
+        index=[*names(grid.sources), MEAN],
+        columns=[*names(grid.destinations), MEAN],
+    )
+    corner = f"{CORNER} ({grid.query.statistic.name}, {grid.unit})"
+    return str(frame.to_csv(index_label=corner, lineterminator="\n")).encode()
+
+
+def with_averages(grid: Grid) -> Floats:
+    averages = grid.averages
+    rows = np.column_stack([grid.cells.value, averages.row])
+    return np.vstack([rows, np.append(averages.column, averages.grand)])
+
+
+def as_document(grid: Grid, form: str) -> bytes:
+    """Write the numbers as the page shows them, in a form, `markdown` or `latex`."""
+    statistic = grid.query.statistic
+    last_column = grid.averages.row.tolist()
+    cells = zip(grid.cells.value.tolist(), grid.cells.state.tolist(), strict=True)
+    rows = [
+        [
+            group.name,
+            *(cell_words(*cell, statistic) for cell in zip(values, states, strict=True)),
+            text(mean, statistic),
+        ]
+        for group, (values, states), mean in zip(grid.sources, cells, last_column, strict=True)
+    ]
+    means = [*grid.averages.column.tolist(), grid.averages.grand]
+    heads = [CORNER, *(group.name for group in grid.destinations), MEAN]
+    last = [MEAN, *(text(value, statistic) for value in means)]
+    return DOCUMENTS[form].whole(caption(grid), heads, rows, last).encode()
+
+
+def caption(grid: Grid) -> str:
+    """Say what the numbers are, of when, and in which unit."""
+    unit = grid.query.statistic.unit.behind
+    bounds = grid.query.replace(window="", start=grid.window.start, end=grid.window.end)
+    subject = f"{grid.query.describe()}, in {unit}" if unit else grid.query.describe()
+    sentences = [subject, f"Window: {bounds.window_words()}"]
+    simulated = ["Simulated endpoints"] if grid.simulated else []
+    geometric = ", and geometric" if grid.query.statistic.against else ""
+    means = f"Means are of measured cells{geometric}"
+    return ". ".join([*sentences, means, *simulated]) + "."
+
+
+def cell_words(value: float, state: int, statistic: Statistic) -> str:
+    """Write a cell; what is not simply measured says so in a word."""
+    if state == NOT_APPLICABLE:
+        return ""
+    written = text(value, statistic)
+    return written if state == MEASURED else f"{written} {STATES[state]}"
+
+
+def text(value: float, statistic: Statistic) -> str:
+    return number(value, statistic) or DASH

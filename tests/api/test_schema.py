@@ -18,7 +18,8 @@ from drf_spectacular.plumbing import ComponentRegistry
 from pytest_django import DjangoDbBlocker
 
 from matrix.answers import table_query
-from matrix.api.schema import document, schemas
+from matrix.api import about
+from matrix.api.schema import schemas
 from matrix.query.comparison import OF_FILTERS
 from sonar.models import SizeClass
 from tests.api import scene
@@ -41,9 +42,9 @@ def made(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
 
 @pytest.fixture(scope="module")
 def schema(made: scene.Scene, django_db_blocker: DjangoDbBlocker) -> Json:
-    document.document.cache_clear()
+    about.document.cache_clear()
     with django_db_blocker.unblock():
-        return json.loads(document.document(document.sizes()))
+        return json.loads(about.document(about.sizes()))
 
 
 def operations(schema: Json) -> Iterator[tuple[str, str, Json]]:

@@ -13,8 +13,8 @@ from django.http import Http404
 from psycopg.errors import DeadlockDetected
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import Values
 from matrix.api.registry.resource import Resource
+from matrix.api.registry.values import Values
 from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.models import Version

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
 from matrix.answers.comparison.changes import KINDS
+from matrix.query.attributes import BY_KEY, NAME
 from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import STATES
 
@@ -63,16 +64,14 @@ class Body(BaseModel, extra="forbid"):
     """Base of what calls take. A field with a default may be left out."""
 
 
-# The state of a cell or a link; the words are those of the pages.
-CellState = Annotated[str, Field(json_schema_extra={"enum": list(STATES)})]
+def word_of(allowed: Iterable[str]) -> Any:  # noqa: ANN401 - the type of a field
+    """Return the type of one of these words."""
+    return Annotated[str, Field(json_schema_extra={"enum": list(allowed)})]
 
 
-# How it is beside that, against what is usual.
-CellLevel = Annotated[str, Field(json_schema_extra={"enum": list(LEVELS)})]
-
-
-# How it differs from the other side of a comparison, beyond chance.
-CellChange = Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
+# The state of a cell or a link, in the words of the pages; how it is beside that, against what is
+# usual; and how it differs from the other side of a comparison, beyond chance.
+CellState, CellLevel, CellChange = word_of(STATES), word_of(LEVELS), word_of(KINDS)
 
 
 class Error(Answer):
@@ -80,6 +79,38 @@ class Error(Answer):
 
     detail: str
     errors: dict[str, list[str]]
+
+
+def with_facts(
+    name: str, words: str, flags: Iterable[str], *, shared: bool = False
+) -> type[Answer]:
+    """Return the schema of an endpoint; where several share facts, one may be null."""
+    fields: dict[str, Any] = {
+        key: (attribute.kind | None if shared and key != NAME else attribute.kind, ...)
+        for key, attribute in BY_KEY.items()
+    }
+    fields |= dict.fromkeys(flags, (bool, ...))
+    return create_model(name, __base__=Answer, __doc__=words, __module__=__name__, **fields)
+
+
+def echo_shape(
+    besides: str, optional: Iterable[str], texts: Iterable[str] = (), lists: Iterable[str] = ()
+) -> Json:
+    """Return the schema of the query of a list: window as two times, ``besides``, and filters.
+
+    ``optional`` are its fields that may be null, ``texts`` those that are not, beside the times.
+    """
+    texts = ("start", "end", *texts)
+    fields: dict[str, Json] = {name: {"type": ["string", "null"]} for name in optional}
+    fields |= {name: {"type": "string"} for name in texts}
+    fields |= {name: {"type": "array", "items": {"type": "string"}} for name in lists}
+    return {
+        "type": "object",
+        "description": f"The query: window as two times{besides} filters by their names.",
+        "properties": fields,
+        "required": [*optional, *texts, *lists],
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+    }
 
 
 class Untitled(GenerateJsonSchema):
