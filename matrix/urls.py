@@ -7,7 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
 from matrix.api.matrix import CellsView
-from matrix.api.metrics import MetricsView
+from matrix.api.status import MetricsView
 from matrix.http.health import healthz, readyz
 from matrix.http.icon import icon
 from matrix.http.page_rights import anyone, for_whom

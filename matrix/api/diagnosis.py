@@ -18,19 +18,18 @@ from matrix.answers.inside_words import sentences_of
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.api.base import ApiView
-from matrix.api.parameters import WINDOW_AND_METHOD, echo
+from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import METHOD_FILTERED, SIZE_CLASS, WINDOW, text
 from matrix.api.schema.records import As, At, Json, Number, record, to_number
 from matrix.api.schema.schemas import Answer
-from matrix.api.series import ends
+from matrix.api.series import echo_of_link, ends
 from matrix.http.negotiation import asked_format
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.courses import Shape
 from matrix.statistics.sweep import Trend
-from sonar.notation.windows import Window
 
 
 class RuleSays(Answer):
@@ -61,22 +60,14 @@ class ScatterEvidence(Answer):
     n: int
 
 
-def low_of(interval: tuple[float, float]) -> float | None:
-    return to_number(interval[0])
-
-
-def high_of(interval: tuple[float, float]) -> float | None:
-    return to_number(interval[1])
-
-
 class StreamsEvidence(Answer):
     """The rate with the most streams in parts of that with the fewest."""
 
     least: int
     most: int
     factor: Annotated[Number, At("slope.factor")]
-    factor_low: Annotated[float | None, At("slope.interval"), As(low_of)]
-    factor_high: Annotated[float | None, At("slope.interval"), As(high_of)]
+    factor_low: Annotated[Number, At("slope.interval.0")]
+    factor_high: Annotated[Number, At("slope.interval.1")]
     n: Annotated[int, At("slope.n")]
     trend: Annotated[Trend, At("slope.trend")]
 
@@ -218,7 +209,7 @@ class DiagnosisView(ApiView):
             max_cwnd_bytes=sender,
             max_receive_window_bytes=receiver,
         )
-        query = echo_of_link(link, answer.window)
+        query = echo_of_link(link.ends, link.query, answer.window)
         return as_json(record(LinkDiagnosed, diagnosis, query=query, evidence=evidence))
 
 
@@ -231,11 +222,6 @@ def read_link(request: Request) -> Question:
     return Question(*ends(params), query)
 
 
-def echo_of_link(link: Question, window: Window) -> Json:
-    ends = {"source": link.source.name, "destination": link.destination.name}
-    return ends | echo(link.query, window)
-
-
 class InsideView(ApiView):
     @INSIDE
     def get(self, request: Request) -> HttpResponse:
@@ -244,7 +230,7 @@ class InsideView(ApiView):
         window = link.query.window_at(timezone.now())
         return as_json(
             {
-                "query": echo_of_link(link, window),
+                "query": echo_of_link(link.ends, link.query, window),
                 "unit": "MB/s",
                 "simulated": any(end.simulated for end in link.ends),
                 "inside": of_inside(link.inside(window)),

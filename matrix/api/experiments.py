@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -21,6 +19,7 @@ from matrix.answers.experiments.request import OrderedExperiment, Variable
 from matrix.answers.experiments.words import conclusion, title
 from matrix.api.base import ApiView, body_of
 from matrix.api.parameters import PageRequest, following
+from matrix.api.probes import refusals_told
 from matrix.api.registry.resource import named
 from matrix.api.registry.views import refuse_parameters
 from matrix.api.rendering import as_csv, as_json
@@ -39,15 +38,15 @@ from matrix.api.schema.records import (
     record,
 )
 from matrix.api.schema.schemas import Answer, Listed
-from matrix.http.exceptions import Conflict, NotNow
+from matrix.http.exceptions import Conflict
 from matrix.http.negotiation import TABLE, asked_format
 from matrix.http.permissions import allow
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store import keyset
 from matrix.store.transfers import Cursor
-from sonar.models import Endpoint, Experiment
-from sonar.ordering import experiments, request_probes
+from sonar.models import Endpoint
+from sonar.ordering import experiments
 
 Trend = Literal["flat", "proportional", "rising", "falling", "unclear", "failed", "gone"]
 StepState = Literal["waiting", "queued", "running", "done", "failed", "lost", "gone"]
@@ -63,8 +62,8 @@ class ExperimentSlope(Answer):
     exponent_low: Annotated[float, At("low")]
     exponent_high: Annotated[float, At("high")]
     factor: float
-    factor_low: Annotated[float, At("interval"), As(itemgetter(0))]
-    factor_high: Annotated[float, At("interval"), As(itemgetter(1))]
+    factor_low: Annotated[float, At("interval.0")]
+    factor_high: Annotated[float, At("interval.1")]
     n: int
 
 
@@ -158,7 +157,6 @@ CANCEL = described(
 
 
 PARAMETERS = ("source", "destination", "cursor", "page_size", "format")
-RETRY_SECONDS = 5
 
 
 class ExperimentsView(ApiView):
@@ -172,10 +170,12 @@ class ExperimentsView(ApiView):
         form = asked_format(request, ("json",))
         page = PageRequest.read(request, form, Cursor.parse)
         after = (page.after.started_at, page.after.id) if page.after else None
-        rows, last = keyset.page(filtered(params), ("-requested_at", "-id"), page.size, after)
+        ends = {end: named(params, end, Endpoint) for end in ("source", "destination")}
+        rows = report.rows().filter(**{end: row for end, row in ends.items() if row})
+        page_rows, last = keyset.page(rows, ("-requested_at", "-id"), page.size, after)
         records = [
             experiment_record(ExperimentSummary, each, request)
-            for each in report.reports(rows, now)
+            for each in report.reports(page_rows, now)
         ]
         next_page = following(request, Cursor(*last) if last else None)
         return as_json({"experiments": records, "next": next_page})
@@ -189,12 +189,8 @@ class ExperimentsView(ApiView):
         """
         sweep = experiment_request.read(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(sweep.probe_requests))
-        try:
+        with refusals_told():
             ordered = experiments.order(sweep, cast(User, request.user), timezone.now())
-        except request_probes.RefusedError as error:
-            raise Conflict(error.errors) from error
-        except request_probes.PlannerBusyError as error:
-            raise NotNow(str(error), RETRY_SECONDS) from error
         return as_json(
             experiment_record(WholeExperiment, report_of(ordered.id), request), status=202
         )
@@ -229,15 +225,6 @@ def report_of(experiment: UUID) -> ExperimentReport:
     if current is None:
         raise NotFound(f"No experiment has the id {experiment}.")
     return current
-
-
-def filtered(params: QueryDict) -> QuerySet[Experiment]:
-    """Read the filters; one SQL query for each that names an endpoint."""
-    filters = Q()
-    for field in ("source", "destination"):
-        if row := named(params, field, Endpoint):
-            filters &= Q(**{field: row})
-    return report.rows().filter(filters)
 
 
 def experiment_record(answer: type[Answer], current: ExperimentReport, request: Request) -> Json:

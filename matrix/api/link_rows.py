@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,12 @@ def whole(values: Floats) -> list[int | None]:
 def pieces(table: LinkTable, rows: Integers, query: MatrixQuery, form: str) -> Pieces:
     """Yield rows block by block in a form: `csv` (with a header), `ndjson`, or a document."""
     if form in DOCUMENTS:
-        yield from document_pieces(table, rows, query, form)
+        document = DOCUMENTS[form]
+        yield document.start(caption(table, query), heads(table), 2).encode()
+        for start in range(0, len(rows), BLOCK_OF_TEXT):
+            block = table.taken(rows[start : start + BLOCK_OF_TEXT])
+            yield "".join(map(document.row, lines(block))).encode()
+        yield document.end.encode()
         return
     for start in range(0, max(len(rows), 1), BLOCK):
         block = table.taken(rows[start : start + BLOCK])
@@ -128,16 +133,6 @@ COMPARED_TITLES = ("this side MB/s", "other side MB/s", "ratio", "n", "p")
 LABELS = {quantile.field: quantile.label for quantile in TABLE_QUANTILES.values()}
 
 
-def document_pieces(table: LinkTable, rows: Integers, query: MatrixQuery, form: str) -> Pieces:
-    """Yield rows block by block in a form, `markdown` or `latex`."""
-    document = DOCUMENTS[form]
-    yield document.start(caption(table, query), heads(table), 2).encode()
-    for start in range(0, len(rows), BLOCK_OF_TEXT):
-        block = table.taken(rows[start : start + BLOCK_OF_TEXT])
-        yield "".join(map(document.row, lines(block))).encode()
-    yield document.end.encode()
-
-
 def caption(table: LinkTable, query: MatrixQuery) -> str:
     window = query.replace(window="", start=table.window.start, end=table.window.end)
     parts = [condition.words() for condition in query.filters]
@@ -151,20 +146,15 @@ def caption(table: LinkTable, query: MatrixQuery) -> str:
 
 
 def heads(table: LinkTable) -> list[str]:
-    of_class = [TITLES[0], *quantile_titles(table), *TITLES[1:]]
+    fields = next((columns.quantiles for columns in table.links.classes.values()), ())
+    quantiles = [f"{LABELS[name]} ({RATE.name})" for name in fields]
+    of_class = [TITLES[0], *quantiles, *TITLES[1:]]
     titles = (
         f"{size} {title}"
         for size in table.sizes
         for title in (*of_class, *(COMPARED_TITLES if table.compared_fields(size) else ()))
     )
     return ["from", "to", *titles]
-
-
-def quantile_titles(table: LinkTable) -> list[str]:
-    fields: Sequence[str] = next(
-        (tuple(columns.quantiles) for columns in table.links.classes.values()), ()
-    )
-    return [f"{LABELS[name]} ({RATE.name})" for name in fields]
 
 
 def lines(table: LinkTable) -> Iterator[list[str]]:

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from matrix.answers import column_filters, link_table, table_query
 from matrix.answers.comparison.changes import KINDS
 from matrix.answers.grid import CHANGES
+from matrix.answers.link_columns import COLUMNS
 from matrix.answers.link_columns import COMPARED as COMPARED_FIELDS
 from matrix.answers.link_table import CHANGE, LinkTable
 from matrix.answers.listing_fields import LONGEST_TEXT
@@ -24,25 +25,12 @@ from matrix.answers.table_query import SHORT, TableQuery, orderings
 from matrix.api import link_rows
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_text import dumps
+from matrix.api.matrix_formats import kind_of
 from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, following
+from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import (
-    COMPARED,
-    LINKS_FILTERED,
-    METHOD_FILTERED,
-    SIZE,
-    SIZE_CLASS,
-    WINDOW,
-    choice,
-    number,
-    paging,
-    text,
-)
 from matrix.api.schema.schemas import (
     Answer,
-    CellChange,
-    CellLevel,
-    CellState,
     Listed,
     with_facts,
 )
@@ -80,40 +68,12 @@ AGES = {
 End = with_facts("End", "An endpoint at one end of a link.", ("simulated", "retired"))
 
 
-class FixedColumns(Answer):
-    mean_mb_s: float | None
-    std_mb_s: float | None
-    size_mean_bytes: float | None
-    size_std_bytes: float | None
-    ok: int
-    failed: int
-    last: datetime | None
-    state: CellState
-    last_ok: datetime | None
-    last_failed: datetime | None
-    level: CellLevel
-    usual_mb_s: float | None
-    now_mb_s: float | None
-    ratio: float | None
-    ratio_low: float | None
-    ratio_high: float | None
-    since: datetime | None
-    streak: int
+ADDED = (*(quantile.field for quantile in TABLE_QUANTILES.values()), *COMPARED_FIELDS)
+CLASS_COLUMNS: dict[str, Any] = {name: (kind_of(name), ...) for name in COLUMNS}
+CLASS_COLUMNS |= {name: (kind_of(name), None) for name in (*ADDED, "other_ok", CHANGE)}
 
 
-QUANTILES = {quantile.field: (float | None, None) for quantile in TABLE_QUANTILES.values()}
-
-
-COMPARED_COLUMNS: dict[str, Any] = {
-    **dict.fromkeys(COMPARED_FIELDS, (float | None, None)),
-    "other_ok": (int, None),
-    CHANGE: (CellChange, None),
-}
-
-
-class OfClass(
-    create_model("Columns", __base__=FixedColumns, **QUANTILES, **COMPARED_COLUMNS)  # type: ignore[misc]
-):
+class OfClass(create_model("Columns", __base__=Answer, **CLASS_COLUMNS)):  # type: ignore[misc]
     """What is known about a link in one size class in the window.
 
     `last` is the start of its newest result, `last_ok` and `last_failed` of the newest success and
@@ -180,13 +140,13 @@ COMPARISON: dict[str, Any] = {
 def condition(name: str) -> OpenApiParameter:
     how = name.rpartition(".")[2]
     if name.endswith(".state.is"):
-        return text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
+        return schema.text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
     if how == "is":
-        return choice(name, BY_KEY[name.split(".")[1]].allowed, DESCRIPTIONS[how])
+        return schema.choice(name, BY_KEY[name.split(".")[1]].allowed, DESCRIPTIONS[how])
     if how == "has":
-        return text(name, DESCRIPTIONS[how], "RAL", maxLength=LONGEST_TEXT)
+        return schema.text(name, DESCRIPTIONS[how], "RAL", maxLength=LONGEST_TEXT)
     if ".age." in name:
-        return text(name, AGES[how], "6h")
+        return schema.text(name, AGES[how], "6h")
     column = name.rpartition(".")[0].rpartition(".")[2]
     compared = WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
     return bound(name, f"{DESCRIPTIONS[how]}{compared}")
@@ -198,18 +158,18 @@ def bound(name: str, description: str) -> OpenApiParameter:
     sizes = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
     example = sizes.get(column)
     if example:
-        return text(name, description, example)
-    return number(name, description, minimum=0)
+        return schema.text(name, description, example)
+    return schema.number(name, description, minimum=0)
 
 
 def short(name: str) -> OpenApiParameter:
     """A bound on a column of the size class that the query asks for."""
     column, _, how = SHORT[name].rpartition(".")
     if column == "state":
-        return text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
+        return schema.text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
     if column != "age":
         return bound(name, DESCRIPTIONS[how])
-    return text(name, AGES[how], "6h")
+    return schema.text(name, AGES[how], "6h")
 
 
 FORMATS = (*LIST, *DOCUMENT)
@@ -217,7 +177,8 @@ OF_THE_MATRIX = {"stat": STATS, "rows": GROUPINGS, "columns": GROUPINGS}
 IGNORED = "A parameter of the matrix: the address of a page may have it; it has no effect here."
 # A column of a size class has its name in front.
 OF_ANY_CLASS = [
-    column.replace(re.escape(SIZE), ".+") for column in map(re.escape, orderings([SIZE], SIZE))
+    column.replace(re.escape(schema.SIZE), ".+")
+    for column in map(re.escape, orderings([schema.SIZE], schema.SIZE))
 ]
 ORDERING = rf"^-?({'|'.join(OF_ANY_CLASS)})$"
 
@@ -230,38 +191,38 @@ LINKS = described(
         optional={"comparison": COMPARISON},
     ),
     parameters=[
-        SIZE_CLASS,
-        *WINDOW,
-        *LINKS_FILTERED,
-        *METHOD_FILTERED,
-        *COMPARED,
-        *(choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
-        text(
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.LINKS_FILTERED,
+        *schema.METHOD_FILTERED,
+        *schema.COMPARED,
+        *(schema.choice(name, OF_THE_MATRIX[name], IGNORED) for name in OF_THE_MATRIX),
+        schema.text(
             "ordering",
             "The column to sort by, as in CSV; - for descending order. What is compared is there "
             "only with compare. By now_mb_s and ratio a link that fails is the least. -trouble: "
             "failing links first, by how long, then slower ones, in the size class asked for.",
-            f"-{SIZE}.mean_mb_s",
+            f"-{schema.SIZE}.mean_mb_s",
             default="source",
             pattern=ORDERING,
         ),
-        text(
+        schema.text(
             "search",
             "Only links where each word is in an attribute of one end.",
             "RAL",
             maxLength=LONGEST_TEXT,
         ),
-        text(
+        schema.text(
             "quantiles",
             "Quantiles of rates that each size class has beside the rest, as p95_mb_s; those that "
             "rows are ordered or chosen by are there anyway.",
             ",".join(TABLE_QUANTILES),
             pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
         ),
-        choice("overhead", ("1",), "With the columns of overhead and bandwidth."),
+        schema.choice("overhead", ("1",), "With the columns of overhead and bandwidth."),
         *map(short, SHORT),
-        *map(condition, column_filters.names([SIZE], SIZE)),
-        *paging(OF_LINKS),
+        *map(condition, column_filters.names([schema.SIZE], schema.SIZE)),
+        *schema.paging(OF_LINKS),
     ],
     formats=FORMATS,
     tag="results",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
+from pydantic import create_model
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -16,15 +18,12 @@ from matrix.answers.grid import Grid
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.documents import DOCUMENTS
-from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
+from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS, kind_of
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
 from matrix.api.schema.schemas import (
     Answer,
-    CellChange,
-    CellLevel,
-    CellState,
     with_facts,
     word_of,
 )
@@ -48,9 +47,6 @@ from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.snapshot import snapshot
 
-Numbers = list[list[float | None]]
-Counts = list[list[int]]
-
 
 class MatrixEcho(Echo):
     stat: str
@@ -67,7 +63,10 @@ Group = with_facts(
 )
 
 
-class Cells(Answer):
+CELL_FIELDS: dict[str, Any] = {name: (list[list[kind_of(name)]], []) for name in FIELDS}  # type: ignore[misc]
+
+
+class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type: ignore[misc]
     """Arrays of rows, those that `fields` names; null where there is no value.
 
     `level` compares the newest successes with usual: `now` with `usual`, both in MB/s. `since` is
@@ -80,28 +79,6 @@ class Cells(Answer):
     from `low` to `high`, `p` of chance, `other_ok`, the successes of the other side, and
     `change`: slower or faster beyond what chance makes of so many cells, or nothing.
     """
-
-    value: Numbers = []
-    std: Numbers = []
-    ok: Counts = []
-    failed: Counts = []
-    last: list[list[datetime | None]] = []
-    state: list[list[CellState]] = []
-    level: list[list[CellLevel]] = []
-    since: list[list[datetime | None]] = []
-    streak: Counts = []
-    usual: Numbers = []
-    now: Numbers = []
-    ratio_low: Numbers = []
-    ratio_high: Numbers = []
-    rate: Numbers = []
-    other: Numbers = []
-    ratio: Numbers = []
-    low: Numbers = []
-    high: Numbers = []
-    p: Numbers = []
-    other_ok: Counts = []
-    change: list[list[CellChange]] = []
 
 
 class OtherAnswer(Answer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from matrix.api import cell_text, parameters
 from matrix.api.cell_text import WORDS, dumps
 from matrix.api.documents import DOCUMENTS
 from matrix.api.rendering import csv_of
+from matrix.api.schema.schemas import CellChange, CellLevel, CellState
 from matrix.plots.numbers import number
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.filters import by_parameter
@@ -38,6 +40,13 @@ FIELDS = (*PLAIN_FIELDS, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "other_ok")
 CHANCES = ("p", "compared_p")
+KINDS = {"state": CellState, "level": CellLevel, "change": CellChange}
+KINDS |= dict.fromkeys(TIMES, datetime | None) | dict.fromkeys(COUNTS, int)
+
+
+def kind_of(name: str) -> Any:  # noqa: ANN401 - the type of a field
+    """Return what stands in an array of cells, or a column of links, by its name: else a number."""
+    return KINDS.get(name, float | None)
 
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
@@ -147,19 +156,16 @@ def names(groups: Sequence[AxisGroup]) -> NDArray[np.object_]:
 
 def as_wide_csv(grid: Grid) -> bytes:
     """Write a row for each source; the last row and column have means of measured cells."""
+    averages = grid.averages
+    rows = np.column_stack([grid.cells.value, averages.row])
+    numbers = np.vstack([rows, np.append(averages.column, averages.grand)])
     frame = pd.DataFrame(
-        rounded(with_averages(grid)),
+        rounded(numbers),
         index=[*names(grid.sources), MEAN],
         columns=[*names(grid.destinations), MEAN],
     )
     corner = f"{CORNER} ({grid.query.statistic.name}, {grid.unit})"
     return str(frame.to_csv(index_label=corner, lineterminator="\n")).encode()
-
-
-def with_averages(grid: Grid) -> Floats:
-    averages = grid.averages
-    rows = np.column_stack([grid.cells.value, averages.row])
-    return np.vstack([rows, np.append(averages.column, averages.grand)])
 
 
 def as_document(grid: Grid, form: str) -> bytes:

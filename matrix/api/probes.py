@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
@@ -142,6 +144,17 @@ RETRY_SECONDS = 5
 SEES_WORKERS = "sonar.view_probe"
 
 
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """Say why nothing was ordered: Conflict, or NotNow while the planner is busy."""
+    try:
+        yield
+    except request_probes.RefusedError as error:
+        raise Conflict(error.errors) from error
+    except request_probes.PlannerBusyError as error:
+        raise NotNow(str(error), RETRY_SECONDS) from error
+
+
 class ProbesView(ApiView):
     needs = {"POST": probe_request.ORDER}
 
@@ -176,15 +189,10 @@ class ProbesView(ApiView):
         """
         probe_requests = probe_request.read(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(probe_requests))
-        try:
-            # Nobody begins them before the commit: each has a place.
-            with transaction.atomic():
-                ordered = request_probes.order(probe_requests, timezone.now())
-                tests = probes.progress_of(ordered, timezone.now())
-        except request_probes.RefusedError as error:
-            raise Conflict(error.errors) from error
-        except request_probes.PlannerBusyError as error:
-            raise NotNow(str(error), RETRY_SECONDS) from error
+        # Nobody begins them before the commit: each has a place.
+        with refusals_told(), transaction.atomic():
+            ordered = request_probes.order(probe_requests, timezone.now())
+            tests = probes.progress_of(ordered, timezone.now())
         return as_json({"probes": [of_test(test, request) for test in tests]}, status=202)
 
 

@@ -23,11 +23,6 @@ def as_json(answer: Mapping[str, Any], status: int = 200) -> HttpResponse:
     return HttpResponse(dumps(answer), content_type=CONTENT_TYPES["json"], status=status)
 
 
-def as_ndjson(rows: Sequence[Json]) -> HttpResponse:
-    lines = b"".join(dumps(row) + b"\n" for row in rows)
-    return HttpResponse(lines, content_type=CONTENT_TYPES["ndjson"])
-
-
 def as_csv(rows: Sequence[Json], columns: Sequence[str], name: str) -> HttpResponse:
     """Write rows with these columns, even if there are none; what a row lacks is empty."""
     text = StringIO()
@@ -38,7 +33,11 @@ def as_csv(rows: Sequence[Json], columns: Sequence[str], name: str) -> HttpRespo
 
 
 def as_rows(rows: Sequence[Json], form: str, columns: Sequence[str], name: str) -> HttpResponse:
-    return as_csv(rows, columns, name) if form == "csv" else as_ndjson(rows)
+    """Answer with rows as CSV, or as NDJSON, a line of JSON for each."""
+    if form == "csv":
+        return as_csv(rows, columns, name)
+    lines = b"".join(dumps(row) + b"\n" for row in rows)
+    return HttpResponse(lines, content_type=CONTENT_TYPES["ndjson"])
 
 
 def flat(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -27,17 +28,8 @@ from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, echo, one_of, text_of, wrong
 from matrix.api.rendering import as_table
+from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import (
-    COMPARE,
-    METHOD_FILTERED,
-    SIZE_CLASS,
-    WINDOW,
-    Echo,
-    choice,
-    compared_by,
-    text,
-)
 from matrix.api.schema.records import At, Digits, Json, record
 from matrix.api.schema.schemas import Answer
 from matrix.http.negotiation import FIGURE, TABLE, asked_format
@@ -62,7 +54,7 @@ Numbers = list[float | None]
 RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
 
 
-class SeriesEcho(Echo):
+class SeriesEcho(schema.Echo):
     source: str
     destination: str
 
@@ -162,15 +154,15 @@ SERIES = described(
     "One link over time",
     answer=Series,
     parameters=[
-        text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
-        text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
-        SIZE_CLASS,
-        *WINDOW,
-        *METHOD_FILTERED,
-        *COMPARE,
-        *compared_by(PROFILE_FILTERS),
-        choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
-        choice("points", ("1",), "Include single results; in CSV, instead of the buckets."),
+        schema.text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
+        schema.text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.METHOD_FILTERED,
+        *schema.COMPARE,
+        *schema.compared_by(PROFILE_FILTERS),
+        schema.choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
+        schema.choice("points", ("1",), "Include single results; in CSV, instead of the buckets."),
     ],
     formats=FORMATS,
     examples={"json": EXAMPLE, "csv": CSV},
@@ -179,6 +171,12 @@ SERIES = described(
 
 
 OWN = ("source", "destination", "bucket", "points", "format")
+
+
+def echo_of_link(ends: Sequence[EndpointInfo], query: MatrixQuery, window: Window) -> Json:
+    """Say what was asked of a link, defaults included."""
+    source, destination = ends
+    return {"source": source.name, "destination": destination.name} | echo(query, window)
 
 
 @dataclass(frozen=True)
@@ -200,6 +198,10 @@ class SeriesRequest:
         bucket = one_of(params, "bucket", (AUTO, *BUCKETS), AUTO)
         points = one_of(params, "points", ("1",)) == "1"
         return cls(source, destination, query, query.window_at(now), bucket, points)
+
+    @property
+    def echo(self) -> Json:
+        return echo_of_link((self.source, self.destination), self.query, self.window)
 
     def series(self) -> TimeSeries:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
@@ -280,13 +282,13 @@ class SeriesView(ApiView):
 
 
 def as_json(answer: ComparedSeries) -> HttpResponse:
-    content = {"query": echo_of(answer.question), "unit": "MB/s", **contents(answer)}
+    content = {"query": answer.question.echo, "unit": "MB/s", **contents(answer)}
     if answer.other and answer.pair:
         content["comparison"] = {
             "description": answer.question.query.other_words(),
             **record(ComparedRates, answer.pair),
         }
-        content["other"] = {"query": echo_of(answer.other.question), **contents(answer.other)}
+        content["other"] = {"query": answer.other.question.echo, **contents(answer.other)}
     return rendering.as_json(content)
 
 
@@ -301,11 +303,6 @@ def contents(answer: ComparedSeries) -> Json:
     if question.points:
         content["points"] = points(series, times(series.points.started))
     return content
-
-
-def echo_of(question: SeriesRequest) -> Json:
-    ends = {"source": question.source.name, "destination": question.destination.name}
-    return ends | echo(question.query, question.window)
 
 
 def buckets(answer: TimeSeries) -> dict[str, NDArray[Any]]:
@@ -356,15 +353,12 @@ def as_csv(answer: ComparedSeries) -> HttpResponse:
     Those of what it is compared with follow, told apart by their first column.
     """
     sides = {"this": answer, "other": answer.other} if answer.other else {"": answer}
-    tables = [table_of(side, compared) for side, compared in sides.items() if compared]
+    tables = []
+    for side, shown in sides.items():
+        series = shown.series
+        if answer.question.points:
+            table = points(series, unix_time(series.points.started))
+        else:
+            table = {"start": unix_time(series.starts), **buckets(series)}
+        tables.append(pd.DataFrame({"side": side, **table} if side else table))
     return as_table(pd.concat(tables), "sonar-series")
-
-
-def table_of(side: str, answer: ComparedSeries) -> pd.DataFrame:
-    series = answer.series
-    table = (
-        points(series, unix_time(series.points.started))
-        if answer.question.points
-        else {"start": unix_time(series.starts), **buckets(series)}
-    )
-    return pd.DataFrame({"side": side, **table} if side else table)

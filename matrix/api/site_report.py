@@ -14,16 +14,15 @@ from matrix.answers.causes.attribution import KINDS as PEER_KINDS
 from matrix.answers.comparison import beyond
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.series import BUCKETS
-from matrix.answers.site import inside, loads
+from matrix.answers.site import loads
 from matrix.answers.site.comparison import beyond_words
-from matrix.answers.site.failures import errors_of
+from matrix.answers.site.failures import Finding, errors_of, findings
 from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
-from matrix.answers.site.patterns import findings
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import figures_of
-from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow
+from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, inside_of
 from matrix.answers.site.verdict import KINDS
 from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
 from matrix.api.registry.sites import NewSite, of_testing
@@ -42,7 +41,7 @@ from matrix.api.schema.records import (
     record,
     unix_time,
 )
-from matrix.api.schema.schemas import Answer, CellLevel, CellState, word_of
+from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, word_of
 from matrix.api.series import ComparedRates
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.axes import EndpointInfo
@@ -264,12 +263,7 @@ class SiteEnd(Answer):
     inside: InsideFigures | None
 
 
-class SiteFinding(Answer):
-    """What stands out, and what to do."""
-
-    title: str
-    sentence: str
-    advice: str
+SiteFinding = answer_of(Finding, "SiteFinding")
 
 
 class SiteErrors(Answer):
@@ -334,7 +328,7 @@ class SiteReport(Answer):
     as_destination: SiteEnd
     notes: list[SiteNote]
     drift: SiteSides | None
-    findings: list[SiteFinding]
+    findings: list[SiteFinding]  # type: ignore[valid-type]
     diagnoses: list[LinkRuleSays]
     errors: list[SiteErrors]
     errors_total: int
@@ -399,7 +393,7 @@ def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:
             for link, (mean, std) in zip(links, history.sizes(), strict=True)
         ],
         over_time=of_series(history.series),
-        inside=of_inside(inside.of_end(report, end)),
+        inside=of_inside(inside_of(report, end)),
     )
 
 

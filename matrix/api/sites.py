@@ -11,28 +11,18 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.events.near import events_of_site
-from matrix.answers.site import overview, question, reports, sites_query
+from matrix.answers.site import overview, question, reports
 from matrix.answers.site.overview import KEYS, SiteOverview
+from matrix.answers.site.question import LONGEST_SEARCH
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import site_now
-from matrix.answers.site.sites_query import LONGEST_SEARCH
 from matrix.api import rendering
 from matrix.api.base import ApiView
 from matrix.api.parameters import PAGING, PageRequest, TableCursor, following, one_of, wrong
 from matrix.api.rendering import as_csv, as_json, as_rows
+from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import (
-    COMPARE,
-    LINKS_FILTERED,
-    METHOD_FILTERED,
-    SIZE_CLASS,
-    WINDOW,
-    choice,
-    compared_by,
-    paging,
-    text,
-)
 from matrix.api.schema.records import At, Json, Number, UnixTime, record
 from matrix.api.schema.schemas import Listed
 from matrix.api.series import ComparedRates
@@ -78,18 +68,18 @@ ALL_SITES = described(
     "All sites",
     answer=Listed("sites", ListedSite, also={"query": {"$ref": "#/components/schemas/Echo"}}),
     parameters=[
-        SIZE_CLASS,
-        *WINDOW,
-        *LINKS_FILTERED,
-        *METHOD_FILTERED,
-        text(
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.LINKS_FILTERED,
+        *schema.METHOD_FILTERED,
+        schema.text(
             "search",
             "Only sites where each word is in an attribute.",
             "GLAS",
             maxLength=LONGEST_SEARCH,
         ),
-        choice("ordering", ORDERINGS, "What to sort by; - for descending order.", "name"),
-        *paging(),
+        schema.choice("ordering", ORDERINGS, "What to sort by; - for descending order.", "name"),
+        *schema.paging(),
     ],
     formats=("json", "csv", "ndjson"),
     tag="registry",
@@ -100,9 +90,11 @@ REPORT_ON_SITE = described(
     "The report on a site",
     answer=SiteReport,
     parameters=[
-        *(SIZE_CLASS, *WINDOW, *METHOD_FILTERED),
-        *(*COMPARE, *compared_by(PROFILE_FILTERS)),
-        choice("end", ENDS, "Of a figure: links from the site (source, by default) or to it."),
+        *(schema.SIZE_CLASS, *schema.WINDOW, *schema.METHOD_FILTERED),
+        *(*schema.COMPARE, *schema.compared_by(PROFILE_FILTERS)),
+        schema.choice(
+            "end", ENDS, "Of a figure: links from the site (source, by default) or to it."
+        ),
     ],
     errors=(404,),
     formats=FORMATS,
@@ -121,7 +113,7 @@ class SitesView(ApiView):
         page = PageRequest.read(request, form, TableCursor.parse)
         # The next page is of the same window.
         cursor = page.after or TableCursor(timezone.now())
-        query, search, ordering = sites_query.read(request.query_params, also=OWN)
+        query, search, ordering = question.sites_question(request.query_params, also=OWN)
         grid, sites = overview.build(query, cursor.moment)
         shown = overview.ordered(overview.searched(sites, search), ordering)
         rows = [of_overview(site) for site in shown]

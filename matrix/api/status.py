@@ -1,18 +1,24 @@
-"""GET /api/v1/status/: whether Sonar itself is well. No secrets, and no names of machines."""
+"""Whether Sonar itself is well: GET /api/v1/status/, and /metrics for Prometheus.
+
+No secrets, and no names of machines.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils import timezone
+from django_prometheus.exports import ExportToDjangoView
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
+from prometheus_client import generate_latest as in_text
 from rest_framework.request import Request
 
 import sonar
 from matrix.answers.status import figures
 from matrix.answers.status.figures import PLAN, QUEUES, REASONS, TASKS, Life, Status
+from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
@@ -23,7 +29,6 @@ from matrix.api.schema.records import (
     MomentOrNull,
     Name,
     NameOrNull,
-    moment,
     record,
 )
 from matrix.api.schema.schemas import Answer, word_of
@@ -39,7 +44,7 @@ class LastSign(Answer):
     `late` is true after three times the interval; for planner and beat, also if never.
     """
 
-    last: datetime | None
+    last: Annotated[MomentOrNull, At("seen_at")]
     age_seconds: float | None
     every_seconds: int | None
     late: bool
@@ -206,12 +211,8 @@ def of_status(status: Status, request: Request) -> Json:
 
 
 def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> Json:
-    return {
-        "last": moment(sign.seen_at) if sign else None,
-        "age_seconds": life.age(sign),
-        "every_seconds": sign.every_seconds if sign else None,
-        "late": late,
-    }
+    every = sign and sign.every_seconds
+    return record(LastSign, sign, age_seconds=life.age(sign), every_seconds=every, late=late)
 
 
 def of_credential(row: CredentialState, request: Request) -> Json:
@@ -223,3 +224,18 @@ def of_credential(row: CredentialState, request: Request) -> Json:
     credential = row.credential
     named = {"credential": credential.name, "kind": credential.kind, "detail": row.sentence}
     return record(CredentialInTrouble, row, **(named if seen else {}))
+
+
+class MetricsView(ApiView, one_snapshot=False):
+    def get(self, request: Request) -> HttpResponse:
+        """Answer in the text format of Prometheus, whatever is away.
+
+        Requests, as django-prometheus counts them, are of all web processes if
+        PROMETHEUS_MULTIPROC_DIR names a directory that they share, else of the one that answers.
+        The rest is read anew for each scrape.
+        """
+        check_names(request.query_params, [])
+        own = CollectorRegistry(auto_describe=False)
+        own.register(Figures())
+        requests: bytes = ExportToDjangoView(request).content
+        return HttpResponse(requests + in_text(own), content_type=CONTENT_TYPE_LATEST)

@@ -16,15 +16,8 @@ from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix_formats import unix_time
 from matrix.api.parameters import WINDOW_AND_METHOD, echo, one_of, wrong
+from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import (
-    LINKS_FILTERED,
-    METHOD_FILTERED,
-    SIZE_CLASS,
-    WINDOW,
-    Echo,
-    choice,
-)
 from matrix.api.schema.schemas import Answer
 from matrix.api.series import times
 from matrix.http.negotiation import FIGURE, TABLE, asked_format
@@ -59,7 +52,7 @@ class StripBuckets(Answer):
 
 
 class Strip(Answer):
-    query: Echo
+    query: schema.Echo
     bucket: str
     bucket_seconds: int
     buckets: StripBuckets
@@ -71,11 +64,13 @@ STRIP = described(
     "How many links failed or were slower than usual, by the hour or day",
     answer=Strip,
     parameters=[
-        SIZE_CLASS,
-        *WINDOW,
-        *LINKS_FILTERED,
-        *METHOD_FILTERED,
-        choice("bucket", (AUTO, *WIDTHS), "Length of a bucket; for up to 8 days an hour.", AUTO),
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.LINKS_FILTERED,
+        *schema.METHOD_FILTERED,
+        schema.choice(
+            "bucket", (AUTO, *WIDTHS), "Length of a bucket; for up to 8 days an hour.", AUTO
+        ),
     ],
     formats=FORMATS,
     tag="results",

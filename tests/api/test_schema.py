@@ -157,6 +157,23 @@ def test_every_call_that_reads_answers_as_it_is_described(
             check(answer.json(), content["schema"], schema)
 
 
+def test_the_example_of_a_table_has_the_columns_of_the_answer(
+    client: Client, schema: Json, made: scene.Scene
+):
+    token = {"Authorization": f"Token {made.tokens['administrator']}"}
+    for path, method, operation in operations(schema):
+        content = operation["responses"].get("200", {}).get("content", {})
+        if method != "GET" or "text/csv" not in content:
+            continue
+        (example,) = content["text/csv"]["examples"].values()
+        header = example["value"].partition("\n")[0]
+        of_link = "?source=RAL_DATADISK&destination=DESY_DATADISK&" if "series" in path else "?"
+        answer = client.get(f"{made.address(path)}{of_link}format=csv", headers=token)
+        columns = b"".join(answer).decode().partition("\n")[0]
+        if "..." not in header:  # names of machines are not for all who read
+            assert header == columns.removesuffix(",worker"), path
+
+
 def test_every_parameter_is_described_with_what_is_allowed(schema: Json):
     for path, method, operation in operations(schema):
         for one in operation.get("parameters", []):

@@ -11,15 +11,13 @@ from matrix.answers.comparison.together import CountWords, factor_words, of_rati
 from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import PairRatio
 from matrix.answers.series import Cut, cut_for
-from matrix.answers.site.history import EndHistory, RatioSeries, drawable, series_of
-from matrix.answers.site.link_results import LinkResults
+from matrix.answers.site.history import EndHistory, LinkResults, RatioSeries, drawable, series_of
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
 from matrix.statistics.arrays import Flags
 from matrix.statistics.together import DayScatter, Together, days_apart
 from matrix.statistics.two_samples import Ratios
-from matrix.store.link_rows import Ends
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
@@ -100,7 +98,11 @@ def compare(
     other = query.other(now)
     window = other.window_at(now)
     ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    of_end = {end: opposite_ends(links[end], ids, query.compare.reverse) for end in links}
+    of_end = {
+        end: [(ids[link.source], ids[link.destination]) for link in links[end]] for end in links
+    }
+    if query.compare.reverse:
+        of_end = {end: [pair[::-1] for pair in pairs] for end, pairs in of_end.items()}
     every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
     place = {pair: at for at, pair in enumerate(every)}
     whole = LinkResults.read(every, window, other.filters, other.size)
@@ -128,14 +130,6 @@ def beyond_words(changes: Grid | None, site: str, comparison: EndComparison) -> 
     has_changed = comparison.kind in ("slower", "faster")
     verb = VERBS[comparison.end].then
     return own.sentence(f"it {verb}", has_changed=has_changed) if own else ""
-
-
-def opposite_ends(
-    links: Sequence[SiteLink], ids: Mapping[str, int], is_reverse: bool
-) -> list[Ends]:
-    """Return the ids of the links on the other side, in their order."""
-    pairs = [(ids[link.source], ids[link.destination]) for link in links]
-    return [(back, there) for there, back in pairs] if is_reverse else pairs
 
 
 def cut_like(window: Window, bucket: str) -> Cut:

@@ -112,7 +112,8 @@ class Endpoints(Resource[Endpoint]):
             "tag",
             "Endpoints with this tag, their own or their site's.",
             "atlas",
-            where=lambda tag: Q(tags__contains=[tag]) | Q(site__tags__contains=[tag]),
+            "tags__contains",
+            "site__tags__contains",
         ),
         yes_or_no(
             "retired",

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import ClassVar, Generic, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -98,29 +100,23 @@ def of_row(
 
     def read(params: QueryDict) -> Q:
         row = named(params, name, model)
-        if row is None:
-            return Q()
-        return where(row) if where else Q((name, row))
+        return Q() if row is None else where(row) if where else Q((name, row))
 
     return Parameter((schema.text(name, description, example),), read)
 
 
-def of_words(
-    name: str,
-    description: str,
-    example: str,
-    column: str = "",
-    where: Callable[[str], Q] | None = None,
-) -> Parameter:
-    """A text, which may be any, and which ``where`` makes a condition of; else a column has it."""
+def of_words(name: str, description: str, example: str, *columns: str) -> Parameter:
+    """A text, which may be any, and which one of these columns has."""
 
     def read(params: QueryDict) -> Q:
         value = text_of(params, name)
         if len(value) > LONGEST or not value.isprintable():
             raise wrong(name, f"{name} must be at most {LONGEST} printable characters.")
-        if not value:
-            return Q()
-        return where(value) if where else Q((column, value))
+        # A list of texts contains a list.
+        conditions = (
+            Q((column, [value] if column.endswith("__contains") else value)) for column in columns
+        )
+        return reduce(or_, conditions) if value else Q()
 
     return Parameter((schema.text(name, description, example),), read)
 
@@ -159,19 +155,12 @@ def time_of(params: QueryDict, name: str) -> datetime | None:
 
 
 BOUNDS = Parameter(
-    (
-        schema.text(
-            "from",
-            "Those that end after this time.",
-            "2026-11-20T00:00:00Z",
-            format="date-time",
-        ),
-        schema.text(
-            "to",
-            "Those that begin before this time.",
-            "2026-11-21T00:00:00Z",
-            format="date-time",
-        ),
+    tuple(
+        schema.text(name, sentence, example, format="date-time")
+        for name, sentence, example in (
+            ("from", "Those that end after this time.", "2026-11-20T00:00:00Z"),
+            ("to", "Those that begin before this time.", "2026-11-21T00:00:00Z"),
+        )
     ),
     holding,
 )

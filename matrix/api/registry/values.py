@@ -158,16 +158,12 @@ def record_of(new: type[Body], doc: str, name: str = "", **more: Any) -> type[An
     fields: dict[str, Any] = {} if "name" in new.model_fields else {"id": int}
     fields |= {field_name: field.annotation for field_name, field in new.model_fields.items()}
     fields |= more
-    needed: dict[str, Any] = {
-        field: (kind, ...) for field, kind in fields.items() if not isinstance(kind, tuple)
-    }
-    optional: dict[str, Any] = {
-        field: kind for field, kind in fields.items() if isinstance(kind, tuple)
+    fields = {
+        field: kind if isinstance(kind, tuple) else (kind, ...)
+        for field, kind in sorted(fields.items(), key=lambda item: isinstance(item[1], tuple))
     }
     called = name or f"{new.__name__.removeprefix('New')}Record"
-    return create_model(
-        called, __base__=Answer, __module__=__name__, __doc__=doc, **needed, **optional
-    )
+    return create_model(called, __base__=Answer, __module__=__name__, __doc__=doc, **fields)
 
 
 def values_of(body: type[Body], request: Request) -> Values:

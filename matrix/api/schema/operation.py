@@ -53,58 +53,48 @@ ETAG = OpenApiParameter(
 SAME = {304: OpenApiResponse(description="Nothing has changed.")}
 EXAMPLES = Path(__file__).parents[1] / "examples.json"
 ENDPOINT = "$endpoint"
-# What each status says, and an example of it.
-REFUSALS: dict[int, tuple[str, Json]] = {
+WRONG_SIZE = "page_size “0” is not a whole number from 1 to 1000."
+# What each status says, and an example of its `detail`.
+REFUSALS = {
     400: (
         "A parameter, a field or the body is wrong; `errors` says which, and what is allowed.",
-        {
-            "detail": "page_size “0” is not a whole number from 1 to 1000.",
-            "errors": {"page_size": ["page_size “0” is not a whole number from 1 to 1000."]},
-        },
+        WRONG_SIZE,
     ),
     401: (
         "Not authenticated: there is no token or session, or the token is not valid.",
-        {"detail": NEEDS_ACCOUNT},
+        NEEDS_ACCOUNT,
     ),
     403: (
         "The account may not do this, or its token lacks the scope.",
-        {"detail": "Your role does not allow this for that site."},
+        "Your role does not allow this for that site.",
     ),
-    404: ("Nothing has this name or id.", {"detail": "There is nothing at /api/v1/nothing/."}),
-    409: (
-        "The request conflicts with existing data.",
-        {"detail": "name is taken: another site has it."},
-    ),
+    404: ("Nothing has this name or id.", "There is nothing at /api/v1/nothing/."),
+    409: ("The request conflicts with existing data.", "name is taken: another site has it."),
     411: (
         "The body is chunked, without its length.",
-        {"detail": "Send the body with its Content-Length, not in chunks."},
+        "Send the body with its Content-Length, not in chunks.",
     ),
-    413: ("The body is too large.", {"detail": "The body is larger than 100,000 bytes."}),
+    413: ("The body is too large.", "The body is larger than 100,000 bytes."),
     414: (
         "The address, including its query, is too long.",
-        {
-            "detail": "The first line of the request is longer than 4,094 bytes: ask for less at "
-            "once."
-        },
+        "The first line of the request is longer than 4,094 bytes: ask for less at once.",
     ),
     415: (
         "The body is not sent as JSON.",
-        {
-            "detail": "Send JSON with Content-Type: application/json. "
-            'Unsupported media type "text/plain" in request.'
-        },
+        "Send JSON with Content-Type: application/json. "
+        'Unsupported media type "text/plain" in request.',
     ),
     429: (
         "Too many requests: try again after the seconds in Retry-After.",
-        {"detail": "Request was throttled. Expected available in 12 seconds."},
+        "Request was throttled. Expected available in 12 seconds.",
     ),
     431: (
         "A header is too long, or there are too many.",
-        {"detail": "A header is longer than 8,190 bytes, or there are more than 100."},
+        "A header is longer than 8,190 bytes, or there are more than 100.",
     ),
     503: (
         "This takes too long, or something else must finish first: see Retry-After.",
-        {"detail": "A file is being imported: send this again later."},
+        "A file is being imported: send this again later.",
     ),
 }
 RETRY_AFTER = OpenApiParameter(
@@ -249,8 +239,9 @@ class Operation(AutoSchema):
             )
             examples.append(example)
         for status in call.errors:
-            refusal = dict(REFUSALS[status][1])
-            refusal |= {"errors": refusal.get("errors", {})}
+            detail = REFUSALS[status][1]
+            errors = {"page_size": [WRONG_SIZE]} if status == 400 else {}
+            refusal = {"detail": detail, "errors": errors}
             example = OpenApiExample("Refusal", refusal, response_only=True, status_codes=[status])
             examples.append(example)
         return examples

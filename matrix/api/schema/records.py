@@ -22,13 +22,14 @@ Write = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class At:
-    """Where the value of a field is if not under its name: `slope.n`; null behind a null."""
+    """Where the value of a field is: `slope.n`, `interval.0`; null behind a null."""
 
     path: str
 
     def __call__(self, thing: object) -> object:
         for name in self.path.split("."):
-            thing = None if thing is None else getattr(thing, name)
+            if thing is not None:
+                thing = thing[int(name)] if name.isdigit() else getattr(thing, name)
         return thing
 
 
@@ -113,12 +114,8 @@ def fields_of(answer: type[BaseModel]) -> list[tuple[str, Write, Write, bool]]:
                 read = extra
             elif isinstance(extra, As):
                 write = extra.write
-        fields.append((name, read, write or as_it_is, not field.is_required()))
+        fields.append((name, read, write or (lambda value: value), not field.is_required()))
     return fields
-
-
-def as_it_is(value: object) -> object:
-    return value
 
 
 def nested(kind: Any) -> Write | None:  # noqa: ANN401 - of a field

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, Literal
+from inspect import getdoc
+from typing import Annotated, Any, Literal, get_type_hints
 
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from pydantic import BaseModel, Field, create_model
@@ -81,16 +82,23 @@ class Error(Answer):
     errors: dict[str, list[str]]
 
 
+def answer_of(kind: type[Any], name: str) -> type[Answer]:
+    """Return the answer that has the fields of a dataclass in their order, and its docstring."""
+    kinds = get_type_hints(kind, include_extras=True)
+    columns: dict[str, Any] = {field.name: (kinds[field.name], ...) for field in fields(kind)}
+    return create_model(name, __base__=Answer, __module__=__name__, __doc__=getdoc(kind), **columns)
+
+
 def with_facts(
     name: str, words: str, flags: Iterable[str], *, shared: bool = False
 ) -> type[Answer]:
     """Return the schema of an endpoint; where several share facts, one may be null."""
-    fields: dict[str, Any] = {
+    facts: dict[str, Any] = {
         key: (attribute.kind | None if shared and key != NAME else attribute.kind, ...)
         for key, attribute in BY_KEY.items()
     }
-    fields |= dict.fromkeys(flags, (bool, ...))
-    return create_model(name, __base__=Answer, __doc__=words, __module__=__name__, **fields)
+    facts |= dict.fromkeys(flags, (bool, ...))
+    return create_model(name, __base__=Answer, __doc__=words, __module__=__name__, **facts)
 
 
 def echo_shape(
@@ -101,13 +109,13 @@ def echo_shape(
     ``optional`` are its fields that may be null, ``texts`` those that are not, beside the times.
     """
     texts = ("start", "end", *texts)
-    fields: dict[str, Json] = {name: {"type": ["string", "null"]} for name in optional}
-    fields |= {name: {"type": "string"} for name in texts}
-    fields |= {name: {"type": "array", "items": {"type": "string"}} for name in lists}
+    named: dict[str, Json] = {name: {"type": ["string", "null"]} for name in optional}
+    named |= {name: {"type": "string"} for name in texts}
+    named |= {name: {"type": "array", "items": {"type": "string"}} for name in lists}
     return {
         "type": "object",
         "description": f"The query: window as two times{besides} filters by their names.",
-        "properties": fields,
+        "properties": named,
         "required": [*optional, *texts, *lists],
         "additionalProperties": {"type": "array", "items": {"type": "string"}},
     }
@@ -142,11 +150,11 @@ class Shapes:
             return rows | {"minItems": shape.least, "maxItems": shape.most}
         if isinstance(shape, Listed):
             rows = {"type": "array", "items": self.of(shape.row, direction)}
-            fields = {**shape.also, shape.plural: rows, "next": NEXT}
+            needed = {**shape.also, shape.plural: rows, "next": NEXT}
             return {
                 "type": "object",
-                "properties": {**fields, **shape.optional},
-                "required": list(fields),
+                "properties": {**needed, **shape.optional},
+                "required": list(needed),
                 "additionalProperties": False,
             }
         if not isinstance(shape, type):

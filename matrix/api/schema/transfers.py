@@ -8,18 +8,11 @@ from uuid import UUID
 
 from pydantic import Field
 
+from matrix.answers.connections import ReportedConnection, SourceUpload
 from matrix.api.parameters import OF_TRANSFERS
+from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import (
-    LINKS_FILTERED,
-    METHOD_FILTERED,
-    SIZE_CLASS,
-    WINDOW,
-    paging,
-    several,
-    text,
-)
-from matrix.api.schema.schemas import Answer, Body, Listed, Many, echo_shape
+from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape
 from sonar.models import Transfer
 from sonar.notation import scitags
 from sonar.notation.csv_text import LOG_URL, MOVER, REMOTE_ID
@@ -85,47 +78,8 @@ class Result(Answer):
     verified: bool | None
 
 
-class Connection(Answer):
-    """A connection that a server reported by a firefly; null where it did not say.
-
-    `bytes` went from source to destination. `held_by_receiver` and `held_by_sender` are shares of
-    its busy time. `other_tests` is how many other tests it may belong to. Addresses are null
-    unless the reader may see names of machines.
-    """
-
-    started_at: datetime
-    ended_at: datetime | None
-    bytes: int | None
-    rtt_ms: float | None
-    retransmits: int | None
-    window_bytes: int | None
-    held_by_receiver: float | None
-    held_by_sender: float | None
-    application: str
-    source_address: str | None
-    destination_address: str | None
-    reporter: str | None
-    other_tests: int
-
-
-class Upload(Answer):
-    """How Sonar's worker sent the source file to the source before the test.
-
-    It is about the connection from the worker to the source, not about the link. `bytes` arrived;
-    `loss` is the share of bytes that were sent again. Null where the worker's kernel did not say.
-    """
-
-    seconds: float
-    bytes: int | None
-    rtt_ms: float | None
-    rtt_min_ms: float | None
-    rtt_variation_ms: float | None
-    retransmits: int | None
-    loss: float | None
-    window_bytes: int | None
-    delivery_rate_mb_s: float | None
-    held_by_receiver: float | None
-    held_by_sender: float | None
+Connection = answer_of(ReportedConnection, "Connection")
+Upload = answer_of(SourceUpload, "Upload")
 
 
 class WholeResult(Result):
@@ -139,8 +93,8 @@ class WholeResult(Result):
     mesh: str | None
     activity: str | None
     samples: list[list[float]]
-    connections: list[Connection]
-    upload: Upload | None
+    connections: list[Connection]  # type: ignore[valid-type]
+    upload: Upload | None  # type: ignore[valid-type]
     worker: str | None = None
     remote_connections: list[str] = []
     log_url: str | None = None
@@ -190,13 +144,15 @@ TRANSFERS = described(
     "Single results, newest first",
     answer=Listed("transfers", Result, also={"query": ECHO}),
     parameters=[
-        SIZE_CLASS,
-        *WINDOW,
-        *LINKS_FILTERED,
-        *METHOD_FILTERED,
-        several("state", "By default done and failed.", enum=Transfer.State.values),
-        text("error", "Part of the error text, in upper or lower case.", "503", maxLength=200),
-        *paging(OF_TRANSFERS),
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.LINKS_FILTERED,
+        *schema.METHOD_FILTERED,
+        schema.several("state", "By default done and failed.", enum=Transfer.State.values),
+        schema.text(
+            "error", "Part of the error text, in upper or lower case.", "503", maxLength=200
+        ),
+        *schema.paging(OF_TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),
     tag="results",

@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.changes.question import text_of
 from matrix.api.cell_text import dumps
 from matrix.api.parameters import (
     OF_TRANSFERS,
@@ -20,6 +19,7 @@ from matrix.api.parameters import (
     echo,
     following,
     some_of,
+    text_of,
     wrong,
 )
 from matrix.api.streaming import stream

@@ -14,13 +14,11 @@ from django.utils.text import capfirst
 from matrix.answers.causes.words import of_site
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.site import loads, reports
-from matrix.answers.site.failures import errors_of
+from matrix.answers.site.failures import errors_of, findings
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
-from matrix.answers.site.partners import partners_of
-from matrix.answers.site.patterns import findings
 from matrix.answers.site.question import compared_question, registered
 from matrix.answers.site.ranking import ENDS, capacity
-from matrix.answers.site.reports import Report
+from matrix.answers.site.reports import Report, partners_of
 from matrix.answers.site.site_now import SiteNow, site_now
 from matrix.pages import failing_endpoints
 from matrix.pages.base import QueryPage
