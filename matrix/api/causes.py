@@ -15,10 +15,9 @@ from matrix.answers.causes import attribution, changes, question, words
 from matrix.answers.causes.attribution import ENDS, KINDS, OF, Attribution
 from matrix.answers.causes.changes import NamedCause
 from matrix.api.base import ApiView, unless_known
-from matrix.api.cell_text import dumps
 from matrix.api.matrix import MatrixEcho
 from matrix.api.matrix_formats import echo
-from matrix.api.rendering import csv_of, named
+from matrix.api.rendering import csv_of, dumps, named
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, STAT, choice
 from matrix.api.schema.records import At, Digits, Json, Name, NameOrNull, Text, record

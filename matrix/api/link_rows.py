@@ -15,10 +15,9 @@ from matrix.answers.column_filters import column_name
 from matrix.answers.link_columns import COLUMNS, COMPARED, SURE, ClassColumns
 from matrix.answers.link_table import LinkTable
 from matrix.answers.ratio_words import PairRatio
-from matrix.api.cell_text import WORDS, dumps
 from matrix.api.documents import DOCUMENTS
-from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, csv_column, unix_time
-from matrix.api.rendering import csv_of
+from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, WORDS, csv_column, unix_time
+from matrix.api.rendering import csv_of, dumps
 from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
 from matrix.query.catalogue import RATE, TABLE_QUANTILES

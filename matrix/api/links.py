@@ -24,9 +24,9 @@ from matrix.answers.listing_fields import LONGEST_TEXT
 from matrix.answers.table_query import SHORT, TableQuery, orderings
 from matrix.api import link_rows
 from matrix.api.base import ApiView, unless_known
-from matrix.api.cell_text import dumps
 from matrix.api.matrix_formats import kind_of
 from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, following
+from matrix.api.rendering import dumps
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import (
@@ -59,6 +59,7 @@ DESCRIPTIONS = {
 }
 LOOKING = "Only links in this state in the size class; separate several with commas."
 SOME_LOOKS = rf"^({'|'.join(LOOKS)})(,({'|'.join(LOOKS)}))*$"
+SIZES = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
 AGES = {
     "min": "Only links whose last success is at least this old.",
     "max": "Only links whose last success is at most this old.",
@@ -137,39 +138,26 @@ COMPARISON: dict[str, Any] = {
 }
 
 
-def condition(name: str) -> OpenApiParameter:
-    how = name.rpartition(".")[2]
-    if name.endswith(".state.is"):
-        return schema.text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
-    if how == "is":
-        return schema.choice(name, BY_KEY[name.split(".")[1]].allowed, DESCRIPTIONS[how])
-    if how == "has":
-        return schema.text(name, DESCRIPTIONS[how], "RAL", maxLength=LONGEST_TEXT)
-    if ".age." in name:
-        return schema.text(name, AGES[how], "6h")
-    column = name.rpartition(".")[0].rpartition(".")[2]
-    compared = WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
-    return bound(name, f"{DESCRIPTIONS[how]}{compared}")
+def condition(name: str, column: str = "") -> OpenApiParameter:
+    """A condition on a column of a size class or an end, or by a short name of the class asked for.
 
-
-def bound(name: str, description: str) -> OpenApiParameter:
-    """A number as it is written for its column: sizes may have a unit."""
-    column = name.removesuffix(".min").removesuffix(".max").rpartition(".")[2]
-    sizes = {"size_mean_bytes": "200MB", "size_std_bytes": "1MB", "half_size_bytes": "76MB"}
-    example = sizes.get(column)
-    if example:
-        return schema.text(name, description, example)
-    return schema.number(name, description, minimum=0)
-
-
-def short(name: str) -> OpenApiParameter:
-    """A bound on a column of the size class that the query asks for."""
-    column, _, how = SHORT[name].rpartition(".")
+    Sizes may have a unit.
+    """
+    path, _, how = (column or name).rpartition(".")
+    column = path.rpartition(".")[2]
     if column == "state":
         return schema.text(name, LOOKING, "failing,slower", pattern=SOME_LOOKS)
-    if column != "age":
-        return bound(name, DESCRIPTIONS[how])
-    return schema.text(name, AGES[how], "6h")
+    if column == "age":
+        return schema.text(name, AGES[how], "6h")
+    if how == "is":
+        return schema.choice(name, BY_KEY[column].allowed, DESCRIPTIONS[how])
+    if how == "has":
+        return schema.text(name, DESCRIPTIONS[how], "RAL", maxLength=LONGEST_TEXT)
+    compared = WHILE_COMPARING if column in column_filters.COMPARED_NUMBERS else ""
+    description = f"{DESCRIPTIONS[how]}{compared}"
+    if column in SIZES:
+        return schema.text(name, description, SIZES[column])
+    return schema.number(name, description, minimum=0)
 
 
 FORMATS = (*LIST, *DOCUMENT)
@@ -220,7 +208,7 @@ LINKS = described(
             pattern=rf"^({'|'.join(TABLE_QUANTILES)})(,({'|'.join(TABLE_QUANTILES)}))*$",
         ),
         schema.choice("overhead", ("1",), "With the columns of overhead and bandwidth."),
-        *map(short, SHORT),
+        *map(condition, SHORT, SHORT.values()),
         *map(condition, column_filters.names([schema.SIZE], schema.SIZE)),
         *schema.paging(OF_LINKS),
     ],

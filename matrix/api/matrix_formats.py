@@ -1,8 +1,13 @@
-"""A Grid as the bytes of an answer: JSON, CSV with a line for each link, and wide tables."""
+"""A Grid as the bytes of an answer: JSON, CSV with a line for each link, and wide tables.
+
+Arrays are written as JSON block by block. A block fits the processor's cache and its temporary
+arrays are reused by the next one: pages that the kernel has to clear first cost more than all the
+writing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,12 +16,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.comparison import changes
+from matrix.answers.comparison.changes import KINDS as CHANGE_KINDS
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
-from matrix.api import cell_text, parameters
-from matrix.api.cell_text import WORDS, dumps
+from matrix.api import parameters
 from matrix.api.documents import DOCUMENTS
-from matrix.api.rendering import csv_of
+from matrix.api.rendering import csv_of, dumps
 from matrix.api.schema.schemas import CellChange, CellLevel, CellState
 from matrix.plots.numbers import number
 from matrix.query.catalogue import RATE, Statistic
@@ -24,11 +29,28 @@ from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.axes import AxisGroup
+from matrix.statistics.overhead import FITS
 from matrix.statistics.rounding import rounded, significant
+from matrix.statistics.standing import LEVELS
 from matrix.statistics.states import MEASURED, NOT_APPLICABLE, STATES
 from sonar.notation import csv_text
 from sonar.notation.units import DASH
 from sonar.notation.windows import format_time
+
+BLOCK = 4096  # cells
+# Arrays of numbers that stand for words.
+WORDS = {
+    "state": np.array(STATES, dtype=object),
+    "level": np.array(LEVELS, dtype=object),
+    "line": np.array(FITS, dtype=object),
+    "change": np.array(CHANGE_KINDS, dtype=object),
+}
+
+HOUR = 3600
+# A time is the text of its hour, quote first, and one of these.
+ENDS = np.array([b'%02d:%02dZ",' % divmod(second, 60) for second in range(HOUR)])
+# Stands for null until a row is whole, as wide as a time and quick to find.
+NO_HOUR, NO_END = b"~" * len('"2026-11-20T04:'), b"~" * len('00:00Z"')
 
 # Arrays of cells that an answer has, and those that it has for who asks for them. Those of a
 # comparison it has while comparing.
@@ -43,6 +65,58 @@ CHANCES = ("p", "compared_p")
 KINDS = {"state": CellState, "level": CellLevel, "change": CellChange}
 KINDS |= dict.fromkeys(TIMES, datetime | None) | dict.fromkeys(COUNTS, int)
 
+# Writes rows of cells as `[..],[..]`.
+Write = Callable[[NDArray[Any]], bytes]
+
+
+def blocks(name: str, array: NDArray[Any]) -> Iterator[bytes]:
+    """Write an array of cells, by name, as blocks `[..],[..]` of rows; blank is null."""
+    write = writer(name, array)
+    height = max(1, BLOCK // max(1, array.shape[1]))
+    for top in range(0, len(array), height):
+        yield write(array[top : top + height])
+
+
+def writer(name: str, array: NDArray[Any]) -> Write:
+    if name in ("last", "since"):
+        return times(array)
+    if name in WORDS:
+        return lambda numbers: dumps(WORDS[name][numbers].tolist())[1:-1]
+    if name == "p":
+        return lambda values: dumps(significant(values))[1:-1]
+    if name in ("ok", "failed", "streak", "other_ok"):
+        return lambda counts: dumps(np.ascontiguousarray(counts))[1:-1]
+    return numbers
+
+
+def numbers(values: Floats) -> bytes:
+    return dumps(rounded(values))[1:-1]
+
+
+def times(unix: Floats) -> Write:
+    """Return what writes rows of these Unix times as ISO 8601 in UTC, to the second.
+
+    It joins two tables, in half the time that orjson takes for datetime64, whose NaT would not
+    even be JSON. Each year between the oldest and the newest costs 3 ms.
+    """
+    present = unix[~np.isnan(unix)]
+    ends = (present.min(), present.max()) if present.size else (0, 0)
+    first, last = (int(end) // HOUR for end in ends)
+    starts = np.arange(first, last + 1).astype("datetime64[h]")
+    hours = np.array([b'"%s:' % hour.encode() for hour in np.datetime_as_string(starts).tolist()])
+
+    def write(block: Floats) -> bytes:
+        blank = np.isnan(block)
+        hour, second = np.divmod(np.where(blank, 0.0, block).astype(np.int64), HOUR)
+        texts = np.empty(block.shape, dtype=[("hour", hours.dtype), ("end", ENDS.dtype)])
+        texts["hour"] = hours.take(hour - first, mode="clip")
+        texts["end"] = ENDS.take(second)
+        texts[blank] = NO_HOUR, NO_END + b","
+        rows = b"],[".join(row.tobytes()[:-1] for row in texts)
+        return b"[" + rows.replace(NO_HOUR + NO_END, b"null") + b"]"
+
+    return write
+
 
 def kind_of(name: str) -> Any:  # noqa: ANN401 - the type of a field
     """Return what stands in an array of cells, or a column of links, by its name: else a number."""
@@ -53,7 +127,7 @@ def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
     pieces = [dumps(before_cells(grid)).removesuffix(b"}"), b',"cells":{']
     for position, name in enumerate(fields):
         pieces.append(b'%s"%s":[' % (b"," if position else b"", name.encode()))
-        for place, block in enumerate(cell_text.blocks(name, array_of(grid, name))):
+        for place, block in enumerate(blocks(name, array_of(grid, name))):
             pieces += (b",", block) if place else (block,)
         pieces.append(b"]")
     averages = {

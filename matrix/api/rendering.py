@@ -7,16 +7,21 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
+import orjson
 import pandas as pd
 from django.http import HttpResponse
 
-from matrix.api.cell_text import dumps
 from matrix.http.negotiation import CONTENT_TYPES, ENDINGS
 from matrix.plots import standalone
 from matrix.plots.standalone import FigureTitle
 from sonar.notation import csv_text
 
 Json = dict[str, Any]
+
+
+def dumps(answer: object) -> bytes:
+    """Write JSON; NaN in an array is null."""
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def as_json(answer: Mapping[str, Any], status: int = 200) -> HttpResponse:

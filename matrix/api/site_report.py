@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, create_model
+from pydantic import Field
 
 from matrix.answers.causes import words
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
@@ -26,6 +26,7 @@ from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, insi
 from matrix.answers.site.verdict import KINDS
 from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
 from matrix.api.registry.sites import NewSite, of_testing
+from matrix.api.registry.values import record_of
 from matrix.api.schema.parameters import (
     Echo,
 )
@@ -106,11 +107,8 @@ class SiteComparison(Answer):
     as_destination: SiteEndComparison
 
 
-FIELDS: dict[str, Any] = {
-    name: (field.annotation, ...) for name, field in NewSite.model_fields.items()
-} | {"paused_since": (datetime | None, ...)}
-RegisteredSite = create_model(
-    "RegisteredSite", __base__=Answer, __doc__="A site as it is registered.", **FIELDS
+RegisteredSite = record_of(
+    NewSite, "A site as it is registered.", "RegisteredSite", paused_since=datetime | None
 )
 
 

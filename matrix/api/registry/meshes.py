@@ -220,7 +220,7 @@ class Meshes(Resource[Mesh]):
             columns["scitag"] = values["scitag"] and scitags.parsed(values["scitag"])
         return columns | quiet_columns(values)
 
-    def hang(self, row: Mesh, values: Values) -> None:
+    def save_related(self, row: Mesh, values: Values) -> None:
         for end in ENDS:
             if end in values:
                 set_members(row, end, members(end, values[end]))

@@ -278,7 +278,7 @@ class Resource(Generic[Row]):
         """Return columns that say who wrote: of a row as it was, and ``columns`` to be set."""
         return {}
 
-    def hang(self, row: Row, values: Values) -> None:
+    def save_related(self, row: Row, values: Values) -> None:
         """Write what is kept elsewhere, once the row is there; raise BadQueryError."""
 
     def check(self, row: Row) -> None:

@@ -73,7 +73,7 @@ def make(resource: Resource[Row], values: Values, request: Request) -> Row:
     resource.allow(request, "add", row)
     check(resource, row)
     row.save(force_insert=True)
-    resource.hang(row, values)
+    resource.save_related(row, values)
     return row
 
 
@@ -87,7 +87,7 @@ def change(resource: Resource[Row], key: object, values: Values, request: Reques
     if changed:
         check(resource, row)
         row.save(update_fields=changed)
-    resource.hang(row, values)
+    resource.save_related(row, values)
     return row
 
 

@@ -26,7 +26,7 @@ class At:
 
     path: str
 
-    def __call__(self, thing: object) -> object:
+    def __call__(self, thing: Any) -> Any:  # noqa: ANN401 - whatever it tells of
         for name in self.path.split("."):
             if thing is not None:
                 thing = thing[int(name)] if name.isdigit() else getattr(thing, name)

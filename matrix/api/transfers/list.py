@@ -11,7 +11,6 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api.cell_text import dumps
 from matrix.api.parameters import (
     OF_TRANSFERS,
     WINDOW_AND_METHOD,
@@ -22,6 +21,7 @@ from matrix.api.parameters import (
     text_of,
     wrong,
 )
+from matrix.api.rendering import dumps
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
 from matrix.http.negotiation import LIST, TYPES, asked_format
