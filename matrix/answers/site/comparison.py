@@ -11,7 +11,7 @@ from matrix.answers.comparison.together import CountWords, factor_words, of_rati
 from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import PairRatio
 from matrix.answers.series import Cut, cut_for
-from matrix.answers.site.history import EndHistory, LinkResults, RatioSeries, drawable, series_of
+from matrix.answers.site.history import EndHistory, RatioSeries, drawable, results_of, series_of
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
@@ -97,19 +97,7 @@ def compare(
         return {}
     other = query.other(now)
     window = other.window_at(now)
-    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    of_end = {
-        end: [(ids[link.source], ids[link.destination]) for link in links[end]] for end in links
-    }
-    if query.compare.reverse:
-        of_end = {end: [pair[::-1] for pair in pairs] for end, pairs in of_end.items()}
-    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
-    place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, window, other.filters, other.size)
-    there = {
-        end: whole.of_links([place[pair] for pair in pairs], len(every))
-        for end, pairs in of_end.items()
-    }
+    there = results_of(report, links, other, window, is_reverse=query.compare.reverse)
     comparisons, all_compared = {}, all_links.build(query, now)
     for end in links:
         names = [(link.source, link.destination) for link in links[end]]

@@ -14,6 +14,7 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.query.comparison import OF
 from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
 from matrix.query.moments import around
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.ratios import across_links, quantiles_by
@@ -216,6 +217,33 @@ class EndHistory:
         return list(zip(mean.tolist(), std.tolist(), strict=True))
 
 
+def results_of(
+    report: Report,
+    ends: Mapping[str, Sequence[SiteLink]],
+    query: MatrixQuery,
+    window: Window,
+    *,
+    is_reverse: bool = False,
+) -> dict[str, LinkResults]:
+    """Read the results of the links of each end, or of their reverse, in a window.
+
+    One SQL statement. ``query`` says which results, by filters and size class.
+    """
+    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
+    order = -1 if is_reverse else 1
+    of_end = {
+        end: [(ids[link.source], ids[link.destination])[::order] for link in links]
+        for end, links in ends.items()
+    }
+    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
+    place = {pair: at for at, pair in enumerate(every)}
+    whole = LinkResults.read(every, window, query.filters, query.size)
+    return {
+        end: whole.of_links([place[pair] for pair in pairs], len(every))
+        for end, pairs in of_end.items()
+    }
+
+
 def history_of(
     report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
 ) -> dict[str, EndHistory]:
@@ -223,19 +251,8 @@ def history_of(
 
     One SQL statement. All ends are cut into the same buckets.
     """
-    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    of_end = {
-        end: [(ids[link.source], ids[link.destination]) for link in links]
-        for end, links in ends.items()
-    }
-    query, window = report.query, report.window
-    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
-    place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, span_of(window, sides), query.filters, query.size)
-    results = {
-        end: whole.of_links([place[pair] for pair in pairs], len(every))
-        for end, pairs in of_end.items()
-    }
+    window = report.window
+    results = results_of(report, ends, report.query, span_of(window, sides))
     inside = [part.during(window.start, window.end) for part in results.values()]
     cut = cut_of(drawable(window, inside), inside)
     histories = {}
