@@ -51,7 +51,7 @@ class CauseEffect(Answer):
     p: Digits
     partners: int
     component: int
-    kind: word_of(KINDS)
+    kind: Annotated[str, word_of(KINDS)]
 
 
 class UnexplainedLink(Answer):
@@ -107,7 +107,7 @@ class Causes(Answer):
 
     query: CausesEcho
     description: str
-    unit: word_of(UNITS)
+    unit: Annotated[str, word_of(UNITS)]
     version: str
     simulated: bool
     headline: str

@@ -18,9 +18,8 @@ from matrix.answers.experiments.report import ExperimentReport
 from matrix.answers.experiments.request import OrderedExperiment, Variable
 from matrix.answers.experiments.words import conclusion, title
 from matrix.api.base import ApiView, body_of
-from matrix.api.parameters import PageRequest, following
+from matrix.api.parameters import PageRequest, following, named
 from matrix.api.probes import refusals_told
-from matrix.api.registry.resource import named
 from matrix.api.registry.views import refuse_parameters
 from matrix.api.rendering import as_csv, as_json
 from matrix.api.schema.describe import described

@@ -309,7 +309,7 @@ def as_json(
 def echo_of(call: LinksRequest, table: LinkTable) -> dict[str, Any]:
     """Say what was asked, defaults included; the window as the two times it stands for."""
     query, chosen = call.query, call.chosen
-    own = {"ordering": chosen.ordering, "search": chosen.search}
+    own: dict[str, Any] = {"ordering": chosen.ordering, "search": chosen.search}
     own |= {"quantiles": chosen.quantiles} if chosen.quantiles else {}
     own |= {"overhead": "1"} if chosen.overhead else {}
     own |= {condition.name: condition.text for condition in chosen.conditions}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
@@ -103,7 +103,7 @@ class OtherAnswer(Answer):
 class Matrix(Answer):
     query: MatrixEcho
     description: str
-    unit: word_of(UNITS)
+    unit: Annotated[str, word_of(UNITS)]
     version: str
     simulated: bool
     comparison: OtherAnswer | None = None

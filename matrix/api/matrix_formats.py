@@ -62,7 +62,7 @@ FIELDS = (*PLAIN_FIELDS, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "other_ok")
 CHANCES = ("p", "compared_p")
-KINDS = {"state": CellState, "level": CellLevel, "change": CellChange}
+KINDS: dict[str, Any] = {"state": CellState, "level": CellLevel, "change": CellChange}
 KINDS |= dict.fromkeys(TIMES, datetime | None) | dict.fromkeys(COUNTS, int)
 
 # Writes rows of cells as `[..],[..]`.

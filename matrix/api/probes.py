@@ -20,8 +20,7 @@ from matrix.answers.probe_request import OrderedTests
 from matrix.api import network
 from matrix.api.base import ApiView, body_of
 from matrix.api.network import NetworkTest
-from matrix.api.parameters import PageRequest, following, one_of
-from matrix.api.registry.resource import named
+from matrix.api.parameters import PageRequest, following, named, one_of
 from matrix.api.registry.views import refuse_parameters
 from matrix.api.rendering import as_json, as_rows
 from matrix.api.schema.describe import described

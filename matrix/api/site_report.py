@@ -150,7 +150,7 @@ class SiteCell(Answer):
 class SiteVerdict(Answer):
     """How the site is doing against its own past, in short sentences; times are in UTC."""
 
-    kind: word_of(KINDS)
+    kind: Annotated[str, word_of(KINDS)]
     sentence: str
 
 
@@ -160,7 +160,7 @@ class SiteAgainstPeers(Answer):
     `kind` is that of its slower end, see `causes/`.
     """
 
-    kind: word_of(PEER_KINDS)
+    kind: Annotated[str, word_of(PEER_KINDS)]
     sentence: str
 
 
@@ -219,7 +219,7 @@ class RatioPoint(Answer):
 class RatioLine(Answer):
     """The links of one end over time; buckets without a test are left out."""
 
-    bucket: word_of(BUCKETS)
+    bucket: Annotated[str, word_of(BUCKETS)]
     points: list[RatioPoint]
 
 

@@ -76,7 +76,7 @@ class Waiting(Answer):
     site of an end has paused its tests.
     """
 
-    reason: word_of(REASONS)
+    reason: Annotated[str, word_of(REASONS)]
     tests: int
     since: MomentOrNull
 

@@ -230,11 +230,12 @@ def results_of(
     One SQL statement. ``query`` says which results, by filters and size class.
     """
     ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    order = -1 if is_reverse else 1
     of_end = {
-        end: [(ids[link.source], ids[link.destination])[::order] for link in links]
+        end: [(ids[link.source], ids[link.destination]) for link in links]
         for end, links in ends.items()
     }
+    if is_reverse:
+        of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
     every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
     place = {pair: at for at, pair in enumerate(every)}
     whole = LinkResults.read(every, window, query.filters, query.size)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 from pydantic import BaseModel, Field, create_model
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
 from matrix.answers.comparison.changes import KINDS
@@ -65,14 +66,17 @@ class Body(BaseModel, extra="forbid"):
     """Base of what calls take. A field with a default may be left out."""
 
 
-def word_of(allowed: Iterable[str]) -> Any:  # noqa: ANN401 - the type of a field
-    """Return the type of one of these words."""
-    return Annotated[str, Field(json_schema_extra={"enum": list(allowed)})]
+def word_of(allowed: Iterable[str]) -> FieldInfo:
+    """Return what says that a text is one of these words."""
+    info: FieldInfo = Field(json_schema_extra={"enum": list(allowed)})
+    return info
 
 
 # The state of a cell or a link, in the words of the pages; how it is beside that, against what is
 # usual; and how it differs from the other side of a comparison, beyond chance.
-CellState, CellLevel, CellChange = word_of(STATES), word_of(LEVELS), word_of(KINDS)
+CellState = Annotated[str, word_of(STATES)]
+CellLevel = Annotated[str, word_of(LEVELS)]
+CellChange = Annotated[str, word_of(KINDS)]
 
 
 class Error(Answer):
