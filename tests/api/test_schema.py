@@ -20,6 +20,7 @@ from pytest_django import DjangoDbBlocker
 from matrix.answers import table_query
 from matrix.api import about
 from matrix.api.schema import schemas
+from matrix.api.schema.operation import stored_examples
 from matrix.query.comparison import OF_FILTERS
 from sonar.models import SizeClass
 from tests.api import scene
@@ -132,6 +133,11 @@ def test_every_body_and_answer_has_an_example_that_fits(schema: Json):
             for example in content["examples"].values():
                 assert example["value"], (path, method)
                 check(example["value"], content["schema"], schema)
+
+
+def test_every_example_that_is_stored_is_of_an_operation(schema: Json):
+    ids = {operation["operationId"] for _, _, operation in operations(schema)}
+    assert set(stored_examples()) <= ids
 
 
 def check(value: object, shape: Json, schema: Json) -> None:
