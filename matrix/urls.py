@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from matrix.api.matrix_cells import CellsView
-from matrix.api.metrics import MetricsView
+from matrix.api.matrix import CellsView
+from matrix.api.status import MetricsView
 from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.account import delete_view, own_tokens, own_views, rename_view, revoke_token

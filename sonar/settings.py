@@ -448,7 +448,7 @@ CORS_ALLOW_METHODS = ["GET", "HEAD", "OPTIONS", "POST"]
 CORS_ALLOW_HEADERS = ["accept", "authorization", "content-type", "if-none-match"]
 CORS_EXPOSE_HEADERS = ["ETag", "Retry-After", "Link"]
 
-# What a form may send; bodies of the API have limits of their own (matrix/api/parsers.py).
+# What a form may send; bodies of the API have limits of their own (matrix/api/base.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
 LOGIN_URL = "login"
@@ -501,7 +501,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 
-# The description of the API: matrix/api/openapi/.
+# The description of the API: matrix/api/schema/.
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Sonar",
     "DESCRIPTION": (
@@ -520,7 +520,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SORT_OPERATION_PARAMETERS": False,
-    "POSTPROCESSING_HOOKS": ["matrix.api.schema.names.named"],
+    "POSTPROCESSING_HOOKS": ["matrix.api.about.named"],
     # A test makes it and checks more; the check of the deployment needs no database so.
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
     "SWAGGER_UI_DIST": "SIDECAR",

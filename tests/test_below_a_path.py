@@ -20,7 +20,7 @@ from django.test import Client, override_settings
 from django.urls import clear_script_prefix, resolve, reverse, set_script_prefix
 from pytest_django import DjangoDbBlocker, Settings
 
-from matrix.api.schema.document import document
+from matrix.api.about import document
 from sonar.models import SavedView
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in

@@ -71,7 +71,7 @@ TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 SCRIPTS = sorted((ROOT / "static" / "js").rglob("*.js"))
 # Where else words are read: of the schema of the API, which has names that do not change, and of
 # the registry's tables, whose help stands in migrations.
-NAMES = ("matrix/api/schema", "matrix/api/registry", "sonar/models")
+NAMES = ("matrix/api", "sonar/models")
 """Their texts may have the names of fields: `beside`, `probes`, `annotations`."""
 # Sentences that may be longer, with the reason.
 LONGER = {

@@ -7,7 +7,7 @@ between the same addresses cannot be told apart; that is said, not guessed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from matrix.store import network
@@ -20,26 +20,25 @@ MACHINES = ("source_address", "destination_address", "reporter")
 
 @dataclass(frozen=True)
 class ReportedConnection:
-    """A connection as a server reported it; None for what it did not say.
+    """A connection that a server reported by a firefly; null where it did not say.
 
-    ``bytes`` went from the source of the test to its destination. ``retransmits`` are packets.
-    ``window_bytes`` is TCP's congestion window when it was reported last. ``held_by_receiver``
-    and ``held_by_sender`` are shares of its busy time in which the window of the one, or the
-    buffer of the other, held it up. ``other_tests`` may be those whose connection it is.
+    `bytes` went from source to destination. `held_by_receiver` and `held_by_sender` are shares of
+    its busy time. `other_tests` is how many other tests it may belong to. Addresses are null
+    unless the reader may see names of machines.
     """
 
     started_at: datetime
     ended_at: datetime | None
     bytes: int | None
     rtt_ms: float | None
-    retransmits: int | None
-    window_bytes: int | None
-    held_by_receiver: float | None
-    held_by_sender: float | None
+    retransmits: int | None  # packets
+    window_bytes: int | None  # of congestion, as reported last
+    held_by_receiver: float | None  # by its window
+    held_by_sender: float | None  # by its buffer
     application: str
-    source_address: str
-    destination_address: str
-    reporter: str
+    source_address: str | None
+    destination_address: str | None
+    reporter: str | None
     other_tests: int
 
     @property
@@ -52,24 +51,21 @@ class ReportedConnection:
 
 @dataclass(frozen=True)
 class SourceUpload:
-    """How Sonar's worker sent the source file to the source before the test; None if not known.
+    """How Sonar's worker sent the source file to the source before the test.
 
-    The worker's kernel saw this connection. It leads from the worker to the source, and says
-    nothing of the way between the ends of the test. ``bytes`` have arrived, with what goes with
-    the file. ``loss`` is the share of the bytes sent that were sent again, ``retransmits`` are
-    packets, and ``delivery_rate_mb_s`` is TCP's own estimate at the end. Else as
-    ReportedConnection.
+    It is about the connection from the worker to the source, not about the link. `bytes` arrived;
+    `loss` is the share of bytes that were sent again. Null where the worker's kernel did not say.
     """
 
     seconds: float
-    bytes: int | None
+    bytes: int | None  # with what goes with the file
     rtt_ms: float | None
     rtt_min_ms: float | None
     rtt_variation_ms: float | None
     retransmits: int | None
     loss: float | None
     window_bytes: int | None
-    delivery_rate_mb_s: float | None
+    delivery_rate_mb_s: float | None  # TCP's own estimate at the end
     held_by_receiver: float | None
     held_by_sender: float | None
 
@@ -86,19 +82,13 @@ def uploaded(transfer: Transfer) -> SourceUpload | None:
         return None
     sent, resent = numbers.get("sent_bytes"), numbers.get("resent_bytes")
     rate = numbers.get("delivery_rate")
-    return SourceUpload(
-        seconds=numbers["seconds"],
-        bytes=numbers.get("acknowledged_bytes"),
-        rtt_ms=numbers.get("rtt_ms"),
-        rtt_min_ms=numbers.get("rtt_min_ms"),
-        rtt_variation_ms=numbers.get("rtt_variation_ms"),
-        retransmits=numbers.get("retransmits"),
-        loss=resent / sent if sent and resent is not None else None,
-        window_bytes=numbers.get("window_bytes"),
-        delivery_rate_mb_s=rate and rate / MB,
-        held_by_receiver=numbers.get("held_by_receiver"),
-        held_by_sender=numbers.get("held_by_sender"),
-    )
+    otherwise = {
+        "bytes": numbers.get("acknowledged_bytes"),
+        "loss": resent / sent if sent and resent is not None else None,
+        "delivery_rate_mb_s": rate and rate / MB,
+    }
+    names = [field.name for field in fields(SourceUpload)]
+    return SourceUpload(**{name: numbers.get(name) for name in names} | otherwise)
 
 
 def reported(transfer: Transfer) -> list[ReportedConnection]:

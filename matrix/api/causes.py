@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,23 +12,142 @@ from rest_framework.request import Request
 
 from matrix.answers import grid
 from matrix.answers.causes import attribution, changes, question, words
-from matrix.answers.causes.attribution import ENDS, Attribution, EndEffect, LinkRest
-from matrix.answers.causes.changes import ChangeCauses, NamedCause
+from matrix.answers.causes.attribution import ENDS, KINDS, OF, Attribution
+from matrix.answers.causes.changes import NamedCause
 from matrix.api.base import ApiView, unless_known
-from matrix.api.cell_text import dumps
+from matrix.api.matrix import MatrixEcho
 from matrix.api.matrix_formats import echo
-from matrix.api.schema.causes import CAUSES
+from matrix.api.rendering import csv_of, dumps, named
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import QUERY, STAT, choice
+from matrix.api.schema.records import At, Digits, Json, Name, NameOrNull, Text, record
+from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.compression import respond_once
-from matrix.http.negotiation import CONTENT_TYPES, ENDINGS, asked_format
+from matrix.http.negotiation import CONTENT_TYPES, TABLE, asked_format
 from matrix.http.questions import read_once
+from matrix.query.catalogue import UNITS
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.estimates.two_way import FITS
 from sonar.notation import csv_text
+
+
+class CausesEcho(MatrixEcho):
+    fit: str
+
+
+class CauseEffect(Answer):
+    """A source or destination against its peers.
+
+    `factor` is 1 for one that is as fast as its peers with the same partners; `low` and `high` are
+    its 95 % interval. `kind` is slow or fast for what differs by half beyond chance. Only what
+    has the same `component` can be compared: results connect it.
+    """
+
+    name: Annotated[str, At("group.name")]
+    site: Annotated[str | None, At("group.site")]
+    factor: Digits
+    low: Digits
+    high: Digits
+    p: Digits
+    partners: int
+    component: int
+    kind: Annotated[str, word_of(KINDS)]
+
+
+class UnexplainedLink(Answer):
+    """A link, its rate and what both its ends explain of it, in `unit`, and their ratio."""
+
+    source: Name
+    destination: Name
+    rate: Digits
+    expected: Digits
+    factor: Digits
+    p: Digits
+    beyond_chance: bool
+
+
+class CauseFinding(Answer):
+    """What stands out of an end, as a sentence with value, interval and n."""
+
+    name: str
+    site: Text
+    kind: Literal["slow", "fast"]
+    text: Annotated[str, At("sentence")]
+
+
+class ChangeCause(Answer):
+    """What explains a comparison: an end (`both`: as source and destination), a site, or a link.
+
+    With `compare=month`: what is slower than in the 30 days before. `ok` and `other_ok` count
+    the successful transfers of both sides that it rests on.
+    """
+
+    kind: Annotated[Literal["source", "destination", "both", "site", "link"], At("cause.kind")]
+    source: NameOrNull
+    destination: NameOrNull
+    factor: Annotated[Digits, At("cause.factor")]
+    low: Annotated[Digits, At("cause.low")]
+    high: Annotated[Digits, At("cause.high")]
+    p: Annotated[Digits, At("cause.p")]
+    links: Annotated[int, At("cause.n")]
+    ok: int
+    other_ok: int
+    text: Annotated[str, At("sentence")]
+
+
+class OwnHistoryCount(Answer):
+    """How many links `compare=month` could judge by their own 30 days, and could not."""
+
+    judged_links: Annotated[int, At("judged")]
+    unjudged_links: Annotated[int, At("unjudged")]
+
+
+class Causes(Answer):
+    """`log rate = level + source + destination + rest`, and what is said by it."""
+
+    query: CausesEcho
+    description: str
+    unit: Annotated[str, word_of(UNITS)]
+    version: str
+    simulated: bool
+    headline: str
+    level: Digits
+    r2: Digits
+    r2_adjusted: Digits
+    r2_left_out: Digits
+    scatter: Digits
+    degrees_of_freedom: Annotated[int, At("dof")]
+    links_explained: Annotated[int, At("cells")]
+    components: int
+    sources: list[CauseEffect]
+    destinations: list[CauseEffect]
+    links: list[UnexplainedLink]
+    findings: list[CauseFinding]
+    changes: list[ChangeCause]
+    history: OwnHistoryCount | None
+
+
+CAUSES = described(
+    "What sources and destinations explain of a matrix",
+    answer=Causes,
+    parameters=[
+        *(parameter for parameter in QUERY if parameter is not STAT),
+        choice("stat", OF, "What stands for each cell; not used while comparing.", OF[0]),
+        choice(
+            "fit",
+            FITS,
+            "By least squares (means), or by a median polish that a few odd links do not draw.",
+            FITS[0],
+        ),
+    ],
+    formats=TABLE,
+    tag="results",
+)
+
 
 # So many of the links that their ends explain least; all are in matrix/?stat=residual.
 MOST_LINKS = 50
-EFFECT_COLUMNS = [
-    *("end", "name", "site", "factor", "low", "high", "p", "partners", "component", "kind")
-]
+EFFECT_COLUMNS = ["end", *CauseEffect.model_fields]
 # What a comparison has behind them.
 CHANGE_COLUMNS = ["list", "destination", "ok", "other_ok", "text"]
 
@@ -48,10 +167,9 @@ class CausesView(ApiView, one_snapshot=False):
                 CONTENT_TYPES[form],
                 lambda: written(attribution.build(query, now, version, fit), form),
             )
-            if form != "json":
-                name = f"sonar-causes-{query.size}.{ENDINGS[form]}"
-                response["Content-Disposition"] = f'inline; filename="{name}"'
-            return response
+            return (
+                response if form == "json" else named(response, form, f"sonar-causes-{query.size}")
+            )
 
         return unless_known(request, version.shown(f"{form}{fit}"), make)
 
@@ -65,76 +183,26 @@ def written(causes: Attribution, form: str) -> bytes:
     return as_csv(causes) if form == "csv" else dumps(document(causes))
 
 
-def document(causes: Attribution) -> dict[str, Any]:
+def document(causes: Attribution) -> Json:
     model, matrix, change_causes = causes.model, causes.grid, changes.build(causes)
-    return {
-        "query": echo(matrix) | {"fit": model.how},
-        "description": matrix.query.describe(),
-        "unit": matrix.unit,
-        "version": matrix.version.text,
-        "simulated": matrix.simulated,
-        "headline": changes.headline(causes, change_causes),
-        "level": number(np.exp(model.level)),
-        "r2": number(model.r2),
-        "r2_adjusted": number(model.r2_adjusted),
-        "r2_left_out": number(model.r2_left_out),
-        "scatter": number(np.exp(model.sigma)),
-        "degrees_of_freedom": model.dof,
-        "links_explained": model.cells,
-        "components": model.components,
-        "sources": [effect_record(effect) for effect in causes.ranked("source")],
-        "destinations": [effect_record(effect) for effect in causes.ranked("destination")],
-        "links": [link_record(link) for link in causes.links(MOST_LINKS)],
-        "findings": [
-            {"name": said.name, "site": said.site or None, "kind": said.kind, "text": said.sentence}
-            for said in words.conclusions(causes)
-        ],
-        "changes": [change_record(change) for change in change_causes.named],
-        "history": history_record(change_causes),
-    }
-
-
-def effect_record(effect: EndEffect) -> dict[str, Any]:
-    numbers = {name: number(getattr(effect, name)) for name in ("factor", "low", "high", "p")}
-    return {
-        "name": effect.group.name,
-        "site": effect.group.site,
-        **numbers,
-        "partners": effect.partners,
-        "component": effect.component,
-        "kind": effect.kind,
-    }
-
-
-def link_record(link: LinkRest) -> dict[str, Any]:
-    ends = {end: getattr(link, end).name for end in ENDS}
-    numbers = {name: number(getattr(link, name)) for name in ("rate", "expected", "factor", "p")}
-    return ends | numbers | {"beyond_chance": link.beyond_chance}
-
-
-def change_record(change: NamedCause) -> dict[str, Any]:
-    cause = change.cause
-    return {
-        "kind": cause.kind,
-        "source": change.source.name if change.source else None,
-        "destination": change.destination.name if change.destination else None,
-        **{name: number(getattr(cause, name)) for name in ("factor", "low", "high", "p")},
-        "links": cause.n,
-        "ok": change.ok,
-        "other_ok": change.other_ok,
-        "text": change.sentence,
-    }
-
-
-def history_record(causes: ChangeCauses) -> dict[str, int] | None:
-    if causes.judged is None:
-        return None
-    return {"judged_links": causes.judged, "unjudged_links": causes.unjudged}
-
-
-def number(value: float) -> float | None:
-    """Return a number without the digits that are noise; None for NaN."""
-    return None if np.isnan(value) else float(f"{value:.6g}")
+    return record(
+        Causes,
+        model,
+        query=echo(matrix) | {"fit": model.how},
+        description=matrix.query.describe(),
+        unit=matrix.unit,
+        version=matrix.version.text,
+        simulated=matrix.simulated,
+        headline=changes.headline(causes, change_causes),
+        level=np.exp(model.level),
+        scatter=np.exp(model.sigma),
+        sources=causes.ranked("source"),
+        destinations=causes.ranked("destination"),
+        links=causes.links(MOST_LINKS),
+        findings=words.conclusions(causes),
+        changes=change_causes.named,
+        history=None if change_causes.judged is None else change_causes,
+    )
 
 
 def as_csv(causes: Attribution) -> bytes:
@@ -142,8 +210,8 @@ def as_csv(causes: Attribution) -> bytes:
 
     Of a comparison, what explains it comes first, and `list` tells one from the other.
     """
-    lines: list[dict[str, Any]] = [
-        {"end": effect.end, "list": f"{effect.end}s"} | effect_record(effect)
+    lines: list[Json] = [
+        {"end": effect.end, "list": f"{effect.end}s"} | record(CauseEffect, effect)
         for end in ENDS
         for effect in causes.ranked(end)
     ]
@@ -158,17 +226,16 @@ def as_csv(causes: Attribution) -> bytes:
         ]
     for name in set(columns) & {"partners", "component", "ok", "other_ok"}:
         frame[name] = frame[name].astype("Int64")
-    return str(frame.to_csv(index=False, lineterminator="\n")).encode()
+    return csv_of(frame)
 
 
-def change_line(change: NamedCause) -> dict[str, Any]:
-    record = change_record(change)
-    return record | {
+def change_line(change: NamedCause) -> Json:
+    cause = record(ChangeCause, change)
+    return cause | {
         "list": "changes",
-        "end": record["kind"],
-        "name": record["source"] or record["destination"],
+        "end": cause["kind"],
+        "name": cause["source"] or cause["destination"],
         "site": change.site,
-        "destination": record["destination"],
-        "partners": record["links"],
+        "partners": cause["links"],
         "kind": change.kind,
     }

@@ -2,30 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.changes.lines import ChangeLine, lines_of
-from matrix.answers.changes.question import ChangesQuestion
+from matrix.answers.changes.lines import lines_of
+from matrix.answers.changes.question import MOST_FACTOR, SURE, WINDOW, ChangesQuestion
 from matrix.api.base import ApiView
-from matrix.api.numbers import number
-from matrix.api.pagination import PAGING, TRANSFERS, PageRequest, following
-from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
-from matrix.api.schema.changes import CHANGES, COLUMNS
+from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
+from matrix.api.rendering import as_json, as_rows
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, number, paging, text
+from matrix.api.schema.parameters import WINDOW as BOUNDS
+from matrix.api.schema.records import As, At, Moment, NameOrNull, record, to_number
+from matrix.api.schema.schemas import Answer, Listed, echo_shape
 from matrix.http.negotiation import LIST, asked_format
-from matrix.query.filters import by_parameter
-from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import changes, registry
-from matrix.store.changes import WrittenNear
+from matrix.store.changes import LEVELS, WrittenNear
 from matrix.store.keyset import Cursor
 from sonar.models import Change
 from sonar.notation.units import MB
-from sonar.notation.windows import format_time
+from sonar.notation.windows import PRESETS, format_time
+
+
+def in_mb(rate: float | None) -> float | None:
+    return None if rate is None else to_number(rate / MB)
+
+
+class ChangeOfLevel(Answer):
+    """A jump of a rate to another level.
+
+    Of a link it has both ends, of an endpoint as source or destination one, of all links together
+    none. `factor` is the new level divided by the one before, `low` and `high` its interval of
+    95 %. It came to pass between `earliest` and `latest` (95 %); `at` is the start of the first
+    test of the new level. Rates are those of a link, geometric means. `chance` is how often noise
+    alone gives so many tests a change as clear, `sure` whether that is beyond what so many
+    searches find by chance: of those, one in twenty at most.
+    """
+
+    id: Annotated[int, At("change.id")]
+    kind: Annotated[Literal["link", "source", "destination", "grid"], At("change.kind")]
+    source: NameOrNull
+    destination: NameOrNull
+    size: str
+    at: Annotated[Moment, At("change.at")]
+    earliest: Annotated[Moment, At("change.earliest")]
+    latest: Annotated[Moment, At("change.latest")]
+    factor: Annotated[float, At("change.factor"), As(to_number)]
+    low: Annotated[float, At("change.low"), As(to_number)]
+    high: Annotated[float, At("change.high"), As(to_number)]
+    before_mb_s: Annotated[float | None, At("change.before"), As(in_mb)]
+    after_mb_s: Annotated[float | None, At("change.after"), As(in_mb)]
+    ok_before: Annotated[int, At("change.ok_before")]
+    ok_after: Annotated[int, At("change.ok_after")]
+    links: Annotated[int, At("change.links")]
+    chance: Annotated[float, At("change.chance"), As(to_number)]
+    sure: Annotated[bool, At("change.sure")]
+    found_at: Annotated[Moment, At("change.found_at")]
+    sentence: str
+    near: Annotated[list[str], As(lambda notes: [note.words for note in notes])]
+    comparison_url: str
+
+
+ECHO = echo_shape(",", ("size", "window", "kind", "level", "factor"), ("sure",))
+SEARCHED: dict[str, Any] = {
+    "type": "object",
+    "description": "When the results of each size class were last searched.",
+    "additionalProperties": {"type": "string", "format": "date-time"},
+}
+COLUMNS = tuple(ChangeOfLevel.model_fields)
+
+CHANGES = described(
+    "Changes in rate, newest first: when a link or an endpoint became faster or slower",
+    answer=Listed(
+        "changes",
+        ChangeOfLevel,
+        also={"query": ECHO, "description": {"type": "string"}, "searched": SEARCHED},
+    ),
+    parameters=[
+        text("size", "Only with files of this size class; by default of all.", SIZE),
+        choice("window", PRESETS, "When it changed: up to now; not with from and to.", WINDOW),
+        *BOUNDS[1:],
+        *LINKS_FILTERED,
+        choice("kind", Change.Kind.values, "What changed; by default anything."),
+        choice("level", LEVELS, "To which level it changed; by default either."),
+        number(
+            "factor", "Only by at least this factor, either way.", minimum=1, maximum=MOST_FACTOR
+        ),
+        choice("sure", SURE, "With any, those that chance may explain, too.", SURE[0]),
+        *paging(OF_TRANSFERS),
+    ],
+    formats=("json", "csv", "ndjson"),
+    tag="results",
+)
+
 
 # All of a Sonar's changes, in one CSV: more than this many nobody has, nor reads.
 MOST_ROWS = 100_000
@@ -39,79 +111,43 @@ class ChangesView(ApiView):
         params = dict(request.query_params.lists())
         question = ChangesQuestion.read(params, (*PAGING, "format"))
         form = asked_format(request, LIST)
-        page = PageRequest.read(request, form, Cursor.parse_numbered, TRANSFERS)
+        page = PageRequest.read(request, form, Cursor.parse_numbered, OF_TRANSFERS)
         endpoints = registry.read_places(registry.read_versions())
         size = page.size if form == "json" else MOST_ROWS
         rows = question.selection(now).rows(endpoints)
         listed, further = changes.listing(rows, size, page.after)
-        records = records_of(listed, endpoints, request)
+        near, at = WrittenNear.read(listed, request.user), timezone.now()
+        records = [
+            record(
+                ChangeOfLevel,
+                line,
+                comparison_url=request.build_absolute_uri(line.comparison_url(at)),
+            )
+            for line in lines_of(listed, endpoints, near)
+        ]
         if form != "json":
-            return as_csv(records, COLUMNS, "changes") if form == "csv" else as_ndjson(records)
+            return as_rows(records, form, COLUMNS, "changes")
         window = question.query.window_at(now)
-        bounds = {"window": None, "from": format_time(window.start), "to": format_time(window.end)}
+        own = {
+            "size": question.size or None,
+            "kind": question.kind or None,
+            "level": question.level or None,
+            "factor": question.factor or None,
+            "sure": "any" if question.unsure else "yes",
+        }
         return as_json(
             {
-                "query": echo(question, now),
+                "query": echo(question.query, window, **own),
                 "description": question.describe(),
-                "searched": {
-                    search.size_class.name: format_time(search.searched_at)
-                    for search in changes.searches()
-                },
+                "searched": searched(),
                 "changes": records,
-                "next": following(request, str(further), **bounds) if further else None,
+                "next": following(request, further, window),
             }
         )
 
 
-def records_of(
-    listed: Sequence[Change], endpoints: Sequence[EndpointInfo], request: Request
-) -> list[dict[str, Any]]:
-    near, now = WrittenNear.read(listed, request.user), timezone.now()
-    return [
-        record(line) | {"comparison_url": request.build_absolute_uri(line.comparison_url(now))}
-        for line in lines_of(listed, endpoints, near)
-    ]
-
-
-def record(line: ChangeLine) -> dict[str, Any]:
-    """Return a change as answers have it, but for addresses; rates in MB/s."""
-    change = line.change
+def searched() -> dict[str, str]:
+    """Return when the results of each size class were last searched. One SQL query."""
     return {
-        "id": change.id,
-        "kind": change.kind,
-        "source": line.source.name if line.source else None,
-        "destination": line.destination.name if line.destination else None,
-        "size": line.size,
-        "at": moment(change.at),
-        "earliest": moment(change.earliest),
-        "latest": moment(change.latest),
-        "factor": number(change.factor),
-        "low": number(change.low),
-        "high": number(change.high),
-        "before_mb_s": None if change.before is None else number(change.before / MB),
-        "after_mb_s": None if change.after is None else number(change.after / MB),
-        "ok_before": change.ok_before,
-        "ok_after": change.ok_after,
-        "links": change.links,
-        "chance": number(change.chance),
-        "sure": change.sure,
-        "found_at": moment(change.found_at),
-        "sentence": line.sentence,
-        "near": [note.words for note in line.near],
-    }
-
-
-def echo(question: ChangesQuestion, now: datetime) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    window = question.query.window_at(now)
-    return {
-        "size": question.size or None,
-        "window": question.query.window or None,
-        "start": format_time(window.start),
-        "end": format_time(window.end),
-        "kind": question.kind or None,
-        "level": question.level or None,
-        "factor": question.factor or None,
-        "sure": "any" if question.unsure else "yes",
-        **by_parameter(question.query.filters),
+        search.size_class.name: format_time(search.searched_at) for search in changes.searches()
     }

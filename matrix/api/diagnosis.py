@@ -1,36 +1,193 @@
-"""GET /api/v1/diagnosis/: why a link is slow or fails, as far as its results tell."""
+"""GET /api/v1/diagnosis/ and inside/: why a link is slow or fails, and what its transfers do."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Literal
 
 from django.http import HttpResponse
 from django.utils import timezone
+from pydantic import ConfigDict
 from rest_framework.request import Request
 
 from matrix.answers.diagnosis import link_diagnosis
-from matrix.answers.diagnosis.evidence import LinkEvidence
-from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
-from matrix.answers.diagnosis.rule import Diagnosis
-from matrix.answers.diagnosis.streams import StreamsEffect
+from matrix.answers.diagnosis.rule import Kind
 from matrix.answers.experiments import report as experiments
+from matrix.answers.inside import InsideTransfers
+from matrix.answers.inside_words import sentences_of
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.api.base import ApiView
-from matrix.api.numbers import known_number, number
 from matrix.api.parameters import WINDOW_AND_METHOD
-from matrix.api.registry.rendering import as_json
-from matrix.api.schema.diagnosis import DIAGNOSIS
-from matrix.api.series import ends
+from matrix.api.rendering import as_json
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import METHOD_FILTERED, SIZE_CLASS, WINDOW, text
+from matrix.api.schema.records import As, At, Json, Number, record, to_number
+from matrix.api.schema.schemas import Answer
+from matrix.api.series import echo_of_link, ends
 from matrix.http.negotiation import asked_format
-from matrix.query.filters import by_parameter
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.transfers.evidence import PeerRates
-from sonar.notation.windows import Window, format_time
+from matrix.statistics.transfers.evidence import Trend
+from matrix.statistics.transfers.rate_profile import ProfileShape
 
-Json = dict[str, Any]
+
+class RuleSays(Answer):
+    """What a rule says, with the figures that decided it; `strength` goes from 0 to 1."""
+
+    kind: Kind
+    headline: str
+    evidence: list[str]
+    next: str
+    strength: Annotated[float, As(to_number)]
+
+
+class LinkRuleSays(RuleSays):
+    """What the strongest rule says of a link."""
+
+    source: str
+    destination: str
+
+
+class ScatterEvidence(Answer):
+    """Standard deviation of the logarithms of rates of tests made alike, 0.1 for about 10 %.
+
+    `by_loss` is the least that it would be if lost packets held them back.
+    """
+
+    spread: Annotated[float, As(to_number)]
+    by_loss: Annotated[float, As(to_number)]
+    n: int
+
+
+class StreamsEvidence(Answer):
+    """The rate with the most streams in parts of that with the fewest."""
+
+    least: int
+    most: int
+    factor: Annotated[Number, At("slope.factor")]
+    factor_low: Annotated[Number, At("slope.interval.0")]
+    factor_high: Annotated[Number, At("slope.interval.1")]
+    n: Annotated[int, At("slope.n")]
+    trend: Annotated[Trend, At("slope.trend")]
+
+
+class EndEvidence(Answer):
+    """An end without this link: the median of its other links, and against its peers there."""
+
+    elsewhere_mb_s: Annotated[Number, At("rate")]
+    partners: int
+    factor: Number
+    factor_low: Annotated[Number, At("low")]
+    factor_high: Annotated[Number, At("high")]
+    compared: int
+
+
+class DiagnosisEvidence(Answer):
+    """What the rules went by.
+
+    From `rtt_ms` on, it is from tests of the network alone between the two sites, `network_tests`
+    of them in this direction: `loss` is the share of segments that were sent again, windows are
+    the largest of a connection.
+    """
+
+    ok: int
+    median_mb_s: Annotated[Number, At("median")]
+    usual_mb_s: Annotated[Number, At("usual")]
+    level: Literal["unknown", "usual", "slower", "faster"]
+    scatter: ScatterEvidence | None
+    streams: StreamsEvidence | None
+    source: Annotated[EndEvidence, At("sending")]
+    destination: Annotated[EndEvidence, At("receiving")]
+    nominal_mb_s: Annotated[Number, At("nominal.mb_s")]
+    rtt_ms: Number
+    loss: Number
+    network_mb_s: Annotated[Number, At("network_rate")]
+    network_tests: int
+    max_cwnd_bytes: int | None
+    max_receive_window_bytes: int | None
+
+
+class DiagnosisQuery(Answer):
+    """What was asked for, and the filters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    source: str
+    destination: str
+    size: str
+    window: str | None
+    start: datetime
+    end: datetime
+
+
+class LinkDiagnosed(Answer):
+    """The strongest diagnosis first, three at most; `silence` says why there is none."""
+
+    query: DiagnosisQuery
+    diagnoses: list[RuleSays]
+    silence: str
+    evidence: DiagnosisEvidence
+
+
+# One direction of a link, a size class, a window, and ways of measuring.
+LINK = (
+    text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
+    text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
+    SIZE_CLASS,
+    *WINDOW,
+    *METHOD_FILTERED,
+)
+
+DIAGNOSIS = described(
+    "Why a link is slow or fails",
+    answer=LinkDiagnosed,
+    parameters=LINK,
+    tag="results",
+)
+
+
+class InsideFigures(Answer):
+    """The rates within transfers, over their time, from their progress samples.
+
+    Of the newest successful transfers that were `looked_at`, `courses` have samples enough,
+    and `shapes` says how many have which shape. Over their time, 90 % of the rates are between
+    `low_mb_s` and `high_mb_s`.
+    `stalled` is the share of all their time in which nothing moved after the first bytes,
+    `ceiling_mb_s` the rate at which most of them run evenly. `nominal_mb_s` is the lowest nominal
+    capacity of the sites, and `nominal_site` whose it is.
+    """
+
+    looked_at: int
+    courses: Annotated[int, As(len)]
+    shapes: Annotated[dict[ProfileShape, int], At("counts")]
+    low_mb_s: Number
+    median_mb_s: Number
+    high_mb_s: Number
+    stalled: Number
+    ceiling_mb_s: Annotated[Number, At("ceiling")]
+    nominal_mb_s: Annotated[Number, At("nominal.mb_s")]
+    nominal_site: Annotated[str | None, At("nominal.site")]
+    sentences: list[str]
+
+
+class LinkInside(Answer):
+    """What happens inside the transfers of a link; `inside` is null without samples enough."""
+
+    query: DiagnosisQuery
+    unit: str
+    simulated: bool
+    inside: InsideFigures | None
+
+
+INSIDE = described(
+    "What the rate of a link does while its transfers run",
+    answer=LinkInside,
+    parameters=LINK,
+    tag="results",
+)
+
+
 OWN = ("source", "destination", "format")
 # Among so many of the newest experiments of a link that with streams is looked for.
 MOST_EXPERIMENTS = 5
@@ -42,10 +199,18 @@ class DiagnosisView(ApiView):
         """With the evidence that the rules go by; of a healthy link there is no diagnosis."""
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)
-        query = {"query": echo(link, answer.window)}
         source, destination = link.ends
         newest = experiments.of_link(source.id, destination.id, now, MOST_EXPERIMENTS)
-        return as_json(query | of_diagnosis(link_diagnosis.of_report(answer, newest, now)))
+        diagnosis = link_diagnosis.of_report(answer, newest, now)
+        sender, receiver = diagnosis.evidence.sockets or (None, None)
+        evidence = record(
+            DiagnosisEvidence,
+            diagnosis.evidence,
+            max_cwnd_bytes=sender,
+            max_receive_window_bytes=receiver,
+        )
+        query = echo_of_link(link.ends, link.query, answer.window)
+        return as_json(record(LinkDiagnosed, diagnosis, query=query, evidence=evidence))
 
 
 def read_link(request: Request) -> Question:
@@ -57,83 +222,32 @@ def read_link(request: Request) -> Question:
     return Question(*ends(params), query)
 
 
-def echo(link: Question, window: Window) -> Json:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    return {
-        "source": link.source.name,
-        "destination": link.destination.name,
-        "size": link.query.size,
-        "window": link.query.window or None,
-        "start": format_time(window.start),
-        "end": format_time(window.end),
-        **by_parameter(link.query.filters),
-    }
+class InsideView(ApiView):
+    @INSIDE
+    def get(self, request: Request) -> HttpResponse:
+        """From the progress samples of its newest 300 successful transfers in the window."""
+        link = read_link(request)
+        window = link.query.window_at(timezone.now())
+        return as_json(
+            {
+                "query": echo_of_link(link.ends, link.query, window),
+                "unit": "MB/s",
+                "simulated": any(end.simulated for end in link.ends),
+                "inside": of_inside(link.inside(window)),
+            }
+        )
 
 
-def of_diagnosis(diagnosis: LinkDiagnosis) -> Json:
-    return {
-        "diagnoses": [of_rule(each) for each in diagnosis.diagnoses],
-        "silence": diagnosis.silence,
-        "evidence": of_evidence(diagnosis.evidence),
-    }
-
-
-def of_rule(diagnosis: Diagnosis) -> Json:
-    return asdict(diagnosis) | {"strength": number(diagnosis.strength)}
-
-
-def of_evidence(evidence: LinkEvidence) -> Json:
-    scatter, nominal = evidence.scatter, evidence.nominal
-    return {
-        "ok": evidence.ok,
-        "median_mb_s": number(evidence.median),
-        "usual_mb_s": number(evidence.usual),
-        "level": evidence.level,
-        "scatter": scatter
-        and {
-            "spread": number(scatter.spread),
-            "by_loss": number(scatter.by_loss),
-            "n": scatter.n,
-        },
-        "streams": evidence.streams and of_streams(evidence.streams),
-        "source": of_peers(evidence.sending),
-        "destination": of_peers(evidence.receiving),
-        "nominal_mb_s": number(nominal.mb_s) if nominal else None,
-        **of_network(evidence),
-    }
-
-
-def of_network(evidence: LinkEvidence) -> Json:
-    sender, receiver = evidence.sockets or (None, None)
-    return {
-        "rtt_ms": known_number(evidence.rtt_ms),
-        "loss": known_number(evidence.loss),
-        "network_mb_s": known_number(evidence.network_rate),
-        "network_tests": evidence.network_tests,
-        "max_cwnd_bytes": sender,
-        "max_receive_window_bytes": receiver,
-    }
-
-
-def of_streams(streams: StreamsEffect) -> Json:
-    slope = streams.slope
-    return {
-        "least": streams.least,
-        "most": streams.most,
-        "factor": number(slope.factor),
-        "factor_low": number(slope.interval[0]),
-        "factor_high": number(slope.interval[1]),
-        "n": slope.n,
-        "trend": slope.trend,
-    }
-
-
-def of_peers(rates: PeerRates) -> Json:
-    return {
-        "elsewhere_mb_s": number(rates.rate),
-        "partners": rates.partners,
-        "factor": number(rates.factor),
-        "factor_low": number(rates.low),
-        "factor_high": number(rates.high),
-        "compared": rates.compared,
-    }
+def of_inside(inside: InsideTransfers | None) -> Json | None:
+    """Return the figures of what happens inside transfers; None without samples enough."""
+    if inside is None:
+        return None
+    low, median, high = inside.middle
+    return record(
+        InsideFigures,
+        inside,
+        low_mb_s=low,
+        median_mb_s=median,
+        high_mb_s=high,
+        sentences=sentences_of(inside),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -11,18 +11,105 @@ from rest_framework.request import Request
 
 from matrix.answers.changes.near import notes_near
 from matrix.answers.events import reading, today
-from matrix.answers.events.event import Event
-from matrix.answers.events.question import EventCursor, EventsQuestion, page_of
+from matrix.answers.events.event import KINDS, LEVELS, Event
+from matrix.answers.events.question import CERTAIN, NOW, EventCursor, EventsQuestion, page_of
 from matrix.api.base import ApiView
-from matrix.api.numbers import known_number
-from matrix.api.pagination import PAGING, TRANSFERS, PageRequest, following
-from matrix.api.registry.rendering import as_csv, as_json, as_ndjson, moment
-from matrix.api.schema.events import COLUMNS, EVENTS
+from matrix.api.changes import SEARCHED, searched
+from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
+from matrix.api.rendering import as_json, as_rows
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, paging, text
+from matrix.api.schema.parameters import WINDOW as BOUNDS
+from matrix.api.schema.records import (
+    As,
+    At,
+    Moment,
+    MomentOrNull,
+    NameOrNull,
+    Number,
+    Text,
+    record,
+)
+from matrix.api.schema.schemas import Answer, Listed, echo_shape
 from matrix.http.negotiation import LIST, asked_format
-from matrix.query.filters import by_parameter
-from matrix.store import changes, registry
+from matrix.store import registry
 from matrix.store.changes import WrittenNear
-from sonar.notation.windows import format_time
+from sonar.notation.windows import PRESETS
+
+
+class EventRecord(Answer):
+    """Something that happened to a link, an endpoint, a site or the whole grid.
+
+    Of a link it has both ends; of an endpoint that sends or receives otherwise than before, that
+    end; of one both ways it is at both ends; of several endpoints of a site it has the `site`.
+    All size classes that show it are one event, `sizes`. It came to pass between `earliest` and
+    `latest`; `since` is the start of the first test that shows it, `until` that of the first test
+    that shows its end, null while it lasts. A link is failing once three tests in a row failed;
+    a failure that ended is `recovered`. `factor` is the rate since divided by the rate before,
+    below 1 for slower, `low` and `high` its interval of 95 %, null where there is none. `tests`
+    are those since, failed ones of a failure. `certain` says that it is beyond chance among all
+    that was searched; what is failing always is.
+    """
+
+    id: str
+    kind: Literal["slower", "faster", "failing", "recovered"]
+    level: Literal["link", "source", "destination", "endpoint", "site", "grid"]
+    source: NameOrNull
+    destination: NameOrNull
+    site: Text
+    sizes: Annotated[list[str], As(list)]
+    since: Moment
+    earliest: Moment
+    latest: Moment
+    until: MomentOrNull
+    factor: Number
+    low: Number
+    high: Number
+    certain: Annotated[bool, At("is_certain")]
+    tests: int
+    links: int
+    sentence: str
+    near: Annotated[list[str], As(lambda notes: [note.words for note in notes])]
+    url: str
+    comparison_url: str
+
+
+ECHO = echo_shape(",", ("size", "window", "kind", "level", "now"), ("certain",))
+COLUMNS = tuple(EventRecord.model_fields)
+
+EVENTS = described(
+    "What happened, newest first: what became slower or faster, fails or recovered",
+    answer=Listed(
+        "events",
+        EventRecord,
+        also={
+            "query": ECHO,
+            "description": {"type": "string"},
+            "sentence": {"type": "string", "description": "What happened today (UTC)."},
+            "searched": SEARCHED,
+        },
+    ),
+    parameters=[
+        text("size", "Only what shows with files of this size class; by default of any.", SIZE),
+        choice("window", PRESETS, "When it happened: up to now; not with from and to.", "7d"),
+        *BOUNDS[1:],
+        text(
+            "since",
+            "What happened from this time on, up to now; not with a window.",
+            "2026-11-20T04:00:00Z",
+            format="date-time",
+        ),
+        *LINKS_FILTERED,
+        choice("kind", KINDS, "What happened; by default anything."),
+        choice("level", LEVELS, "To what it happened; by default to anything."),
+        choice("now", NOW, "Only what lasts (yes), or what has ended (no)."),
+        choice("certain", CERTAIN, "With any, what chance may explain, too.", CERTAIN[0]),
+        *paging(OF_TRANSFERS),
+    ],
+    formats=("json", "csv", "ndjson"),
+    tag="results",
+)
+
 
 # All events of a grid, in one CSV: more than this many nobody reads.
 MOST_ROWS = 100_000
@@ -35,95 +122,54 @@ class EventsView(ApiView):
         now = timezone.now()
         question = EventsQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
         form = asked_format(request, LIST)
-        page = PageRequest.read(request, form, EventCursor.parse, TRANSFERS)
+        page = PageRequest.read(request, form, EventCursor.parse, OF_TRANSFERS)
         window = question.window_at(now)
-        events, sizes = events_of(question, now)
+        events = events_of(question, now)
         inside = [event for event in events if window.start <= event.at]
         listed, further = page_of(inside, page.size if form == "json" else MOST_ROWS, page.after)
-        records = records_of(listed, sizes, request, now)
+        records = records_of(listed, request, now)
         if form != "json":
-            return as_csv(records, COLUMNS, "events") if form == "csv" else as_ndjson(records)
-        bounds = {
-            "window": None,
-            "since": None,
-            "from": format_time(window.start),
-            "to": format_time(window.end),
+            return as_rows(records, form, COLUMNS, "events")
+        own = {
+            "size": question.size or None,
+            "window": None if question.since else question.query.window or None,
+            "kind": question.kind or None,
+            "level": question.level or None,
+            "now": question.now or None,
+            "certain": "any" if question.unsure else "yes",
         }
         return as_json(
             {
-                "query": echo(question, now),
+                "query": echo(question.query, window, **own),
                 "description": question.describe(),
                 "sentence": today.sentence(events, now) + ".",
-                "searched": {
-                    search.size_class.name: format_time(search.searched_at)
-                    for search in changes.searches()
-                },
+                "searched": searched(),
                 "events": records,
-                "next": following(request, str(further), **bounds) if further else None,
+                "next": following(request, further, window),
             }
         )
 
 
-def events_of(question: EventsQuestion, now: datetime) -> tuple[list[Event], list[str]]:
-    """Return the events that are asked for, those that last from before, too, and all sizes."""
+def events_of(question: EventsQuestion, now: datetime) -> list[Event]:
+    """Return the events that are asked for, those that last from before, too."""
     places = registry.read_places(registry.read_versions())
     sizes, window = reading.size_names(), question.window_at(now)
     is_past = window.end < now
     present = reading.UNKNOWN if is_past else reading.present_at(now, sizes, places)
-    return question.chosen(reading.read(window, places, sizes, present), places), sizes
+    return question.chosen(reading.read(window, places, sizes, present), places)
 
 
-def records_of(
-    listed: list[Event], sizes: list[str], request: Request, now: datetime
-) -> list[dict[str, Any]]:
+def records_of(listed: list[Event], request: Request, now: datetime) -> list[dict[str, Any]]:
     near = WrittenNear.read(listed, request.user)
     return [
-        record(event)
-        | {
-            "near": [note.words for note in notes_near(event, near)],
-            "url": request.build_absolute_uri(event.url(now)),
-            "comparison_url": request.build_absolute_uri(event.comparison_url(now)),
-        }
+        record(
+            EventRecord,
+            event,
+            **dict(zip(("factor", "low", "high"), event.factor or (None,) * 3, strict=True)),
+            sentence=f"{event.words()}.",
+            near=notes_near(event, near),
+            url=request.build_absolute_uri(event.url(now)),
+            comparison_url=request.build_absolute_uri(event.comparison_url(now)),
+        )
         for event in listed
     ]
-
-
-def record(event: Event) -> dict[str, Any]:
-    """Return an event as answers have it, but for addresses and what is near it."""
-    factor, low, high = event.factor or (None, None, None)
-    return {
-        "id": event.id,
-        "kind": event.kind,
-        "level": event.level,
-        "source": event.source.name if event.source else None,
-        "destination": event.destination.name if event.destination else None,
-        "site": event.site or None,
-        "sizes": list(event.sizes),
-        "since": moment(event.since),
-        "earliest": moment(event.earliest),
-        "latest": moment(event.latest),
-        "until": moment(event.until) if event.until else None,
-        "factor": known_number(factor),
-        "low": known_number(low),
-        "high": known_number(high),
-        "certain": event.is_certain,
-        "tests": event.tests,
-        "links": event.links,
-        "sentence": f"{event.words()}.",
-    }
-
-
-def echo(question: EventsQuestion, now: datetime) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    window = question.window_at(now)
-    return {
-        "size": question.size or None,
-        "window": None if question.since else question.query.window or None,
-        "start": format_time(window.start),
-        "end": format_time(window.end),
-        "kind": question.kind or None,
-        "level": question.level or None,
-        "now": question.now or None,
-        "certain": "any" if question.unsure else "yes",
-        **by_parameter(question.query.filters),
-    }

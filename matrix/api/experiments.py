@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
-import numpy as np
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -16,34 +14,148 @@ from rest_framework.request import Request
 from matrix.answers import probe_request
 from matrix.answers.experiments import report
 from matrix.answers.experiments import request as experiment_request
-from matrix.answers.experiments.report import ExperimentReport, Step, ValueResults
+from matrix.answers.experiments.report import ExperimentReport
+from matrix.answers.experiments.request import OrderedExperiment, Variable
 from matrix.answers.experiments.words import conclusion, title
-from matrix.api.base import ApiView
-from matrix.api.pagination import PageRequest, following
-from matrix.api.parsers import body_of
-from matrix.api.registry.parameters import named
-from matrix.api.registry.rendering import as_csv, as_json, moment
+from matrix.api.base import ApiView, body_of
+from matrix.api.parameters import PageRequest, following, named
+from matrix.api.probes import refusals_told
 from matrix.api.registry.views import refuse_parameters
-from matrix.api.schema.experiments import (
-    CANCEL,
-    COLUMNS,
-    EXPERIMENT,
-    EXPERIMENTS,
-    ORDER,
+from matrix.api.rendering import as_csv, as_json
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import paging, text
+from matrix.api.schema.records import (
+    As,
+    At,
+    Exact,
+    Json,
+    Moment,
+    MomentOrNull,
+    Name,
+    NameOrNull,
+    present,
+    record,
 )
-from matrix.http.exceptions import Conflict, NotNow
+from matrix.api.schema.schemas import Answer, Listed
+from matrix.http.exceptions import Conflict
 from matrix.http.negotiation import TABLE, asked_format
 from matrix.http.permissions import allow
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
-from matrix.statistics.transfers.evidence import Slope
 from matrix.store import keyset
 from matrix.store.keyset import Cursor
-from sonar.models import Endpoint, Experiment
-from sonar.ordering import experiments, request_probes
+from sonar.models import Endpoint
+from sonar.ordering import experiments
+
+Trend = Literal["flat", "proportional", "rising", "falling", "unclear", "failed", "gone"]
+StepState = Literal["waiting", "queued", "running", "done", "failed", "lost", "gone"]
+
+
+class ExperimentSlope(Answer):
+    """The rate goes with the variable to the power of `exponent`; intervals are of 95 %.
+
+    `factor` is what that makes of the rate from the least to the greatest value.
+    """
+
+    exponent: float
+    exponent_low: Annotated[float, At("low")]
+    exponent_high: Annotated[float, At("high")]
+    factor: float
+    factor_low: Annotated[float, At("interval.0")]
+    factor_high: Annotated[float, At("interval.1")]
+    n: int
+
+
+class ExperimentValue(Answer):
+    """The tests of one value of the variable."""
+
+    value: str
+    median_mb_s: Annotated[Exact, At("median")]
+    done: Annotated[int, At("rates.size")]
+    failed: int
+    open: int
+
+
+class ExperimentTest(Answer):
+    """One test; `gone` if it was cancelled or its result is no longer kept."""
+
+    id: Annotated[UUID, At("step.test_id")]
+    value: Annotated[str, At("step.value")]
+    state: StepState
+    started_at: Annotated[MomentOrNull, At("transfer.started_at")]
+    rate_mb_s: Annotated[Exact, At("rate")]
+
+
+class ExperimentSummary(Answer):
+    """Tests of a link that differ in one variable, and what they show so far.
+
+    `size`, `streams` and `mode` are what all of them have in common; null for the variable.
+    """
+
+    id: Annotated[UUID, At("experiment.id")]
+    url: str
+    source: Annotated[Name, At("experiment.source")]
+    destination: Annotated[Name, At("experiment.destination")]
+    variable: Annotated[Variable, At("experiment.variable")]
+    title: str
+    size: Annotated[NameOrNull, At("experiment.size_class")]
+    streams: Annotated[int | None, At("experiment.streams")]
+    mode: Annotated[Literal["pull", "push"] | None, At("experiment.mode"), As(present)]
+    mover: Annotated[str, At("experiment.mover")]
+    requested_at: Annotated[Moment, At("experiment.requested_at")]
+    ended: bool
+    tests: Annotated[int, At("steps"), As(len)]
+    open: int
+    done: int
+    failed: int
+    trend: Trend | None
+    finding: str
+    slope: ExperimentSlope | None
+    values: list[ExperimentValue]
+
+
+class WholeExperiment(ExperimentSummary):
+    """An experiment with its single tests, in the order in which they run."""
+
+    steps: list[ExperimentTest]
+
+
+COLUMNS = tuple(ExperimentTest.model_fields)
+EXPERIMENTS = described(
+    "Experiments, newest first, and what each shows",
+    answer=Listed("experiments", ExperimentSummary),
+    parameters=[
+        text("source", "The name of an endpoint.", "Glasgow_DATADISK"),
+        text("destination", "The name of an endpoint.", "RAL_DATADISK"),
+        *paging(),
+    ],
+    tag="operation",
+)
+ORDER = described(
+    "Order an experiment: all of its tests, or none",
+    answer=WholeExperiment,
+    status=202,
+    body=OrderedExperiment,
+    errors=(409,),
+    tag="operation",
+)
+EXPERIMENT = described(
+    "An experiment: its tests, how far they are, and what they show",
+    answer=WholeExperiment,
+    errors=(404,),
+    formats=TABLE,
+    tag="operation",
+)
+CANCEL = described(
+    "Cancel the tests of an experiment that have not begun",
+    answer=None,
+    status=204,
+    errors=(404, 409),
+    tag="operation",
+)
+
 
 PARAMETERS = ("source", "destination", "cursor", "page_size", "format")
-RETRY_SECONDS = 5
 
 
 class ExperimentsView(ApiView):
@@ -56,10 +168,14 @@ class ExperimentsView(ApiView):
         check_names(params, PARAMETERS)
         form = asked_format(request, ("json",))
         page = PageRequest.read(request, form, Cursor.parse)
-        order = ("-requested_at", "-id")
-        rows, last = keyset.page_by_time(filtered(params), order, page.size, page.after)
-        records = [summary(each, request) for each in report.reports(rows, now)]
-        next_page = following(request, str(last)) if last else None
+        ends = {end: named(params, end, Endpoint) for end in ("source", "destination")}
+        rows = report.rows().filter(**{end: row for end, row in ends.items() if row})
+        page_rows, last = keyset.page_by_time(rows, ("-requested_at", "-id"), page.size, page.after)
+        records = [
+            experiment_record(ExperimentSummary, each, request)
+            for each in report.reports(page_rows, now)
+        ]
+        next_page = following(request, last)
         return as_json({"experiments": records, "next": next_page})
 
     @ORDER
@@ -71,13 +187,11 @@ class ExperimentsView(ApiView):
         """
         sweep = experiment_request.read(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(sweep.probe_requests))
-        try:
+        with refusals_told():
             ordered = experiments.order(sweep, cast(User, request.user), timezone.now())
-        except request_probes.RefusedError as error:
-            raise Conflict(error.errors) from error
-        except request_probes.PlannerBusyError as error:
-            raise NotNow(str(error), RETRY_SECONDS) from error
-        return as_json(whole(report_of(ordered.id), request), status=202)
+        return as_json(
+            experiment_record(WholeExperiment, report_of(ordered.id), request), status=202
+        )
 
 
 class ExperimentView(ApiView):
@@ -89,9 +203,9 @@ class ExperimentView(ApiView):
         check_names(request.query_params, ["format"])
         form, current = asked_format(request, TABLE), report_of(id)
         if form == "csv":
-            rows = [step_record(step) for step in current.steps]
+            rows = [record(ExperimentTest, step) for step in current.steps]
             return as_csv(rows, COLUMNS, "experiment")
-        return as_json(whole(current, request))
+        return as_json(experiment_record(WholeExperiment, current, request))
 
     @CANCEL
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
@@ -111,81 +225,13 @@ def report_of(experiment: UUID) -> ExperimentReport:
     return current
 
 
-def filtered(params: QueryDict) -> QuerySet[Experiment]:
-    """Read the filters; one SQL query for each that names an endpoint."""
-    filters = Q()
-    for field in ("source", "destination"):
-        if row := named(params, field, Endpoint):
-            filters &= Q(**{field: row})
-    return report.rows().filter(filters)
-
-
-def summary(current: ExperimentReport, request: Request) -> dict[str, Any]:
+def experiment_record(answer: type[Answer], current: ExperimentReport, request: Request) -> Json:
     experiment, said = current.experiment, conclusion(current)
-    return {
-        "id": str(experiment.id),
-        "url": request.build_absolute_uri(address("api-experiment", experiment.id)),
-        "source": experiment.source.name,
-        "destination": experiment.destination.name,
-        "variable": experiment.variable,
-        "title": title(current),
-        "size": experiment.size_class.name if experiment.size_class else None,
-        "streams": experiment.streams,
-        "mode": experiment.mode or None,
-        "mover": experiment.mover,
-        "requested_at": moment(experiment.requested_at),
-        "ended": current.ended,
-        "tests": len(current.steps),
-        "open": current.open,
-        "done": current.done,
-        "failed": current.failed,
-        "trend": said.trend or None,
-        "finding": said.words,
-        "slope": slope_record(current.slope),
-        "values": [value_record(value) for value in current.values],
-    }
-
-
-def whole(current: ExperimentReport, request: Request) -> dict[str, Any]:
-    return summary(current, request) | {"steps": [step_record(step) for step in current.steps]}
-
-
-def slope_record(slope: Slope | None) -> dict[str, Any] | None:
-    if slope is None:
-        return None
-    low, high = slope.interval
-    return {
-        "exponent": slope.exponent,
-        "exponent_low": slope.low,
-        "exponent_high": slope.high,
-        "factor": slope.factor,
-        "factor_low": low,
-        "factor_high": high,
-        "n": slope.n,
-    }
-
-
-def value_record(value: ValueResults) -> dict[str, Any]:
-    return {
-        "value": value.value,
-        "median_mb_s": number(value.median),
-        "done": value.rates.size,
-        "failed": value.failed,
-        "open": value.open,
-    }
-
-
-def step_record(step: Step) -> dict[str, Any]:
-    """Return a test; its id leads to probes/<id>/, before its end and after."""
-    return {
-        "id": str(step.step.test_id),
-        "value": step.step.value,
-        "state": step.state,
-        "started_at": moment(step.transfer.started_at if step.transfer else None),
-        "rate_mb_s": number(step.rate),
-    }
-
-
-def number(value: float) -> float | None:
-    """Return a number for JSON, which has no NaN."""
-    return None if np.isnan(value) else value
+    return record(
+        answer,
+        current,
+        url=request.build_absolute_uri(address("api-experiment", experiment.id)),
+        title=title(current),
+        trend=said.trend or None,
+        finding=said.words,
+    )

@@ -1,29 +1,147 @@
-"""GET /api/v1/matrix/: the whole matrix in one call."""
+"""GET /api/v1/matrix/: the whole matrix in one call; and /cells/, the numbers of its page."""
 
 from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
 
 from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from pydantic import create_model
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
 from matrix.answers import grid
 from matrix.answers.grid import Grid
-from matrix.api import figures, matrix_formats, wide_matrix
+from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.documents import DOCUMENTS
-from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
+from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS, kind_of
 from matrix.api.parameters import one_of, wrong
-from matrix.api.schema.matrix import FORMATS, MATRIX, SHAPES
-from matrix.http.compression import respond_once
-from matrix.http.negotiation import CONTENT_TYPES, ENDINGS, FIGURE, asked_format
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import QUERY, Echo, choice, text
+from matrix.api.schema.schemas import (
+    Answer,
+    with_facts,
+    word_of,
+)
+from matrix.http.compression import ARRAYS, respond_once
+from matrix.http.negotiation import (
+    CONTENT_TYPES,
+    DOCUMENT,
+    FIGURE,
+    TABLE,
+    ErrorsInJson,
+    asked_format,
+)
 from matrix.http.questions import read_once
+from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
+from matrix.query.catalogue import UNITS
 from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
+from matrix.store.data_version import snapshot
+
+
+class MatrixEcho(Echo):
+    stat: str
+    rows: str
+    columns: str
+    max_age: str | None
+
+
+Group = with_facts(
+    "Group",
+    "A row or a column; attributes that its endpoints do not share are null.",
+    ("simulated",),
+    shared=True,
+)
+
+
+CELL_FIELDS: dict[str, Any] = {name: (list[list[kind_of(name)]], []) for name in FIELDS}  # type: ignore[misc]
+
+
+class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type: ignore[misc]
+    """Arrays of rows, those that `fields` names; null where there is no value.
+
+    `level` compares the newest successes with usual: `now` with `usual`, both in MB/s. `since` is
+    the start of the first of the `streak` tests that made a cell failing, slower or faster.
+    `ratio_low` and `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. These
+    two, `streak`, `usual` and `now` are there only if `fields` names them.
+
+    While comparing, `value` is the ratio where both sides have enough results, and there are `rate`
+    and `other`, the medians (or means) of both sides in MB/s, `ratio` with its interval of 95 %
+    from `low` to `high`, `p` of chance, `other_ok`, the successes of the other side, and
+    `change`: slower or faster beyond what chance makes of so many cells, or nothing.
+    """
+
+
+class OtherAnswer(Answer):
+    """What the cells are compared with, and how many of them there are.
+
+    `compared` have enough results on both sides, `too_few` have not; `slower` and `faster` differ
+    by more than chance: of those, one in thirty may be chance.
+    """
+
+    description: str
+    size: str
+    start: datetime
+    end: datetime
+    simulated: bool
+    filters: dict[str, list[str]]
+    compared: int
+    too_few: int
+    slower: int
+    faster: int
+
+
+class Matrix(Answer):
+    query: MatrixEcho
+    description: str
+    unit: Annotated[str, word_of(UNITS)]
+    version: str
+    simulated: bool
+    comparison: OtherAnswer | None = None
+    sources: list[Group]  # type: ignore[valid-type]
+    destinations: list[Group]  # type: ignore[valid-type]
+    cells: Cells
+    source_average: list[float | None]
+    destination_average: list[float | None]
+    average: float | None
+
+
+FORMATS = (*TABLE, *DOCUMENT, *FIGURE)
+SHAPES = ("long", "wide")
+FIELD_LIST = rf"^({'|'.join(FIELDS)})(,({'|'.join(FIELDS)}))*$"
+
+MATRIX = described(
+    "The whole matrix, source by destination",
+    answer=Matrix,
+    parameters=[
+        *QUERY,
+        text(
+            "fields",
+            "The arrays of cells to return; by default all but streak, usual, now and its bounds. "
+            "Those of a comparison are there with compare.",
+            "value,ok",
+            pattern=FIELD_LIST,
+        ),
+        choice(
+            "shape",
+            SHAPES,
+            "Of CSV: a line for each link (long), or for each source, with a column for each "
+            "destination and their means as last row and column (wide).",
+            default=SHAPES[0],
+        ),
+    ],
+    formats=FORMATS,
+    tag="results",
+)
 
 
 class MatrixView(ApiView, one_snapshot=False):
@@ -45,10 +163,7 @@ class MatrixView(ApiView, one_snapshot=False):
                 CONTENT_TYPES[form],
                 lambda: written(grid.build(query, now, version), fields, form, shape),
             )
-            if form != "json":
-                name = f"{file_name(query)}.{ENDINGS[form]}"
-                response["Content-Disposition"] = f'inline; filename="{name}"'
-            return response
+            return response if form == "json" else rendering.named(response, form, file_name(query))
 
         shown = version if form == "json" else version.shown(f"{form}{shape}")
         return unless_known(request, shown, make)
@@ -56,10 +171,12 @@ class MatrixView(ApiView, one_snapshot=False):
 
 def written(grid: Grid, fields: tuple[str, ...], form: str, shape: str) -> bytes:
     if form in DOCUMENTS:
-        return wide_matrix.as_document(grid, form)
+        return matrix_formats.as_document(grid, form)
     if form == "json":
         return matrix_formats.as_json(grid, fields)
-    return matrix_formats.as_csv(grid, fields) if shape == "long" else wide_matrix.as_csv(grid)
+    return (
+        matrix_formats.as_csv(grid, fields) if shape == "long" else matrix_formats.as_wide_csv(grid)
+    )
 
 
 def file_name(query: MatrixQuery) -> str:
@@ -72,7 +189,7 @@ def as_figure(grid: Grid, form: str) -> HttpResponse:
         query.describe(), grid.window, query.statistic.unit.behind, simulated=grid.simulated
     )
     figure = figure_alone(arrange(grid, Display()))
-    return figures.answer(figure, title, form, file_name(query))
+    return rendering.as_figure(figure, title, form, file_name(query))
 
 
 def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
@@ -106,3 +223,28 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
             sentence = f"fields “{name}” is of a comparison: say with what by compare, too."
             raise wrong("fields", sentence)
     return tuple(name for name in FIELDS if name in (names or default))
+
+
+class CellsView(APIView):
+    """Has the parameters of the matrix page; errors are answered in JSON."""
+
+    content_negotiation_class = ErrorsInJson
+
+    def get(self, request: Request) -> HttpResponseBase:
+        now = timezone.now()
+        (query, drawn), version = read_once(
+            request,
+            lambda: display.read(request.query_params),
+            lambda question: grid.version(question[0], now),
+        )
+        etag = version.shown(drawn.fingerprint).etag
+        response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+        if response is None:
+            with snapshot():
+                answer = grid.build(query, now, version, whole=True)
+            content = cells_file.encode(arrange(answer, drawn))
+            response = HttpResponse(content, content_type=ARRAYS)
+        response["ETag"] = etag
+        response["Cache-Control"] = "private, no-cache"
+        response["Vary"] = "Cookie"
+        return response

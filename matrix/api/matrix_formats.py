@@ -1,8 +1,14 @@
-"""A Grid as the bytes that the API answers: JSON in one piece, CSV with one line for each link."""
+"""A Grid as the bytes of an answer: JSON, CSV with a line for each link, and wide tables.
+
+Arrays are written as JSON block by block. A block fits the processor's cache and its temporary
+arrays are reused by the next one: pages that the kernel has to clear first cost more than all the
+writing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -10,21 +16,44 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.comparison import changes
+from matrix.answers.comparison.changes import KINDS as CHANGE_KINDS
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.grid import Grid
-from matrix.api import cell_text
-from matrix.api.cell_text import WORDS, dumps
-from matrix.query.catalogue import RATE
+from matrix.api import parameters
+from matrix.api.documents import DOCUMENTS
+from matrix.api.rendering import csv_of, dumps
+from matrix.api.schema.schemas import CellChange, CellLevel, CellState
+from matrix.plots.marks import number
+from matrix.query.catalogue import RATE, Statistic
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded, significant
 from matrix.statistics.cells.axes import AxisGroup
-from matrix.statistics.cells.states import NOT_APPLICABLE
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
+from matrix.statistics.transfers.overhead import FITS
 from sonar.notation import csv_text
+from sonar.notation.units import DASH
 from sonar.notation.windows import format_time
+
+BLOCK = 4096  # cells
+# Arrays of numbers that stand for words.
+WORDS = {
+    "state": np.array(STATES, dtype=object),
+    "level": np.array(LEVELS, dtype=object),
+    "line": np.array(FITS, dtype=object),
+    "change": np.array(CHANGE_KINDS, dtype=object),
+}
+
+HOUR = 3600
+# A time is the text of its hour, quote first, and one of these.
+ENDS = np.array([b'%02d:%02dZ",' % divmod(second, 60) for second in range(HOUR)])
+# Stands for null until a row is whole, as wide as a time and quick to find.
+NO_HOUR, NO_END = b"~" * len('"2026-11-20T04:'), b"~" * len('00:00Z"')
 
 # Arrays of cells that an answer has, and those that it has for who asks for them. Those of a
 # comparison it has while comparing.
+CORNER, MEAN = r"from \ to", "mean"
 DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state", "level", "since")
 COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
 PLAIN_FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now", "ratio_low", "ratio_high")
@@ -32,13 +61,72 @@ FIELDS = (*PLAIN_FIELDS, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "other_ok")
 CHANCES = ("p", "compared_p")
+KINDS: dict[str, Any] = {"state": CellState, "level": CellLevel, "change": CellChange}
+KINDS |= dict.fromkeys(TIMES, datetime | None) | dict.fromkeys(COUNTS, int)
+
+# Writes rows of cells as `[..],[..]`.
+Write = Callable[[NDArray[Any]], bytes]
+
+
+def blocks(name: str, array: NDArray[Any]) -> Iterator[bytes]:
+    """Write an array of cells, by name, as blocks `[..],[..]` of rows; blank is null."""
+    write = writer(name, array)
+    height = max(1, BLOCK // max(1, array.shape[1]))
+    for top in range(0, len(array), height):
+        yield write(array[top : top + height])
+
+
+def writer(name: str, array: NDArray[Any]) -> Write:
+    if name in ("last", "since"):
+        return times(array)
+    if name in WORDS:
+        return lambda numbers: dumps(WORDS[name][numbers].tolist())[1:-1]
+    if name == "p":
+        return lambda values: dumps(significant(values))[1:-1]
+    if name in ("ok", "failed", "streak", "other_ok"):
+        return lambda counts: dumps(np.ascontiguousarray(counts))[1:-1]
+    return numbers
+
+
+def numbers(values: Floats) -> bytes:
+    return dumps(rounded(values))[1:-1]
+
+
+def times(unix: Floats) -> Write:
+    """Return what writes rows of these Unix times as ISO 8601 in UTC, to the second.
+
+    It joins two tables, in half the time that orjson takes for datetime64, whose NaT would not
+    even be JSON. Each year between the oldest and the newest costs 3 ms.
+    """
+    present = unix[~np.isnan(unix)]
+    ends = (present.min(), present.max()) if present.size else (0, 0)
+    first, last = (int(end) // HOUR for end in ends)
+    starts = np.arange(first, last + 1).astype("datetime64[h]")
+    hours = np.array([b'"%s:' % hour.encode() for hour in np.datetime_as_string(starts).tolist()])
+
+    def write(block: Floats) -> bytes:
+        blank = np.isnan(block)
+        hour, second = np.divmod(np.where(blank, 0.0, block).astype(np.int64), HOUR)
+        texts = np.empty(block.shape, dtype=[("hour", hours.dtype), ("end", ENDS.dtype)])
+        texts["hour"] = hours.take(hour - first, mode="clip")
+        texts["end"] = ENDS.take(second)
+        texts[blank] = NO_HOUR, NO_END + b","
+        rows = b"],[".join(row.tobytes()[:-1] for row in texts)
+        return b"[" + rows.replace(NO_HOUR + NO_END, b"null") + b"]"
+
+    return write
+
+
+def kind_of(name: str) -> Any:  # noqa: ANN401 - the type of a field
+    """Return what stands in an array of cells, or a column of links, by its name: else a number."""
+    return KINDS.get(name, float | None)
 
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
     pieces = [dumps(before_cells(grid)).removesuffix(b"}"), b',"cells":{']
-    for number, name in enumerate(fields):
-        pieces.append(b'%s"%s":[' % (b"," if number else b"", name.encode()))
-        for place, block in enumerate(cell_text.blocks(name, array_of(grid, name))):
+    for position, name in enumerate(fields):
+        pieces.append(b'%s"%s":[' % (b"," if position else b"", name.encode()))
+        for place, block in enumerate(blocks(name, array_of(grid, name))):
             pieces += (b",", block) if place else (block,)
         pieces.append(b"]")
     averages = {
@@ -76,20 +164,10 @@ def before_cells(grid: Grid) -> dict[str, Any]:
 
 
 def echo(grid: Grid) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
     query: MatrixQuery = grid.query
-    return {
-        "size": query.size,
-        "window": query.window or None,
-        "start": format_time(grid.window.start),
-        "end": format_time(grid.window.end),
-        "stat": query.stat,
-        "rows": query.rows,
-        "columns": query.columns,
-        "max_age": query.max_age or None,
-        **by_parameter(query.filters),
-        **(query.compare.to_params() if query.compare else {}),
-    }
+    own = {"stat": query.stat, "rows": query.rows, "columns": query.columns}
+    answer = parameters.echo(query, grid.window, **own, max_age=query.max_age or None)
+    return answer | (query.compare.to_params() if query.compare else {})
 
 
 def compared(grid: Grid, other: OtherSide) -> dict[str, Any]:
@@ -123,8 +201,7 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
             },
         }
     )
-    text = frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ")
-    return str(text).encode()
+    return csv_of(frame)
 
 
 def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
@@ -148,3 +225,60 @@ def unix_time(seconds: Floats) -> NDArray[np.datetime64]:
 
 def names(groups: Sequence[AxisGroup]) -> NDArray[np.object_]:
     return np.array([csv_text.quoted(group.name) for group in groups], dtype=object)
+
+
+def as_wide_csv(grid: Grid) -> bytes:
+    """Write a row for each source; the last row and column have means of measured cells."""
+    averages = grid.averages
+    rows = np.column_stack([grid.cells.value, averages.row])
+    numbers = np.vstack([rows, np.append(averages.column, averages.grand)])
+    frame = pd.DataFrame(
+        rounded(numbers),
+        index=[*names(grid.sources), MEAN],
+        columns=[*names(grid.destinations), MEAN],
+    )
+    corner = f"{CORNER} ({grid.query.statistic.name}, {grid.unit})"
+    return str(frame.to_csv(index_label=corner, lineterminator="\n")).encode()
+
+
+def as_document(grid: Grid, form: str) -> bytes:
+    """Write the numbers as the page shows them, in a form, `markdown` or `latex`."""
+    statistic = grid.query.statistic
+    last_column = grid.averages.row.tolist()
+    cells = zip(grid.cells.value.tolist(), grid.cells.state.tolist(), strict=True)
+    rows = [
+        [
+            group.name,
+            *(cell_words(*cell, statistic) for cell in zip(values, states, strict=True)),
+            text(mean, statistic),
+        ]
+        for group, (values, states), mean in zip(grid.sources, cells, last_column, strict=True)
+    ]
+    means = [*grid.averages.column.tolist(), grid.averages.grand]
+    heads = [CORNER, *(group.name for group in grid.destinations), MEAN]
+    last = [MEAN, *(text(value, statistic) for value in means)]
+    return DOCUMENTS[form].whole(caption(grid), heads, rows, last).encode()
+
+
+def caption(grid: Grid) -> str:
+    """Say what the numbers are, of when, and in which unit."""
+    unit = grid.query.statistic.unit.behind
+    bounds = grid.query.replace(window="", start=grid.window.start, end=grid.window.end)
+    subject = f"{grid.query.describe()}, in {unit}" if unit else grid.query.describe()
+    sentences = [subject, f"Window: {bounds.window_words()}"]
+    simulated = ["Simulated endpoints"] if grid.simulated else []
+    geometric = ", and geometric" if grid.query.statistic.against else ""
+    means = f"Means are of measured cells{geometric}"
+    return ". ".join([*sentences, means, *simulated]) + "."
+
+
+def cell_words(value: float, state: int, statistic: Statistic) -> str:
+    """Write a cell; what is not simply measured says so in a word."""
+    if state == NOT_APPLICABLE:
+        return ""
+    written = text(value, statistic)
+    return written if state == MEASURED else f"{written} {STATES[state]}"
+
+
+def text(value: float, statistic: Statistic) -> str:
+    return number(value, statistic) or DASH

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-from typing import Any
+from typing import Annotated, Literal
+from uuid import UUID
 
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -11,19 +11,85 @@ from rest_framework.request import Request
 
 from matrix.answers.link.network import loss_of, rate_of
 from matrix.api.base import ApiView
-from matrix.api.pagination import PAGING, TRANSFERS, PageRequest, following
-from matrix.api.parameters import some_of
-from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
-from matrix.api.schema.network import COLUMNS, NETWORK
+from matrix.api.parameters import (
+    OF_TRANSFERS,
+    PAGING,
+    PageRequest,
+    echo,
+    following,
+    some_of,
+)
+from matrix.api.rendering import as_json, as_rows
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import LINKS_FILTERED, WINDOW, paging, several
+from matrix.api.schema.records import As, At, Json, Micros, Name, NameOrNull, Text, present, record
+from matrix.api.schema.schemas import Answer, Listed, echo_shape
 from matrix.http.negotiation import LIST, asked_format
-from matrix.query.filters import LINK_FILTERS, by_parameter
+from matrix.query.filters import LINK_FILTERS
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import network, registry
 from matrix.store.keyset import Cursor
 from matrix.store.network import NetworkSelection
 from sonar.models import NetworkResult, Transfer
-from sonar.notation.windows import format_time
+
+
+class NetworkTest(Answer):
+    """A test of the network alone, from memory to memory; null where nobody told.
+
+    Rates are of what arrived, in MB/s. `push` means that the worker was at the source and sent,
+    `pull` that it was at the destination and fetched. Round trips and windows are the sender's:
+    known with `push`. `retransmits` are segments that were sent again, `loss` their share of all;
+    windows are the largest of a connection. `samples` are seconds and bytes while it ran.
+    """
+
+    id: UUID
+    source: Name
+    destination: Name
+    started_at: Micros
+    seconds: float
+    bytes: int
+    state: Literal["done", "failed", "lost"]
+    error: Text
+    error_where: Annotated[
+        Literal["source", "destination", "transfer", "control"] | None, As(present)
+    ]
+    rate_mb_s: float | None
+    rtt_min_ms: float | None
+    rtt_mean_ms: float | None
+    rtt_max_ms: float | None
+    retransmits: int | None
+    loss: float | None
+    sent_bytes: int | None
+    max_cwnd_bytes: int | None
+    max_receive_window_bytes: int | None
+    mss_bytes: int | None
+    congestion_control: Text
+    mover: str
+    mode: Literal["pull", "push"]
+    streams: int
+    tcp_buffer_bytes: int | None
+    ip_version: Literal[4, 6] | None
+    size: Annotated[NameOrNull, At("size_class")]
+    mesh: NameOrNull
+    samples: list[list[float]]
+
+
+COLUMNS = tuple(name for name in NetworkTest.model_fields if name != "samples")
+ECHO = echo_shape(", state;", ("window",), lists=("state",))
+NETWORK = described(
+    "Tests of the network alone, newest first",
+    answer=Listed("results", NetworkTest, also={"query": ECHO}),
+    parameters=[
+        *WINDOW,
+        *LINKS_FILTERED,
+        several("state", "By default all.", enum=Transfer.State.values),
+        *paging(OF_TRANSFERS),
+    ],
+    formats=("json", "csv", "ndjson"),
+    tag="results",
+)
+
 
 OWN = ("state", *PAGING, "format")
 ALLOWED = ("window", "from", "to", *LINK_FILTERS, *OWN)
@@ -41,61 +107,20 @@ class NetworkView(ApiView):
         query = MatrixQuery.from_params(params, also=OWN)
         window = query.window_at(timezone.now())
         states = some_of(params, "state", Transfer.State.values)
-        page = PageRequest.read(request, form, Cursor.parse, TRANSFERS)
+        page = PageRequest.read(request, form, Cursor.parse, OF_TRANSFERS)
         endpoints = registry.read_places(registry.read_versions())
         rows = NetworkSelection(window, query.filters, states).rows(endpoints)
         size = page.size if form == "json" else MOST_ROWS
         listed, further = network.listing(rows, size, page.after)
-        records = [record(result) for result in listed]
-        if form == "csv":
-            return as_csv([in_columns(each) for each in records], COLUMNS, "network")
-        if form == "ndjson":
-            return as_ndjson(records)
-        bounds = {"window": None, "from": format_time(window.start), "to": format_time(window.end)}
-        echo = {
-            "window": query.window or None,
-            "start": bounds["from"],
-            "end": bounds["to"],
-            "state": states or Transfer.State.values,
-            **by_parameter(query.filters),
-        }
-        next_page = following(request, str(further), **bounds) if further else None
-        return as_json({"query": echo, "results": records, "next": next_page})
+        records = [of_result(result) for result in listed]
+        if form != "json":
+            return as_rows(records, form, COLUMNS, "network")
+        question = echo(query, window, state=states or Transfer.State.values)
+        del question["size"]
+        next_page = following(request, further, window)
+        return as_json({"query": question, "results": records, "next": next_page})
 
 
-def record(result: NetworkResult) -> dict[str, Any]:
+def of_result(result: NetworkResult) -> Json:
     """Return what everybody may see of a result; null where nobody told."""
-    return {
-        "id": str(result.id),
-        "source": result.source.name,
-        "destination": result.destination.name,
-        "started_at": f"{result.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
-        "seconds": result.seconds,
-        "bytes": result.bytes,
-        "state": result.state,
-        "error": result.error or None,
-        "error_where": result.error_where or None,
-        "rate_mb_s": rate_of(result),
-        "rtt_min_ms": result.rtt_min_ms,
-        "rtt_mean_ms": result.rtt_mean_ms,
-        "rtt_max_ms": result.rtt_max_ms,
-        "retransmits": result.retransmits,
-        "loss": loss_of(result),
-        "sent_bytes": result.sent_bytes,
-        "max_cwnd_bytes": result.max_cwnd_bytes,
-        "max_receive_window_bytes": result.max_receive_window_bytes,
-        "mss_bytes": result.mss_bytes,
-        "congestion_control": result.congestion_control or None,
-        "mover": result.mover,
-        "mode": result.mode,
-        "streams": result.streams,
-        "tcp_buffer_bytes": result.tcp_buffer_bytes,
-        "ip_version": result.ip_version,
-        "size": result.size_class.name if result.size_class else None,
-        "mesh": result.mesh.name if result.mesh else None,
-        "samples": result.samples,
-    }
-
-
-def in_columns(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in COLUMNS}
+    return record(NetworkTest, result, rate_mb_s=rate_of(result), loss=loss_of(result))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from numpy.typing import NDArray
+from pydantic import create_model
 from rest_framework.request import Request
 
 from matrix.answers import series, standing
@@ -21,31 +23,159 @@ from matrix.answers.link import report as link_report
 from matrix.answers.link.report import Question
 from matrix.answers.ratio_words import PairRatio
 from matrix.answers.series import AUTO, BUCKETS, TimeSeries, check_length
-from matrix.api import figures
+from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
-from matrix.api.cell_text import dumps
-from matrix.api.compared import of_pair
 from matrix.api.matrix_formats import unix_time
-from matrix.api.parameters import WINDOW_AND_METHOD, one_of, text, wrong
-from matrix.api.schema.series import FORMATS, SERIES
-from matrix.http.negotiation import CONTENT_TYPES, FIGURE, asked_format
+from matrix.api.parameters import WINDOW_AND_METHOD, echo, one_of, text_of, wrong
+from matrix.api.rendering import as_table
+from matrix.api.schema import parameters as schema
+from matrix.api.schema.describe import described
+from matrix.api.schema.records import At, Digits, Json, record
+from matrix.api.schema.schemas import Answer
+from matrix.http.negotiation import FIGURE, TABLE, asked_format
 from matrix.plots.link_lines import lines_of, rates_over_time, spans_drawn
 from matrix.plots.over_time import marks_of
 from matrix.plots.standalone import FigureTitle
 from matrix.query import comparison
 from matrix.query.addresses import about_link
-from matrix.query.catalogue import RATE, SERIES_FIELDS
-from matrix.query.filters import by_parameter
+from matrix.query.catalogue import QUANTILES, RATE, SERIES_FIELDS
+from matrix.query.filters import PROFILE_FILTERS
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import data_version, notes, registry
 from matrix.store.data_version import DataVersion
-from sonar.notation.windows import Window, format_time
+from sonar.notation.windows import Window
 from sonar.people.roles import Anyone
 
+Numbers = list[float | None]
+RATES = dict.fromkeys(SERIES_FIELDS, (Numbers, ...))
+
+
+class SeriesEcho(schema.Echo):
+    source: str
+    destination: str
+
+
+class BucketCounts(Answer):
+    start: list[datetime]
+    ok: list[int]
+    failed: list[int]
+
+
+class Buckets(create_model("BucketRates", __base__=BucketCounts, **RATES)):  # type: ignore[misc]
+    """A value for each bucket, including empty ones: counts 0, rates null."""
+
+
+class Points(Answer):
+    """A value for each result, oldest first; a failed one has no rate."""
+
+    started_at: list[datetime]
+    state: list[Literal["done", "failed"]]
+    rate_mb_s: Numbers
+
+
+class ComparedRates(Answer):
+    """Both medians (or means) in MB/s, their ratio with its 95 % interval, p of chance.
+
+    `ok` and `other_ok` are the successes of both sides; with fewer than three on either there is
+    no ratio.
+    """
+
+    rate: Annotated[Digits, At("value")]
+    other: Digits
+    ratio: Digits
+    low: Digits
+    high: Digits
+    p: Digits
+    ok: int
+    other_ok: int
+
+
+class SeriesComparison(ComparedRates):
+    """The successes of both sides; `description` says with what the link is compared."""
+
+    description: str
+
+
+class OneSeries(Answer):
+    """A link over time."""
+
+    query: SeriesEcho
+    simulated: bool
+    bucket: str
+    bucket_seconds: int
+    buckets: Buckets
+    points: Points = Points(started_at=[], state=[], rate_mb_s=[])
+
+
+class Series(OneSeries):
+    """A link over time; `comparison` and `other` are there if it is compared with something."""
+
+    unit: Literal["MB/s"]
+    comparison: SeriesComparison | None = None
+    other: OneSeries | None = None
+
+
+# Three transfers, of 4.26, 4.7 and 5.14 MB/s.
+EXAMPLE_RATES = {
+    field: round(4.26 + 0.88 * QUANTILES.get(name, 0.5), 1) for field, name in SERIES_FIELDS.items()
+}
+EXAMPLE = {
+    "query": {
+        "source": "Glasgow_DATADISK",
+        "destination": "RAL_DATADISK",
+        "size": "large",
+        "window": "6h",
+        "start": "2026-11-20T06:01:00Z",
+        "end": "2026-11-20T12:01:00Z",
+    },
+    "unit": "MB/s",
+    "simulated": False,
+    "bucket": "1h",
+    "bucket_seconds": 3600,
+    "buckets": {
+        "start": ["2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"],
+        "ok": [0, 3],
+        "failed": [0, 1],
+        **{field: [None, rate] for field, rate in EXAMPLE_RATES.items()},
+    },
+}
+CSV = f"""start,ok,failed,{",".join(EXAMPLE_RATES)}
+2026-11-20T10:00:00Z,0,0{"," * len(EXAMPLE_RATES)}
+2026-11-20T11:00:00Z,3,1,{",".join(map(str, EXAMPLE_RATES.values()))}
+"""
+
+FORMATS = (*TABLE, *FIGURE)
+
+SERIES = described(
+    "One link over time",
+    answer=Series,
+    parameters=[
+        schema.text("source", "The source endpoint.", "Glasgow_DATADISK", required=True),
+        schema.text("destination", "The destination endpoint.", "RAL_DATADISK", required=True),
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.METHOD_FILTERED,
+        *schema.COMPARE,
+        *schema.compared_by(PROFILE_FILTERS),
+        schema.choice("bucket", (AUTO, *BUCKETS), "Length of a bucket.", AUTO),
+        schema.choice("points", ("1",), "Include single results; in CSV, instead of the buckets."),
+    ],
+    formats=FORMATS,
+    examples={"json": EXAMPLE, "csv": CSV},
+    tag="results",
+)
+
+
 OWN = ("source", "destination", "bucket", "points", "format")
+
+
+def echo_of_link(ends: Sequence[EndpointInfo], query: MatrixQuery, window: Window) -> Json:
+    """Say what was asked of a link, defaults included."""
+    source, destination = ends
+    return {"source": source.name, "destination": destination.name} | echo(query, window)
 
 
 @dataclass(frozen=True)
@@ -67,6 +197,10 @@ class SeriesRequest:
         bucket = one_of(params, "bucket", (AUTO, *BUCKETS), AUTO)
         points = one_of(params, "points", ("1",)) == "1"
         return cls(source, destination, query, query.window_at(now), bucket, points)
+
+    @property
+    def echo(self) -> Json:
+        return echo_of_link((self.source, self.destination), self.query, self.window)
 
     def series(self) -> TimeSeries:
         """Read the link; a bucket of which there would be too many is a bad parameter."""
@@ -98,7 +232,7 @@ class SeriesRequest:
 def ends(params: QueryDict) -> tuple[EndpointInfo, EndpointInfo]:
     """Return the endpoints that a call names; both must be given, and differ."""
     endpoints = {place.name: place for place in registry.read_places(registry.read_versions())}
-    names = {end: text(params, end) for end in ("source", "destination")}
+    names = {end: text_of(params, end) for end in ("source", "destination")}
     for end, name in names.items():
         if not name:
             raise wrong(end, f"{end} is missing: name an endpoint.")
@@ -147,17 +281,17 @@ class SeriesView(ApiView):
 
 
 def as_json(answer: ComparedSeries) -> HttpResponse:
-    content = {"query": echo(answer.question), "unit": "MB/s", **contents(answer)}
+    content = {"query": answer.question.echo, "unit": "MB/s", **contents(answer)}
     if answer.other and answer.pair:
         content["comparison"] = {
             "description": answer.question.query.other_words(),
-            **of_pair(answer.pair),
+            **record(ComparedRates, answer.pair),
         }
-        content["other"] = {"query": echo(answer.other.question), **contents(answer.other)}
-    return HttpResponse(dumps(content), content_type=CONTENT_TYPES["json"])
+        content["other"] = {"query": answer.other.question.echo, **contents(answer.other)}
+    return rendering.as_json(content)
 
 
-def contents(answer: ComparedSeries) -> dict[str, Any]:
+def contents(answer: ComparedSeries) -> Json:
     question, series = answer.question, answer.series
     content = {
         "simulated": question.source.simulated or question.destination.simulated,
@@ -170,25 +304,12 @@ def contents(answer: ComparedSeries) -> dict[str, Any]:
     return content
 
 
-def echo(question: SeriesRequest) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    return {
-        "source": question.source.name,
-        "destination": question.destination.name,
-        "size": question.query.size,
-        "window": question.query.window or None,
-        "start": format_time(question.window.start),
-        "end": format_time(question.window.end),
-        **by_parameter(question.query.filters),
-    }
-
-
 def buckets(answer: TimeSeries) -> dict[str, NDArray[Any]]:
     rates = {field: rounded(answer.rates[name]) for field, name in SERIES_FIELDS.items()}
     return {"ok": answer.ok, "failed": answer.failed, **rates}
 
 
-def points(answer: TimeSeries, started: object) -> dict[str, Any]:
+def points(answer: TimeSeries, started: object) -> Json:
     state = np.where(answer.points.ok, "done", "failed")
     return {
         "started_at": started,
@@ -218,7 +339,7 @@ def as_figure(question: SeriesRequest, form: str, reader: Anyone, now: datetime)
         RATE.name,
         simulated=question.source.simulated or question.destination.simulated,
     )
-    return figures.answer(figure, title, form, "sonar-series")
+    return rendering.as_figure(figure, title, form, "sonar-series")
 
 
 def times(unix: Floats) -> list[str]:
@@ -231,20 +352,12 @@ def as_csv(answer: ComparedSeries) -> HttpResponse:
     Those of what it is compared with follow, told apart by their first column.
     """
     sides = {"this": answer, "other": answer.other} if answer.other else {"": answer}
-    tables = [table_of(side, compared) for side, compared in sides.items() if compared]
-    lines = pd.concat(tables).to_csv(
-        index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
-    )
-    response = HttpResponse(str(lines).encode(), content_type=CONTENT_TYPES["csv"])
-    response["Content-Disposition"] = 'inline; filename="sonar-series.csv"'
-    return response
-
-
-def table_of(side: str, answer: ComparedSeries) -> pd.DataFrame:
-    series = answer.series
-    table = (
-        points(series, unix_time(series.points.started))
-        if answer.question.points
-        else {"start": unix_time(series.starts), **buckets(series)}
-    )
-    return pd.DataFrame({"side": side, **table} if side else table)
+    tables = []
+    for side, shown in sides.items():
+        series = shown.series
+        if answer.question.points:
+            table = points(series, unix_time(series.points.started))
+        else:
+            table = {"start": unix_time(series.starts), **buckets(series)}
+        tables.append(pd.DataFrame({"side": side, **table} if side else table))
+    return as_table(pd.concat(tables), "sonar-series")

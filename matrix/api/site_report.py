@@ -2,220 +2,441 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
 
-import numpy as np
+from pydantic import Field
 
 from matrix.answers.causes import words
-from matrix.answers.site import inside, loads
-from matrix.answers.site.failures import Failures, errors_of
+from matrix.answers.causes.attribution import KINDS as PEER_KINDS
+from matrix.answers.comparison import beyond
+from matrix.answers.diagnosis import site_diagnosis
+from matrix.answers.series import BUCKETS
+from matrix.answers.site import loads
+from matrix.answers.site.comparison import beyond_words
+from matrix.answers.site.failures import Finding, errors_of, findings
 from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
-from matrix.answers.site.patterns import findings
-from matrix.answers.site.ranking import ENDS, Standing
-from matrix.answers.site.reports import Report, ReportCell
-from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
-from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow
-from matrix.api.compared import of_together
-from matrix.api.inside_figures import of_inside
-from matrix.api.numbers import number, time
+from matrix.answers.site.ranking import ENDS
+from matrix.answers.site.reports import Report
+from matrix.answers.site.site_links import figures_of
+from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, inside_of
+from matrix.answers.site.verdict import KINDS
+from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
 from matrix.api.registry.sites import NewSite, of_testing
+from matrix.api.registry.values import record_of
+from matrix.api.schema.parameters import (
+    Echo,
+)
+from matrix.api.schema.records import (
+    As,
+    At,
+    Digits,
+    Json,
+    Number,
+    Second,
+    Text,
+    UnixTime,
+    record,
+    unix_time,
+)
+from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, word_of
+from matrix.api.series import ComparedRates
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Site
 from sonar.notation.windows import Window, format_time
 
-Json = dict[str, Any]
+
+class TogetherAnswer(Answer):
+    """What `links` have in common: a factor with its 95 % interval, and p of chance.
+
+    Each link is taken against itself and counts by its tests, of which `ok` and `other_ok`
+    succeeded on both sides. Null where there are too few to tell.
+    """
+
+    ratio: Digits
+    low: Digits
+    high: Digits
+    p: Digits
+    links: int
+    ok: int
+    other_ok: int
 
 
-def of_report(report: Report, site: Site, site_is: SiteNow) -> Json:
-    endpoints = report.endpoints
-    plan = loads.plan_for([endpoint.id for endpoint in endpoints])
-    errors = errors_of(report)
-    peers = words.of_site(report.sites[report.query.size], report.name)
-    return {
-        "query": echo(report.query, report.window),
-        "unit": "MB/s",
-        "simulated": report.links.simulated,
-        "site": of_site(site),
-        "endpoints": [endpoint.name for endpoint in endpoints if not endpoint.retired],
-        "retired_endpoints": [endpoint.name for endpoint in endpoints if endpoint.retired],
-        "verdict": {"kind": site_is.verdict.kind, "sentence": site_is.verdict.sentence},
-        "against_peers": {"kind": peers.kind, "sentence": peers.sentence},
-        **{
-            f"as_{end}": of_end(report, end, site)
-            | of_links(site_is, end)
-            | {"inside": of_inside(inside.of_end(report, end))}
-            for end in ENDS
-        },
-        "notes": [of_effect(effect) for effect in site_is.effects],
-        "drift": of_sides(site_is.drift) if site_is.drift else None,
-        "findings": [asdict(finding) for finding in findings(report)],
-        "errors": [of_failures(failures) for failures in errors["errors"]],
-        "errors_total": errors["errors_total"],
-        "planned": of_plan(plan),
-    }
+class ComparedSiteLink(ComparedRates):
+    """A link on both sides; `change` says if it differs beyond chance among all links."""
+
+    source: str
+    destination: str
+    partner: str
+    change: Literal["", "slower", "faster"]
 
 
-def of_end(report: Report, end: str, site: Site) -> Json:
-    standings = report.standings(end)
-    return {
-        "classes": {size: of_standing(standing, site) for size, standing in standings.items()},
-        "cells": [of_cell(cell) for cell in report.cells(end)],
-        "worst": [of_cell(cell) for cell in report.worst(end)],
-        "failing": [of_cell(cell) for cell in report.failing(end)],
-    }
+class SiteEndComparison(Answer):
+    """The links of one end on both sides.
+
+    `ratio` is what the `compared` links have in common, with its 95 % interval and p: each is taken
+    against itself and counts by its tests, of which `ok` and `other_ok` succeeded on both sides.
+    `slower` and `faster` count links beyond chance. `beyond` says whether the links of others
+    changed as much, where only time differs.
+    """
+
+    kind: Literal["slower", "faster", "usual", "unknown"]
+    sentence: str
+    beyond: str
+    ratio: Annotated[Digits, At("together.ratio")]
+    low: Annotated[Digits, At("together.low")]
+    high: Annotated[Digits, At("together.high")]
+    p: Annotated[Digits, At("together.p")]
+    compared: Annotated[int, At("together.links")]
+    ok: Annotated[int, At("together.ok")]
+    other_ok: Annotated[int, At("together.other_ok")]
+    slower: int
+    faster: int
+    links: list[ComparedSiteLink]
 
 
-def of_links(site_is: SiteNow, end: str) -> Json:
-    """Return the figures, the links with their sizes, and the line over time of one end."""
-    links, history = site_is.links[end], site_is.histories[end]
-    return {
-        "figures": of_figures(figures_of(links)),
-        "links": [
-            of_link(link, *sizes) for link, sizes in zip(links, history.sizes(), strict=True)
+class SiteComparison(Answer):
+    """The links of a site against what `description` says."""
+
+    description: str
+    as_source: SiteEndComparison
+    as_destination: SiteEndComparison
+
+
+RegisteredSite = record_of(
+    NewSite, "A site as it is registered.", "RegisteredSite", paused_since=datetime | None
+)
+
+
+class SiteStanding(Answer):
+    """How a site compares at one end, in one size class, with the sites of its tier."""
+
+    mean_mb_s: Annotated[Number, At("mean")]
+    cells: int
+    ok: int
+    failed: int
+    success: Number
+    last: UnixTime
+    rank: int | None
+    ranked: int
+    peers_median_mb_s: Annotated[Number, At("peers_median")]
+    ratio: Annotated[Number, At("to_peers")]
+    fastest_mb_s: Annotated[Number, At("fastest")]
+    fastest_partner: Text
+    fastest_of_wan: Number
+
+
+class SiteCell(Answer):
+    """A cell of the matrix of sites, or a link."""
+
+    source: str
+    destination: str
+    mean_mb_s: Annotated[Number, At("mean")]
+    std_mb_s: Annotated[Number, At("std")]
+    ok: int
+    failed: int
+    last: UnixTime
+    state: CellState
+    level: CellLevel
+    now_mb_s: Annotated[Number, At("now")]
+    usual_mb_s: Annotated[Number, At("usual")]
+    since: UnixTime
+
+
+class SiteVerdict(Answer):
+    """How the site is doing against its own past, in short sentences; times are in UTC."""
+
+    kind: Annotated[str, word_of(KINDS)]
+    sentence: str
+
+
+class SiteAgainstPeers(Answer):
+    """How fast the site is against its peers with the same partners, whatever is usual for it.
+
+    `kind` is that of its slower end, see `causes/`.
+    """
+
+    kind: Annotated[str, word_of(PEER_KINDS)]
+    sentence: str
+
+
+class SiteFigures(Answer):
+    """The links of one end together; rates and their ratio are those of the median link."""
+
+    links: int
+    sites: int
+    now_mb_s: Annotated[Number, At("now")]
+    usual_mb_s: Annotated[Number, At("usual")]
+    ratio: Number
+    failing: int
+    slower: int
+    faster: int
+    tested: int
+    ok: int
+    failed: int
+    success: Number
+
+
+class SiteLinkRow(Answer):
+    """A link as it is now, and in the window; ``partner`` is the site at its other end."""
+
+    source: str
+    destination: str
+    partner: str
+    state: CellState
+    partly_failing: Annotated[bool, At("partly")]
+    level: CellLevel
+    now_mb_s: Annotated[Number, At("now")]
+    usual_mb_s: Annotated[Number, At("usual")]
+    ratio: Number
+    since: UnixTime
+    streak: int
+    mean_mb_s: Annotated[Number, At("mean")]
+    std_mb_s: Annotated[Number, At("std")]
+    size_mean_bytes: Number
+    size_std_bytes: Number
+    ok: int
+    failed: int
+    last: UnixTime
+
+
+class RatioPoint(Answer):
+    """A bucket: links with a ratio to their usual rate, the middle half of it, and tests."""
+
+    start: Annotated[datetime, As(unix_time)]
+    links: int
+    ratio_low: Number
+    ratio_median: Number
+    ratio_high: Number
+    ok: int
+    failed: int
+
+
+class RatioLine(Answer):
+    """The links of one end over time; buckets without a test are left out."""
+
+    bucket: Annotated[str, word_of(BUCKETS)]
+    points: list[RatioPoint]
+
+
+class WindowBounds(Answer):
+    start: Second
+    end: Second
+
+
+class SiteSides(Answer):
+    """All links of the site together, by end, in the window `after` against that `before`."""
+
+    after: Annotated[WindowBounds, At("sides.own")]
+    before: Annotated[WindowBounds, At("sides.other")]
+    as_source: TogetherAnswer
+    as_destination: TogetherAnswer
+
+
+class SiteNote(SiteSides):
+    """A note on the site that begins in the window: the same as `compare.around` its beginning."""
+
+    id: int
+    text: str
+    starts_at: datetime
+
+
+class SiteEnd(Answer):
+    """A site as source, or as destination: by size class, its cells, and its links.
+
+    ``links`` begins with the worst against its usual rate, ``worst`` with the lowest mean.
+    """
+
+    classes: dict[str, SiteStanding]
+    cells: list[SiteCell]
+    worst: list[SiteCell]
+    failing: list[SiteCell]
+    figures: SiteFigures
+    links: list[SiteLinkRow]
+    over_time: RatioLine
+    inside: InsideFigures | None
+
+
+SiteFinding = answer_of(Finding, "SiteFinding")
+
+
+class SiteErrors(Answer):
+    """Errors of one kind; ``newest`` is the id of a transfer."""
+
+    where: str
+    error: str
+    count: int
+    links: int
+    first: Second
+    last: Second
+    newest: UUID
+
+
+class PlannedLoad(Answer):
+    """Tests of some links, per day and in MB/s on average."""
+
+    links: int
+    tests_per_day: float
+    bytes_per_day: float
+    rate_mb_s: Number
+
+
+class PlannedWays(Answer):
+    """What meshes plan out of a site and into it."""
+
+    out: PlannedLoad
+    into: PlannedLoad = Field(alias="in")
+
+
+class PlannedLine(PlannedWays):
+    """That of one mesh in one size class."""
+
+    mesh: str
+    size: str
+
+
+class SitePlan(PlannedWays):
+    """That of all meshes; ``waiting`` are due tests by the reason why they wait."""
+
+    meshes: list[PlannedLine]
+    waiting: dict[str, int]
+    queued: int
+    running: int
+
+
+class SiteReport(Answer):
+    """A site as source and as destination in a window; `comparison` is there if it compares.
+
+    `drift` is the second half of a window of two weeks or more against its first.
+    """
+
+    query: Echo
+    unit: str
+    simulated: bool
+    site: RegisteredSite  # type: ignore[valid-type]
+    endpoints: list[str]
+    retired_endpoints: list[str]
+    verdict: SiteVerdict
+    against_peers: SiteAgainstPeers
+    as_source: SiteEnd
+    as_destination: SiteEnd
+    notes: list[SiteNote]
+    drift: SiteSides | None
+    findings: list[SiteFinding]  # type: ignore[valid-type]
+    diagnoses: list[LinkRuleSays]
+    errors: list[SiteErrors]
+    errors_total: int
+    planned: SitePlan
+    comparison: SiteComparison | None = None
+
+
+def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Json:
+    """Return the report on a site. Diagnoses and comparison stand last."""
+    answer = record(
+        SiteReport,
+        report,
+        query=echo_of(report.query, report.window),
+        unit="MB/s",
+        simulated=report.links.simulated,
+        site=of_site(site),
+        **names_of(report.endpoints),
+        verdict=site_is.verdict,
+        against_peers=words.of_site(report.sites[report.query.size], report.name),
+        **{f"as_{end}": of_end(report, end, site, site_is) for end in ENDS},
+        notes=[of_effect(effect) for effect in site_is.effects],
+        drift=site_is.drift and of_sides(site_is.drift),
+        findings=findings(report),
+        **{name: part for name, part in errors_of(report).items() if name != "errors_left"},
+        planned=of_plan(loads.plan_for([endpoint.id for endpoint in report.endpoints])),
+        diagnoses=[
+            {"source": link.source, "destination": link.destination}
+            | record(RuleSays, link.diagnosis)
+            for link in site_diagnosis.of_site(report, now)
         ],
-        "over_time": of_series(history.series),
-    }
+    )
+    answer["diagnoses"] = answer.pop("diagnoses")
+    if site_is.comparisons:
+        answer["comparison"] = of_comparison(report, site_is, now)
+    return answer
 
 
-def of_figures(figures: EndFigures) -> Json:
-    return {
-        "links": figures.links,
-        "sites": figures.sites,
-        "now_mb_s": number(figures.now),
-        "usual_mb_s": number(figures.usual),
-        "ratio": number(figures.ratio),
-        "failing": figures.failing,
-        "slower": figures.slower,
-        "faster": figures.faster,
-        "tested": figures.tested,
-        "ok": figures.ok,
-        "failed": figures.failed,
-        "success": number(figures.success),
-    }
+def names_of(endpoints: Iterable[EndpointInfo]) -> Json:
+    """Name the endpoints of a site: those in use, and the others."""
+    in_use: dict[bool, list[str]] = {True: [], False: []}
+    for endpoint in endpoints:
+        in_use[not endpoint.retired].append(endpoint.name)
+    return {"endpoints": in_use[True], "retired_endpoints": in_use[False]}
 
 
-def of_link(link: SiteLink, size_mean: float, size_std: float) -> Json:
-    return {
-        "source": link.source,
-        "destination": link.destination,
-        "partner": link.partner,
-        "state": link.state,
-        "partly_failing": link.partly,
-        "level": link.level,
-        "now_mb_s": number(link.now),
-        "usual_mb_s": number(link.usual),
-        "ratio": number(link.ratio),
-        "since": time(link.since),
-        "streak": link.streak,
-        "mean_mb_s": number(link.mean),
-        "std_mb_s": number(link.std),
-        "size_mean_bytes": number(size_mean),
-        "size_std_bytes": number(size_std),
-        "ok": link.ok,
-        "failed": link.failed,
-        "last": time(link.last),
-    }
+def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:
+    links, history = site_is.links[end], site_is.histories[end]
+    return record(
+        SiteEnd,
+        classes={
+            size: record(
+                SiteStanding, standing, fastest_of_wan=standing.of_capacity(site.wan_gbit_s)
+            )
+            for size, standing in report.standings(end).items()
+        },
+        cells=report.cells(end),
+        worst=report.worst(end),
+        failing=report.failing(end),
+        figures=figures_of(links),
+        links=[
+            record(SiteLinkRow, link, size_mean_bytes=mean, size_std_bytes=std)
+            for link, (mean, std) in zip(links, history.sizes(), strict=True)
+        ],
+        over_time=of_series(history.series),
+        inside=of_inside(inside_of(report, end)),
+    )
 
 
 def of_series(series: RatioSeries) -> Json:
     """Return a line over time; a bucket without any test is left out."""
-    return {
-        "bucket": series.bucket,
-        "points": [
-            {
-                "start": time(float(series.starts[at])),
-                "links": int(series.links[at]),
-                "ratio_low": number(float(series.low[at])),
-                "ratio_median": number(float(series.median[at])),
-                "ratio_high": number(float(series.high[at])),
-                "ok": int(series.ok[at]),
-                "failed": int(series.failed[at]),
-            }
-            for at in np.flatnonzero(series.ok + series.failed).tolist()
-        ],
-    }
+    arrays = series.starts, series.links, series.low, series.median, series.high
+    tested = series.ok + series.failed > 0
+    columns = (array[tested].tolist() for array in (*arrays, series.ok, series.failed))
+    points = [
+        record(RatioPoint, **dict(zip(RatioPoint.model_fields, point, strict=True)))
+        for point in zip(*columns, strict=True)
+    ]
+    return {"bucket": series.bucket, "points": points}
 
 
 def of_effect(effect: NoteEffect) -> Json:
-    return {
-        "id": effect.note.id,
-        "text": effect.note.text,
-        "starts_at": format_time(effect.note.starts_at),
-        **of_sides(effect),
-    }
+    note = effect.note
+    own = {"id": note.id, "text": note.text, "starts_at": format_time(note.starts_at)}
+    return own | of_sides(effect)
 
 
 def of_sides(compared: ComparedEnds) -> Json:
-    """Return two windows and, by end, what all links have in common."""
-    sides = compared.sides
-    windows = {"after": sides.own, "before": sides.other}
-    bounds = {
-        name: {"start": format_time(window.start), "end": format_time(window.end)}
-        for name, window in windows.items()
-    }
-    return bounds | {f"as_{end}": of_together(compared.ends[end]) for end in ENDS}
-
-
-def of_standing(standing: Standing, site: Site) -> Json:
-    return {
-        "mean_mb_s": number(standing.mean),
-        "cells": standing.cells,
-        "ok": standing.ok,
-        "failed": standing.failed,
-        "success": number(standing.success),
-        "last": time(standing.last),
-        "rank": standing.rank,
-        "ranked": standing.ranked,
-        "peers_median_mb_s": number(standing.peers_median),
-        "ratio": number(standing.to_peers),
-        "fastest_mb_s": number(standing.fastest),
-        "fastest_partner": standing.fastest_partner or None,
-        "fastest_of_wan": number(standing.of_capacity(site.wan_gbit_s)),
-    }
-
-
-def of_failures(failures: Failures) -> Json:
-    return {
-        "where": failures.where,
-        "error": failures.error,
-        "count": failures.count,
-        "links": failures.links,
-        "first": format_time(failures.first),
-        "last": format_time(failures.last),
-        "newest": str(failures.newest),
-    }
+    return record(SiteSides, compared, **{f"as_{end}": compared.ends[end] for end in ENDS})
 
 
 def of_plan(plan: PlannedTests) -> Json:
+    def both(out: Load, into: Load) -> Json:
+        return {OUT: record(PlannedLoad, out), IN: record(PlannedLoad, into)}
+
+    lines = plan.lines()
     return {
-        OUT: of_load(plan.of_direction(OUT)),
-        IN: of_load(plan.of_direction(IN)),
-        "meshes": [
-            {"mesh": mesh, "size": size, OUT: of_load(out), IN: of_load(into)}
-            for mesh, size, out, into in plan.lines()
-        ],
+        **both(plan.of_direction(OUT), plan.of_direction(IN)),
+        "meshes": [{"mesh": mesh, "size": size} | both(*loads) for mesh, size, *loads in lines],
         "waiting": {reason: count for reason, count, _ in plan.waiting()},
         "queued": plan.probes("queued"),
         "running": plan.probes("running"),
     }
 
 
-def of_load(load: Load) -> Json:
-    return asdict(load) | {"rate_mb_s": number(load.rate_mb_s)}
-
-
-def echo(query: MatrixQuery, window: Window) -> Json:
+def echo_of(query: MatrixQuery, window: Window) -> Json:
     """Say what was asked, as the answer of matrix/ does."""
     own = ("from", "to", "rows", "columns", "stat")
     params = {name: texts for name, texts in query.to_params().items() if name not in own}
-    return params | {
-        "size": query.size,
-        "window": query.window or None,
-        "start": format_time(window.start),
-        "end": format_time(window.end),
-    }
+    times = {"start": format_time(window.start), "end": format_time(window.end)}
+    return params | {"size": query.size, "window": query.window or None} | times
 
 
 def of_site(site: Site) -> Json:
@@ -224,18 +445,28 @@ def of_site(site: Site) -> Json:
     return {name: getattr(site, name) for name in others} | times
 
 
-def of_cell(cell: ReportCell) -> Json:
-    return {
-        "source": cell.source,
-        "destination": cell.destination,
-        "mean_mb_s": number(cell.mean),
-        "std_mb_s": number(cell.std),
-        "ok": cell.ok,
-        "failed": cell.failed,
-        "last": time(cell.last),
-        "state": cell.state,
-        "level": cell.level,
-        "now_mb_s": number(cell.now),
-        "usual_mb_s": number(cell.usual),
-        "since": time(cell.since),
-    }
+def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json:
+    others = beyond.changes(report.query, now)
+    ends = {}
+    for end, comparison in site_is.comparisons.items():
+        answer = record(
+            SiteEndComparison,
+            comparison,
+            sentence=comparison.sentence(report.name),
+            beyond="",
+            links=list(compared_links(site_is, end)),
+        )
+        del answer["beyond"]
+        links = {"links": answer.pop("links")}
+        words = {"beyond": beyond_words(others, report.name, comparison)}
+        ends[f"as_{end}"] = answer | words | links
+    return {"description": report.query.other_words(), **ends}
+
+
+def compared_links(site_is: SiteNow, end: str) -> Iterator[Json]:
+    """Yield the links of an end in the order of the report, with both sides."""
+    comparison = site_is.comparisons[end]
+    rows = zip(site_is.links[end], comparison.pairs, comparison.changed.tolist(), strict=True)
+    for link, pair, changed in rows:
+        ends = {name: getattr(link, name) for name in ("source", "destination", "partner")}
+        yield ends | record(ComparedRates, pair) | {"change": pair.kind if changed else ""}

@@ -3,35 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.events.near import events_of_site
-from matrix.answers.site import overview, question, reports, sites_query
-from matrix.answers.site.overview import SiteOverview
+from matrix.answers.site import overview, question, reports
+from matrix.answers.site.overview import KEYS, SiteOverview
+from matrix.answers.site.question import LONGEST_SEARCH
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import site_now
-from matrix.api import figures
+from matrix.api import rendering
 from matrix.api.base import ApiView
-from matrix.api.compared_site import compared_links, of_comparison
-from matrix.api.diagnosis import of_rule
-from matrix.api.numbers import number, time
-from matrix.api.pagination import PAGING, PageRequest, TableCursor, following
-from matrix.api.parameters import one_of, wrong
-from matrix.api.registry.rendering import as_csv, as_json, as_ndjson
-from matrix.api.registry.sites import SITES
-from matrix.api.schema.compared import ComparedRates
-from matrix.api.schema.sites import ALL_SITES, FORMATS, REPORT_ON_SITE
-from matrix.api.site_report import Json, echo, of_cell, of_report, of_site
-from matrix.http.negotiation import FIGURE, LIST, asked_format
+from matrix.api.parameters import PAGING, PageRequest, TableCursor, following, one_of, wrong
+from matrix.api.rendering import as_csv, as_json, as_rows
+from matrix.api.schema import parameters as schema
+from matrix.api.schema.describe import described
+from matrix.api.schema.records import At, Json, Number, UnixTime, record
+from matrix.api.schema.schemas import Listed
+from matrix.api.series import ComparedRates
+from matrix.api.site_report import (
+    RegisteredSite,
+    SiteCell,
+    SiteReport,
+    compared_links,
+    echo_of,
+    names_of,
+    of_report,
+    of_site,
+)
+from matrix.http.negotiation import FIGURE, LIST, TABLE, asked_format
 from matrix.plots.site import end_figures
 from matrix.plots.standalone import FigureTitle
+from matrix.query.filters import PROFILE_FILTERS
 from matrix.store import notes
+
+
+class ListedSite(RegisteredSite):  # type: ignore[misc, valid-type]
+    """A site with its endpoints and what was measured there; rates are of its cells."""
+
+    endpoints: list[str]
+    retired_endpoints: list[str]
+    simulated: bool
+    source_mean_mb_s: Annotated[Number, At("source.mean")]
+    destination_mean_mb_s: Annotated[Number, At("destination.mean")]
+    ok: int
+    failed: int
+    success: Number
+    last: UnixTime
+    failing: int
+    slower_as_source: Annotated[int, At("source.slower")]
+    slower_as_destination: Annotated[int, At("destination.slower")]
+    ratio_as_source: Annotated[Number, At("source.to_usual")]
+    ratio_as_destination: Annotated[Number, At("destination.to_usual")]
+
+
+ORDERINGS = [f"{sign}{name}" for name in KEYS for sign in ("", "-")]
+
+ALL_SITES = described(
+    "All sites",
+    answer=Listed("sites", ListedSite, also={"query": {"$ref": "#/components/schemas/Echo"}}),
+    parameters=[
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.LINKS_FILTERED,
+        *schema.METHOD_FILTERED,
+        schema.text(
+            "search",
+            "Only sites where each word is in an attribute.",
+            "GLAS",
+            maxLength=LONGEST_SEARCH,
+        ),
+        schema.choice("ordering", ORDERINGS, "What to sort by; - for descending order.", "name"),
+        *schema.paging(),
+    ],
+    formats=("json", "csv", "ndjson"),
+    tag="registry",
+)
+FORMATS = (*TABLE, *FIGURE)
+
+REPORT_ON_SITE = described(
+    "The report on a site",
+    answer=SiteReport,
+    parameters=[
+        *(schema.SIZE_CLASS, *schema.WINDOW, *schema.METHOD_FILTERED),
+        *(*schema.COMPARE, *schema.compared_by(PROFILE_FILTERS)),
+        schema.choice(
+            "end", ENDS, "Of a figure: links from the site (source, by default) or to it."
+        ),
+    ],
+    errors=(404,),
+    formats=FORMATS,
+    tag="results",
+)
+
 
 OWN = ("format", *PAGING)
 
@@ -44,21 +113,16 @@ class SitesView(ApiView):
         page = PageRequest.read(request, form, TableCursor.parse)
         # The next page is of the same window.
         cursor = page.after or TableCursor(timezone.now())
-        query, search, ordering = sites_query.read(request.query_params, also=OWN)
+        query, search, ordering = question.sites_question(request.query_params, also=OWN)
         grid, sites = overview.build(query, cursor.moment)
         shown = overview.ordered(overview.searched(sites, search), ordering)
         rows = [of_overview(site) for site in shown]
         if form == "json":
             end = cursor.rows + page.size
-            next_page = following(request, cursor.after(page.size)) if end < len(rows) else None
-            return as_json(
-                {
-                    "query": echo(query, grid.window),
-                    "sites": rows[cursor.rows : end],
-                    "next": next_page,
-                }
-            )
-        return as_csv(rows, LISTED, "sites") if form == "csv" else as_ndjson(rows)
+            after = cursor.after(page.size) if end < len(rows) else None
+            answer = {"query": echo_of(query, grid.window), "sites": rows[cursor.rows : end]}
+            return as_json(answer | {"next": following(request, after)})
+        return as_rows(rows, form, LISTED, "sites")
 
 
 class SiteView(ApiView):
@@ -84,15 +148,13 @@ class SiteView(ApiView):
             ends = end_figures(report, site_is, declared, notes_on_site, events_of_site(report))
             return as_figure(report, end or ENDS[0], ends, form)
         if form == "csv":
-            return as_csv(list(compared_links(site_is)), COMPARED_LINKS, site.name)
-        diagnoses = [
-            {"source": link.source, "destination": link.destination, **of_rule(link.diagnosis)}
-            for link in site_diagnosis.of_site(report, now)
-        ]
-        answer = of_report(report, site, site_is) | {"diagnoses": diagnoses}
-        if site_is.comparisons:
-            answer["comparison"] = of_comparison(report, site_is, now)
-        return as_json(answer)
+            rows = [
+                {"end": end} | row
+                for end in site_is.comparisons
+                for row in compared_links(site_is, end)
+            ]
+            return as_csv(rows, COMPARED_LINKS, site.name)
+        return as_json(of_report(report, site, site_is, now))
 
 
 def as_figure(report: Report, end: str, ends: Mapping[str, Json], form: str) -> HttpResponse:
@@ -102,38 +164,24 @@ def as_figure(report: Report, end: str, ends: Mapping[str, Json], form: str) -> 
         "",
         simulated=report.links.simulated,
     )
-    return figures.answer(ends[end], title, form, f"sonar-site-{end}")
+    return rendering.as_figure(ends[end], title, form, f"sonar-site-{end}")
 
 
-def of_overview(site: SiteOverview) -> Json:
-    return of_site(site.site) | {
-        "endpoints": [endpoint.name for endpoint in site.endpoints if not endpoint.retired],
-        "retired_endpoints": [endpoint.name for endpoint in site.endpoints if endpoint.retired],
-        "simulated": site.simulated,
-        "source_mean_mb_s": number(site.source.mean),
-        "destination_mean_mb_s": number(site.destination.mean),
-        "ok": site.source.ok + site.destination.ok,
-        "failed": site.source.failed + site.destination.failed,
-        "success": number(site.success),
-        "last": time(site.last),
-        "failing": site.failing,
-        "slower_as_source": site.source.slower,
-        "slower_as_destination": site.destination.slower,
-        "ratio_as_source": number(site.source.to_usual),
-        "ratio_as_destination": number(site.destination.to_usual),
-    }
+def of_overview(listed: SiteOverview) -> Json:
+    ends = (listed.source, listed.destination)
+    return record(
+        ListedSite,
+        listed,
+        **of_site(listed.site),
+        **names_of(listed.endpoints),
+        ok=sum(end.ok for end in ends),
+        failed=sum(end.failed for end in ends),
+    )
 
 
-LISTED = (
-    *(*SITES.answer.model_fields, "simulated", "source_mean_mb_s"),
-    *("destination_mean_mb_s", "ok", "failed", "success", "last", "failing"),
-    *("slower_as_source", "slower_as_destination", "ratio_as_source", "ratio_as_destination"),
-)
+LISTED = tuple(ListedSite.model_fields)
 COMPARED_LINKS = ("end", "source", "destination", "partner", *ComparedRates.model_fields, "change")
-CELLS = (
-    *("source", "destination", "size", "mean_mb_s", "std_mb_s", "ok", "failed", "last", "state"),
-    *("level", "now_mb_s", "usual_mb_s", "since"),
-)
+CELLS = ("source", "destination", "size", *list(SiteCell.model_fields)[2:])
 
 
 def row_and_column(report: Report) -> list[Json]:
@@ -144,4 +192,4 @@ def row_and_column(report: Report) -> list[Json]:
         for end in ENDS
         for cell in report.cells(end, size)
     }
-    return [of_cell(cell) | {"size": size} for (size, *_), cell in cells.items()]
+    return [record(SiteCell, cell) | {"size": size} for (size, *_), cell in cells.items()]

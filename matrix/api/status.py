@@ -1,24 +1,174 @@
-"""GET /api/v1/status/: whether Sonar itself is well. No secrets, and no names of machines."""
+"""Whether Sonar itself is well: GET /api/v1/status/, and /metrics for Prometheus.
+
+No secrets, and no names of machines.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Literal
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils import timezone
+from django_prometheus.exports import ExportToDjangoView
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
+from prometheus_client import generate_latest as in_text
 from rest_framework.request import Request
 
 import sonar
 from matrix.answers.status import figures
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status, Work
+from matrix.answers.status.figures import PLAN, QUEUES, REASONS, TASKS, Life, Status
+from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
-from matrix.api.registry.rendering import as_json, moment
-from matrix.api.schema.status import STATUS
+from matrix.api.rendering import as_json
+from matrix.api.schema.describe import described
+from matrix.api.schema.records import (
+    At,
+    Json,
+    Moment,
+    MomentOrNull,
+    Name,
+    NameOrNull,
+    record,
+)
+from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
 from matrix.query.forms import check_names
-from sonar.models import Circuit, CredentialState, SignOfLife
+from sonar.models import CredentialState, SignOfLife
+
+
+class LastSign(Answer):
+    """When a process last reported that it is alive, or a task that it succeeded; null if never.
+
+    `late` is true after three times the interval; for planner and beat, also if never.
+    """
+
+    last: Annotated[MomentOrNull, At("seen_at")]
+    age_seconds: float | None
+    every_seconds: int | None
+    late: bool
+
+
+class WorkersOfQueue(Answer):
+    """Workers that take tests from a queue; their names only for those who may see them."""
+
+    count: int
+    names: list[str] | None = None
+
+
+class ProbesCounted(Answer):
+    """Tests that have not ended; waiting ones were ordered, and there is no room for them yet."""
+
+    waiting: int
+    queued: int
+    running: int
+    oldest_queued: MomentOrNull
+    in_flight_limit: int
+
+
+class Waiting(Answer):
+    """Scheduled tests that are due and wait; the planner has not yet seen those with `next tick`.
+
+    `link`: another test of their link has not ended. `circuit`: tests at an end keep failing.
+    `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
+    `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
+    site of an end has paused its tests.
+    """
+
+    reason: Annotated[str, word_of(REASONS)]
+    tests: int
+    since: MomentOrNull
+
+
+class ResultsCounted(Answer):
+    done: int
+    failed: int
+    lost: int
+
+
+class Sealing(Answer):
+    """Past hours and days that are not sealed yet; the first ended at `dirty_since`."""
+
+    unsealed: Annotated[int, At("work.unsealed")]
+    dirty_since: Annotated[MomentOrNull, At("work.dirty_since")]
+    dirty_seconds: float
+
+
+class OpenCircuit(Answer):
+    """An endpoint that is tested less often, as so many tests in a row failed because of it.
+
+    Its next scheduled test may run at `next_test_at`, if that is not null; a success closes the
+    circuit. `error` is that of the last test.
+    """
+
+    endpoint: Name
+    site: Annotated[Name, At("endpoint.site")]
+    failures: int
+    since: Moment
+    last_at: Moment
+    next_test_at: MomentOrNull
+    error: str
+
+
+class CredentialInTrouble(Answer):
+    """A credential that fails or expires soon: of an endpoint its `own` one or the `lent` one, or
+    what the `service` of a mesh knows Sonar by. Either `endpoint` and `site` or `mesh` are null.
+
+    While `tests_wait`, tests that need it are not started. Its name, its kind and what is wrong
+    only for those who may see them.
+    """
+
+    endpoint: NameOrNull
+    site: Annotated[NameOrNull, At("endpoint.site")]
+    mesh: NameOrNull
+    role: Literal["own", "lent", "service"]
+    since: Moment
+    tests_wait: Annotated[bool, At("holds")]
+    expires_at: MomentOrNull
+    credential: str | None = None
+    kind: str | None = None
+    detail: str | None = None
+
+
+class SizeCoverage(Answer):
+    """Links of a size class by their state in the matrix of the last 24 hours."""
+
+    size: str
+    links: int
+    measured: int
+    failing: int
+    failed: int
+    stale: int
+    untested: int
+    down: int
+    as_of: Moment
+
+
+class StatusAnswer(Answer):
+    """Whether Sonar itself is healthy: live processes, tests under way and waiting, coverage."""
+
+    sonar_version: str
+    data_version: Annotated[str, At("data_version.text")]
+    time: Annotated[Moment, At("moment")]
+    planner: LastSign
+    beat: LastSign
+    tasks: dict[str, LastSign]
+    workers: dict[str, WorkersOfQueue]
+    probes: ProbesCounted
+    waiting: Annotated[list[Waiting], At("work.waiting")]
+    results_last_hour: Annotated[ResultsCounted, At("work.results")]
+    sealing: Sealing
+    circuits: Annotated[list[OpenCircuit], At("work.circuits")]
+    credentials: list[CredentialInTrouble]
+    coverage: list[SizeCoverage]
+
+
+STATUS = described(
+    "Whether Sonar itself is well",
+    answer=StatusAnswer,
+    tag="operation",
+)
 
 
 class StatusView(ApiView):
@@ -32,96 +182,60 @@ class StatusView(ApiView):
         check_names(request.query_params, ["format"])
         asked_format(request, ["json"])
         status = figures.read(timezone.now())
-        credentials = [of_credential(row, request) for row in status.work.credentials]
-        answer = of_status(status, with_names=sees(request, "sonar.view_probe"))
-        return as_json(answer | {"credentials": credentials})
+        return as_json(of_status(status, request))
 
 
-def of_status(status: Status, *, with_names: bool) -> dict[str, Any]:
-    life = status.life
+def of_status(status: Status, request: Request) -> Json:
+    life, with_names = status.life, sees(request, "sonar.view_probe")
     others = [name for name in TASKS if name != PLAN]
     workers = {queue: [sign.name for sign in life.workers(queue)] for queue in QUEUES}
-    return {
-        "sonar_version": sonar.__version__,
-        "data_version": status.data_version.text,
-        "time": moment(status.moment),
-        "planner": of_sign(life, life.task(PLAN), life.is_late(life.task(PLAN))),
-        "beat": of_sign(life, life.beat, life.is_late(life.beat)),
-        "tasks": {name: of_sign(life, life.task(name), life.is_stuck(name)) for name in others},
-        "workers": {
+    answer = record(
+        StatusAnswer,
+        status,
+        sonar_version=sonar.__version__,
+        planner=of_sign(life, life.task(PLAN), life.is_late(life.task(PLAN))),
+        beat=of_sign(life, life.beat, life.is_late(life.beat)),
+        tasks={name: of_sign(life, life.task(name), life.is_stuck(name)) for name in others},
+        workers={
             queue: {"count": len(names)} | ({"names": names} if with_names else {})
             for queue, names in workers.items()
         },
-        "probes": {
-            "waiting": status.probes.waiting,
-            "queued": status.probes.queued,
-            "running": status.probes.running,
-            "oldest_queued": moment(status.probes.oldest_queued),
-            "in_flight_limit": settings.SONAR_IN_FLIGHT,
-        },
-        **of_work(status.work, status),
-        "coverage": [
-            {"size": row.size, "links": row.links, **row.states, "as_of": moment(row.as_of)}
-            for row in status.coverage
-        ],
-    }
+        probes=record(ProbesCounted, status.probes, in_flight_limit=settings.SONAR_IN_FLIGHT),
+        sealing=status,
+        credentials=[of_credential(row, request) for row in status.work.credentials],
+        coverage=[record(SizeCoverage, row, **row.states) for row in status.coverage],
+    )
+    # Behind the rest, where it has always stood.
+    answer["credentials"] = answer.pop("credentials")
+    return answer
 
 
-def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> dict[str, Any]:
-    return {
-        "last": moment(sign.seen_at) if sign else None,
-        "age_seconds": life.age(sign),
-        "every_seconds": sign.every_seconds if sign else None,
-        "late": late,
-    }
+def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> Json:
+    every = sign and sign.every_seconds
+    return record(LastSign, sign, age_seconds=life.age(sign), every_seconds=every, late=late)
 
 
-def of_work(work: Work, status: Status) -> dict[str, Any]:
-    return {
-        "waiting": [
-            {"reason": row.reason, "tests": row.tests, "since": moment(row.since)}
-            for row in work.waiting
-        ],
-        "results_last_hour": work.results,
-        "sealing": {
-            "unsealed": work.unsealed,
-            "dirty_since": moment(work.dirty_since),
-            "dirty_seconds": status.dirty_seconds,
-        },
-        "circuits": [of_circuit(row) for row in work.circuits],
-    }
-
-
-def of_credential(row: CredentialState, request: Request) -> dict[str, Any]:
+def of_credential(row: CredentialState, request: Request) -> Json:
     """Tell since when one is in trouble; its name and why to who may see what uses it."""
     if row.endpoint:
         seen = sees(request, "sonar.view_endpoint", [row.endpoint.site_id])
     else:
         seen = sees(request, "sonar.view_mesh", [])
-    named = {
-        "credential": row.credential.name,
-        "kind": row.credential.kind,
-        "detail": row.sentence,
-    }
-    return {
-        "endpoint": row.endpoint.name if row.endpoint else None,
-        "site": row.endpoint.site.name if row.endpoint else None,
-        "mesh": row.mesh.name if row.mesh else None,
-        "role": row.role,
-        "since": moment(row.since),
-        "tests_wait": row.holds,
-        "expires_at": moment(row.expires_at),
-        **(named if seen else {}),
-    }
+    credential = row.credential
+    named = {"credential": credential.name, "kind": credential.kind, "detail": row.sentence}
+    return record(CredentialInTrouble, row, **(named if seen else {}))
 
 
-def of_circuit(row: Circuit) -> dict[str, Any]:
-    return {
-        "endpoint": row.endpoint.name,
-        "site": row.endpoint.site.name,
-        "failures": row.failures,
-        "since": moment(row.since),
-        "last_at": moment(row.last_at),
-        "next_test_at": moment(row.next_test_at),
-        "error": row.error,
-    }
+class MetricsView(ApiView, one_snapshot=False):
+    def get(self, request: Request) -> HttpResponse:
+        """Answer in the text format of Prometheus, whatever is away.
+
+        Requests, as django-prometheus counts them, are of all web processes if
+        PROMETHEUS_MULTIPROC_DIR names a directory that they share, else of the one that answers.
+        The rest is read anew for each scrape.
+        """
+        check_names(request.query_params, [])
+        own = CollectorRegistry(auto_describe=False)
+        own.register(Figures())
+        requests: bytes = ExportToDjangoView(request).content
+        return HttpResponse(requests + in_text(own), content_type=CONTENT_TYPE_LATEST)

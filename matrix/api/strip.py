@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import pandas as pd
 from django.http import HttpResponse
@@ -13,21 +12,70 @@ from rest_framework.request import Request
 
 from matrix.answers import time_strip
 from matrix.answers.time_strip import AUTO, WIDTHS, StripQuestion, TimeStrip
-from matrix.api import figures
+from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
-from matrix.api.cell_text import dumps
 from matrix.api.matrix_formats import unix_time
-from matrix.api.parameters import WINDOW_AND_METHOD, one_of, wrong
-from matrix.api.schema.strip import FORMATS, STRIP
+from matrix.api.parameters import WINDOW_AND_METHOD, echo, one_of, wrong
+from matrix.api.schema import parameters as schema
+from matrix.api.schema.describe import described
+from matrix.api.schema.schemas import Answer
 from matrix.api.series import times
-from matrix.http.negotiation import CONTENT_TYPES, FIGURE, asked_format
+from matrix.http.negotiation import FIGURE, TABLE, asked_format
 from matrix.http.questions import read_once
 from matrix.plots import time_strip as picture
 from matrix.plots.standalone import FigureTitle
-from matrix.query.filters import LINK_FILTERS, alternatives, by_parameter, words_of
+from matrix.query.filters import LINK_FILTERS, alternatives, words_of
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
-from sonar.notation.windows import format_time
+
+Counts = list[int]
+
+
+class StripBuckets(Answer):
+    """A value for each bucket, including empty ones; `links` counts the links tested in it.
+
+    Of `failed_links` a test failed, of `all_failed_links` all did. `failing_links` are in a row of
+    at least three failed tests, from its first to its last. The successful tests of
+    `slower_links` have a median of at most two thirds of the usual rate, that of the 28 days before
+    the day in which the window begins, and so low that by chance a link would be in 3 of 100
+    buckets at most, of all links of the class. `ok` and `failed` count tests.
+    """
+
+    start: list[datetime]
+    links: Counts
+    failed_links: Counts
+    all_failed_links: Counts
+    failing_links: Counts
+    slower_links: Counts
+    ok: Counts
+    failed: Counts
+
+
+class Strip(Answer):
+    query: schema.Echo
+    bucket: str
+    bucket_seconds: int
+    buckets: StripBuckets
+
+
+FORMATS = (*TABLE, *FIGURE)
+
+STRIP = described(
+    "How many links failed or were slower than usual, by the hour or day",
+    answer=Strip,
+    parameters=[
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.LINKS_FILTERED,
+        *schema.METHOD_FILTERED,
+        schema.choice(
+            "bucket", (AUTO, *WIDTHS), "Length of a bucket; for up to 8 days an hour.", AUTO
+        ),
+    ],
+    formats=FORMATS,
+    tag="results",
+)
+
 
 OWN = ("bucket", "format")
 
@@ -66,24 +114,14 @@ def read(request: Request, now: datetime) -> tuple[MatrixQuery, str, str]:
 
 
 def as_json(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
-    content = {
-        "query": echo(question),
-        "bucket": question.cut.bucket,
-        "bucket_seconds": question.width // 1000,
-        "buckets": {"start": times(strip.starts), **vars(strip.counts)},
-    }
-    return HttpResponse(dumps(content), content_type=CONTENT_TYPES["json"])
-
-
-def echo(question: StripQuestion) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    return {
-        "size": question.query.size,
-        "window": question.query.window or None,
-        "start": format_time(question.window.start),
-        "end": format_time(question.window.end),
-        **by_parameter(question.query.filters),
-    }
+    return rendering.as_json(
+        {
+            "query": echo(question.query, question.window),
+            "bucket": question.cut.bucket,
+            "bucket_seconds": question.width // 1000,
+            "buckets": {"start": times(strip.starts), **vars(strip.counts)},
+        }
+    )
 
 
 def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpResponse:
@@ -93,13 +131,10 @@ def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpRespo
     title = FigureTitle(
         ", ".join([words, *filters]), question.window, "", simulated=strip.simulated
     )
-    return figures.answer(picture.figure(question, strip), title, form, "sonar-strip")
+    return rendering.as_figure(picture.figure(question, strip), title, form, "sonar-strip")
 
 
 def as_csv(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
     """Write a line for each bucket."""
     table = pd.DataFrame({"start": unix_time(strip.starts), **vars(strip.counts)})
-    lines = table.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ")
-    response = HttpResponse(str(lines).encode(), content_type=CONTENT_TYPES["csv"])
-    response["Content-Disposition"] = 'inline; filename="sonar-strip.csv"'
-    return response
+    return rendering.as_table(table, "sonar-strip")

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
+from matrix.api.about import IndexView, SchemaView, docs
 from matrix.api.causes import CausesView
 from matrix.api.changes import ChangesView
-from matrix.api.diagnosis import DiagnosisView
+from matrix.api.diagnosis import DiagnosisView, InsideView
 from matrix.api.events import EventsView
 from matrix.api.experiments import ExperimentsView, ExperimentView
-from matrix.api.index import IndexView
-from matrix.api.inside import InsideView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
 from matrix.api.network import NetworkView
 from matrix.api.probes import ProbesView, ProbeView
-from matrix.api.registry.annotations import ANNOTATIONS
-from matrix.api.registry.downtimes import DOWNTIMES
 from matrix.api.registry.endpoints import ENDPOINTS
 from matrix.api.registry.meshes import MESHES
+from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import SITES
 from matrix.api.registry.size_classes import SIZE_CLASSES
 from matrix.api.registry.views import routes
-from matrix.api.schema.docs_page import docs
-from matrix.api.schema.document import SchemaView
 from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView

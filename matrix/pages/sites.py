@@ -14,7 +14,7 @@ from django.http import QueryDict
 from matrix.answers import grid
 from matrix.answers.site import overview
 from matrix.answers.site.overview import KEYS, SiteOverview
-from matrix.answers.site.sites_query import read
+from matrix.answers.site.question import sites_question
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import kept, question_controls
 from matrix.pages.parts.share import Share
@@ -88,7 +88,7 @@ class SitesPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        return cls(*read(params, ordering=WORST_FIRST))
+        return cls(*sites_question(params, ordering=WORST_FIRST))
 
     def own_params(self) -> Params:
         own = {

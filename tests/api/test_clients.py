@@ -22,7 +22,7 @@ from django.utils import timezone
 from pydantic import BaseModel
 from pytest_django.live_server_helper import LiveServer
 
-from matrix.api.schema import document
+from matrix.api import about
 from sonar.models import Endpoint, Mesh, Probe
 from tests.api import scene
 from tests.api.scene import Scene
@@ -74,8 +74,8 @@ def sonar(
     made = scene.make()
     few = Endpoint.objects.filter(name__startswith="DESY")
     Mesh.objects.create(name="of-a-few").sources.set(few)
-    document.document.cache_clear()
-    described = json.loads(document.document(document.sizes()))
+    about.about.cache_clear()
+    described = json.loads(about.document(about.sizes()))
     path = tmp_path / "openapi.json"
     path.write_text(json.dumps(described | {"servers": [{"url": live_server.url}]}))
     return Sonar(live_server.url, made, described, path)

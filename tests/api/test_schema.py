@@ -18,7 +18,9 @@ from drf_spectacular.plumbing import ComponentRegistry
 from pytest_django import DjangoDbBlocker
 
 from matrix.answers import table_query
-from matrix.api.schema import document, schemas
+from matrix.api import about
+from matrix.api.schema import schemas
+from matrix.api.schema.operation import stored_examples
 from matrix.query.comparison import OF_FILTERS
 from sonar.models import SizeClass
 from tests.api import scene
@@ -41,9 +43,9 @@ def made(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
 
 @pytest.fixture(scope="module")
 def schema(made: scene.Scene, django_db_blocker: DjangoDbBlocker) -> Json:
-    document.document.cache_clear()
+    about.document.cache_clear()
     with django_db_blocker.unblock():
-        return json.loads(document.document(document.sizes()))
+        return json.loads(about.document(about.sizes()))
 
 
 def operations(schema: Json) -> Iterator[tuple[str, str, Json]]:
@@ -133,6 +135,11 @@ def test_every_body_and_answer_has_an_example_that_fits(schema: Json):
                 check(example["value"], content["schema"], schema)
 
 
+def test_every_example_that_is_stored_is_of_an_operation(schema: Json):
+    ids = {operation["operationId"] for _, _, operation in operations(schema)}
+    assert set(stored_examples()) <= ids
+
+
 def check(value: object, shape: Json, schema: Json) -> None:
     kind = jsonschema.Draft202012Validator
     whole = kind(schema, format_checker=kind.FORMAT_CHECKER)
@@ -154,6 +161,23 @@ def test_every_call_that_reads_answers_as_it_is_described(
             assert answer.status_code == 200, (path, answer.content)
             content = operation["responses"]["200"]["content"]["application/json"]
             check(answer.json(), content["schema"], schema)
+
+
+def test_the_example_of_a_table_has_the_columns_of_the_answer(
+    client: Client, schema: Json, made: scene.Scene
+):
+    token = {"Authorization": f"Token {made.tokens['administrator']}"}
+    for path, method, operation in operations(schema):
+        content = operation["responses"].get("200", {}).get("content", {})
+        if method != "GET" or "text/csv" not in content:
+            continue
+        (example,) = content["text/csv"]["examples"].values()
+        header = example["value"].partition("\n")[0]
+        of_link = "?source=RAL_DATADISK&destination=DESY_DATADISK&" if "series" in path else "?"
+        answer = client.get(f"{made.address(path)}{of_link}format=csv", headers=token)
+        columns = b"".join(answer).decode().partition("\n")[0]
+        if "..." not in header:  # names of machines are not for all who read
+            assert header == columns.removesuffix(",worker"), path
 
 
 def test_every_parameter_is_described_with_what_is_allowed(schema: Json):

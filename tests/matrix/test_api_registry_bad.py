@@ -11,10 +11,9 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.api.registry.annotations import ANNOTATIONS
-from matrix.api.registry.downtimes import DOWNTIMES
 from matrix.api.registry.endpoints import ENDPOINTS
 from matrix.api.registry.meshes import MESHES
+from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import SITES
 from matrix.api.registry.size_classes import SIZE_CLASSES
 from matrix.query.filters import either

@@ -14,7 +14,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.site import reports
-from matrix.api.schema.sites import LISTED, REPORT, ListedSite, SiteReport
+from matrix.api.schema.operation import stored_examples
+from matrix.api.site_report import SiteReport
+from matrix.api.sites import ListedSite
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Site, Transfer
 from tests.matrix import changed_site, responses
@@ -123,10 +125,10 @@ def test_answers_are_as_they_are_described(client: Client, measured: World, path
     if path == "sites/":
         for one in found["sites"]:
             ListedSite.model_validate(one)
-        ListedSite.model_validate(LISTED)
+        ListedSite.model_validate(stored_examples()["get_sites"]["json"]["sites"][0])
     else:
         SiteReport.model_validate(found)
-        SiteReport.model_validate(REPORT)
+        SiteReport.model_validate(stored_examples()["get_sites_name"]["json"])
 
 
 def test_a_report_has_the_numbers_of_the_page(client: Client, measured: World) -> None:

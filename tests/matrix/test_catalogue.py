@@ -97,8 +97,9 @@ django.setup()
 import numpy as np
 from matrix.answers import column_filters, series, table_query
 from matrix.answers.link import directions
-from matrix.api.schema import links, queries
-from matrix.api.schema import series as series_schema
+from matrix.api import links
+from matrix.api import series as series_schema
+from matrix.api.schema import parameters as queries
 from matrix.pages.link import figures, page
 from matrix.plots.marks import number
 from matrix.pages.link import by_size, figures

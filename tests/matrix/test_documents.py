@@ -13,7 +13,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.api import wide_matrix
+from matrix.api import matrix_formats
 from matrix.api.documents import DOCUMENTS
 from sonar.models import Site
 from sonar.notation import csv_text
@@ -124,7 +124,7 @@ def test_latex_has_balanced_braces_and_no_row_that_begins_with_an_option():
 
 @given(grids())
 def test_wide_csv_says_what_the_grid_says(found: Any):
-    lines = list(csv.reader(io.StringIO(wide_matrix.as_csv(found).decode(), newline="")))
+    lines = list(csv.reader(io.StringIO(matrix_formats.as_wide_csv(found).decode(), newline="")))
     head, *rows, last = lines
     assert head[0] == r"from \ to (mean, MB/s)"
     assert [csv_text.unquoted(name) for name in head[1:-1]] == [
@@ -295,6 +295,6 @@ def test_a_browser_that_asks_for_markdown_by_its_type_gets_it(client: Client, me
 
 
 def test_the_numbers_of_a_large_matrix_fill_it():
-    rows = rows_of_tex(wide_matrix.as_document(filled(40, 50), "latex").decode())
+    rows = rows_of_tex(matrix_formats.as_document(filled(40, 50), "latex").decode())
     assert {len(row) for row in rows} == {52}
     assert len(rows) == 42

@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from matrix.answers import inside
 from matrix.answers.inside import MOST, InsideTransfers
 from matrix.answers.inside_words import SHAPE_WORDS, verb
-from matrix.api.schema.inside import EXAMPLE, LinkInside
-from matrix.api.schema.sites import SiteReport
+from matrix.api.diagnosis import LinkInside
+from matrix.api.schema.operation import stored_examples
+from matrix.api.site_report import SiteReport
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
@@ -173,7 +174,7 @@ def test_the_call_has_the_same_figures(client: Client, small_world: World):
     url = "/api/v1/inside/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
     answer = responses.answer(client, url)
     LinkInside.model_validate(answer)
-    LinkInside.model_validate(EXAMPLE)
+    LinkInside.model_validate(stored_examples()["get_inside"]["json"])
     assert (answer["query"]["size"], answer["query"]["end"]) == ("large", "2026-11-20T12:01:00Z")
     inside = answer["inside"]
     sentences = inside.pop("sentences")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from matrix.answers.grid import Grid
-from matrix.api import cell_text, matrix_formats
+from matrix.api import matrix_formats
 from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import AxisGroup
@@ -174,7 +174,7 @@ def read_line(line: list[str]) -> list[Any]:
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5000), (200, 200), (5000, 3)])
 def test_no_row_is_lost_between_two_blocks(shape: tuple[int, int]):
     found = filled(*shape)
-    assert found.cells.value.size == 1 or found.cells.value.size > 3 * cell_text.BLOCK
+    assert found.cells.value.size == 1 or found.cells.value.size > 3 * matrix_formats.BLOCK
     cells = as_read(found)["cells"]
     assert cells["ok"] == found.cells.ok.tolist()
     assert cells["last"] == written(found, "last")
@@ -185,7 +185,7 @@ def test_no_row_is_lost_between_two_blocks(shape: tuple[int, int]):
 
 @given(st.floats(0, 9e6))
 def test_no_number_has_more_than_seven_digits_or_six_decimals(value: float):
-    text = cell_text.numbers(np.array([[value]])).decode().strip("[]")
+    text = matrix_formats.numbers(np.array([[value]])).decode().strip("[]")
     digits = Decimal(text).normalize().as_tuple()
     assert len(digits.digits) <= 7
     assert int(digits.exponent) >= -6
@@ -205,7 +205,7 @@ def test_no_number_has_more_than_seven_digits_or_six_decimals(value: float):
     ],
 )
 def test_a_number_is_written_short(value: float, text: str):
-    assert cell_text.numbers(np.array([[value]])) == f"[{text}]".encode()
+    assert matrix_formats.numbers(np.array([[value]])) == f"[{text}]".encode()
 
 
 def test_arrays_in_any_order_of_memory_are_written_row_by_row():

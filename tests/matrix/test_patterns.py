@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 from matrix.answers.site import reports
-from matrix.answers.site.patterns import Finding, findings
+from matrix.answers.site.failures import Finding, findings
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from tests.matrix import world

@@ -11,10 +11,8 @@ from drf_spectacular.generators import SchemaGenerator
 from pytest_django import Settings
 
 import sonar.urls
-from matrix.api.registry.deserialise import record_of
-from matrix.api.registry.parameters import of_words
-from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import field, own_name
+from matrix.api.registry.resource import CallText, Resource, of_words
+from matrix.api.registry.values import field, own_name, record_of
 from matrix.api.registry.views import routes
 from matrix.api.schema.schemas import Body
 from sonar.models import Credential
@@ -43,11 +41,6 @@ class Toys(Resource[Credential]):
         "change": CallText("Change a toy"),
         "remove": CallText("Remove a toy"),
     }
-    examples = Examples(
-        row={"name": "ball", "hosts": ["a.example.org"]},
-        new={"name": "ball", "hosts": ["a.example.org"]},
-        change={"hosts": ["b.example.org"]},
-    )
 
 
 urlpatterns = [path("api/", include(routes(Toys()))), *sonar.urls.urlpatterns]

@@ -26,7 +26,7 @@ from matrix.answers.site import reports
 from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.question import compared_question
 from matrix.answers.site.site_now import SiteNow, site_now
-from matrix.api.schema.sites import SiteReport
+from matrix.api.site_report import SiteReport
 from matrix.statistics.compare.together import days_apart
 from matrix.statistics.compare.two_samples import Pairs, Ratios, judged
 from sonar.models import Transfer

@@ -12,8 +12,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.site import history, reports
-from matrix.answers.site.history import RatioSeries, WindowPair, cut_of, series_of, span_of
-from matrix.answers.site.link_results import LinkResults
+from matrix.answers.site.history import (
+    LinkResults,
+    RatioSeries,
+    WindowPair,
+    cut_of,
+    series_of,
+    span_of,
+)
 from matrix.answers.site.site_links import SiteLink, figures_of, links_of
 from matrix.answers.site.site_now import site_now
 from matrix.query.comparison import around

@@ -11,15 +11,13 @@ from matrix.answers.comparison.together import CountWords, factor_words, of_rati
 from matrix.answers.grid import Grid
 from matrix.answers.ratio_words import PairRatio
 from matrix.answers.series import Cut, cut_for
-from matrix.answers.site.history import EndHistory, RatioSeries, drawable, series_of
-from matrix.answers.site.link_results import LinkResults
+from matrix.answers.site.history import EndHistory, RatioSeries, drawable, results_of, series_of
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
 from matrix.statistics.arrays import Flags
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.compare.two_samples import Ratios
-from matrix.store.link_rows import Ends
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
@@ -99,15 +97,7 @@ def compare(
         return {}
     other = query.other(now)
     window = other.window_at(now)
-    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    of_end = {end: opposite_ends(links[end], ids, query.compare.reverse) for end in links}
-    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
-    place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, window, other.filters, other.size)
-    there = {
-        end: whole.of_links([place[pair] for pair in pairs], len(every))
-        for end, pairs in of_end.items()
-    }
+    there = results_of(report, links, other, window, is_reverse=query.compare.reverse)
     comparisons, all_compared = {}, all_links.build(query, now)
     for end in links:
         names = [(link.source, link.destination) for link in links[end]]
@@ -128,14 +118,6 @@ def beyond_words(changes: Grid | None, site: str, comparison: EndComparison) -> 
     has_changed = comparison.kind in ("slower", "faster")
     verb = VERBS[comparison.end].then
     return own.sentence(f"it {verb}", has_changed=has_changed) if own else ""
-
-
-def opposite_ends(
-    links: Sequence[SiteLink], ids: Mapping[str, int], is_reverse: bool
-) -> list[Ends]:
-    """Return the ids of the links on the other side, in their order."""
-    pairs = [(ids[link.source], ids[link.destination]) for link in links]
-    return [(back, there) for there, back in pairs] if is_reverse else pairs
 
 
 def cut_like(window: Window, bucket: str) -> Cut:

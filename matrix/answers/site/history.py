@@ -1,4 +1,4 @@
-"""The links of a site over time: their rates against their usual, failures, and what notes say."""
+"""The links of a site over time: their results, their rates against usual, what notes say."""
 
 from __future__ import annotations
 
@@ -10,22 +10,80 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from matrix.answers.series import BUCKETS, MOST, Cut, cut_for
-from matrix.answers.site.link_results import LinkResults
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.query.comparison import OF, around
-from matrix.statistics.arrays import Floats, Integers
+from matrix.query.filters import Filter
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.samples.quantiles import across_links, quantiles_by
 from matrix.statistics.samples.reduce import ratio
+from matrix.store import link_rows
+from matrix.store.link_rows import Ends
 from matrix.store.read_plan import Span, moment
+from sonar.database import pg_copy
+from sonar.notation.units import MB
 from sonar.notation.windows import Window
+from sonar.results import segments
 
 # A bucket of fewer links on average has no middle half.
 FEWEST_LINKS = 3
 FEWEST_BUCKETS, MOST_BUCKETS = 4, 200
 # What has only just begun to be tested is drawn over this long.
 SHORTEST = timedelta(minutes=20)
+
+
+@dataclass(frozen=True)
+class LinkResults:
+    """Results that say something about a link; arrays by result.
+
+    ``link`` is a place in the links that were asked for, ``started`` in Unix ms, ``rate`` in MB/s
+    (exact to float32, as everywhere; NaN for a failed one), ``size`` in bytes.
+    """
+
+    link: Integers
+    started: Integers
+    rate: Floats
+    size: Integers
+
+    @property
+    def ok(self) -> Flags:
+        return ~np.isnan(self.rate)
+
+    @classmethod
+    def read(
+        cls, links: Sequence[Ends], window: Window, filters: Sequence[Filter], size: str
+    ) -> LinkResults:
+        """Read those of these links and of a size class. One SQL statement."""
+        rows = link_rows.read(links, window, filters, size)
+        place = {ends: at for at, ends in enumerate(links)}
+        pairs = zip(rows["source_id"].tolist(), rows["destination_id"].tolist(), strict=True)
+        link = np.fromiter((place.get(pair, -1) for pair in pairs), np.int64, count=len(rows))
+        rates = segments.rates(rows)
+        results = cls(
+            link,
+            pg_copy.unix_ms(rows["started_at"]),
+            np.where(rates >= 0, rates / np.float64(MB), np.nan),
+            rows["bytes"].astype(np.int64),
+        )
+        return results.taken(link >= 0)
+
+    def taken(self, rows: Flags) -> LinkResults:
+        return LinkResults(self.link[rows], self.started[rows], self.rate[rows], self.size[rows])
+
+    def of_links(self, links: Sequence[int], count: int) -> LinkResults:
+        """Return those of some of ``count`` links, numbered by their place among these."""
+        place = np.full(count, -1)
+        place[list(links)] = np.arange(len(links))
+        link = place[self.link]
+        own = link >= 0
+        return LinkResults(link[own], self.started[own], self.rate[own], self.size[own])
+
+    def during(self, start: datetime, end: datetime) -> LinkResults:
+        """Return those that started at or after ``start`` and before ``end``."""
+        low, high = segments.unix_ms(start), segments.unix_ms(end)
+        return self.taken((self.started >= low) & (self.started < high))
 
 
 @dataclass(frozen=True)
@@ -158,6 +216,34 @@ class EndHistory:
         return list(zip(mean.tolist(), std.tolist(), strict=True))
 
 
+def results_of(
+    report: Report,
+    ends: Mapping[str, Sequence[SiteLink]],
+    query: MatrixQuery,
+    window: Window,
+    *,
+    is_reverse: bool = False,
+) -> dict[str, LinkResults]:
+    """Read the results of the links of each end, or of their reverse, in a window.
+
+    One SQL statement. ``query`` says which results, by filters and size class.
+    """
+    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
+    of_end = {
+        end: [(ids[link.source], ids[link.destination]) for link in links]
+        for end, links in ends.items()
+    }
+    if is_reverse:
+        of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
+    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
+    place = {pair: at for at, pair in enumerate(every)}
+    whole = LinkResults.read(every, window, query.filters, query.size)
+    return {
+        end: whole.of_links([place[pair] for pair in pairs], len(every))
+        for end, pairs in of_end.items()
+    }
+
+
 def history_of(
     report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
 ) -> dict[str, EndHistory]:
@@ -165,19 +251,8 @@ def history_of(
 
     One SQL statement. All ends are cut into the same buckets.
     """
-    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    of_end = {
-        end: [(ids[link.source], ids[link.destination]) for link in links]
-        for end, links in ends.items()
-    }
-    query, window = report.query, report.window
-    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
-    place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, span_of(window, sides), query.filters, query.size)
-    results = {
-        end: whole.of_links([place[pair] for pair in pairs], len(every))
-        for end, pairs in of_end.items()
-    }
+    window = report.window
+    results = results_of(report, ends, report.query, span_of(window, sides))
     inside = [part.during(window.start, window.end) for part in results.values()]
     cut = cut_of(drawable(window, inside), inside)
     histories = {}
@@ -194,7 +269,10 @@ def rates_over_time(histories: Mapping[str, EndHistory]) -> dict[str, EndHistory
     So links have a line before any rate of theirs is usual.
     """
     inside = [history.inside for history in histories.values()]
-    window = since_first(next(iter(histories.values())).window, inside)
+    window = next(iter(histories.values())).window
+    firsts = [int(end.started.min()) for end in inside if end.started.size]
+    first = moment(min(firsts)) if firsts else window.end
+    window = Window(max(window.start, min(first, window.end - SHORTEST)), window.end)
     cut = cut_of(window, inside)
     return {
         end: replace(
@@ -204,10 +282,3 @@ def rates_over_time(histories: Mapping[str, EndHistory]) -> dict[str, EndHistory
         )
         for end, history in histories.items()
     }
-
-
-def since_first(window: Window, ends: Sequence[LinkResults]) -> Window:
-    """Return the part of a window since its first result, though no less than SHORTEST of it."""
-    firsts = [int(end.started.min()) for end in ends if end.started.size]
-    first = moment(min(firsts)) if firsts else window.end
-    return Window(max(window.start, min(first, window.end - SHORTEST)), window.end)

@@ -1,4 +1,4 @@
-"""What is asked of one site."""
+"""What is asked of one site, and which sites are listed, in what order."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 from django.http import Http404, QueryDict
 
+from matrix.answers.site.overview import KEYS
 from matrix.query.comparison import OF_A_LINK
-from matrix.query.filters import PROFILE_FILTERS
-from matrix.query.forms import check_names
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, either
+from matrix.query.forms import BadQueryError, check_names
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site
 
 PARAMETERS = ("size", "window", "from", "to", *PROFILE_FILTERS)
+OWN = ("search", "ordering")
+DEFAULT_ORDERING = "name"
+LONGEST_SEARCH = 200
 
 
 def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
@@ -33,3 +37,23 @@ def registered(name: str) -> Site:
     if site is None:
         raise Http404(f"No site “{name}” is registered.")
     return site
+
+
+def sites_question(
+    params: QueryDict, also: Sequence[str] = (), ordering: str = DEFAULT_ORDERING
+) -> tuple[MatrixQuery, str, str]:
+    """Return the question, what to search for, and by what to sort: by ``ordering`` if not said."""
+    check_names(params, (*PARAMETERS, *LINK_FILTERS, *OWN, *also))
+    query = MatrixQuery.from_params(params, also=(*OWN, *also))
+    search, order = (params.get(name, "").strip() for name in OWN)
+    sentences: dict[str, list[str]] = {}
+    if len(search) > LONGEST_SEARCH or "\0" in search:
+        sentences["search"] = [f"search must be at most {LONGEST_SEARCH} printable characters."]
+    if order and order.removeprefix("-") not in KEYS:
+        allowed = either(list(KEYS))
+        sentences["ordering"] = [
+            f"ordering “{order}” is not known: use {allowed}, after - for descending."
+        ]
+    if sentences:
+        raise BadQueryError(sentences)
+    return query, search, order or ordering

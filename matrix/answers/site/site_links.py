@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
@@ -183,6 +183,7 @@ def median(values: Sequence[float]) -> float:
 
 def facts_of(end: str, links: Sequence[SiteLink]) -> EndFacts:
     failing = [link for link in links if link.is_failing]
+    ratios = [link.ratio for link in links if link.is_judged]
     return EndFacts(
         end,
         links=len(links),
@@ -194,14 +195,8 @@ def facts_of(end: str, links: Sequence[SiteLink]) -> EndFacts:
         usual=sum(link.level == "usual" for link in links),
         slower=shift_of(links, "slower"),
         faster=shift_of(links, "faster"),
-        against_usual=usual_links(links),
+        against_usual=UsualLinks(len(ratios), median(ratios), *median_interval(ratios)),
     )
-
-
-def usual_links(links: Sequence[SiteLink]) -> UsualLinks:
-    """Put together the links that have a rate now and a usual one."""
-    ratios = [link.ratio for link in links if link.is_judged]
-    return UsualLinks(len(ratios), median(ratios), *median_interval(ratios))
 
 
 def shift_of(links: Sequence[SiteLink], level: str) -> Shift | None:
@@ -234,27 +229,23 @@ def verdict_of(
 
     ``names`` are what sites are called, where that is not their name.
     """
-    called = {end: renamed(links, names) for end, links in ends.items()}
+    called = {
+        end: [replace(link, partner=names.get(link.partner, link.partner)) for link in links]
+        for end, links in ends.items()
+    }
     facts = [facts_of(end, called[end]) for end in ("destination", "source")]
     speaker = Speaker(
         names.get(report.name, report.name), report.query.size, report.moment, is_past
     )
     every = {(link.source, link.destination): link for links in ends.values() for link in links}
     usual = sum(link.level == "usual" for link in every.values())
-    return speaker.verdict(facts, failing_of(called), usual, tested_links(every.values()))
-
-
-def renamed(links: Sequence[SiteLink], names: Mapping[str, str]) -> list[SiteLink]:
-    return [replace(link, partner=names.get(link.partner, link.partner)) for link in links]
-
-
-def tested_links(links: Collection[SiteLink]) -> LinksTested:
-    return LinksTested(
-        tested=sum(link.tests > 0 for link in links),
-        links=len(links),
-        ok=sum(link.ok for link in links),
-        tests=sum(link.tests for link in links),
+    tested = LinksTested(
+        tested=sum(link.tests > 0 for link in every.values()),
+        links=len(every),
+        ok=sum(link.ok for link in every.values()),
+        tests=sum(link.tests for link in every.values()),
     )
+    return speaker.verdict(facts, failing_of(called), usual, tested)
 
 
 def failing_of(ends: dict[str, list[SiteLink]]) -> list[FailingLink]:

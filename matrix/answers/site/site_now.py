@@ -9,24 +9,74 @@ from types import MappingProxyType
 
 import numpy as np
 
-from matrix.answers import standing
+from matrix.answers import inside, standing
+from matrix.answers.inside import InsideTransfers
 from matrix.answers.site import comparison
 from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.history import EndHistory, WindowPair, history_of
-from matrix.answers.site.other_classes import other_classes
 from matrix.answers.site.ranking import ENDS
-from matrix.answers.site.reports import Report
+from matrix.answers.site.reports import Report, at_end
 from matrix.answers.site.site_links import SiteLink, links_of, verdict_of
-from matrix.answers.site.verdict import SiteAnswer
+from matrix.answers.site.verdict import KINDS, ClassNews, SiteAnswer
 from matrix.query.comparison import OF
+from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.states import DOWN, NOT_APPLICABLE
 from matrix.statistics.compare.together import DayScatter, Together
 from sonar.models import Annotation
+from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
 # Within less, a site that gets slower little by little cannot be told from its days.
 SHORTEST_DRIFT = timedelta(days=14)
+SHIFTS = {"failing": "failing", "slower": "slower than usual", "faster": "faster than usual"}
+
+
+def other_classes(report: Report) -> tuple[ClassNews, ...]:
+    """Return what is so with those that are tested, the worst first; classes alike are one."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for size in report.sites:
+        if size != report.query.size and (news := news_of(report, size)):
+            alike.setdefault(news, []).append(size)
+    groups = [ClassNews(*news, tuple(sizes)) for news, sizes in alike.items()]
+    return tuple(sorted(groups, key=lambda classes: KINDS.index(classes.kind)))
+
+
+def news_of(report: Report, size: str) -> tuple[str, str] | None:
+    """Return one of KINDS and the words for it; None where nothing is tested.
+
+    A link within the site counts once.
+    """
+    matrix, name = report.sites[size], report.name
+    cells = matrix.cells
+    at_either_end = at_end(matrix, "source", name) | at_end(matrix, "destination", name)
+    own = at_either_end & (cells.state != NOT_APPLICABLE)
+    if not own.any():
+        return None
+    if (cells.state[own] == DOWN).all():
+        return "down", "all links are in a declared downtime"
+    counts = {kind: int(getattr(cells, f"{kind}_links")[own].sum()) for kind in SHIFTS}
+    if any(counts.values()):
+        return shifted(counts)
+    if cells.judged_links[own].any():
+        return "usual", "as usual"
+    if not (cells.ok[own].any() or cells.failed[own].any()):
+        return "untested", "no test in this window"
+    return "unknown", "no usual rates to compare with yet"
+
+
+def shifted(counts: Mapping[str, int]) -> tuple[str, str]:
+    """Count the links that are not as usual: `2 links failing, 1 slower than usual`."""
+    (worst, count), *more = ((kind, count) for kind, count in counts.items() if count)
+    links = f"{format_count(count)} link{'s' * (count != 1)} {SHIFTS[worst]}"
+    return worst, ", ".join([links, *(f"{format_count(n)} {SHIFTS[kind]}" for kind, n in more)])
+
+
+def inside_of(report: Report, end: str) -> InsideTransfers | None:
+    """Look into the transfers that have the site at this end. One SQL query."""
+    ends = [Filter(f"{end}_site", report.name)]
+    return inside.read(report.query, report.window, report.all_endpoints, ends, [report.name])
 
 
 @dataclass(frozen=True)

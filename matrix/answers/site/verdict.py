@@ -284,8 +284,10 @@ class Speaker:
             for facts in sorted(ends, key=lambda facts: facts.end)
         ]
         (count, facts), *more = [pair for pair in counts if pair[0]]
-        first = f"{of_all(count, facts)} links {VERBS[facts.end].links} {self.name}"
-        others = [f"{of_all(count, facts)} {VERBS[facts.end].links} it" for count, facts in more]
+        first = f"{of_number(count, facts.links)} links {VERBS[facts.end].links} {self.name}"
+        others = [
+            f"{of_number(count, facts.links)} {VERBS[facts.end].links} it" for count, facts in more
+        ]
         since = self.since(earliest(link.since for link in failing), len(failing), "")
         yield f"{join([first, *others])} are failing{since}."
 
@@ -352,10 +354,6 @@ class Speaker:
 
     def does(self, end: str) -> str:
         return VERBS[end].then if self.is_past else VERBS[end].now
-
-
-def of_all(count: int, facts: EndFacts) -> str:
-    return of_number(count, facts.links)
 
 
 def of_number(count: int, number: int) -> str:

@@ -61,20 +61,15 @@ def read_queues(offered: Collection[str]) -> dict[str, int] | None:
     """
     try:
         with health.queue() as client:
-            return {name: _messages(client, name, offered) for name in QUEUES}
+            # Tests lie in the queue of their mover.
+            tests = {name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}.")}
+            tests.update(map(worker_movers.queue_of, catalogue.names()))
+            lists = {name: {name} for name in QUEUES}
+            lists[worker_movers.TRANSFERS] |= tests
+            return {name: sum(map(client.llen, names)) for name, names in lists.items()}
     except redis.RedisError as error:
         log.warning("The queues cannot be counted: %s", error)
         return None
-
-
-def _messages(client: redis.Redis, queue: str, offered: Collection[str]) -> int:
-    """Count those of a queue; tests lie in that of their mover."""
-    names = {queue}
-    if queue == worker_movers.TRANSFERS:
-        names.update(map(worker_movers.queue_of, catalogue.names()))
-        names.update(name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}."))
-    counts = [client.llen(name) for name in names]
-    return sum(counts)
 
 
 def of_life(life: Life) -> Iterator[Metric]:

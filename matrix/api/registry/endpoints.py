@@ -10,19 +10,19 @@ from django.db.models import Q
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import Values, record_of
-from matrix.api.registry.parameters import of_row, of_words, yes_or_no
-from matrix.api.registry.rendering import Json
-from matrix.api.registry.resource import CallText, Examples, Resource
+from matrix.api.registry.resource import CallText, Resource, of_row, of_words, yes_or_no
 from matrix.api.registry.values import (
     Tags,
+    Values,
     flag,
     line,
     name_of,
     own_name,
+    record_of,
     tag_list,
     whole,
 )
+from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.forms import BadQueryError
@@ -54,13 +54,6 @@ AS_ANSWERED: dict[str, Any] = {
     "credential": (str, ""),
     "credential_lent": (str, ""),
     "lend_credential": (bool, False),
-}
-STORAGE = "davs://storage.example.org:1094/atlas"
-INTERNAL_EXAMPLE = {
-    "base_url": STORAGE,
-    "credential": "glasgow",
-    "credential_lent": "glasgow-read",
-    "lend_credential": False,
 }
 
 
@@ -119,7 +112,8 @@ class Endpoints(Resource[Endpoint]):
             "tag",
             "Endpoints with this tag, their own or their site's.",
             "atlas",
-            where=lambda tag: Q(tags__contains=[tag]) | Q(site__tags__contains=[tag]),
+            "tags__contains",
+            "site__tags__contains",
         ),
         yes_or_no(
             "retired",
@@ -142,25 +136,6 @@ class Endpoints(Resource[Endpoint]):
             "inbound_cap, outbound_cap, budget_bytes_per_day, label and software.",
         ),
     }
-    examples = Examples(
-        row={
-            "name": "GLASGOW_DATADISK",
-            "site": "GLASGOW",
-            "label": "DATADISK",
-            "software": "XRootD 5.5.3",
-            "inbound_cap": 2,
-            "outbound_cap": 2,
-            "budget_bytes_per_day": 500_000_000_000,
-            "simulated": False,
-            "retired": False,
-            "tags": ["atlas"],
-            "retired_at": None,
-        },
-        new={"name": "GLASGOW_DATADISK", "site": "GLASGOW", "base_url": STORAGE},
-        change={"inbound_cap": 4},
-        added=INTERNAL_EXAMPLE,
-        changed=INTERNAL_EXAMPLE,
-    )
 
     def others(self, row: Endpoint) -> Json:
         credentials = {name: str(getattr(row, name) or "") for name in CREDENTIALS}

@@ -13,19 +13,20 @@ from pydantic.fields import FieldInfo
 from rest_framework.request import Request
 
 from matrix.api.parameters import wrong
-from matrix.api.registry.deserialise import Values, record_of
-from matrix.api.registry.rendering import Json
-from matrix.api.registry.resource import CallText, Examples, Resource
+from matrix.api.registry.resource import CallText, Resource
 from matrix.api.registry.values import (
+    Values,
     field,
     flag,
     line,
     name_of,
     own_name,
     quiet_times,
+    record_of,
     scitag_text,
     whole,
 )
+from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.filters import either
@@ -57,7 +58,6 @@ SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x
 CREDENTIAL_NAME = f"^({rules.NAME.strip('^$')})?$"
 # What is for those who may see it: where Sonar asks, and with what.
 INTERNAL = ("service", "service_credential")
-INTERNAL_EXAMPLE = {"service": "", "service_credential": ""}
 ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
@@ -189,32 +189,6 @@ class Meshes(Resource[Mesh]):
             "Fields that are left out stay as they are; lists and `every` are replaced as a whole.",
         ),
     }
-    examples = Examples(
-        row={
-            "name": "uk",
-            "enabled": True,
-            "mover": "http-tpc",
-            "mode": "pull",
-            "streams": 1,
-            "tcp_buffer_bytes": None,
-            "scitag": "2/11",
-            "priority": 5,
-            "sources": "all",
-            "destinations": ["GLASGOW_DATADISK"],
-            "every": {"small": 3600, "large": 86400},
-            "quiet_hours": "01:00-05:30",
-            **dict.fromkeys(LIMITS),
-        },
-        new={
-            "name": "uk",
-            "destinations": ["GLASGOW_DATADISK"],
-            "every": {"small": "1h", "large": 86400},
-            "quiet_hours": "01:00-05:30",
-        },
-        change={"every": {"large": "6h"}},
-        added=INTERNAL_EXAMPLE,
-        changed={"every": {"large": 21600}} | INTERNAL_EXAMPLE,
-    )
 
     def hidden(self, row: Mesh, request: Request) -> Collection[str]:
         return () if sees(request, "sonar.view_mesh", []) else INTERNAL
@@ -246,7 +220,7 @@ class Meshes(Resource[Mesh]):
             columns["scitag"] = values["scitag"] and scitags.parsed(values["scitag"])
         return columns | quiet_columns(values)
 
-    def hang(self, row: Mesh, values: Values) -> None:
+    def save_related(self, row: Mesh, values: Values) -> None:
         for end in ENDS:
             if end in values:
                 set_members(row, end, members(end, values[end]))

@@ -2,24 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import ClassVar, Generic, TypeVar
 
+from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import Values, change_of
-from matrix.api.registry.ordering import BY_NAME, Order
-from matrix.api.registry.parameters import Parameter
-from matrix.api.registry.rendering import Json, moment
+from matrix.api.parameters import named, one_of, text_of, wrong
+from matrix.api.registry.values import Values, change_of
+from matrix.api.rendering import Json
+from matrix.api.schema import parameters as schema
+from matrix.api.schema.records import moment
 from matrix.api.schema.schemas import Answer, Body
 from matrix.http.permissions import allow, refused
+from matrix.query.forms import Moment
+from matrix.store.keyset import Place
+from sonar.models.fields import NAME
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Order:
+    """By columns that no two rows share; ``read`` raises ValueError for what is no cursor."""
+
+    fields: tuple[str, ...]
+    read: Callable[[str], Place]
+    write: Callable[[Place], str]
+
+
+def by(column: str, pattern: str) -> Order:
+    """By one column; ``pattern`` is what its values look like as text."""
+
+    def read(cursor: str) -> Place:
+        if not re.fullmatch(pattern, cursor):
+            raise ValueError(cursor)
+        return (cursor,)
+
+    return Order((column,), read, lambda place: str(place[0]))
+
+
+def read_start(cursor: str) -> Place:
+    match = re.fullmatch(r"(-?[0-9]{1,18})\.([0-9]{1,19})", cursor)
+    if match is None:
+        raise ValueError(cursor)
+    return EPOCH + int(match[1]) * MICROSECOND, int(match[2])
+
+
+def write_start(place: Place) -> str:
+    start, key = place
+    if not isinstance(start, datetime):
+        raise TypeError(f"{start} is no time")
+    return f"{(start - EPOCH) // MICROSECOND}.{key}"
+
+
+BY_NAME = by("name", NAME)
+BY_SIZE = by("from_bytes", "[0-9]{1,19}")
+NEWEST_FIRST = Order(("-starts_at", "-id"), read_start, write_start)
+
+
 Row = TypeVar("Row", bound=Model)
+YES_OR_NO = ("true", "false")
+LONGEST = 80  # characters
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What chooses among rows: parameters as the schema has them, and how they are read.
+
+    ``read`` raises BadQueryError.
+    """
+
+    schema: tuple[OpenApiParameter, ...]
+    read: Callable[[QueryDict], Q]
+
+
+def of_row(
+    name: str,
+    description: str,
+    example: str,
+    model: type[Row],
+    where: Callable[[Row], Q] | None = None,
+) -> Parameter:
+    """The name of a registered row, which ``where`` makes a condition of; else a field has it."""
+
+    def read(params: QueryDict) -> Q:
+        row = named(params, name, model)
+        return Q() if row is None else where(row) if where else Q((name, row))
+
+    return Parameter((schema.text(name, description, example),), read)
+
+
+def of_words(name: str, description: str, example: str, *columns: str) -> Parameter:
+    """A text, which may be any, and which one of these columns has."""
+
+    def read(params: QueryDict) -> Q:
+        value = text_of(params, name)
+        if len(value) > LONGEST or not value.isprintable():
+            raise wrong(name, f"{name} must be at most {LONGEST} printable characters.")
+        # A list of texts contains a list.
+        conditions = (
+            Q((column, [value] if column.endswith("__contains") else value)) for column in columns
+        )
+        return reduce(or_, conditions) if value else Q()
+
+    return Parameter((schema.text(name, description, example),), read)
+
+
+def yes_or_no(name: str, description: str, where: Callable[[], Q]) -> Parameter:
+    """Those for which ``where`` holds, or only others."""
+
+    def read(params: QueryDict) -> Q:
+        value = one_of(params, name, YES_OR_NO)
+        return Q() if not value else where() if value == "true" else ~where()
+
+    return Parameter((schema.choice(name, YES_OR_NO, description),), read)
+
+
+def at_present() -> Q:
+    """Return what holds for rows whose time is now."""
+    now = timezone.now()
+    return Q(starts_at__lte=now) & (Q(ends_at__isnull=True) | Q(ends_at__gt=now))
+
+
+def holding(params: QueryDict) -> Q:
+    """Return what holds for rows whose time has something of that from `from` to `to`."""
+    start, end = time_of(params, "from"), time_of(params, "to")
+    if start and end and start >= end:
+        raise wrong("from", "from must be before to.")
+    before_end = Q(starts_at__lt=end) if end else Q()
+    return before_end & (Q(ends_at__isnull=True) | Q(ends_at__gt=start)) if start else before_end
+
+
+def time_of(params: QueryDict, name: str) -> datetime | None:
+    try:
+        value: datetime | None = Moment(name).clean(text_of(params, name))
+    except ValidationError as error:
+        raise wrong(name, error.messages[0]) from error
+    return value
+
+
+BOUNDS = Parameter(
+    tuple(
+        schema.text(name, sentence, example, format="date-time")
+        for name, sentence, example in (
+            ("from", "Those that end after this time.", "2026-11-20T00:00:00Z"),
+            ("to", "Those that begin before this time.", "2026-11-21T00:00:00Z"),
+        )
+    ),
+    holding,
+)
 
 
 @dataclass(frozen=True)
@@ -28,20 +172,6 @@ class CallText:
 
     summary: str
     text: str = ""
-
-
-@dataclass(frozen=True)
-class Examples:
-    """A row as everybody reads it, a body that makes it, and one that changes it.
-
-    ``added`` and ``changed`` are what the answers to these bodies have that the row has not.
-    """
-
-    row: Json
-    new: Json
-    change: Json
-    added: Json = field(default_factory=dict)
-    changed: Json = field(default_factory=dict)
 
 
 class Resource(Generic[Row]):
@@ -60,7 +190,6 @@ class Resource(Generic[Row]):
     written: type[Answer] | None = None
     # By `list`, `add`, `show`, `change` and `remove`: those that there are.
     calls: Mapping[str, CallText]
-    examples: Examples
     missing = "No {word} “{key}” is registered."
     order: Order = BY_NAME
     # Those of the list that choose among rows.
@@ -149,7 +278,7 @@ class Resource(Generic[Row]):
         """Return columns that say who wrote: of a row as it was, and ``columns`` to be set."""
         return {}
 
-    def hang(self, row: Row, values: Values) -> None:
+    def save_related(self, row: Row, values: Values) -> None:
         """Write what is kept elsewhere, once the row is there; raise BadQueryError."""
 
     def check(self, row: Row) -> None:

@@ -13,8 +13,8 @@ from django.http import Http404
 from psycopg.errors import DeadlockDetected
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import Values
 from matrix.api.registry.resource import Resource
+from matrix.api.registry.values import Values
 from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.models import Version
@@ -73,7 +73,7 @@ def make(resource: Resource[Row], values: Values, request: Request) -> Row:
     resource.allow(request, "add", row)
     check(resource, row)
     row.save(force_insert=True)
-    resource.hang(row, values)
+    resource.save_related(row, values)
     return row
 
 
@@ -87,7 +87,7 @@ def change(resource: Resource[Row], key: object, values: Values, request: Reques
     if changed:
         check(resource, row)
         row.save(update_fields=changed)
-    resource.hang(row, values)
+    resource.save_related(row, values)
     return row
 
 

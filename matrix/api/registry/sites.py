@@ -9,21 +9,22 @@ from typing import Annotated
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import Values, record_of
-from matrix.api.registry.rendering import Json, moment
-from matrix.api.registry.resource import CallText, Examples, Resource
+from matrix.api.registry.resource import CallText, Resource
 from matrix.api.registry.values import (
     Moment,
     Tags,
+    Values,
     flag,
     line,
     number,
     own_name,
     quiet_times,
+    record_of,
     tag_list,
     time,
     whole,
 )
+from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
 from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
@@ -48,7 +49,6 @@ REGISTERED = {
     "paused_until": None,
     "pause_reason": "",
 }
-PAUSE = {"paused": True, "paused_until": "2026-11-20T14:00:00Z", "pause_reason": "new firewall"}
 SINCE = {"paused_since": None}
 
 
@@ -101,13 +101,6 @@ class Sites(Resource[Site]):
             "Only if it never had an endpoint; its downtimes and notes are removed, too.",
         ),
     }
-    examples = Examples(
-        row=REGISTERED | SINCE | {"endpoints": ["GLASGOW_DATADISK"], "retired_endpoints": []},
-        new=REGISTERED,
-        change=PAUSE,
-        added={"endpoints": []},
-        changed={"paused_since": "2026-11-20T12:00:30Z"},
-    )
     field_of = {
         "site_quiet_hours_have_two_ends": "quiet_hours",
         "site_pause_ends_after_it_starts": "paused_until",

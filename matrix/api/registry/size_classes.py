@@ -7,11 +7,9 @@ from typing import Annotated
 
 from django.utils.text import capfirst
 
-from matrix.api.registry.deserialise import Values, record_of
-from matrix.api.registry.ordering import BY_SIZE
-from matrix.api.registry.rendering import Json, moment
-from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import own_name, whole
+from matrix.api.registry.resource import BY_SIZE, CallText, Resource
+from matrix.api.registry.values import Values, own_name, record_of, whole
+from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
 from matrix.query.forms import BadQueryError
 from sonar.models import SizeClass
@@ -20,12 +18,6 @@ from sonar.registry import compatibility
 from sonar.results import reclass
 
 DAY = 86_400
-LARGE = {
-    "name": "large",
-    "from_bytes": 1_000_000_000,
-    "test_bytes": 2_000_000_000,
-    "timeout_seconds": 7200,
-}
 
 
 class NewSizeClass(Body):
@@ -71,17 +63,6 @@ class SizeClasses(Resource[SizeClass]):
             "with until `manage.py reclass_results` moves them; the response says how many.",
         ),
     }
-    examples = Examples(
-        row=LARGE,
-        new=LARGE,
-        change={"timeout_seconds": 3600},
-        added={
-            "results_outside": 1203,
-            "results_outside_since": None,
-            "notice": "1\u202f203 results lie outside the bounds of their size class and stay in "
-            "it. manage.py reclass_results moves them to the right class (--dry-run only counts).",
-        },
-    )
 
     def check(self, row: SizeClass) -> None:
         others = SizeClass.objects.exclude(pk=row.pk)

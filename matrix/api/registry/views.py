@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
@@ -11,11 +10,11 @@ from django.urls import URLPattern, path
 from rest_framework.request import Request
 
 from matrix.api.base import ApiView
-from matrix.api.parameters import wrong
-from matrix.api.registry import pages, save
-from matrix.api.registry.deserialise import Values, values_of
-from matrix.api.registry.rendering import as_json, csv_lines
+from matrix.api.parameters import PAGING, PageRequest, following, wrong
+from matrix.api.registry import save
 from matrix.api.registry.resource import Resource
+from matrix.api.registry.values import Values, values_of
+from matrix.api.rendering import as_json, as_rows
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import paging
 from matrix.api.schema.schemas import Listed
@@ -23,6 +22,7 @@ from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import reader_of
 from matrix.query import addresses
 from matrix.query.forms import check_names
+from matrix.store import keyset
 
 Handler = Callable[..., HttpResponse]
 
@@ -76,42 +76,47 @@ def method(resource: Resource[Any], verb: str, name: str, handler: Handler) -> H
 
     call = resource.calls[name]
     answer.__name__, answer.__doc__ = verb, call.text
-    return described(call.summary, tag="registry", **FACTS[name](resource))(answer)
+    return described(call.summary, tag="registry", **facts_of(resource, name))(answer)
 
 
-def facts_of_list(resource: Resource[Any]) -> dict[str, Any]:
-    choosing = [schema for parameter in resource.parameters for schema in parameter.schema]
-    example = resource.examples.row
-    return {
-        "answer": Listed(resource.field, resource.answer),
-        "parameters": [*choosing, *paging()],
-        "formats": LIST,
-        "example": {resource.field: [example], "next": None},
-        "csv_example": csv_lines([example], tuple(resource.answer.model_fields)),
-    }
-
-
-def facts_of_write(resource: Resource[Any], *, new: bool) -> dict[str, Any]:
-    """Say of adding a row, or of changing one, what is sent and what comes back."""
-    examples = resource.examples
-    changed = examples.row | examples.change | examples.changed
+def facts_of(resource: Resource[Any], name: str) -> dict[str, Any]:
+    """Say of a call what is sent and what comes back."""
+    if name == "list":
+        choosing = [schema for parameter in resource.parameters for schema in parameter.schema]
+        return {
+            "answer": Listed(resource.field, resource.answer),
+            "parameters": [*choosing, *paging()],
+            "formats": LIST,
+        }
+    if name == "show":
+        return {"answer": resource.answer, "errors": (404,)}
+    if name == "remove":
+        return {"answer": None, "status": 204, "errors": (404, 409)}
+    is_new = name == "add"
     return {
         "answer": resource.written or resource.answer,
-        "body": resource.new if new else resource.change,
-        "status": 201 if new else 200,
-        "errors": (409,) if new else (404, 409),
-        "example": examples.row | examples.added if new else changed,
-        "body_example": examples.new if new else examples.change,
+        "body": resource.new if is_new else resource.change,
+        "status": 201 if is_new else 200,
+        "errors": (409,) if is_new else (404, 409),
     }
 
 
-FACTS: dict[str, Callable[[Resource[Any]], dict[str, Any]]] = {
-    "list": facts_of_list,
-    "add": partial(facts_of_write, new=True),
-    "show": lambda of: {"answer": of.answer, "errors": (404,), "example": of.examples.row},
-    "change": partial(facts_of_write, new=False),
-    "remove": lambda of: {"answer": None, "status": 204, "errors": (404, 409)},
-}
+def listed(resource: Resource[Any], request: Request) -> HttpResponse:
+    params, order = request.query_params, resource.order
+    names = [schema.name for parameter in resource.parameters for schema in parameter.schema]
+    check_names(params, (*names, *PAGING, "format"))
+    form = asked_format(request, LIST)
+    page = PageRequest.read(request, form, order.read)
+    rows = resource.rows().filter(resource.visible_to(reader_of(request)))
+    for parameter in resource.parameters:
+        rows = rows.filter(parameter.read(params))
+    if form == "json":
+        page_rows, last = keyset.page(rows, order.fields, page.size, page.after)
+        records = [resource.record(row, request) for row in page_rows]
+        next_page = following(request, order.write(last) if last else None)
+        return as_json({resource.field: records, "next": next_page})
+    records = [resource.record(row, request) for row in rows.order_by(*order.fields)]
+    return as_rows(records, form, tuple(resource.answer.model_fields), resource.slug)
 
 
 def add(resource: Resource[Any], request: Request) -> HttpResponse:
@@ -174,7 +179,7 @@ def recorded(
 # What a permission calls them.
 WRITES = {"add": "add", "change": "change", "remove": "delete"}
 # By method: what a resource calls it, and what answers it.
-LIST_CALLS: dict[str, tuple[str, Handler]] = {"get": ("list", pages.answer), "post": ("add", add)}
+LIST_CALLS: dict[str, tuple[str, Handler]] = {"get": ("list", listed), "post": ("add", add)}
 ROW_CALLS: dict[str, tuple[str, Handler]] = {
     "get": ("show", show),
     "patch": ("change", change),

@@ -21,7 +21,7 @@ WITH_BODY = (411, 413, 415)
 class Described:
     """Describes a method (`get`, `post`, `patch`, `delete`, ...) of a view for the schema.
 
-        @described("One mesh", answer=MeshAnswer, errors=(404,), example={...}, tag="registry")
+        @described("One mesh", answer=MeshAnswer, errors=(404,), tag="registry")
         def get(self, request: Request, name: str) -> Response:
             '''Text of the method, if any, is the description of the call.'''
 
@@ -29,12 +29,12 @@ class Described:
     a page of a list of one, a JSON schema as a dict, or None for no content.
     ``parameters``: query parameters, see matrix.api.schema.parameters; `format` comes by itself
     with ``formats`` (of a method that reads), and what is in the path too.
-    ``body``: likewise a model (of schemas.Body) or a dict, with ``body_example``.
+    ``body``: likewise a model (of schemas.Body) or a dict.
     ``status``: of success. ``errors``: further statuses; 400, 401, 403, 414, 429, 431, 503, and
     411, 413 and 415 of a body, are there by themselves. ``scope``: read for `get`, else operate,
     unless given.
-    ``csv_example``: the first lines of the answer in CSV; ``document_examples``: the answers in
-    the formats that documents take, by their names.
+    ``examples``: of the answer by format, and of the `body`; else those of matrix/api/examples.json
+    by the name of the operation.
     """
 
     summary: str
@@ -46,10 +46,7 @@ class Described:
     status: int = 200
     errors: Iterable[int] = ()
     formats: Sequence[str] = ("json",)
-    example: Any = None
-    body_example: Any = None
-    csv_example: str = ""
-    document_examples: Mapping[str, str] = field(default_factory=dict)
+    examples: Mapping[str, Any] = field(default_factory=dict)
     scope: str = ""
 
     def __call__(self, method: Method) -> Method:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import orjson
+from django.conf import settings
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
-from matrix.api.schema import describe, parameters, security  # noqa: F401 - it is registered
+from matrix.api.schema import describe, parameters
 from matrix.api.schema.describe import Described
-from matrix.api.schema.error_responses import REFUSALS, RETRY_AFTER
 from matrix.api.schema.schemas import Error, Shapes
+from matrix.http.exceptions import NEEDS_ACCOUNT
 from matrix.http.negotiation import TYPES as MEDIA
+from matrix.query.attributes import BY_KEY
 
 BASE = "/api/v1/"
 HEADER: Literal["header"] = "header"
@@ -45,6 +51,91 @@ ETAG = OpenApiParameter(
     "ETag", location=HEADER, response=[200, 304], description="The version of the response."
 )
 SAME = {304: OpenApiResponse(description="Nothing has changed.")}
+EXAMPLES = Path(__file__).parents[1] / "examples.json"
+ENDPOINT = "$endpoint"
+WRONG_SIZE = "page_size “0” is not a whole number from 1 to 1000."
+# What each status says, and an example of its `detail`.
+REFUSALS = {
+    400: (
+        "A parameter, a field or the body is wrong; `errors` says which, and what is allowed.",
+        WRONG_SIZE,
+    ),
+    401: (
+        "Not authenticated: there is no token or session, or the token is not valid.",
+        NEEDS_ACCOUNT,
+    ),
+    403: (
+        "The account may not do this, or its token lacks the scope.",
+        "Your role does not allow this for that site.",
+    ),
+    404: ("Nothing has this name or id.", "There is nothing at /api/v1/nothing/."),
+    409: ("The request conflicts with existing data.", "name is taken: another site has it."),
+    411: (
+        "The body is chunked, without its length.",
+        "Send the body with its Content-Length, not in chunks.",
+    ),
+    413: ("The body is too large.", "The body is larger than 100,000 bytes."),
+    414: (
+        "The address, including its query, is too long.",
+        "The first line of the request is longer than 4,094 bytes: ask for less at once.",
+    ),
+    415: (
+        "The body is not sent as JSON.",
+        "Send JSON with Content-Type: application/json. "
+        'Unsupported media type "text/plain" in request.',
+    ),
+    429: (
+        "Too many requests: try again after the seconds in Retry-After.",
+        "Request was throttled. Expected available in 12 seconds.",
+    ),
+    431: (
+        "A header is too long, or there are too many.",
+        "A header is longer than 8,190 bytes, or there are more than 100.",
+    ),
+    503: (
+        "This takes too long, or something else must finish first: see Retry-After.",
+        "A file is being imported: send this again later.",
+    ),
+}
+RETRY_AFTER = OpenApiParameter(
+    "Retry-After",
+    int,
+    OpenApiParameter.HEADER,
+    description="Try again after this many seconds.",
+    response=[429, 503],
+)
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How a script says who asks; a subclass is registered by being there."""
+
+    target_class = "matrix.http.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> Json:
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": (
+                "`Token sonar_...`, starting with that word. Each call names the scope that it "
+                "needs: `read`, `ingest` or `operate`. Where it is switched on, `Bearer ...` with "
+                "a token of the identity provider has the scope `read`."
+            ),
+        }
+
+
+class SessionScheme(OpenApiAuthenticationExtension):
+    target_class = "matrix.http.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> Json:
+        return {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": settings.SESSION_COOKIE_NAME,
+            "description": "Whoever is logged in; to write, with the header X-CSRFToken.",
+        }
 
 
 class Operation(AutoSchema):
@@ -134,29 +225,41 @@ class Operation(AutoSchema):
         A line of NDJSON is a row of the list in JSON.
         """
         call, examples = self.call, []
-        if call.body is not None:
-            examples.append(OpenApiExample("Body", call.body_example, request_only=True))
-        texts = {
-            "json": call.example,
-            "csv": call.csv_example,
-            "ndjson": lines_of(call.example),
-            **FIGURE_EXAMPLES,
-            **call.document_examples,
-        }
-        for name in call.formats if call.answer is not None else ():
+        values = stored_examples().get(self.get_operation_id(), {}) | call.examples
+        if "body" in values:
+            examples.append(OpenApiExample("Body", values["body"], request_only=True))
+        values = {"ndjson": lines_of(values.get("json"))} | FIGURE_EXAMPLES | values
+        for name in filter(values.__contains__, call.formats):
             example = OpenApiExample(
                 name.upper(),
-                texts[name],
+                values[name],
                 response_only=True,
                 media_type=MEDIA[name],
                 status_codes=[call.status],
             )
             examples.append(example)
         for status in call.errors:
-            refusal = REFUSALS[status][1]
+            detail = REFUSALS[status][1]
+            errors = {"page_size": [WRONG_SIZE]} if status == 400 else {}
+            refusal = {"detail": detail, "errors": errors}
             example = OpenApiExample("Refusal", refusal, response_only=True, status_codes=[status])
             examples.append(example)
         return examples
+
+
+@cache
+def stored_examples() -> Json:
+    """Read examples.json: by operation, those of its formats and of its body.
+
+    An endpoint stands there as what it has otherwise than the examples of attributes.
+    """
+    facts = {key: attribute.example for key, attribute in BY_KEY.items()}
+
+    def whole(value: Json) -> Json:
+        return facts | value[ENDPOINT] if ENDPOINT in value else value
+
+    stored: Json = json.loads(EXAMPLES.read_text(), object_hook=whole)
+    return stored
 
 
 def lines_of(example: object) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, Literal
+from inspect import getdoc
+from typing import Annotated, Any, Literal, get_type_hints
 
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
 from matrix.answers.comparison.changes import KINDS
+from matrix.query.attributes import BY_KEY, NAME
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
 
@@ -63,16 +66,17 @@ class Body(BaseModel, extra="forbid"):
     """Base of what calls take. A field with a default may be left out."""
 
 
-# The state of a cell or a link; the words are those of the pages.
-CellState = Annotated[str, Field(json_schema_extra={"enum": list(STATES)})]
+def word_of(allowed: Iterable[str]) -> FieldInfo:
+    """Return what says that a text is one of these words."""
+    info: FieldInfo = Field(json_schema_extra={"enum": list(allowed)})
+    return info
 
 
-# How it is beside that, against what is usual.
-CellLevel = Annotated[str, Field(json_schema_extra={"enum": list(LEVELS)})]
-
-
-# How it differs from the other side of a comparison, beyond chance.
-CellChange = Annotated[str, Field(json_schema_extra={"enum": list(KINDS)})]
+# The state of a cell or a link, in the words of the pages; how it is beside that, against what is
+# usual; and how it differs from the other side of a comparison, beyond chance.
+CellState = Annotated[str, word_of(STATES)]
+CellLevel = Annotated[str, word_of(LEVELS)]
+CellChange = Annotated[str, word_of(KINDS)]
 
 
 class Error(Answer):
@@ -80,6 +84,45 @@ class Error(Answer):
 
     detail: str
     errors: dict[str, list[str]]
+
+
+def answer_of(kind: type[Any], name: str) -> type[Answer]:
+    """Return the answer that has the fields of a dataclass in their order, and its docstring."""
+    kinds = get_type_hints(kind, include_extras=True)
+    columns: dict[str, Any] = {field.name: (kinds[field.name], ...) for field in fields(kind)}
+    return create_model(name, __base__=Answer, __module__=__name__, __doc__=getdoc(kind), **columns)
+
+
+def with_facts(
+    name: str, words: str, flags: Iterable[str], *, shared: bool = False
+) -> type[Answer]:
+    """Return the schema of an endpoint; where several share facts, one may be null."""
+    facts: dict[str, Any] = {
+        key: (attribute.kind | None if shared and key != NAME else attribute.kind, ...)
+        for key, attribute in BY_KEY.items()
+    }
+    facts |= dict.fromkeys(flags, (bool, ...))
+    return create_model(name, __base__=Answer, __doc__=words, __module__=__name__, **facts)
+
+
+def echo_shape(
+    besides: str, optional: Iterable[str], texts: Iterable[str] = (), lists: Iterable[str] = ()
+) -> Json:
+    """Return the schema of the query of a list: window as two times, ``besides``, and filters.
+
+    ``optional`` are its fields that may be null, ``texts`` those that are not, beside the times.
+    """
+    texts = ("start", "end", *texts)
+    named: dict[str, Json] = {name: {"type": ["string", "null"]} for name in optional}
+    named |= {name: {"type": "string"} for name in texts}
+    named |= {name: {"type": "array", "items": {"type": "string"}} for name in lists}
+    return {
+        "type": "object",
+        "description": f"The query: window as two times{besides} filters by their names.",
+        "properties": named,
+        "required": [*optional, *texts, *lists],
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+    }
 
 
 class Untitled(GenerateJsonSchema):
@@ -111,11 +154,11 @@ class Shapes:
             return rows | {"minItems": shape.least, "maxItems": shape.most}
         if isinstance(shape, Listed):
             rows = {"type": "array", "items": self.of(shape.row, direction)}
-            fields = {**shape.also, shape.plural: rows, "next": NEXT}
+            needed = {**shape.also, shape.plural: rows, "next": NEXT}
             return {
                 "type": "object",
-                "properties": {**fields, **shape.optional},
-                "required": list(fields),
+                "properties": {**needed, **shape.optional},
+                "required": list(needed),
                 "additionalProperties": False,
             }
         if not isinstance(shape, type):

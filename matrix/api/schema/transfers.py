@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
 
-from matrix.api import pagination
+from matrix.answers.connections import ReportedConnection, SourceUpload
+from matrix.api.parameters import OF_TRANSFERS
+from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.parameters import paging, several, text
-from matrix.api.schema.queries import LINKS_FILTERED, METHOD_FILTERED, SIZE_CLASS, WINDOW
-from matrix.api.schema.schemas import Answer, Body, Listed, Many
+from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape
 from sonar.models import Transfer
 from sonar.notation import scitags
 from sonar.notation.csv_text import LOG_URL, MOVER, REMOTE_ID
@@ -78,47 +78,8 @@ class Result(Answer):
     verified: bool | None
 
 
-class Connection(Answer):
-    """A connection that a server reported by a firefly; null where it did not say.
-
-    `bytes` went from source to destination. `held_by_receiver` and `held_by_sender` are shares of
-    its busy time. `other_tests` is how many other tests it may belong to. Addresses are null
-    unless the reader may see names of machines.
-    """
-
-    started_at: datetime
-    ended_at: datetime | None
-    bytes: int | None
-    rtt_ms: float | None
-    retransmits: int | None
-    window_bytes: int | None
-    held_by_receiver: float | None
-    held_by_sender: float | None
-    application: str
-    source_address: str | None
-    destination_address: str | None
-    reporter: str | None
-    other_tests: int
-
-
-class Upload(Answer):
-    """How Sonar's worker sent the source file to the source before the test.
-
-    It is about the connection from the worker to the source, not about the link. `bytes` arrived;
-    `loss` is the share of bytes that were sent again. Null where the worker's kernel did not say.
-    """
-
-    seconds: float
-    bytes: int | None
-    rtt_ms: float | None
-    rtt_min_ms: float | None
-    rtt_variation_ms: float | None
-    retransmits: int | None
-    loss: float | None
-    window_bytes: int | None
-    delivery_rate_mb_s: float | None
-    held_by_receiver: float | None
-    held_by_sender: float | None
+Connection = answer_of(ReportedConnection, "Connection")
+Upload = answer_of(SourceUpload, "Upload")
 
 
 class WholeResult(Result):
@@ -132,8 +93,8 @@ class WholeResult(Result):
     mesh: str | None
     activity: str | None
     samples: list[list[float]]
-    connections: list[Connection]
-    upload: Upload | None
+    connections: list[Connection]  # type: ignore[valid-type]
+    upload: Upload | None  # type: ignore[valid-type]
     worker: str | None = None
     remote_connections: list[str] = []
     log_url: str | None = None
@@ -178,129 +139,22 @@ class Stored(Answer):
     duplicates: int
 
 
-ECHO: dict[str, Any] = {
-    "type": "object",
-    "description": "The query: window as two times, state, error; filters by their names.",
-    "properties": {
-        **{name: {"type": ["string", "null"]} for name in ("size", "window", "error")},
-        **{name: {"type": "string"} for name in ("start", "end")},
-        "state": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["size", "window", "start", "end", "state", "error"],
-    "additionalProperties": {"type": "array", "items": {"type": "string"}},
-}
-RECORD = {
-    "id": "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
-    "source": "Glasgow_DATADISK",
-    "destination": "RAL_DATADISK",
-    "started_at": "2026-11-20T11:30:00.000000Z",
-    "seconds": 425.5,
-    "bytes": 2000000000,
-    "state": "done",
-    "mover": "http-tpc",
-    "mode": "pull",
-    "streams": 1,
-    "streams_used": 1,
-    "ip_version": 6,
-    "origin": "external",
-}
-RESULT = RECORD | {"error": None, "error_where": None, "size": "large", "rate_mb_s": 4.700352526}
-RESULT |= {
-    "beside_source": 1.4,
-    "beside_source_max": 3,
-    "beside_destination": 0.0,
-    "beside_destination_max": 0,
-    "clock": None,
-    "prepare_seconds": None,
-    "queue_seconds": 3.2,
-    "first_byte_seconds": None,
-    "transfer_seconds": 423.8,
-    "checksum_seconds": None,
-    "tcp_buffer_bytes": None,
-    "tcp_buffer_used_bytes": None,
-    "remote_id": "0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1",
-    "scitag": 1093,
-    "purpose": "scheduled",
-    "moved_bytes": 2000000000,
-    "verified": True,
-}
-EXAMPLE = {
-    "query": {
-        "size": None,
-        "window": "7d",
-        "start": "2026-11-13T12:01:00Z",
-        "end": "2026-11-20T12:01:00Z",
-        "state": ["done", "failed"],
-        "error": None,
-        "source_cloud": ["UK"],
-    },
-    "transfers": [RESULT],
-    "next": None,
-}
-WHOLE = RESULT | {
-    "error_is_permanent": False,
-    "verified_note": None,
-    "mesh": "everything",
-    "activity": None,
-    "samples": [[5.0, 20000000], [10.0, 45000000]],
-    "connections": [
-        {
-            "started_at": "2026-11-20T11:30:00.513166Z",
-            "ended_at": "2026-11-20T11:37:04.642044Z",
-            "bytes": 2000013977,
-            "rtt_ms": 14.2,
-            "retransmits": None,
-            "window_bytes": None,
-            "held_by_receiver": None,
-            "held_by_sender": None,
-            "application": "xrdcp",
-            "source_address": None,
-            "destination_address": None,
-            "reporter": None,
-            "other_tests": 0,
-        }
-    ],
-    "upload": {
-        "seconds": 41.25,
-        "bytes": 2000000318,
-        "rtt_ms": 9.5,
-        "rtt_min_ms": 9.1,
-        "rtt_variation_ms": 0.2,
-        "retransmits": 12,
-        "loss": 0.0000087,
-        "window_bytes": 1520400,
-        "delivery_rate_mb_s": 49.2,
-        "held_by_receiver": 0.0,
-        "held_by_sender": 0.12,
-    },
-}
-CSV = (
-    "id,source,destination,started_at,seconds,bytes,state,error,error_where,mover,streams,"
-    "ip_version,origin,mode,streams_used,"
-    "beside_source,beside_source_max,beside_destination,beside_destination_max,"
-    "clock,prepare_seconds,queue_seconds,first_byte_seconds,transfer_seconds,checksum_seconds,"
-    "tcp_buffer_bytes,tcp_buffer_used_bytes,remote_id,scitag,purpose,"
-    "size,rate_mb_s,moved_bytes,verified\n"
-    "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60,Glasgow_DATADISK,RAL_DATADISK,"
-    "2026-11-20T11:30:00.000000Z,425.5,2000000000,done,,,http-tpc,1,6,external,pull,1,1.4,3,0,0,"
-    ",,3.2,,423.8,,,,0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1,1093,scheduled,"
-    "large,4.700352526,2000000000,true\n"
-)
+ECHO = echo_shape(", state, error;", ("size", "window", "error"), lists=("state",))
 TRANSFERS = described(
     "Single results, newest first",
     answer=Listed("transfers", Result, also={"query": ECHO}),
     parameters=[
-        SIZE_CLASS,
-        *WINDOW,
-        *LINKS_FILTERED,
-        *METHOD_FILTERED,
-        several("state", "By default done and failed.", enum=Transfer.State.values),
-        text("error", "Part of the error text, in upper or lower case.", "503", maxLength=200),
-        *paging(pagination.TRANSFERS),
+        schema.SIZE_CLASS,
+        *schema.WINDOW,
+        *schema.LINKS_FILTERED,
+        *schema.METHOD_FILTERED,
+        schema.several("state", "By default done and failed.", enum=Transfer.State.values),
+        schema.text(
+            "error", "Part of the error text, in upper or lower case.", "503", maxLength=200
+        ),
+        *schema.paging(OF_TRANSFERS),
     ],
     formats=("json", "csv", "ndjson"),
-    example=EXAMPLE,
-    csv_example=CSV,
     tag="results",
 )
 TRANSFER = described(
@@ -308,8 +162,6 @@ TRANSFER = described(
     answer=WholeResult,
     errors=(404,),
     formats=("json", "csv"),
-    example=WHOLE,
-    csv_example=CSV,
     tag="results",
 )
 STORE = described(
@@ -317,8 +169,6 @@ STORE = described(
     answer=Stored,
     status=201,
     body=Many(SentResult, 1, 10_000),
-    body_example=[RECORD],
-    example={"accepted": 1, "duplicates": 0},
     scope="ingest",
     tag="results",
 )

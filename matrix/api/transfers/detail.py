@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from matrix.answers.connections import MACHINES, reported, uploaded
 from matrix.api.base import ApiView
-from matrix.api.cell_text import dumps
+from matrix.api.rendering import dumps
 from matrix.api.schema.transfers import TRANSFER
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines

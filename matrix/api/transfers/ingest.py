@@ -13,8 +13,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from matrix.api.base import ApiView
-from matrix.api.parsers import JsonList, body_of
+from matrix.api.base import ApiView, JsonList, body_of
 from matrix.api.schema.transfers import STORE, TRANSFERS
 from matrix.api.transfers import list as results_api
 from matrix.http.exceptions import FaultyBody, NotNow, TooLarge

@@ -6,25 +6,33 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.api.cell_text import dumps
-from matrix.api.pagination import TRANSFERS, PageRequest, following
-from matrix.api.parameters import WINDOW_AND_METHOD, some_of, text, wrong
+from matrix.api.parameters import (
+    OF_TRANSFERS,
+    WINDOW_AND_METHOD,
+    PageRequest,
+    echo,
+    following,
+    some_of,
+    text_of,
+    wrong,
+)
+from matrix.api.rendering import dumps
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
 from matrix.http.negotiation import LIST, TYPES, asked_format
-from matrix.query.filters import LINK_FILTERS, by_parameter, on_links
+from matrix.query.filters import LINK_FILTERS, on_links
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry, transfers
 from matrix.store.keyset import Cursor
 from matrix.store.transfers import TransferSelection, rate_of
 from sonar.models import SizeClass, Transfer
-from sonar.notation.windows import Window, format_time
+from sonar.notation.windows import Window
 
 LONGEST_SEARCH = 200
 OWN = ("state", "error", "cursor", "page_size", "format")
@@ -49,14 +57,14 @@ class TransfersRequest:
         query = MatrixQuery.from_params(params, also=OWN)
         window = query.window_at(now)
         size_class = SizeClass.objects.get(name=query.size).id if params.get("size") else None
-        error = text(params, "error")
+        error = text_of(params, "error")
         if len(error) > LONGEST_SEARCH or not error.isprintable():
             sentence = f"error must be at most {LONGEST_SEARCH} printable characters."
             raise wrong("error", sentence)
         selection = TransferSelection(window, size_class, query.filters, error=error)
         if states := some_of(params, "state", Transfer.State.values):
             selection = replace(selection, states=states)
-        page = PageRequest.read(request, form, Cursor.parse, TRANSFERS)
+        page = PageRequest.read(request, form, Cursor.parse, OF_TRANSFERS)
         return cls(query, window, selection, form, page)
 
 
@@ -71,31 +79,15 @@ def answer(request: Request) -> HttpResponseBase:
         return stream(request, pieces, call.form, "sonar-transfers")
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
     listing = transfers.listing(rows, call.page.size, call.page.after)
-    next_page = None
-    if listing.next:
-        # Of the same window: a preset would move on.
-        start, end = format_time(call.window.start), format_time(call.window.end)
-        bounds = {"window": None, "from": start, "to": end}
-        next_page = following(request, str(listing.next), **bounds)
+    size = call.query.size if request.query_params.get("size") else None
+    selection = call.selection
+    own = {"size": size, "state": selection.states, "error": selection.error or None}
     page = {
-        "query": echo(call, request.query_params),
+        "query": echo(call.query, call.window, **own),
         "transfers": [record(transfer, names) for transfer in listing.results],
-        "next": next_page,
+        "next": following(request, listing.next, call.window),
     }
     return HttpResponse(dumps(page), content_type=TYPES["json"])
-
-
-def echo(call: TransfersRequest, params: QueryDict) -> dict[str, Any]:
-    """Say what was asked, defaults included; the window as the two times it stands for."""
-    return {
-        "size": call.query.size if params.get("size") else None,
-        "window": call.query.window or None,
-        "start": format_time(call.window.start),
-        "end": format_time(call.window.end),
-        "state": call.selection.states,
-        "error": call.selection.error or None,
-        **by_parameter(call.query.filters),
-    }
 
 
 def record(transfer: Transfer, names: dict[int, str]) -> dict[str, Any]:

@@ -13,15 +13,13 @@ from django.utils.text import capfirst
 
 from matrix.answers.causes.words import of_site
 from matrix.answers.diagnosis import site_diagnosis
-from matrix.answers.site import inside, loads, reports
-from matrix.answers.site.failures import errors_of
+from matrix.answers.site import loads, reports
+from matrix.answers.site.failures import errors_of, findings
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
-from matrix.answers.site.partners import partners_of
-from matrix.answers.site.patterns import findings
 from matrix.answers.site.question import compared_question, registered
 from matrix.answers.site.ranking import ENDS, capacity
-from matrix.answers.site.reports import Report
-from matrix.answers.site.site_now import SiteNow, site_now
+from matrix.answers.site.reports import Report, partners_of
+from matrix.answers.site.site_now import SiteNow, inside_of, site_now
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
 from matrix.pages.parts.events import EventsPart
@@ -121,7 +119,7 @@ class SitePage(QueryPage):
             "insides": [
                 (f"Inside transfers {WORDS[end]['preposition']} {site.name}", part)
                 for end in reversed(ENDS)
-                if (part := inside_part(inside.of_end(report, end), f"-{end}"))
+                if (part := inside_part(inside_of(report, end), f"-{end}"))
             ],
             "diagnoses": [
                 (line, link_url(line.source, line.destination, query))

@@ -1,4 +1,4 @@
-"""/api/v1/annotations/: notes on sites and links, each shown to those who may see it."""
+"""/api/v1/annotations/ and downtimes/: notes on sites and links, and when sites do not work."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from django.utils import timezone
 from pydantic import Field
 from rest_framework.request import Request
 
-from matrix.api.registry.deserialise import record_of
-from matrix.api.registry.ordering import NEWEST_FIRST
-from matrix.api.registry.parameters import BOUNDS, of_row
-from matrix.api.registry.rendering import Json
-from matrix.api.registry.resource import CallText, Examples, Resource
-from matrix.api.registry.values import Moment, flag, name_of, needed_text, time
+from matrix.api.registry.resource import (
+    BOUNDS,
+    NEWEST_FIRST,
+    CallText,
+    Resource,
+    at_present,
+    of_row,
+    yes_or_no,
+)
+from matrix.api.registry.values import Moment, flag, name_of, needed_text, record_of, time
+from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
 from matrix.http.permissions import reader_of
 from matrix.store import notes
-from sonar.models import Annotation, Endpoint, Site
+from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.people.roles import Anyone
 
 
@@ -77,28 +82,6 @@ class Annotations(Resource[Annotation]):
         ),
         "remove": CallText("Remove a note"),
     }
-    examples = Examples(
-        row={
-            "id": 4,
-            "site": None,
-            "source": "GLASGOW_DATADISK",
-            "destination": "RAL_DATADISK",
-            "text": "routed over the backup line",
-            "starts_at": "2026-11-20T08:00:00Z",
-            "ends_at": None,
-            "public": True,
-            "created_at": "2026-11-20T08:12:31.204518Z",
-        },
-        new={
-            "source": "GLASGOW_DATADISK",
-            "destination": "RAL_DATADISK",
-            "text": "routed over the backup line",
-            "public": True,
-        },
-        change={"ends_at": "2026-11-21T08:00:00Z"},
-        added={"author": "shifter"},
-        changed={"author": "shifter"},
-    )
 
     def rows(self) -> QuerySet[Annotation]:
         return super().rows().select_related("author")
@@ -122,3 +105,61 @@ class Annotations(Resource[Annotation]):
 
 
 ANNOTATIONS = Annotations()
+
+
+class NewDowntime(Body):
+    """A downtime to declare, of a site or of one endpoint."""
+
+    site: Annotated[str | None, name_of("site", "where it is of an endpoint")] = None
+    endpoint: Annotated[str | None, name_of("endpoint", "where it is of a site")] = None
+    starts_at: Annotated[Moment, time("")]
+    ends_at: Annotated[Moment, time("after starts_at")]
+    reason: Annotated[str, needed_text(200)]
+
+
+class Downtimes(Resource[Downtime]):
+    model = Downtime
+    new = NewDowntime
+    answer = record_of(NewDowntime, "A downtime.")
+    missing = "There is no downtime {key}."
+    order = NEWEST_FIRST
+    field_of = {
+        "downtime_of_one_site_or_endpoint": "site",
+        "downtime_ends_after_it_starts": "ends_at",
+    }
+    parameters = (
+        of_row(
+            "site",
+            "Downtimes of this site or of one of its endpoints.",
+            "GLASGOW",
+            Site,
+            lambda site: Q(site=site) | Q(endpoint__site=site),
+        ),
+        of_row(
+            "endpoint",
+            "Downtimes of this endpoint or of its site.",
+            "GLASGOW_DATADISK",
+            Endpoint,
+            lambda endpoint: Q(endpoint=endpoint) | Q(site=endpoint.site_id),
+        ),
+        yes_or_no("current", "Only downtimes in force now, or only others.", at_present),
+        BOUNDS,
+    )
+    calls = {
+        "list": CallText("Downtimes", "Newest first, including past ones."),
+        "add": CallText(
+            "Declare a downtime",
+            "No test of its links starts while it lasts. Site admins declare it for their sites.",
+        ),
+        "show": CallText("One downtime"),
+        "change": CallText("Change a downtime", "Fields that are left out stay as they are."),
+        "remove": CallText("Remove a downtime"),
+    }
+
+    def sites(self, row: Downtime) -> Collection[int]:
+        if row.endpoint:
+            return [row.endpoint.site_id]
+        return [row.site_id] if row.site_id else []
+
+
+DOWNTIMES = Downtimes()

@@ -1,0 +1,150 @@
+"""The calls about the API itself: all that there are, their description, and its page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import URLPattern, get_resolver, get_script_prefix
+from django.views.decorators.cache import cache_control
+from drf_spectacular.generators import SchemaGenerator
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from matrix.api.base import ApiView
+from matrix.api.schema.describe import described, of
+from matrix.api.schema.parameters import SIZE
+from matrix.api.schema.schemas import Answer
+from matrix.http.my_site import my_site
+from matrix.http.negotiation import asked_format
+from matrix.http.page_rights import for_whom, readers
+from matrix.query.addresses import address
+from matrix.query.forms import check_names
+from sonar.models import SizeClass
+
+Json = dict[str, Any]
+VERSION = "v1/"
+TYPES = ["application/json", "text/html"]
+DOCUMENT = {
+    "type": "object",
+    "required": ["openapi", "info", "paths"],
+    "properties": {
+        "openapi": {"type": "string"},
+        "info": {"type": "object"},
+        "paths": {"type": "object"},
+    },
+}
+
+
+class SchemaView(ApiView):
+    @described("This description, in OpenAPI 3.1", answer=DOCUMENT, tag="about")
+    def get(self, request: Request) -> HttpResponseBase:
+        check_names(request.query_params, ["format"])
+        asked_format(request, ("json",))
+        return HttpResponse(document(sizes()), content_type="application/json")
+
+
+def sizes() -> tuple[str, ...]:
+    return tuple(SizeClass.objects.values_list("name", flat=True))
+
+
+# Making it takes 0.1 s, the first time 1 s. Only its size classes can change while Sonar runs.
+@lru_cache(maxsize=4)
+def document(sizes: tuple[str, ...]) -> bytes:
+    schema: Json = SchemaGenerator().get_schema(request=None, public=True)
+    if path := get_script_prefix().rstrip("/"):
+        schema["servers"] = [{"url": path}]
+    return orjson.dumps(schema)
+
+
+@for_whom(GET=readers)
+@cache_control(private=True, no_cache=True)
+def docs(request: HttpRequest) -> HttpResponse:
+    return render(request, "api_docs.html", {"my_site": my_site(request)})
+
+
+class Call(Answer):
+    """One route: `{name}` or `{id}` in its address stand for its parameters."""
+
+    name: str
+    address: str
+    methods: dict[str, str]
+
+
+class Index(Answer):
+    """All routes; ``docs`` is the page that explains them to people."""
+
+    docs: str
+    calls: list[Call]
+
+
+class IndexView(ApiView, one_snapshot=False):
+    @described("All calls", answer=Index, tag="about")
+    def get(self, request: Request) -> HttpResponseBase:
+        check_names(request.query_params, ["format"])
+        asked_format(request, ("json",))
+        docs = address("api-docs")
+        # A browser names HTML; scripts name JSON, or nothing.
+        if not request.query_params and request.get_preferred_type(TYPES) == "text/html":
+            return HttpResponseRedirect(docs)
+        here, calls = request.build_absolute_uri(request.path), []
+        for route in get_resolver("matrix.api.urls").url_patterns:
+            if not isinstance(route, URLPattern):
+                continue
+            view = getattr(route.callback, "cls", None)
+            verbs = getattr(view, "http_method_names", [])
+            calls_of = {verb.upper(): of(getattr(view, verb, None)) for verb in verbs}
+            # Of pages and other things there are none.
+            methods = {verb: call.summary for verb, call in calls_of.items() if call}
+            if not methods:
+                continue
+            # The path behind the version: `transfers/{id}/`.
+            path = re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern)).removeprefix(VERSION)
+            name = (route.name or "").removeprefix("api-")
+            calls.append(Call(name=name, address=here + path, methods=methods))
+        index = Index(docs=request.build_absolute_uri(docs), calls=calls)
+        return Response(index.model_dump())
+
+
+def named(result: Json, **_: object) -> Json:
+    """Put the names of size classes in place of `{size}` in parameters. One SQL query."""
+    sizes = list(SizeClass.objects.values_list("name", flat=True))
+    for call in (call for methods in result["paths"].values() for call in methods.values()):
+        call["parameters"] = [
+            variant
+            for parameter in call.get("parameters", [])
+            for variant in multiplied(parameter, sizes)
+        ]
+    return result
+
+
+def multiplied(parameter: Json, sizes: Iterable[str]) -> list[Json]:
+    """Return a parameter as often as there are classes if `{size}` is in its name, else once."""
+    if SIZE not in parameter["name"]:
+        return [parameter | {"schema": spelt_out(parameter["schema"], sizes)}]
+    return [
+        parameter | {name: parameter[name].replace(SIZE, size) for name in ("name", "description")}
+        for size in sizes
+    ]
+
+
+def spelt_out(schema: Json, sizes: Iterable[str]) -> Json:
+    """Return a schema with an example for each class where one of its examples has `{size}`.
+
+    Classes are no enum: a client that is made of the schema would not know those of tomorrow.
+    """
+    examples = schema.get("examples", [])
+    if not any(SIZE in example for example in examples):
+        return schema
+    texts = [example.replace(SIZE, size) for example in examples for size in sizes]
+    is_a_name = examples == [SIZE]
+    rest = {
+        name: of for name, of in schema.items() if name != "default" or not is_a_name or of in texts
+    }
+    return rest | {"examples": texts or [""]}
