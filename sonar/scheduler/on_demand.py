@@ -127,7 +127,8 @@ def _problems_of_each(probes: Sequence[Probe], conditions: RunConditions) -> Ite
         for field, end in ends_of(probe):
             if end.retired_at:
                 yield Problem(field, f"{end.name} is retired.")
-        yield from refusing(conditions, probe)
+        # What is about the source first: people read from left to right.
+        yield from sorted(refusing(conditions, probe), key=lambda each: each.field != "source")
 
 
 def _with_credentials(probes: Sequence[Probe]) -> Sequence[Probe]:

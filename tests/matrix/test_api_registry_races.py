@@ -147,7 +147,7 @@ def test_a_boundary_that_is_being_taken_is_refused_in_words(root: Client) -> Non
 def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
     root: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(compatibility, "problems", lambda classes: [])
+    monkeypatch.setattr(compatibility, "size_class_problems", lambda classes: [])
     body = BODIES["size-classes"][0] | {"test_bytes": 5}
     response = post(root, "size-classes/", body)
     assert response.status_code == 409
