@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from matrix.answers import grid
 from matrix.http.compression import ARRAYS
+from matrix.http.exceptions import refuse_hidden_filters
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.questions import read_once
 from matrix.plots import cells_file, display
@@ -24,6 +25,7 @@ class CellsView(APIView):
     content_negotiation_class = ErrorsInJson
 
     def get(self, request: Request) -> HttpResponseBase:
+        refuse_hidden_filters(request)
         now = timezone.now()
         (query, drawn), version = read_once(
             request,
