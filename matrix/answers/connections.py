@@ -15,7 +15,7 @@ from sonar.models import Flow, Transfer
 from sonar.notation.units import MB
 
 # What only those may see who see the names of machines.
-MACHINES = ("source_address", "destination_address", "reporter")
+ADDRESSES = ("source_address", "destination_address", "reporter")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from matrix.http.exceptions import LengthRequired, TooLarge
+from matrix.http.exceptions import LengthRequired, TooLarge, refuse_hidden_filters
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
 from matrix.store.data_version import DataVersion, snapshot
@@ -86,6 +86,16 @@ class ApiView(APIView):
         super().__init_subclass__()
         if one_snapshot and "get" in vars(cls):
             cls.get = snapshot()(vars(cls)["get"])  # type: ignore[attr-defined]
+
+    def initial(
+        self,
+        request: Request,
+        *args: Any,  # noqa: ANN401 - of the route
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        """Refuse who may not, and filters on what they may not see."""
+        super().initial(request, *args, **kwargs)
+        refuse_hidden_filters(request)
 
     def finalize_response(
         self,

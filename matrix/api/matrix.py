@@ -28,6 +28,7 @@ from matrix.api.schema.schemas import (
     word_of,
 )
 from matrix.http.compression import ARRAYS, respond_once
+from matrix.http.exceptions import refuse_hidden_filters
 from matrix.http.negotiation import (
     CONTENT_TYPES,
     DOCUMENT,
@@ -231,6 +232,7 @@ class CellsView(APIView):
     content_negotiation_class = ErrorsInJson
 
     def get(self, request: Request) -> HttpResponseBase:
+        refuse_hidden_filters(request)
         now = timezone.now()
         (query, drawn), version = read_once(
             request,

@@ -80,7 +80,7 @@ class OpenProbe(ProbeUnderWay):
     ended: Literal[False]
 
 
-class EndedProbe(WholeResult):
+class EndedProbe(WholeResult):  # type: ignore[misc, valid-type]  # made of the columns
     """A test that has ended, as the transfer that it has become: see transfers/<id>/."""
 
     ended: Literal[True]

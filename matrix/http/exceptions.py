@@ -29,6 +29,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from matrix.http.permissions import hidden_filters
 from matrix.http.throttling import TooOften, count
 from matrix.query.forms import BadQueryError
 
@@ -62,6 +63,18 @@ class Conflict(ValidationError):
     """The request is well formed, but what is there stands against it; errors by field."""
 
     status_code = 409
+
+
+class HiddenFilter(ValidationError):
+    """A filter on what the sender may not see; errors by parameter."""
+
+    status_code = 403
+
+
+def refuse_hidden_filters(request: Request) -> None:
+    """Raise HiddenFilter for filters of an address that its sender may not use."""
+    if hidden := hidden_filters(request):
+        raise HiddenFilter(hidden)
 
 
 class FaultyBody(ValidationError):

@@ -14,9 +14,10 @@ from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
-from matrix.http.permissions import may_read
+from matrix.http.permissions import hidden_filters, may_read
 from matrix.query.addresses import address
 from sonar.people import roles
 
@@ -100,7 +101,8 @@ def of_page(
     if right is None:
         return HttpResponseNotAllowed([*rights, *(["HEAD"] if "GET" in rights else [])])
     if right(request, **path):
-        return None
+        hidden = hidden_filters(request)
+        return render(request, "400.html", {"errors": hidden}, status=403) if hidden else None
     if request.user.is_authenticated:
         raise PermissionDenied
     # After the log-in a browser comes by GET.

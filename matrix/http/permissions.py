@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from matrix.query.attributes import INTERNAL
+from matrix.query.comparison import PREFIX
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
 if TYPE_CHECKING:  # the framework imports this module while it is making APIView
     from rest_framework.views import APIView
+
+# For what names the machines of sites: servers, workers, logs.
+MACHINES = "sonar.view_transfer"
 
 
 def scopes_of(request: Request | HttpRequest) -> list[str] | None:
@@ -38,6 +43,18 @@ def reader_of(request: Request | HttpRequest) -> Anyone:
 def sees(request: Request | HttpRequest, permission: str, sites: Iterable[int] = ()) -> bool:
     """Say whether the reader has a right to what only some may see, of one of these sites."""
     return roles.may(reader_of(request), permission, sites)
+
+
+def hidden_filters(request: Request | HttpRequest) -> dict[str, list[str]]:
+    """Return a sentence for each filter of an address that its sender may not use, by name."""
+    names = (*INTERNAL, *(f"{PREFIX}{name}" for name in INTERNAL))
+    # A wall has the addresses of other pages in its own.
+    nested = [QueryDict(text.strip().removeprefix("?")) for text in request.GET.getlist("views")]
+    present = [name for name in names if any(name in params for params in (request.GET, *nested))]
+    if not present or sees(request, MACHINES):
+        return {}
+    sentence = "names machines of sites, and is a filter for operators and administrators only"
+    return {name: [f"{name} {sentence}: leave it out, or log in as one."] for name in present}
 
 
 def allow(request: Request, permission: str, sites: Iterable[int] = ()) -> None:

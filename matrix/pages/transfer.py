@@ -17,12 +17,14 @@ from matrix.answers.link import samples
 from matrix.answers.link.directions import compared
 from matrix.answers.probe_request import ORDER, sites_of
 from matrix.http.page_rights import for_whom, readers
+from matrix.http.permissions import MACHINES
 from matrix.pages.base import Page
 from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import (
     TransferLine,
     beside_words,
     buffer_words,
+    facts_of,
     progress_words,
     scitag_words,
     streams_words,
@@ -37,7 +39,6 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.rate_profile import stretches
 from matrix.store import network, registry, transfers
 from matrix.store.data_version import DataVersion
-from matrix.store.network import times_of
 from matrix.store.probes import progress_of
 from sonar.models import Probe, Transfer
 from sonar.movers.catalogue import CLOCKS
@@ -79,7 +80,7 @@ class TransferPage(Page):
         }
         if isinstance(subject, Probe):
             return own | of_probe(subject, now, reader)
-        return own | of_transfer(subject)
+        return own | of_transfer(subject, reader)
 
 
 def transfer_or_probe(identifier: UUID) -> Transfer | Probe:
@@ -106,11 +107,11 @@ def of_probe(probe: Probe, now: datetime, reader: Anyone) -> dict[str, Any]:
     }
 
 
-def of_transfer(transfer: Transfer) -> dict[str, Any]:
+def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
     line = TransferLine.of(transfer)
     around = around_of(transfer)
     parts = stretches(transfer.samples)
-    _, ended_at = times_of(transfer)
+    _, ended_at = transfer.times()
     moved, first_byte, overhead = transfer.moved_bytes, transfer.first_byte_seconds, np.nan
     if first_byte is not None and transfer.seconds:
         # The share of its time that had passed before its first byte.
@@ -122,6 +123,7 @@ def of_transfer(transfer: Transfer) -> dict[str, Any]:
         "ended_at": ended_at,
         "streams": streams_words(transfer.profile.streams, [transfer.profile.streams_used]),
         "buffer": buffer_words(transfer),
+        "facts": facts_of(transfer, internal=roles.may(reader, MACHINES)),
         "timed": CLOCKS.get(transfer.profile.clock, ""),
         "scitag": scitag_words(transfer.scitag),
         "connections": reported(transfer),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sonar.movers.catalogue import CLOCKS, Clock
-from sonar.notation.csv_text import MOVER
+from sonar.notation.csv_text import DATA_SERVER, MOVER
 
 ENDS = ("source", "destination")
 # How links are said to touch what has an attribute: at one end, or at either.
@@ -30,8 +30,8 @@ class Attribute:
     ``name`` is the parameter of its filter, ``label`` what it is called in sentences and menus;
     ``columns`` are paths from an endpoint, or from a profile, to where it is kept.
     A value is one of ``allowed``, or fits the whole of ``pattern``, which ``rule`` says in words;
-    without either, or what the column itself allows, it is free text. It is the name of a
-    registered row if ``registered``.
+    without either, or what the column itself allows, it is free text; it has at most ``longest``
+    characters. It is the name of a registered row if ``registered``.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Attribute:
     allowed: tuple[str, ...] = ()
     pattern: str = ""
     rule: str = ""
+    longest: int = 80
     registered: bool = False
 
     @property
@@ -122,6 +123,18 @@ class ProfileAttribute(Attribute):
         if self.stored:
             return next(text for text, value in self.stored.items() if value == stored)
         return "" if stored is None else str(stored)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultAttribute(ProfileAttribute):
+    """An attribute of how a transfer was measured that is kept with each result.
+
+    There are too many values of it for profiles (docs/decisions.md), so that segments do not have
+    it: where it is asked for, results are read row by row. Only who may see the names of machines
+    may ask for an ``internal`` one.
+    """
+
+    internal: bool = False
 
 
 # Whether others of Sonar's tests ran at its ends meanwhile.
@@ -267,9 +280,31 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ),
 )
 
+RESULT_ATTRIBUTES: tuple[ResultAttribute, ...] = (
+    ResultAttribute(
+        name="data_server",
+        label="data server",
+        columns=("data_server",),
+        choice="whose bytes this server moved, host and port; only for who may see names of "
+        "machines",
+        pattern=DATA_SERVER,
+        rule="a host and its port, like st-048.example.org:8443",
+        longest=260,
+        internal=True,
+    ),
+)
+
 OF_ENDPOINTS = {attribute.name: attribute for attribute in ENDPOINT_ATTRIBUTES}
 OF_PROFILES = {attribute.name: attribute for attribute in PROFILE_ATTRIBUTES}
-BY_NAME: dict[str, EndpointAttribute | ProfileAttribute] = {**OF_ENDPOINTS, **OF_PROFILES}
+OF_RESULTS = {attribute.name: attribute for attribute in RESULT_ATTRIBUTES}
+BY_NAME: dict[str, EndpointAttribute | ProfileAttribute] = {
+    **OF_ENDPOINTS,
+    **OF_PROFILES,
+    **OF_RESULTS,
+}
+INTERNAL = tuple(name for name, attribute in OF_RESULTS.items() if attribute.internal)
+# What forms offer to everybody.
+OFFERED = tuple(name for name in BY_NAME if name not in INTERNAL)
 DEFAULT_GROUPING = "endpoint"
 GROUPINGS = tuple(
     sorted(

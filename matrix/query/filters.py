@@ -10,6 +10,7 @@ from matrix.query.attributes import (
     EXPERIMENT,
     OF_ENDPOINTS,
     OF_PROFILES,
+    OF_RESULTS,
     PREPOSITIONS,
     ProfileAttribute,
 )
@@ -18,7 +19,8 @@ ENDPOINT_FILTERS = tuple(OF_ENDPOINTS)
 LINK_FILTERS = tuple(
     f"{end}{name}" for name in OF_ENDPOINTS for end in ("", "source_", "destination_")
 )
-PROFILE_FILTERS = tuple(OF_PROFILES)
+RESULT_FILTERS = tuple(OF_RESULTS)
+PROFILE_FILTERS = (*OF_PROFILES, *RESULT_FILTERS)
 FILTERS = (*LINK_FILTERS, *PROFILE_FILTERS)
 
 
@@ -55,6 +57,11 @@ def on_links(filters: Iterable[Filter]) -> list[Filter]:
 def on_profiles(filters: Iterable[Filter]) -> list[Filter]:
     """Return the filters that choose how links were tested."""
     return [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
+
+
+def on_results(filters: Iterable[Filter]) -> list[Filter]:
+    """Return those of them that choose by what no profile has, and no segment."""
+    return [condition for condition in filters if condition.parameter in RESULT_FILTERS]
 
 
 EXPERIMENTS = Filter("purpose", EXPERIMENT)

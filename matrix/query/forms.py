@@ -19,16 +19,17 @@ from matrix.query.attributes import (
     ENDS,
     GROUPINGS,
     OF_ENDPOINTS,
+    OF_RESULTS,
+    OFFERED,
     Attribute,
 )
 from matrix.query.catalogue import STATS
 from matrix.query.filters import FILTERS, Filter, either
-from sonar.models import Endpoint, Profile, SizeClass
+from sonar.models import Endpoint, Profile, SizeClass, Transfer
 from sonar.notation import windows
 from sonar.notation.units import parse_duration
 from sonar.notation.windows import EARLIEST, PRESETS
 
-LONGEST_VALUE = 80
 DEFAULT_SIZE = "large"
 
 ALL_FILTERS = frozenset((*FILTERS, *comparison.OF_FILTERS))
@@ -42,14 +43,18 @@ PARAMETERS = (
 FILTER_FORM = ("filter_end", "filter_on", "filter_not", "filter_value")
 FILTER_FORM_ALLOWED = {
     "filter_end": ("either", *ENDS),
-    "filter_on": tuple(BY_NAME),
+    "filter_on": OFFERED,
     "filter_not": ("1",),
 }
 
 
 def column_of(attribute: Attribute) -> Any:  # noqa: ANN401 - a field of a model
     """Return the column of the database that an attribute is in, the first if of several."""
-    model: Any = Endpoint if attribute.name in OF_ENDPOINTS else Profile
+    model: Any = Profile
+    if attribute.name in OF_ENDPOINTS:
+        model = Endpoint
+    elif attribute.name in OF_RESULTS:
+        model = Transfer
     *relations, column = attribute.columns[0].split("__")
     for relation in relations:
         model = model._meta.get_field(relation).related_model
@@ -96,8 +101,9 @@ def problem(option: Filter) -> str:
         return f"{parameter} “{value}” is not known: use {either(allowed)}."
     if attribute.pattern and not re.fullmatch(attribute.pattern, value):
         return f"{parameter} “{value}” is not {attribute.rule}."
-    if not value or len(value) > LONGEST_VALUE or not value.isprintable():
-        return f"{parameter} must be 1 to {LONGEST_VALUE} printable characters, after ! to exclude."
+    longest = attribute.longest
+    if not value or len(value) > longest or not value.isprintable():
+        return f"{parameter} must be 1 to {longest} printable characters, after ! to exclude."
     return ""
 
 

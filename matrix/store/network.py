@@ -16,7 +16,6 @@ from matrix.store import keyset
 from matrix.store.keyset import Cursor
 from matrix.store.transfers import ends_condition
 from sonar.models import Flow, NetworkResult, Probe, Transfer
-from sonar.notation.units import LONGEST_SECONDS
 from sonar.notation.windows import Window
 
 # By how much clocks of servers may differ from Sonar's.
@@ -32,16 +31,6 @@ Link = tuple[int, int]
 Times = tuple[datetime, datetime]
 # The newest of a link that are looked at; beyond them nothing is learnt.
 MOST_RESULTS = 500
-
-
-def times_of(transfer: Transfer) -> Times:
-    """Return when a test began and ended: what prepared it and its queue are a part of it."""
-    seconds = sum(
-        part or 0.0 for part in (transfer.prepare_seconds, transfer.queue_seconds, transfer.seconds)
-    )
-    # An older Sonar kept whatever a service told of its queue.
-    lasted = timedelta(seconds=min(seconds, LONGEST_SECONDS))
-    return transfer.started_at, transfer.started_at + lasted
 
 
 def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:
@@ -66,7 +55,7 @@ def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:
 
 def near(transfer: Transfer, scitag: int) -> list[Flow]:
     """Return the connections with a flow label at the time of a test, either way. One SQL query."""
-    start, end = times_of(transfer)
+    start, end = transfer.times()
     source, destination = [transfer.source_id], [transfer.destination_id]
     between = Q(source_endpoints__contains=source, destination_endpoints__contains=destination)
     back = Q(source_endpoints__contains=destination, destination_endpoints__contains=source)
@@ -87,11 +76,8 @@ def tests_beside(flows: Sequence[Flow], transfer: Transfer) -> list[tuple[Link, 
     rows = Transfer.objects.filter(
         scitag=scitag, started_at__gte=first - LONGEST_TEST, started_at__lte=last
     )
-    ended = rows.exclude(id=transfer.id).only(
-        *("source_id", "destination_id", "started_at"),
-        *("prepare_seconds", "queue_seconds", "seconds"),
-    )
-    tests = [((test.source_id, test.destination_id), times_of(test)) for test in ended]
+    ended = rows.exclude(id=transfer.id).only("source_id", "destination_id", *Transfer.TIMES)
+    tests = [((test.source_id, test.destination_id), test.times()) for test in ended]
     running = Probe.objects.filter(scitag=scitag, started_at__lte=last)
     for source, destination, started_at in running.values_list(
         "source_id", "destination_id", F("started_at")

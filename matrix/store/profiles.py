@@ -10,13 +10,15 @@ import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Q, QuerySet
 
-from matrix.query.attributes import OF_PROFILES
+from matrix.query.attributes import OF_PROFILES, OF_RESULTS
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
 from sonar.models import Profile, Transfer
 from sonar.results.store import MADE_UP
 
 PROFILE_FIELDS = {name: attribute.columns[0] for name, attribute in OF_PROFILES.items()}
+RESULT_FIELDS = {name: attribute.columns[0] for name, attribute in OF_RESULTS.items()}
+ATTRIBUTES = {**OF_PROFILES, **OF_RESULTS}
 # Ids of profiles have 16 bits.
 IDS = 2**16
 # What must not be pooled unknowingly.
@@ -44,7 +46,9 @@ def all_but(profiles: Sequence[int]) -> Flags:
 
 
 def made_so(transfers: QuerySet[Transfer], filters: Iterable[Filter]) -> QuerySet[Transfer]:
-    """Leave those results that were made as the filters on profiles say."""
+    """Leave those results that were made as the filters say."""
+    filters = tuple(filters)
+    transfers = transfers.filter(condition(filters, RESULT_FIELDS))
     profiles = condition(filters, PROFILE_FIELDS)
     if not profiles:
         return transfers
@@ -56,7 +60,7 @@ def condition(filters: Iterable[Filter], fields: Mapping[str, str]) -> Q:
     whole = Q()
     for options in alternatives(filters, fields):
         name, values = options[0].parameter, [option.value for option in options]
-        stored: list[Any] = [OF_PROFILES[name].stored.get(value, value) for value in values]
+        stored: list[Any] = [ATTRIBUTES[name].stored.get(value, value) for value in values]
         hit = Q(**{f"{fields[name]}__in": [value for value in stored if value is not None]})
         if None in stored:
             hit |= Q(**{f"{fields[name]}__isnull": True})

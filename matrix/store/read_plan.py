@@ -79,6 +79,11 @@ def plan(window: Span, dirty: Dirty) -> ReadPlan:
     return ReadPlan(days, split, clean, list(merged(raw)))
 
 
+def raw(window: Span) -> ReadPlan:
+    """Plan to read no segment at all."""
+    return ReadPlan(Span(window.start, window.start), frozenset(), [], [window])
+
+
 def merged(spans: Iterable[Span]) -> Iterator[Span]:
     """Join spans, given in order, where one begins as another ends."""
     current: Span | None = None

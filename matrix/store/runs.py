@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from django.db import connection
+from django.db.models import Q
 from numpy.typing import NDArray
 
 from matrix.query.filters import Filter, counted, on_profiles
@@ -15,7 +16,7 @@ from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.data_version import snapshot
-from matrix.store.profiles import IDS, all_but, passing
+from matrix.store.profiles import IDS, RESULT_FIELDS, all_but, condition, passing
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment
 from matrix.store.segment_columns import Array, Key
 from sonar.notation.windows import Window
@@ -75,7 +76,8 @@ def read(
     """Read the results of a size class that started in the window, in order of time.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
-    Experiments are left out unless a filter asks for them (query.filters.counted).
+    Experiments are left out unless a filter asks for them (query.filters.counted). What segments do
+    not have (RESULT_FILTERS) is asked of the raw rows of the whole window.
     What Run.distinct_profiles and Run.failures have of a segment is found once and kept.
     Everything is seen as of one moment, with at most five SQL statements: what is dirty, the
     profiles that pass, which segments there are, those of their columns that are not in the
@@ -84,7 +86,8 @@ def read(
     span, extras = Span.of(window), Extras(sizes, profiles, distinct_profiles, failures, offsets)
     with snapshot():
         size_class, dirty, experiments = _dirty(size, span)
-        plan = read_plan.plan(span, dirty)
+        of_results = condition(filters, RESULT_FIELDS)
+        plan = read_plan.raw(span) if of_results else read_plan.plan(span, dirty)
         allowed = passing(counted(filters) if on_profiles(filters) else ())
         pieces = list(_pieces(size_class, plan, span))
         # Filtering rows costs more than leaving those few out once, and keeping the rest.
@@ -92,7 +95,7 @@ def read(
         of_rows = all_but(experiments) if allowed is None and experiments else allowed
         runs = [
             *_of_segments(pieces, allowed, extras, apart),
-            *_of_rows(size_class, plan.raw, of_rows, extras),
+            *_of_rows(size_class, plan.raw, of_rows, extras, of_results),
         ]
     return tuple(
         run for _, run in sorted(runs, key=lambda start_and_run: start_and_run[0]) if run.keys.size
@@ -220,12 +223,12 @@ def _run_of(
 
 
 def _of_rows(
-    size_class: int, spans: Sequence[Span], allowed: Flags | None, extras: Extras
+    size_class: int, spans: Sequence[Span], allowed: Flags | None, extras: Extras, own: Q
 ) -> Iterator[tuple[int, Run]]:
     if not spans:
         return
     moments = [(moment(span.start), moment(span.end)) for span in spans]
-    rows = segments.read_rows(size_class, moments)
+    rows = segments.read_rows(size_class, moments, own)
     if allowed is not None:
         rows = rows[allowed[rows["profile_id"]]]
     # Sealing is by the day at most, and so is what offsets count.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime, timedelta
 
 from django.db import models
 from django.db.models import F, Q
@@ -12,6 +13,7 @@ from sonar.models.fields import reference
 from sonar.models.mesh import Mesh, Mode
 from sonar.models.size_class import SizeClass
 from sonar.movers.catalogue import CLOCKS
+from sonar.notation.units import LONGEST_SECONDS
 
 # Of a result: Sonar's own worker made it, or gave it up before it ran. An import has none of both.
 MADE_HERE = ~Q(worker="") | Q(error_where="control", seconds=0)
@@ -180,6 +182,12 @@ class Transfer(models.Model):
     scitag = models.PositiveIntegerField(
         null=True, help_text="The flow label that was sent along: experiment and activity."
     )
+    data_server = models.CharField(
+        max_length=260,
+        blank=True,
+        db_default="",
+        help_text="Host and port of the server that moved the bytes; empty where nobody can tell.",
+    )
     upload = models.JSONField(
         null=True,
         help_text="How its worker sent the source file to the source before, and by what "
@@ -208,7 +216,24 @@ class Transfer(models.Model):
             models.Index(
                 fields=["source", "destination", "started_at"], name="transfer_link_started"
             ),
+            # matrix.store.runs: what few servers moved.
+            models.Index(
+                fields=["data_server", "started_at"],
+                name="transfer_data_server",
+                condition=~Q(data_server=""),
+            ),
         ]
+
+    # What ``times`` is made of.
+    TIMES = ("started_at", "prepare_seconds", "queue_seconds", "seconds")
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.destination} {self.size_class} {self.state}"
+
+    def times(self) -> tuple[datetime, datetime]:
+        """Return when it began and ended: what prepared it and its queue are a part of it."""
+        parts = self.prepare_seconds, self.queue_seconds, self.seconds
+        seconds = sum(part or 0.0 for part in parts)
+        # An older Sonar kept whatever a service told of its queue.
+        lasted = timedelta(seconds=min(seconds, LONGEST_SECONDS))
+        return self.started_at, self.started_at + lasted

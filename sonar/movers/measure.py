@@ -125,7 +125,7 @@ def _measured(mover: Mover, order: Order, watch: Watch) -> Outcome:
         leftover = clean_up(mover.files, order, watch) or _unsettled(order, error)
         verified = False if isinstance(error, WrongContent) else None
         times = moving.seconds, preparing.seconds
-        return Outcome(None, error, leftover, *times, _whole(watch.seen, checking), verified)
+        return Outcome(None, error, leftover, *times, _whole(watch, checking), verified)
     except BaseException:
         clean_up(mover.files, order, watch)
         raise
@@ -136,15 +136,21 @@ def _measured(mover: Mover, order: Order, watch: Watch) -> Outcome:
         leftover,
         moving.seconds,
         preparing.seconds,
-        _whole(watch.seen, checking),
+        _whole(watch, checking),
         verification.verified,
         verification.note,
     )
 
 
-def _whole(seen: Seen, checking: _Clock) -> Seen:
-    """Return what was seen of a move with how long it took to verify what arrived, if it was."""
+def _whole(watch: Watch, checking: _Clock) -> Seen:
+    """Return what was seen of a move with how long it took to verify what arrived, if it was.
+
+    Where nothing else says which server moved the bytes, it is the one to which the source's file
+    was sent just before.
+    """
+    seen = watch.seen
     seen.checksum_seconds = checking.seconds or None
+    seen.data_server = seen.data_server or watch.uploaded_to
     return seen
 
 

@@ -8,10 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from types import SimpleNamespace
+from typing import Any
 
 from sonar.movers.base import MoverError, Stopped, Where
 from sonar.movers.tcp_info import TcpConnection
+from sonar.notation.result_columns import REPORTED_BY_MOVERS
 
 
 @dataclass(frozen=True)
@@ -42,32 +45,24 @@ class Upload:
         }
 
 
-@dataclass
-class Seen:
+class Seen(SimpleNamespace):
     """What was seen of a move while it ran: it stays, however the move ends.
 
-    Each is None, or empty, where nobody can tell.
+    Its attributes are ``samples`` and those columns of a result that movers report
+    (sonar.notation.result_columns): each is empty where nobody can tell. No other can be set.
     """
 
-    samples: list[Sample] = field(default_factory=list)
-    moved_bytes: int | None = None
-    queue_seconds: float | None = None
-    """Before it began, in the queue of who was asked for it: not part of the receipt's time."""
-    first_byte_seconds: float | None = None
-    transfer_seconds: float | None = None
-    """While bytes moved, as a tool or a service told it: a part of the receipt's time."""
-    checksum_seconds: float | None = None
-    """To verify what arrived; not part of the receipt's time."""
-    streams_used: int | None = None
-    tcp_buffer_used_bytes: int | None = None
-    ip_version: int | None = None
-    remote_connections: tuple[str, ...] = ()
-    remote_id: str = ""
-    """What a service calls it, like the id of a job."""
-    log_url: str = ""
-    """Where a service shows its log of it."""
-    scitag: int | None = None
-    """The flow label that was sent along: experiment and activity."""
+    samples: list[Sample]
+
+    def __init__(self, **values: Any) -> None:  # noqa: ANN401 - by the columns
+        super().__init__(samples=[], **{each.name: each.empty for each in REPORTED_BY_MOVERS})
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - of a column
+        if name not in vars(self):
+            raise AttributeError(f"no column of a result that movers report is called {name}")
+        super().__setattr__(name, value)
 
 
 MAX_SAMPLES = 10_000
@@ -88,6 +83,8 @@ class Watch:
         self.seen = Seen()
         self.upload: Upload | None = None
         """None where the source file was there already, or not a byte of it was sent."""
+        self.uploaded_to = ""
+        """Host and port of the server to which the source redirected its file, and that has it."""
 
     @property
     def stopped(self) -> bool:

@@ -14,6 +14,8 @@ MOVER = r"[A-Za-z0-9][A-Za-z0-9._-]{0,19}"
 REMOTE_ID = r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}"
 # Without a name and password, and without a query, where tokens stand.
 LOG_URL = r"https?://[A-Za-z0-9.:\[\]-]{1,200}/[A-Za-z0-9._~:/@%+,;=#-]{0,280}"
+# A host by its name or address, and its port.
+DATA_SERVER = r"(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9._-]{0,252}):[0-9]{1,5}"
 
 
 def kept(pattern: str, text: str) -> str:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.conf import settings
 
 from sonar.models import Endpoint, Probe, Profile, SizeClass
+from sonar.notation.result_columns import RECORD, Home
 from sonar.notation.units import FASTEST
 from sonar.notation.windows import format_time
 from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, from_json, shown
@@ -35,11 +36,8 @@ CLOCK_SKEW = timedelta(minutes=5)
 # must not use them up.
 MOST_PROFILES = 10_000
 
-PROFILE_FIELDS = (
-    *("mover", "mode", "streams", "streams_used", "tcp_buffer_bytes", "ip_version", "origin"),
-    *("clock", "beside", "purpose"),
-)
-ProfileFields = tuple[str, str, int, int | None, int | None, int | None, str, str, int | None, str]
+PROFILE_FIELDS = (*(column.name for column in RECORD if column.home is Home.PROFILE), "beside")
+ProfileFields = tuple[str | int | None, ...]
 _FIELDS_OF: Callable[[Record], ProfileFields] = attrgetter(*PROFILE_FIELDS)
 # The rest of a profile, which imported results do not say.
 NOT_IN_A_RECORD = {"mesh_id": None, "activity": ""}

@@ -1,4 +1,7 @@
-"""Exporting results as records: PostgreSQL writes the CSV, in one snapshot, row by row."""
+"""Results as records: PostgreSQL writes the lines, in one snapshot, row by row.
+
+No row is kept, and none becomes an object of Python: ten million take no more memory than ten.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +9,75 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from psycopg import sql
+from django.db.models import QuerySet
 
 from sonar.database import pg_copy
+from sonar.models import Profile, Transfer
 from sonar.notation import csv_text
+from sonar.notation.result_columns import BY_NAME, RECORD, Column, Home
 
 ROWS_PER_PIECE = 1000
-
-# Nested lookups (OFFSET 0 keeps them so, PostgreSQL remembers their answers) and not joins by
-# hash: rows leave in the order of the index on the time, the first one at once, and none is
-# kept. Times to the microsecond and numbers in full: what is imported from it is the same. The rate
-# is for who reads the file: an import leaves it aside.
-COPY = """
-COPY (
-    SELECT id, source.name AS source, destination.name AS destination,
-        to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
-        seconds, bytes, state, {error} AS error, nullif(error_where, '') AS error_where,
-        mover, nullif(mode, '') AS mode, streams, streams_used, ip_version, origin,
-        beside_source, beside_source_max, beside_destination, beside_destination_max,
-        nullif(clock, '') AS clock, prepare_seconds, queue_seconds, first_byte_seconds,
-        transfer_seconds, checksum_seconds, tcp_buffer_bytes, tcp_buffer_used_bytes,
-        nullif(remote_id, '') AS remote_id, nullif(log_url, '') AS log_url, scitag,
-        nullif(purpose, '') AS purpose,
-        CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s
-    FROM sonar_transfer,
-        LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = source_id OFFSET 0)
-            AS source,
-        LATERAL (SELECT name FROM sonar_endpoint AS one WHERE one.id = destination_id OFFSET 0)
-            AS destination,
-        LATERAL (SELECT mover, mode, streams, streams_used, tcp_buffer_bytes, ip_version, origin,
-                     clock, purpose
-                 FROM sonar_profile AS one WHERE one.id = profile_id OFFSET 0) AS profile
-    WHERE {conditions} ORDER BY sonar_transfer.started_at, sonar_transfer.id
-) TO STDOUT (FORMAT csv, HEADER)
+# The names are looked up row by row, in a few rows that PostgreSQL remembers: rows leave in the
+# order of the index on the time, the first at once, and nothing is sorted. OFFSET 0 keeps it from
+# joining the tables instead. Times to the microsecond and numbers in full: what is imported from
+# it is the same.
+RECORDS = """
+    SELECT {output} FROM ({chosen}) AS chosen, {names},
+        LATERAL (SELECT {of_profile} FROM sonar_profile WHERE id = profile_id OFFSET 0) AS made,
+        LATERAL (SELECT {fields}) AS record
+    ORDER BY chosen.started_at {direction}, chosen.id {direction}
 """
+NAMED = "LATERAL (SELECT name FROM {table} OFFSET 0) AS {name}"
+NAMES = {
+    "source": "sonar_endpoint WHERE id = source_id",
+    "destination": "sonar_endpoint WHERE id = destination_id",
+    "size": "sonar_sizeclass WHERE id = size_class_id",
+}
+# What of its own row says of a result how it is looked up and in which order it comes.
+KEYS = ("id", "started_at", "source_id", "destination_id", "size_class_id", "profile_id")
+# JSON has no character below a space in it, so these leave it as it is: no quotes are doubled.
+FORMS = {
+    "csv": "csv",
+    "csv with header": "csv, HEADER",
+    "ndjson": "csv, QUOTE e'\\x01', DELIMITER e'\\x02'",
+}
+
+
+def copy_of(
+    rows: QuerySet[Transfer], columns: Sequence[Column], form: str, *, newest_first: bool = True
+) -> str:
+    """Return the COPY of results in one of FORMS; raise EmptyResultSet where there can be none."""
+    order = ("-started_at", "-id") if newest_first else ("started_at", "id")
+    stored = [column.name for column in columns if column.postgres]
+    chosen = rows.order_by(*order).values_list(*dict.fromkeys((*KEYS, "bytes", "seconds", *stored)))
+    laterals = [
+        NAMED.format(table=NAMES[column.name], name=column.name)
+        for column in columns
+        if column.home is Home.NAME
+    ]
+    records = RECORDS.format(
+        output=_output(columns, form),
+        chosen=pg_copy.sql_of(chosen),
+        names=", ".join(laterals),
+        of_profile=", ".join(column.name for column in columns if column.home is Home.PROFILE),
+        fields=", ".join(f"{column.sql} AS {column.name}" for column in columns),
+        direction="DESC" if newest_first else "ASC",
+    )
+    return f"COPY ({records}) TO STDOUT (FORMAT {FORMS[form]})"
+
+
+def _output(columns: Sequence[Column], form: str) -> str:
+    if form == "ndjson":
+        return "row_to_json(record)"
+    return ", ".join(f"{_cell(column)} AS {column.name}" for column in columns)
+
+
+def _cell(column: Column) -> str:
+    """Return a column as CSV has it: of all of them, only errors are what others wrote."""
+    if column.name == "error":
+        return csv_text.sql("record.error")
+    # PostgreSQL would write t and f.
+    return f"record.{column.name}{'::text' if column.kind is bool else ''}"
 
 
 @dataclass(frozen=True)
@@ -54,30 +92,30 @@ class Choice:
     states: Sequence[str] = ("done", "failed")
     origins: Sequence[str] = ()
 
-    def conditions(self) -> sql.Composable:
-        """Return the choice as SQL."""
-        chosen = [
-            ("sonar_transfer.started_at >= {}", self.start),
-            ("sonar_transfer.started_at < {}", self.end),
-            ("size_class_id = ANY({})", list(self.size_classes)),
-            ("source_id = ANY({})", list(self.sources)),
-            ("destination_id = ANY({})", list(self.destinations)),
-            ("state = ANY({})", list(self.states)),
-            ("origin = ANY({})", list(self.origins)),
-        ]
-        return sql.SQL(" AND ").join(
-            sql.SQL(text).format(sql.Literal(value)) for text, value in chosen if value
-        )
+    def rows(self) -> QuerySet[Transfer]:
+        """Return the results; one SQL query for the profiles of origins, if any are chosen."""
+        chosen = {
+            "started_at__gte": self.start,
+            "started_at__lt": self.end,
+            "size_class__in": self.size_classes,
+            "source__in": self.sources,
+            "destination__in": self.destinations,
+            "state__in": self.states,
+        }
+        rows = Transfer.objects.filter(**{name: value for name, value in chosen.items() if value})
+        if not self.origins:
+            return rows
+        profiles = Profile.objects.filter(origin__in=self.origins).values_list("id", flat=True)
+        return rows.filter(profile__in=list(profiles))
 
 
 def csv_pieces(choice: Choice) -> Iterator[tuple[bytes, int]]:
     """Give the file piece by piece, header first and oldest result first, with the rows so far.
 
-    Keeps no rows: ten million cost no more memory than ten thousand.
+    The rate is for who reads the file: an import leaves it aside.
     """
-    statement = sql.SQL(COPY).format(
-        error=sql.SQL(csv_text.sql("error")), conditions=choice.conditions()
-    )
+    columns = (*RECORD, BY_NAME["rate_mb_s"])
+    statement = copy_of(choice.rows(), columns, "csv with header", newest_first=False)
     piece: list[bytes] = []
     rows = -1  # the header is none
     with pg_copy.copying(statement) as copy:

@@ -7,17 +7,16 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, create_model
 
-from sonar.notation import csv_text, scitags
-from sonar.notation.csv_text import LOG_URL, MOVER, REMOTE_ID
-from sonar.notation.units import LONGEST_SECONDS
+from sonar.notation import csv_text
+from sonar.notation.csv_text import MOVER
+from sonar.notation.result_columns import LONGEST_ERROR, RECORD, Column, Home, listed
+from sonar.notation.units import LONGEST_SECONDS, MOST_BYTES
 from sonar.notation.windows import parse_time
 from sonar.results.concurrency import Company
 
-# As a smallint of PostgreSQL has it.
-MOST_BESIDE = 32_767
-LARGEST_BUFFER = 2**31 - 1
+Seconds = Annotated[float, Field(strict=True, ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 SHOWN_CHARACTERS = 60
 
 Problem = tuple[str, str]
@@ -39,17 +38,17 @@ def _moment(value: object) -> datetime:
 
 def _text(value: object) -> str:
     # PostgreSQL has no NUL in text.
-    if not isinstance(value, str) or "\0" in value or len(value) > 10_000:
+    if not isinstance(value, str) or "\0" in value or len(value) > LONGEST_ERROR:
         raise ValueError("not a text")
     value.encode()  # a lone half of a surrogate pair is a ValueError too
     return value
 
 
-Seconds = Annotated[float, Field(strict=True, ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
-
-
 class Record(BaseModel):
-    """One result as JSON or CSV has it. Numbers in JSON are numbers: strict; in CSV, text."""
+    """One result as JSON or CSV has it. Numbers in JSON are numbers: strict; in CSV, text.
+
+    What each must say, or is judged by, is named here; ``READ`` adds the other columns.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,42 +57,17 @@ class Record(BaseModel):
     destination: str
     started_at: Annotated[datetime, PlainValidator(_moment)]
     seconds: Seconds
-    bytes: Annotated[int, Field(strict=True, ge=1, lt=10**18)]
+    bytes: Annotated[int, Field(strict=True, ge=1, le=MOST_BYTES)]
     state: Literal["done", "failed"]
     error: Annotated[str, PlainValidator(_text)] = ""
     error_where: Literal["", "source", "destination", "transfer", "control"] = ""
     mover: Annotated[str, Field(pattern=f"^{MOVER}$")]
-    mode: Literal["", "pull", "push"] = ""
     streams: Annotated[int, Field(strict=True, ge=1, le=9999)] = 1
-    streams_used: Annotated[int, Field(strict=True, ge=1, le=9999)] | None = None
-    # 4 or 6: the even ones from 4 to 6, a check that holds for the text of a CSV file as well.
-    ip_version: Annotated[int, Field(strict=True, ge=4, le=6, multiple_of=2)] | None = None
-    origin: Literal["test", "production", "external"] = "external"
-    beside_source: Annotated[float, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
-    beside_source_max: Annotated[int, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
-    beside_destination: Annotated[float, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
-    beside_destination_max: Annotated[int, Field(strict=True, ge=0, le=MOST_BESIDE)] | None = None
-    clock: Literal["", "request", "tool", "service"] = ""
-    prepare_seconds: Seconds | None = None
-    queue_seconds: Seconds | None = None
-    first_byte_seconds: Seconds | None = None
-    transfer_seconds: Seconds | None = None
-    checksum_seconds: Seconds | None = None
-    tcp_buffer_bytes: Annotated[int, Field(strict=True, ge=1, le=LARGEST_BUFFER)] | None = None
-    tcp_buffer_used_bytes: Annotated[int, Field(strict=True, ge=1, le=LARGEST_BUFFER)] | None = None
-    remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] = ""
-    log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] = ""
-    scitag: Annotated[int, Field(strict=True, ge=1, le=scitags.MOST)] | None = None
-    purpose: Literal["", "scheduled", "ordered", "experiment"] = ""
 
     @property
     def beside(self) -> int | None:
         """0 if it was alone at both ends, 1 if not, None if that is not known: as in Profile."""
-        return self.company.beside
-
-    @property
-    def company(self) -> Company:
-        return Company(*(getattr(self, name) for name in Company._fields))
+        return Company(*(getattr(self, name) for name in Company._fields)).beside
 
     @property
     def account(self) -> dict[str, Any]:
@@ -101,54 +75,38 @@ class Record(BaseModel):
         return {name: value for name in ACCOUNT if (value := getattr(self, name)) not in (None, "")}
 
 
-FIELDS = tuple(Record.model_fields)
+def _type_of(column: Column) -> Any:  # noqa: ANN401 - a type
+    """Return what pydantic checks a value of a column by: numbers are numbers, in JSON."""
+    kind: Any = column.kind
+    if kind is str and column.choices:
+        return Literal[*column.choices, *([""] if column.empty == "" else [])]
+    strict: dict[str, Any] = {} if kind is str else {"strict": True}
+    finite: dict[str, Any] = {"allow_inf_nan": False} if kind is float else {}
+    checked: Any = Annotated[kind, Field(**column.limits, **strict, **finite)]
+    return checked if column.empty == "" else checked | None
+
+
+READ: type[Record] = create_model(  # type: ignore[call-overload]  # fields by the table
+    "Record",
+    __base__=Record,
+    **{
+        column.name: (_type_of(column), column.empty if column.default is None else column.default)
+        for column in RECORD
+        if column.name not in Record.model_fields
+    },
+)
+FIELDS = tuple(column.name for column in RECORD)
 # What few results from elsewhere say: fields of a result that are kept with it, not in its profile.
-ACCOUNT = (
-    *Company._fields,
-    *("prepare_seconds", "queue_seconds", "first_byte_seconds", "transfer_seconds"),
-    *("checksum_seconds", "tcp_buffer_used_bytes", "remote_id", "log_url", "scitag"),
+ACCOUNT = tuple(
+    column.name
+    for column in RECORD
+    if column.home is Home.RESULT and column.name not in Record.model_fields
 )
 # What CSV of the API says of a result besides: it follows from the record, or is what Sonar itself
 # saw. An import leaves these columns aside.
-TOLD_BESIDES = ("size", "rate_mb_s", "moved_bytes", "verified")
-# Where a machine is: for who may see the names of machines.
-INTERNAL = ("log_url",)
-REQUIRED = tuple(name for name, field in Record.model_fields.items() if field.is_required())
-BUFFER = f"a whole number of bytes from 1 to {LARGEST_BUFFER} or empty"
-ALLOWED = {
-    "id": "a UUID, like 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
-    "source": "the name of an endpoint",
-    "destination": "the name of an endpoint",
-    "started_at": "a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z",
-    "seconds": f"a number of seconds from 0 to {LONGEST_SECONDS}",
-    "bytes": "a whole number of bytes from 1 to below 10^18",
-    "state": "done or failed",
-    "error": "a text of at most 10000 characters without NUL",
-    "error_where": "source, destination, transfer or control",
-    "mover": "1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
-    "mode": "pull, push or empty",
-    "streams": "a whole number from 1 to 9999",
-    "streams_used": "a whole number from 1 to 9999 or empty",
-    "ip_version": "4, 6 or empty",
-    "origin": "test, production or external",
-    **{
-        name: f"a {kind} of other tests from 0 to {MOST_BESIDE} or empty"
-        for name, kind in zip(Company._fields, ("mean number", "whole number") * 2, strict=True)
-    },
-    "clock": "request, tool, service or empty",
-    **{
-        f"{step}_seconds": f"a number of seconds from 0 to {LONGEST_SECONDS} or empty"
-        for step in ("prepare", "queue", "first_byte", "transfer", "checksum")
-    },
-    **dict.fromkeys(
-        ("tcp_buffer_bytes", "tcp_buffer_used_bytes"),
-        f"a whole number of bytes from 1 to {LARGEST_BUFFER} or empty",
-    ),
-    "remote_id": "1 to 100 letters, digits and ._:/@-, or empty",
-    "log_url": "an http or https address without a query, or empty",
-    "scitag": f"a whole number from 1 to {scitags.MOST} or empty",
-    "purpose": "scheduled, ordered, experiment or empty",
-}
+TOLD_BESIDES = tuple(column.name for column in listed(internal=True) if column.name not in FIELDS)
+REQUIRED = tuple(column.name for column in RECORD if column.required)
+ALLOWED = {column.name: column.allowed for column in RECORD}
 
 
 def from_text(cells: Mapping[str, str]) -> Record:
@@ -157,7 +115,7 @@ def from_text(cells: Mapping[str, str]) -> Record:
     if "error" in values:
         values["error"] = csv_text.unquoted(values["error"])
     try:
-        return Record.model_validate_strings(values)
+        return READ.model_validate_strings(values)
     except ValidationError as error:
         raise WrongRecordError(_sentences(error, values)) from None
 
@@ -175,7 +133,7 @@ def from_json(value: object) -> Record:
     if len(values) > len(FIELDS):  # at once, instead of a complaint about each of a million
         raise WrongRecordError([_unknown([name for name in values if name not in FIELDS])])
     try:
-        return Record.model_validate(values)
+        return READ.model_validate(values)
     except ValidationError as error:
         raise WrongRecordError(_sentences(error, values)) from None
 
@@ -190,7 +148,7 @@ def _sentences(error: ValidationError, values: Mapping[str, object]) -> list[Pro
         for name in FIELDS
         if name in wrong
     ]
-    if unknown := [name for name in wrong if name not in Record.model_fields]:
+    if unknown := [name for name in wrong if name not in FIELDS]:
         problems.append(_unknown(unknown))
     return problems
 

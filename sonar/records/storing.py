@@ -9,26 +9,20 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from sonar.notation.result_columns import STORED
 from sonar.records.columns import EPOCH_2000, MICROSECOND, Batch, Rows
 from sonar.results import store
 from sonar.results.store import TYPES, Result, Stored
 
 ROWS_PER_PIECE = 20_000
 _NULL = -1
-_EMPTY_LIST = b"\x01[]"  # jsonb, version 1
 # What is the same in each imported result that is done; what is not named here or filled in by
 # _encoded is NULL.
-_SAME = {
-    "state": b"done",
-    "samples": _EMPTY_LIST,
-    "remote_connections": _EMPTY_LIST,
-    "error": b"",
-    "error_where": b"",
-    "error_is_permanent": b"\0",
-    "worker": b"",
-    "verified_note": b"",
-    "remote_id": b"",
-    "log_url": b"",
+_AS_COPIED = {"": b"", (): b"\x01[]", False: b"\0"}  # jsonb, version 1
+_SAME = {"state": b"done"} | {
+    column.name: _AS_COPIED[column.empty]
+    for column in STORED
+    if not column.required and column.empty is not None
 }
 _FILLED_IN = {
     "id": "V16",

@@ -12,25 +12,15 @@ from django.utils import timezone
 from sonar.credentials.redacted import without_tokens
 from sonar.models import Probe, Profile, Transfer, purposes
 from sonar.movers.measure import Outcome
-from sonar.notation.csv_text import LOG_URL, REMOTE_ID, kept
+from sonar.notation.csv_text import kept
+from sonar.notation.result_columns import REPORTED_BY_MOVERS, Column, Home
 from sonar.registry import redacted
 from sonar.results import circuits, concurrency, network
 from sonar.results.concurrency import Company, Span
 from sonar.results.store import Profiles, Result, store
 
 LONGEST_CONNECTION = 200
-# What is kept of sonar.movers.watch.Seen as it is.
-AS_SEEN = (
-    "moved_bytes",
-    "queue_seconds",
-    "first_byte_seconds",
-    "transfer_seconds",
-    "checksum_seconds",
-    "streams_used",
-    "tcp_buffer_used_bytes",
-    "ip_version",
-    "scitag",
-)
+SEEN_OF_PROFILES = [column.name for column in REPORTED_BY_MOVERS if column.home is Home.PROFILE]
 
 
 def end_probe(probe: Probe, outcome: Outcome) -> bool:
@@ -87,13 +77,17 @@ def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
     return {
         "prepare_seconds": outcome.prepare_seconds,
         "verified": outcome.verified,
-        **{name: getattr(seen, name) for name in AS_SEEN},
+        **{column.name: _kept(column, getattr(seen, column.name)) for column in REPORTED_BY_MOVERS},
         "samples": [[round(sample.seconds, 3), sample.bytes] for sample in seen.samples],
         "remote_connections": _connections(seen.remote_connections),
-        "remote_id": kept(REMOTE_ID, seen.remote_id),
-        "log_url": kept(LOG_URL, seen.log_url),
         "upload": outcome.upload and outcome.upload.numbers(),
     }
+
+
+def _kept(column: Column, value: Any) -> Any:  # noqa: ANN401 - of the column
+    """Return a value; of a text nothing if it is not written as the column's must be."""
+    pattern = column.limits.get("pattern")
+    return kept(pattern, value) if pattern else value
 
 
 def _connections(addresses: Iterable[str]) -> list[str]:
@@ -121,7 +115,7 @@ def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> N
     if probe.mover_description.of_network:
         network.keep(probe, state, facts)
         return
-    kind = {name: facts.pop(name, None) for name in ("ip_version", "streams_used")}
+    kind = {name: facts.pop(name, None) for name in SEEN_OF_PROFILES}
     result = Result(
         id=probe.id,
         source_id=probe.source_id,

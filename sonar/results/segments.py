@@ -63,13 +63,18 @@ def unix_ms(moment: datetime) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
-def read_rows(size_class_id: int, spans: Iterable[tuple[datetime, datetime]]) -> NDArray[np.void]:
-    """Read the raw results that started in these half-open spans; one SQL statement."""
+def read_rows(
+    size_class_id: int, spans: Iterable[tuple[datetime, datetime]], condition: Q | None = None
+) -> NDArray[np.void]:
+    """Read the raw results that started in these half-open spans; one SQL statement.
+
+    Of these, those that a condition on their rows holds of.
+    """
     within = Q(pk__in=[])
     for start, end in spans:
         within |= Q(started_at__gte=start, started_at__lt=end)
     counted = Q(state__in=[Transfer.State.DONE, Transfer.State.FAILED])
-    rows = Transfer.objects.filter(within, counted, size_class=size_class_id)
+    rows = Transfer.objects.filter(within, counted, condition or Q(), size_class=size_class_id)
     return pg_copy.columns(rows.annotate(ok=Q(state=Transfer.State.DONE)), ROW_FIELDS)
 
 

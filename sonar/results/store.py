@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field, make_dataclass
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from django.db.models import Q
 
 from sonar.database import pg_copy
 from sonar.models import Profile
+from sonar.notation.result_columns import STORED
 from sonar.notation.windows import format_time, parse_time
 from sonar.results import partitions
 
@@ -24,42 +26,12 @@ BATCH = 10_000
 # Any number, the same for every import.
 IMPORT_LOCK = 0x49_4D_50_4F
 
-# The columns of a transfer in the order in which they are copied, with their types; jsonb is sent
-# as the bytes that it has in binary, a version and the text: psycopg's own way costs four times.
+# The columns in the order in which they are copied, with their types; jsonb is sent as the bytes
+# that it has in binary, a version and the text: psycopg's own way costs four times.
 TYPES = {
-    "id": "uuid",
-    "source_id": "int8",
-    "destination_id": "int8",
-    "size_class_id": "int8",
-    "profile_id": "int8",
-    "state": "varchar",
-    "started_at": "timestamptz",
-    "seconds": "float8",
-    "bytes": "int8",
-    "prepare_seconds": "float8",
-    "queue_seconds": "float8",
-    "first_byte_seconds": "float8",
-    "transfer_seconds": "float8",
-    "checksum_seconds": "float8",
-    "tcp_buffer_used_bytes": "int8",
-    "moved_bytes": "int8",
-    "samples": "bytea",
-    "remote_connections": "bytea",
-    "error": "text",
-    "error_where": "varchar",
-    "error_is_permanent": "bool",
-    "worker": "varchar",
-    "verified": "bool",
-    "verified_note": "text",
-    "beside_source": "float8",
-    "beside_source_max": "int2",
-    "beside_destination": "float8",
-    "beside_destination_max": "int2",
-    "remote_id": "varchar",
-    "log_url": "varchar",
-    "scitag": "int4",
-    "upload": "bytea",
+    column.name: "bytea" if column.postgres == "jsonb" else column.postgres for column in STORED
 }
+JSON = tuple(place for place, column in enumerate(STORED) if column.postgres == "jsonb")
 # To look for an id in a month's index costs 0.6 us and more, to read one that is kept there and
 # to find it among those looked for 0.25 us: beyond this ratio all indexes are read, once.
 LOOKS_FOR_A_READING = 0.4
@@ -76,83 +48,37 @@ READ_ALL = """
 COPY = f"COPY sonar_transfer ({', '.join(TYPES)}) FROM STDIN (FORMAT BINARY)"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A transfer that has ended: a row of Transfer before it is stored."""
+_VALUES = attrgetter(*TYPES)
+_Columns: Any = make_dataclass(
+    "_Columns",
+    [
+        (column.name, Any) if column.required else (column.name, Any, field(default=column.empty))
+        for column in STORED
+    ],
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 
-    id: UUID
-    source_id: int
-    destination_id: int
-    size_class_id: int
-    profile_id: int
-    state: str
-    started_at: datetime
-    seconds: float
-    bytes: int
-    prepare_seconds: float | None = None
-    queue_seconds: float | None = None
-    first_byte_seconds: float | None = None
-    transfer_seconds: float | None = None
-    checksum_seconds: float | None = None
-    tcp_buffer_used_bytes: int | None = None
-    moved_bytes: int | None = None
-    samples: list[list[float]] = field(default_factory=list)
-    remote_connections: list[str] = field(default_factory=list)
-    error: str = ""
-    error_where: str = ""
-    error_is_permanent: bool = False
-    worker: str = ""
-    verified: bool | None = None
-    verified_note: str = ""
-    beside_source: float | None = None
-    beside_source_max: int | None = None
-    beside_destination: float | None = None
-    beside_destination_max: int | None = None
-    remote_id: str = ""
-    log_url: str = ""
-    scitag: int | None = None
-    upload: dict[str, float] | None = None
 
-    def row(self) -> tuple[Any, ...]:
+class Result(_Columns):  # type: ignore[misc]  # of the table
+    """A transfer that has ended, before it is a row of Transfer: a value for each stored column.
+
+    What is not given is empty.
+    """
+
+    __slots__ = ()
+
+    def row(self) -> list[Any]:
         """Return the values in the order of TYPES."""
-        return (
-            self.id,
-            self.source_id,
-            self.destination_id,
-            self.size_class_id,
-            self.profile_id,
-            self.state,
-            self.started_at,
-            self.seconds,
-            self.bytes,
-            self.prepare_seconds,
-            self.queue_seconds,
-            self.first_byte_seconds,
-            self.transfer_seconds,
-            self.checksum_seconds,
-            self.tcp_buffer_used_bytes,
-            self.moved_bytes,
-            _jsonb(self.samples),
-            _jsonb(self.remote_connections),
-            self.error,
-            self.error_where,
-            self.error_is_permanent,
-            self.worker,
-            self.verified,
-            self.verified_note,
-            self.beside_source,
-            self.beside_source_max,
-            self.beside_destination,
-            self.beside_destination_max,
-            self.remote_id,
-            self.log_url,
-            self.scitag,
-            None if self.upload is None else _jsonb(self.upload),
-        )
+        values = list(_VALUES(self))
+        for place in JSON:
+            values[place] = _jsonb(values[place])
+        return values
 
 
-def _jsonb(values: list[Any] | dict[str, Any]) -> bytes:
-    return b"\x01" + orjson.dumps(values) if values else b"\x01[]"
+def _jsonb(value: Any) -> bytes | None:  # noqa: ANN401 - a list, a mapping or None
+    return None if value is None else b"\x01" + orjson.dumps(value)
 
 
 class Stored(NamedTuple):

@@ -16,16 +16,19 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix.api.transfers.lines import CSV_FIELDS, FIRST
+from matrix.api.transfers.lines import FIRST, columns_of
 from sonar.models import Mesh, Probe, SizeClass, Transfer
+from sonar.notation.result_columns import RECORD
 from sonar.people import roles
-from sonar.records.record import FIELDS, INTERNAL
+from sonar.records.record import FIELDS
 from tests.matrix import responses, world
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/transfers/"
+CSV_FIELDS = tuple(column.name for column in columns_of("csv", internal=False))
+INTERNAL = {column.name for column in RECORD if column.internal}
 
 
 def get(client: Client, text: str = "", path: str = URL) -> dict:

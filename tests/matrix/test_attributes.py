@@ -36,7 +36,6 @@ FIELDS_OF_THEIR_OWN = {
     "matrix.api.registry.meshes",
     "matrix.answers.probe_request",
     "matrix.api.probes",
-    "matrix.api.transfers.list",
     "matrix.api.transfers.lines",
     "matrix.api.schema.transfers",
     "matrix.answers.link.link_profiles",

@@ -55,6 +55,7 @@ MARKS = {
     "worker of a probe": "worker-mark-3",
     "worker's sign of life": "worker-mark-4",
     "remote connection": "192.0.2.99",
+    "data server": "data-server-mark.example.org:1094",
     "note on RAL": "note-mark-site",
     "note on a link of RAL": "note-mark-link",
     "author of notes": "author-mark",
@@ -103,12 +104,15 @@ def served() -> None:
 
 
 def measured(made: World) -> object:
-    remote = [f"tcp:{MARKS['remote connection']}:1094"]
+    seen = {
+        "remote_connections": [f"tcp:{MARKS['remote connection']}:1094"],
+        "data_server": MARKS["data server"],
+    }
     worker = MARKS["worker of a transfer"]
     failed = {"error": "503 Service Unavailable", "worker": worker}
     send(made.ral, made.desy, NOW - HOUR, **failed)
     send(made.desy, made.ral, NOW - HOUR, **failed)
-    return send(made.ral, made.desy, NOW - HOUR, remote_connections=remote, worker=worker)
+    return send(made.ral, made.desy, NOW - HOUR, **seen, worker=worker)
 
 
 def not_verified(made: World) -> None:

@@ -13,6 +13,7 @@ from sonar.movers.http.perf_markers import (
     MOST_BYTES,
     PerfMarkers,
     Verdict,
+    data_server,
     ip_version,
 )
 
@@ -63,6 +64,22 @@ def test_a_marker_gives_bytes_and_remote_connections() -> None:
     assert markers.feed(MARKER) == 1
     assert markers.moved_bytes == 1654931403
     assert markers.remote_connections == ("tcp:127.0.0.1:21094",)
+
+
+@pytest.mark.parametrize(
+    ("connections", "server"),
+    [
+        (("tcp:192.0.2.48:1094",), "192.0.2.48:1094"),
+        (("tcp:[2001:DB8::48]:1094", "tcp:[2001:db8:0::48]:1094"), "[2001:db8::48]:1094"),
+        (("tcp:192.0.2.48:1094", "tcp:192.0.2.49:1094"), ""),
+        (("nonsense", "tcp:=cmd|calc:1"), ""),
+        ((), ""),
+    ],
+)
+def test_connections_name_a_data_server_if_they_lead_to_one(
+    connections: tuple[str, ...], server: str
+) -> None:
+    assert data_server(connections) == server
 
 
 def test_a_marker_without_remote_connections_counts() -> None:

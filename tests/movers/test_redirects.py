@@ -157,6 +157,25 @@ def test_a_copy_and_a_move_say_the_same_places_after_a_redirect() -> None:
     assert "lent-of-b" not in head
 
 
+def test_the_server_that_a_copy_was_led_to_is_kept() -> None:
+    watch = Watch()
+    with (
+        scripted(says(STARTED, chunk(b"success: Created") + b"0\r\n\r\n")) as disk,
+        scripted(leads_to(f"{disk.url}/pool/1?cap.sym=secret")) as door,
+    ):
+        HttpTpc().move(order_to(door.url), watch)
+        assert watch.seen.data_server == f"127.0.0.1:{disk.port}"
+
+
+def test_a_redirect_within_a_server_names_no_other_one() -> None:
+    def lead_on(connection: socket.socket) -> None:
+        (status("200 OK") if "/moved" in door.requests[-1] else leads_to("/moved"))(connection)
+
+    with scripted(lead_on) as door:
+        order = order_to(door.url)
+        assert WebDav().web.ask(Request("HEAD", order.destination), order).data_server == ""
+
+
 # Spellings of a stranger, and of what is nobody's business; {port} is the stranger's.
 TRICKS = [
     "//{stranger}:{port}/f",

@@ -93,9 +93,26 @@ def test_the_log_of_xrootd_says_when_it_had_copied_and_who_refused():
     assert log.answered is not None
     assert log.between is not None
     assert not log.refusal
+    assert log.data_server == "127.0.0.1:43385"
     for line in sample("xrootd_log", "refused").splitlines():
         log.read(line)
     assert log.refusal == "[3018] Unable to create /base/g; file exists"
+
+
+@pytest.mark.parametrize(
+    ("said", "server"),
+    [
+        ("st-048.Example.org:1094", "st-048.example.org:1094"),
+        ("sonar@st-048.example.org:1094", "st-048.example.org:1094"),
+        ("[2001:db8::48]:1094", "[2001:db8::48]:1094"),
+        ("st-048.example.org", ""),
+    ],
+)
+def test_the_log_of_xrootd_names_the_data_server(said: str, server: str):
+    log = XrootdLog()
+    for line in sample("xrootd_log", "xrdcp --tpc only, 20 MB").splitlines():
+        log.read(line.replace("127.0.0.1:43385", said))
+    assert log.data_server == server
 
 
 def test_gfal_copy_hides_why_and_the_log_tells_it():

@@ -75,6 +75,13 @@ def from_cluster(
     yield from all_at_once(farm, Ends(cluster, single))
 
 
+@pytest.mark.parametrize("way", ROOT, ids=lambda way: way.name)
+def test_the_data_server_that_moved_a_file_is_named(way: Way, cluster: Cluster, to_cluster: Tests):
+    _, future = to_cluster[way]
+    servers = {f"127.0.0.1:{server.port}" for server in cluster.servers}
+    assert future.result().seen.data_server in servers
+
+
 @each_way
 def test_a_file_arrives_at_a_cluster_and_nothing_is_left(
     way: Way, cluster: Cluster, to_cluster: Tests, from_cluster: Tests

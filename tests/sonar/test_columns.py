@@ -70,6 +70,14 @@ CELLS = {
         "https://me:secret@fts.example/7",
         "https://fts.example/7?token=x",
     ],
+    "data_server": [
+        "st-048.example.org:8443",
+        "[2001:db8::48]:1094",
+        "",
+        "st-048.example.org",
+        "-x.example.org:1",
+        "[::1]:x",
+    ],
     "scitag": ["139", "0", "65535", "65536", "1.5", ""],
     "id": [
         "6F1C9A52-8f0e-4a4e-9d0c-2b7f3c1d5e61",

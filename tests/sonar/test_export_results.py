@@ -100,6 +100,7 @@ def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
             "log_url": "",
             "scitag": "",
             "purpose": "",
+            "data_server": "",
             "rate_mb_s": "6000",
         }
     ]

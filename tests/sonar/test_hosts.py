@@ -8,6 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from hypothesis import given
 from hypothesis import strategies as st
+from urllib3.util import parse_url
 
 from sonar import settings as project
 from sonar.credentials import kinds, rules, service_rules
@@ -134,7 +135,7 @@ def test_whoever_connects_gets_this_answer(host: str, kind: Kind) -> None:
             route.permitted(looked_up)
     else:
         assert route.permitted(looked_up) == looked_up
-    route.lead(elsewhere=True)
+    route.lead(parse_url("http://a.example"), parse_url("http://b.example"))
     if kind == Kind.PUBLIC:
         assert route.permitted(looked_up) == looked_up
     else:

@@ -13,8 +13,15 @@ import orjson
 import pytest
 
 from sonar.models import Profile
-from sonar.records.admission import MOST_PROFILES, Admission
-from sonar.records.record import ALLOWED, FIELDS, Record, WrongRecordError, from_json, from_text
+from sonar.records.admission import MOST_PROFILES, Admission, profile_fields_of
+from sonar.records.record import (
+    ALLOWED,
+    FIELDS,
+    READ,
+    WrongRecordError,
+    from_json,
+    from_text,
+)
 from tests.sonar.world import NOW, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -237,7 +244,8 @@ def test_the_id_of_a_test_that_is_not_over_cannot_be_taken():
 
 def test_a_script_with_a_number_in_its_mover_does_not_use_up_the_profiles(known: Admission):
     for number in range(MOST_PROFILES):
-        known.profiles[f"m{number}", "", 1, None, None, None, "external", "", None, ""] = None
+        record = from_json(DONE | {"mover": f"m{number}"})
+        known.profiles[profile_fields_of(record)] = None
     known.check(from_json(DONE | {"mover": "m7"}))
     [(field, sentence)] = problems(known, DONE | {"mover": "job-4711"})
     assert field == "mover"
@@ -306,7 +314,7 @@ def test_a_hostile_value_does_not_fill_the_sentence(known: Admission):
 
 
 def test_every_field_says_what_is_allowed():
-    assert set(ALLOWED) == set(Record.model_fields)
+    assert set(ALLOWED) == set(READ.model_fields)
 
 
 def test_numbers_as_orjson_reads_them_are_refused_too(known: Admission):

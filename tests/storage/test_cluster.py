@@ -131,6 +131,17 @@ def outcomes(world: World) -> Outcomes:
 
 
 @each_mode
+def test_the_data_server_that_moved_a_file_is_named(
+    mode: str, world: World, outcomes: Outcomes
+) -> None:
+    servers = {f"127.0.0.1:{server.port}" for server in world.cluster.servers}
+    # A source that pushes says in its markers who takes the file: of a small one it has none.
+    said = {"pull": servers, "push": {*servers, ""}}
+    assert {outcome.seen.data_server for _, outcome in outcomes["to", mode]} <= said[mode]
+    assert {outcome.seen.data_server for _, outcome in outcomes["from", mode]} <= servers
+
+
+@each_mode
 def test_files_arrive_at_a_cluster_and_nothing_is_left(
     mode: str, world: World, outcomes: Outcomes
 ) -> None:

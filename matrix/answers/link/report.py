@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from matrix.answers import inside, series, standing
 from matrix.answers.inside import InsideTransfers
@@ -117,6 +117,7 @@ class LinkReport:
     ``errors`` are those of the classes that fail, by size class, the most common ones first;
     ``comparison`` is there if the question asks for one. ``results`` are those of the direction, of
     every class, those of experiments too; the ``profiles`` they were made with are among others.
+    ``rows`` are those of which the list shows some.
     """
 
     question: Question
@@ -128,6 +129,7 @@ class LinkReport:
     schedules: list[Schedule]
     probes: list[Probe]
     downtimes: list[Downtime]
+    rows: QuerySet[Transfer]
     listing: TransferList
     failures: list[SimilarFailures]
     errors: dict[str, list[CommonError]]
@@ -209,6 +211,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
             schedules=planned,
             probes=scheduled.open_probes(question.ends),
             downtimes=downtimes,
+            rows=listed_rows,
             listing=transfers.listing(listed_rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),
             errors=read_errors(question, window, classes, sizes),

@@ -13,13 +13,16 @@ from uuid import UUID
 
 import numpy as np
 from django.db import connection
+from django.db.models import Q
 
 from matrix.answers.site.ranking import ENDS, RankedSide
 from matrix.answers.site.reports import Report, cells_of
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
-from matrix.store.profiles import passing
+from matrix.store.profiles import RESULT_FIELDS, condition, passing
 from matrix.store.transfers import COMPARED_CHARACTERS, DIFFERENCES
+from sonar.database import pg_copy
+from sonar.models import Transfer
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
@@ -39,6 +42,7 @@ GROUPS = """
       AND CASE WHEN %(profiles)s::int[] IS NULL THEN profile_id NOT IN
                    (SELECT id FROM sonar_profile WHERE purpose = 'experiment')
                ELSE profile_id = ANY(%(profiles)s) END
+      {own}
     GROUP BY 1, 2 ORDER BY 3 DESC, 6 DESC LIMIT %(most)s
 """
 # From so many partners on, most of them say something about the site.
@@ -102,9 +106,19 @@ def grouped(
         "most": MOST_GROUPS,
     }
     with connection.cursor() as cursor:
-        cursor.execute(GROUPS, parameters)
+        cursor.execute(GROUPS.format(own=own_condition(window, filters)), parameters)
         rows = cursor.fetchall()
     return [Failures(*row[:-1]) for row in rows], int(rows[0][-1]) if rows else 0
+
+
+def own_condition(window: Window, filters: Sequence[Filter]) -> str:
+    """Return the filters on what no profile has as SQL; empty for none."""
+    own = condition(filters, RESULT_FIELDS)
+    if not own:
+        return ""
+    started = Q(started_at__gte=window.start, started_at__lt=window.end)
+    ids = pg_copy.sql_of(Transfer.objects.filter(own, started).values_list("id"))
+    return f"AND id IN ({ids})".replace("%", "%%")
 
 
 def errors_of(report: Report) -> dict[str, Any]:

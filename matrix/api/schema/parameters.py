@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel
 
 from matrix.api.parameters import SHORT, PageSizes
-from matrix.query.attributes import GROUPINGS, OF_ENDPOINTS, OF_PROFILES, PREPOSITIONS
+from matrix.query.attributes import BY_NAME, GROUPINGS, PREPOSITIONS, ProfileAttribute
 from matrix.query.catalogue import STATS
 from matrix.query.comparison import (
     OF,
@@ -21,7 +21,7 @@ from matrix.query.comparison import (
     WINDOWS,
 )
 from matrix.query.filters import FILTERS, LINK_FILTERS, PROFILE_FILTERS, Filter
-from matrix.query.forms import ALLOWED_VALUES, DEFAULT_SIZE, LONGEST_VALUE
+from matrix.query.forms import ALLOWED_VALUES, DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation.windows import PRESETS
 
@@ -92,15 +92,15 @@ class Echo(BaseModel, extra="allow"):
 
 
 def filter_of(name: str, prefix: str = "", besides: str = "") -> OpenApiParameter:
-    items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + LONGEST_VALUE}
     criterion = Filter(name, "")
-    if allowed := ALLOWED_VALUES.get(criterion.attribute):
+    attribute = BY_NAME[criterion.attribute]
+    items: dict[str, Any] = {"minLength": 1, "maxLength": len("!") + attribute.longest}
+    if allowed := ALLOWED_VALUES.get(attribute.name):
         items = {"enum": [f"{sign}{value}" for value in allowed for sign in ("", "!")]}
-    if name in OF_PROFILES:
-        words = f"transfers {OF_PROFILES[name].choice}"
+    if isinstance(attribute, ProfileAttribute):
+        words = f"transfers {attribute.choice}"
     else:
-        title = OF_ENDPOINTS[criterion.attribute].title
-        words = f"links {PREPOSITIONS[criterion.end]} this {title}"
+        words = f"links {PREPOSITIONS[criterion.end]} this {attribute.title}"
     sentence = f"{besides}Only {words}; with a leading ! none of these."
     return several(f"{prefix}{name}", sentence, **items)
 

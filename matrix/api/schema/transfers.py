@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal
-from uuid import UUID
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from matrix.answers.connections import ReportedConnection, SourceUpload
 from matrix.api.parameters import OF_TRANSFERS
@@ -14,24 +13,36 @@ from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape
 from sonar.models import Transfer
-from sonar.notation import scitags
-from sonar.notation.csv_text import LOG_URL, MOVER, REMOTE_ID
-from sonar.notation.units import LONGEST_SECONDS
-from sonar.records.record import LARGEST_BUFFER
+from sonar.notation.result_columns import COLUMNS, RECORD, Column, listed
 
-State = Literal["done", "failed", "lost"]
-Where = Literal["source", "destination", "transfer", "control"]
-Origin = Literal["test", "production", "external"]
-Mode = Literal["pull", "push"]
-Clock = Literal["request", "tool", "service"]
-Purpose = Literal["scheduled", "ordered", "experiment"]
 Empty = Literal[""] | None
-Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
-Buffer = Annotated[int, Field(ge=1, le=LARGEST_BUFFER)]
 
 
-class Result(Answer):
-    """A record of a result, with its size class and rate.
+def answered(column: Column) -> tuple[Any, Any]:
+    """Return the type of a column in answers; what names machines is there for some alone."""
+    kind = Literal[*column.choices, *column.besides] if column.choices else column.kind
+    nullable = kind | None if column.null else kind
+    return (nullable, column.default if column.internal else ...)
+
+
+def sent(column: Column) -> tuple[Any, Any]:
+    """Return the type of a column in a record: null and "" are the same as left out."""
+    kind = Literal[*column.choices] if column.choices else column.kind
+    if column.limits and not column.choices:
+        kind = Annotated[kind, Field(**column.limits)]
+    return (kind, ...) if column.required else (kind | Empty, column.default)
+
+
+def fields(
+    columns: Iterable[Column], type_of: Callable[[Column], tuple[Any, Any]]
+) -> dict[str, Any]:
+    return {column.name: type_of(column) for column in columns}
+
+
+Result = create_model(
+    "Result",
+    __base__=Answer,
+    __doc__="""A record of a result, with its size class and rate.
 
     `streams` and `tcp_buffer_bytes` are what was requested, `..._used` is null if not known;
     `beside_...` is how many other Sonar tests ran at an end at the same time: the mean, and the
@@ -39,97 +50,40 @@ class Result(Answer):
     the run of a program (`tool`), or the service that moved it (`service`). Queueing and the
     verification are not part of `seconds`. `scitag` is the flow label sent along. `purpose` is why
     the test was made: scheduled by a mesh, ordered, or an experiment, which counts in no mean and
-    no state unless it is asked for; null where an import does not say.
-    """
-
-    id: UUID
-    source: str
-    destination: str
-    started_at: datetime
-    seconds: float
-    bytes: int
-    state: State
-    error: str | None
-    error_where: Where | None
-    mover: str
-    mode: Mode | None
-    streams: int
-    streams_used: int | None
-    ip_version: Literal[4, 6] | None
-    origin: Origin
-    size: str
-    rate_mb_s: float | None
-    beside_source: float | None
-    beside_source_max: int | None
-    beside_destination: float | None
-    beside_destination_max: int | None
-    clock: Clock | None
-    prepare_seconds: float | None
-    queue_seconds: float | None
-    first_byte_seconds: float | None
-    transfer_seconds: float | None
-    checksum_seconds: float | None
-    tcp_buffer_bytes: int | None
-    tcp_buffer_used_bytes: int | None
-    remote_id: str | None
-    scitag: int | None
-    purpose: Purpose | None
-    moved_bytes: int | None
-    verified: bool | None
+    no state unless it is asked for; null where an import does not say. `data_server` is the host
+    and port of the server that moved the bytes, only for who may see names of machines.
+    """,
+    **fields(listed(internal=True), answered),
+)
 
 
-Connection = answer_of(ReportedConnection, "Connection")
-Upload = answer_of(SourceUpload, "Upload")
+Connection: Any = answer_of(ReportedConnection, "Connection")
+Upload: Any = answer_of(SourceUpload, "Upload")
 
 
-class WholeResult(Result):
-    """All that is kept of a result; names of machines only for who may see them.
+WholeResult = create_model(
+    "WholeResult",
+    __base__=Result,
+    __doc__="""All that is kept of a result; names of machines only for who may see them.
 
     `upload` is null if the source file was there already.
-    """
-
-    error_is_permanent: bool
-    verified_note: str | None
-    mesh: str | None
-    activity: str | None
-    samples: list[list[float]]
-    connections: list[Connection]  # type: ignore[valid-type]
-    upload: Upload | None  # type: ignore[valid-type]
-    worker: str | None = None
-    remote_connections: list[str] = []
-    log_url: str | None = None
-
-
-class SentResult(Body):
-    """A record as sonar.records.record.Record reads it; null and "" are the same as left out."""
-
-    id: UUID
-    source: str
-    destination: str
-    started_at: datetime
-    seconds: Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]
-    bytes: Annotated[int, Field(ge=1, lt=10**18)]
-    state: Literal["done", "failed"]
-    error: Annotated[str, Field(max_length=10_000)] | None = None
-    error_where: Where | Empty = None
-    mover: Annotated[str, Field(pattern=f"^{MOVER}$")]
-    mode: Mode | Empty = None
-    streams: Annotated[int, Field(ge=1, le=9999)] | Empty = 1
-    streams_used: Annotated[int, Field(ge=1, le=9999)] | Empty = None
-    ip_version: Literal[4, 6] | Empty = None
-    origin: Origin | Empty = "external"
-    clock: Clock | Empty = None
-    prepare_seconds: Seconds | Empty = None
-    queue_seconds: Seconds | Empty = None
-    first_byte_seconds: Seconds | Empty = None
-    transfer_seconds: Seconds | Empty = None
-    checksum_seconds: Seconds | Empty = None
-    tcp_buffer_bytes: Buffer | Empty = None
-    tcp_buffer_used_bytes: Buffer | Empty = None
-    remote_id: Annotated[str, Field(pattern=f"^{REMOTE_ID}$")] | Empty = None
-    log_url: Annotated[str, Field(pattern=f"^{LOG_URL}$")] | Empty = None
-    scitag: Annotated[int, Field(ge=1, le=scitags.MOST)] | Empty = None
-    purpose: Purpose | Empty = None
+    """,
+    error_is_permanent=(bool, ...),
+    verified_note=(str | None, ...),
+    mesh=(str | None, ...),
+    activity=(str | None, ...),
+    samples=(list[list[float]], ...),
+    connections=(list[Connection], ...),
+    upload=(Upload | None, ...),
+    **fields((column for column in COLUMNS if column.internal and not column.listed), answered),
+)
+SentResult = create_model(
+    "SentResult",
+    __base__=Body,
+    __doc__="""A record as sonar.records.record.Record reads it; null and "" are the same as left \
+out.""",
+    **fields(RECORD, sent),
+)
 
 
 class Stored(Answer):

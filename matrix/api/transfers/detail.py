@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.answers.connections import MACHINES, reported, uploaded
+from matrix.answers.connections import ADDRESSES, reported, uploaded
 from matrix.api.base import ApiView
 from matrix.api.rendering import dumps
 from matrix.api.schema.transfers import TRANSFER
@@ -20,10 +20,11 @@ from matrix.api.streaming import stream
 from matrix.api.transfers import lines
 from matrix.api.transfers.list import record
 from matrix.http.negotiation import TYPES, asked_format
-from matrix.http.permissions import sees
+from matrix.http.permissions import MACHINES, sees
 from matrix.query.forms import check_names
 from matrix.store import transfers
 from sonar.models import Probe, Transfer
+from sonar.notation.result_columns import COLUMNS
 
 
 class TransferView(ApiView):
@@ -35,7 +36,8 @@ class TransferView(ApiView):
         if transfer is None:
             raise NotFound(why_not(id))
         if form == "csv":
-            pieces = lines.pieces(Transfer.objects.filter(id=id), form)
+            rows = Transfer.objects.filter(id=id)
+            pieces = lines.pieces(rows, form, internal=sees(request, MACHINES))
             return stream(request, pieces, form, f"sonar-transfer-{id}")
         return HttpResponse(dumps(shown(transfer, request)), content_type=TYPES["json"])
 
@@ -53,9 +55,9 @@ def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
         transfer.source_id: transfer.source.name,
         transfer.destination_id: transfer.destination.name,
     }
-    profile, sees_machines = transfer.profile, sees(request, "sonar.view_transfer")
-    hidden = {} if sees_machines else dict.fromkeys(MACHINES)
-    fields = record(transfer, names) | {
+    profile, internal = transfer.profile, sees(request, MACHINES)
+    hidden = {} if internal else dict.fromkeys(ADDRESSES)
+    fields = record(transfer, names, internal=internal) | {
         "error_is_permanent": transfer.error_is_permanent,
         "verified_note": transfer.verified_note or None,
         "mesh": profile.mesh.name if profile.mesh else None,
@@ -64,8 +66,8 @@ def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
         "connections": [asdict(connection) | hidden for connection in reported(transfer)],
         "upload": asdict(upload) if (upload := uploaded(transfer)) else None,
     }
-    if sees_machines:
-        fields["worker"] = transfer.worker or None
-        fields["remote_connections"] = transfer.remote_connections
-        fields["log_url"] = transfer.log_url or None
+    if internal:
+        alone = (column for column in COLUMNS if column.internal and not column.listed)
+        values = {column.name: getattr(transfer, column.name) for column in alone}
+        fields |= {name: None if value == "" else value for name, value in values.items()}
     return fields

@@ -5,7 +5,7 @@ No row is kept, and none becomes an object of Python: ten million take no more m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.conf import settings
@@ -18,97 +18,61 @@ from matrix.api.streaming import Pieces, by_piece
 from matrix.store.data_version import snapshot
 from sonar.database import pg_copy
 from sonar.models import Transfer
-from sonar.notation import csv_text
-from sonar.records.record import ACCOUNT, FIELDS, INTERNAL, TOLD_BESIDES
+from sonar.notation.result_columns import BY_NAME, Column, listed
+from sonar.records.exporting import copy_of
 
-COLUMNS = (
-    *("id", "started_at", "seconds", "bytes", "state", "error", "error_where"),
-    *("source_id", "destination_id", "profile_id", "size_class_id"),
-    *(name for name in ACCOUNT if name not in INTERNAL),
-    *("moved_bytes", "verified"),
-)
 # The columns that CSV began with; what records have got since then stands behind them.
 FIRST = (
     *("id", "source", "destination", "started_at", "seconds", "bytes", "state", "error"),
     *("error_where", "mover", "streams", "ip_version", "origin"),
 )
-CSV_FIELDS = (
-    *FIRST,
-    *(name for name in FIELDS if name not in (*FIRST, *INTERNAL)),
-    *TOLD_BESIDES,
-)
-# The fields of results.record, in its order. The names are looked up row by row, in a few rows
-# that PostgreSQL remembers: rows leave in the order of the index on the time, the first at
-# once, and nothing is sorted. OFFSET 0 keeps it from joining the tables instead.
-RECORDS = """
-    SELECT {output} FROM ({chosen}) AS chosen,
-        LATERAL (SELECT name FROM sonar_endpoint WHERE id = source_id OFFSET 0) AS source,
-        LATERAL (SELECT name FROM sonar_endpoint WHERE id = destination_id OFFSET 0)
-            AS destination,
-        LATERAL (SELECT name FROM sonar_sizeclass WHERE id = size_class_id OFFSET 0) AS size,
-        LATERAL (SELECT mover, mode, streams, streams_used, tcp_buffer_bytes, ip_version, origin,
-                     clock, purpose
-                 FROM sonar_profile WHERE id = profile_id OFFSET 0) AS made,
-        LATERAL (SELECT chosen.id, source.name AS source, destination.name AS destination,
-            to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
-            seconds, bytes, state, nullif(error, '') AS error,
-            nullif(error_where, '') AS error_where,
-            made.mover, nullif(made.mode, '') AS mode, made.streams, made.streams_used,
-            made.ip_version, made.origin, size.name AS size,
-            CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate_mb_s,
-            beside_source, beside_source_max, beside_destination, beside_destination_max,
-            nullif(made.clock, '') AS clock, prepare_seconds, queue_seconds, first_byte_seconds,
-            transfer_seconds, checksum_seconds, made.tcp_buffer_bytes, tcp_buffer_used_bytes,
-            nullif(remote_id, '') AS remote_id, scitag,
-            nullif(made.purpose, '') AS purpose, moved_bytes, verified) AS record
-    ORDER BY chosen.started_at DESC, chosen.id DESC
-"""
-# PostgreSQL would write t and f.
-AS_TEXT = {"verified": "::text"}
-OUTPUTS = {
-    # Of all of them, only errors are what others wrote.
-    "csv": ", ".join(
-        csv_text.sql(f"record.{name}")
-        if name == "error"
-        else f"record.{name}{AS_TEXT.get(name, '')}"
-        for name in CSV_FIELDS
-    ),
-    "ndjson": "row_to_json(record)",
-}
-# JSON has no character below a space in it, so these leave it as it is: no quotes are doubled.
-AS_IT_IS = "csv, QUOTE e'\\x01', DELIMITER e'\\x02'"
-FORMS = {"csv": "csv", "ndjson": AS_IT_IS}
-HEADS = {"csv": (",".join(CSV_FIELDS) + "\n").encode(), "ndjson": b""}
+
+
+def columns_of(form: str, *, internal: bool) -> tuple[Column, ...]:
+    """Return the columns of lines in their order, with those that name machines if ``internal``."""
+    columns = listed(internal=internal)
+    if form != "csv":
+        return columns
+    began = tuple(BY_NAME[name] for name in FIRST)
+    added = [column for column in columns if column not in began]
+    # What a record does not have comes last.
+    public = sorted(added, key=lambda column: (column.internal, not column.allowed))
+    return (*began, *public)
+
+
+def head(form: str, *, internal: bool) -> bytes:
+    """Return the line above all others: the names of the columns in CSV."""
+    names = [column.name for column in columns_of(form, internal=internal)]
+    return (",".join(names) + "\n").encode() if form == "csv" else b""
+
+
 # Compiling or sharing out the query would only keep the first row waiting.
 SETTINGS = """SELECT set_config('statement_timeout', %s, true), set_config('jit', 'off', true),
     set_config('max_parallel_workers_per_gather', '0', true),
     set_config('enable_sort', %s, true)"""
 
 
-def pieces(rows: QuerySet[Transfer], form: str, *, most: bool = False) -> Pieces:
+def pieces(rows: QuerySet[Transfer], form: str, *, internal: bool, most: bool = False) -> Pieces:
     """Yield all of these results in a form, `csv` (with a header) or `ndjson`.
 
-    ``most`` says that nothing but a pass over the whole window finds them. It is then made in
-    the order of time: sorting afterwards takes no less long, and room on disk. Where an index
-    finds few, they are found in a fifth of the time and sorted.
+    Columns that name machines are there if ``internal``. ``most`` says that nothing but a pass over
+    the whole window finds them. It is then made in the order of time: sorting afterwards takes no
+    less long, and room on disk. Where an index finds few, they are found in a fifth of the time and
+    sorted.
     """
-    return by_piece(lines(rows, form, most), HEADS[form])
+    columns = columns_of(form, internal=internal)
+    return by_piece(lines(rows, form, columns, most), head(form, internal=internal))
 
 
-def lines(rows: QuerySet[Transfer], form: str, most: bool) -> Iterator[Buffer]:
+def lines(
+    rows: QuerySet[Transfer], form: str, columns: Sequence[Column], most: bool
+) -> Iterator[Buffer]:
     try:
-        statement = copy_of(rows, form)
+        statement = copy_of(rows, columns, form)
     except EmptyResultSet:
         return
     with reading_for_long(most), pg_copy.copying(statement) as copy:
         yield from copy
-
-
-def copy_of(rows: QuerySet[Transfer], form: str) -> str:
-    """Return the COPY of results; raise EmptyResultSet where there can be none."""
-    chosen = pg_copy.sql_of(rows.order_by("-started_at", "-id").values_list(*COLUMNS))
-    records = RECORDS.format(output=OUTPUTS[form], chosen=chosen)
-    return f"COPY ({records}) TO STDOUT (FORMAT {FORMS[form]})"
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
+from operator import attrgetter
 from typing import Any, Self
 
 from django.http import HttpResponse
@@ -25,6 +27,7 @@ from matrix.api.rendering import dumps
 from matrix.api.streaming import stream
 from matrix.api.transfers import lines
 from matrix.http.negotiation import LIST, TYPES, asked_format
+from matrix.http.permissions import MACHINES, sees
 from matrix.query.filters import LINK_FILTERS, on_links
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
@@ -32,6 +35,7 @@ from matrix.store import registry, transfers
 from matrix.store.keyset import Cursor
 from matrix.store.transfers import TransferSelection, rate_of
 from sonar.models import SizeClass, Transfer
+from sonar.notation.result_columns import Home, listed
 from sonar.notation.windows import Window
 
 LONGEST_SEARCH = 200
@@ -73,9 +77,10 @@ def answer(request: Request) -> HttpResponseBase:
     call = TransfersRequest.read(request, timezone.now())
     endpoints = registry.read_places(registry.read_versions())
     rows = call.selection.rows(endpoints)
+    internal = sees(request, MACHINES)
     if call.form != "json":
         most = not on_links(call.query.filters)
-        pieces = lines.pieces(rows, call.form, most=most)
+        pieces = lines.pieces(rows, call.form, internal=internal, most=most)
         return stream(request, pieces, call.form, "sonar-transfers")
     names = {endpoint.id: endpoint.name for endpoint in endpoints}
     listing = transfers.listing(rows, call.page.size, call.page.after)
@@ -84,47 +89,47 @@ def answer(request: Request) -> HttpResponseBase:
     own = {"size": size, "state": selection.states, "error": selection.error or None}
     page = {
         "query": echo(call.query, call.window, **own),
-        "transfers": [record(transfer, names) for transfer in listing.results],
+        "transfers": [record(row, names, internal=internal) for row in listing.results],
         "next": following(request, listing.next, call.window),
     }
     return HttpResponse(dumps(page), content_type=TYPES["json"])
 
 
-def record(transfer: Transfer, names: dict[int, str]) -> dict[str, Any]:
-    """Return a result as a record (sonar.records), with its size class, its rate and more."""
-    return {
-        "id": str(transfer.id),
-        "source": names[transfer.source_id],
-        "destination": names[transfer.destination_id],
-        "started_at": f"{transfer.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
-        "seconds": transfer.seconds,
-        "bytes": transfer.bytes,
-        "state": transfer.state,
-        "error": transfer.error or None,
-        "error_where": transfer.error_where or None,
-        "mover": transfer.profile.mover,
-        "mode": transfer.profile.mode or None,
-        "streams": transfer.profile.streams,
-        "streams_used": transfer.profile.streams_used,
-        "ip_version": transfer.profile.ip_version,
-        "origin": transfer.profile.origin,
-        "size": transfer.size_class.name,
-        "rate_mb_s": rate_of(transfer) if transfer.state == Transfer.State.DONE else None,
-        "beside_source": transfer.beside_source,
-        "beside_source_max": transfer.beside_source_max,
-        "beside_destination": transfer.beside_destination,
-        "beside_destination_max": transfer.beside_destination_max,
-        "clock": transfer.profile.clock or None,
-        "prepare_seconds": transfer.prepare_seconds,
-        "queue_seconds": transfer.queue_seconds,
-        "first_byte_seconds": transfer.first_byte_seconds,
-        "transfer_seconds": transfer.transfer_seconds,
-        "checksum_seconds": transfer.checksum_seconds,
-        "tcp_buffer_bytes": transfer.profile.tcp_buffer_bytes,
-        "tcp_buffer_used_bytes": transfer.tcp_buffer_used_bytes,
-        "remote_id": transfer.remote_id or None,
-        "scitag": transfer.scitag,
-        "purpose": transfer.profile.purpose or None,
-        "moved_bytes": transfer.moved_bytes,
-        "verified": transfer.verified,
+# Where a row of Transfer has what it does not have under the name of the column.
+PATHS = {
+    "source": "source_id",
+    "destination": "destination_id",
+    "size": "size_class.name",
+    "rate_mb_s": "state",
+}
+
+
+@cache
+def reading(*, internal: bool) -> tuple[tuple[str, ...], tuple[str, ...], attrgetter[Any]]:
+    """Return the names of columns, those of them that are texts, and what reads their values."""
+    columns = listed(internal=internal)
+    of_profiles = {
+        column.name: f"profile.{column.name}" for column in columns if column.home is Home.PROFILE
     }
+    paths = of_profiles | PATHS
+    names = tuple(column.name for column in columns)
+    texts = tuple(column.name for column in columns if column.empty == "")
+    return names, texts, attrgetter(*(paths.get(name, name) for name in names))
+
+
+def record(transfer: Transfer, names: dict[int, str], *, internal: bool) -> dict[str, Any]:
+    """Return a result as a record (sonar.records), with its size class, its rate and more.
+
+    Columns that name machines are there if ``internal``.
+    """
+    columns, texts, values_of = reading(internal=internal)
+    fields: dict[str, Any] = dict(zip(columns, values_of(transfer), strict=True))
+    for name in texts:
+        if fields[name] == "":
+            fields[name] = None
+    fields["id"] = str(transfer.id)
+    fields["source"] = names[transfer.source_id]
+    fields["destination"] = names[transfer.destination_id]
+    fields["started_at"] = f"{transfer.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+    fields["rate_mb_s"] = rate_of(transfer) if transfer.state == Transfer.State.DONE else None
+    return fields

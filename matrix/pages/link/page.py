@@ -18,6 +18,7 @@ from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.verdict import Verdict, verdict_of
 from matrix.answers.series import check_length
 from matrix.answers.short_names import short_names_of
+from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.experiments import LinkExperimentsPage
 from matrix.pages.link.by_size import (
@@ -59,6 +60,7 @@ from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
 from matrix.store.keyset import Cursor
 from matrix.store.profiles import ProfileChoices
+from matrix.store.transfers import ServerSummary, data_servers
 from sonar.models import Transfer
 from sonar.notation.units import format_age
 from sonar.notation.windows import format_window
@@ -205,6 +207,7 @@ class LinkPage(QueryPage):
                 for line in answer.classes
             ],
             **self.results(answer, profile_choices),
+            "data_servers": self.data_servers(answer) if roles.may(reader, MACHINES) else [],
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(there, back)),
             "drawn": drawn(
@@ -277,6 +280,14 @@ class LinkPage(QueryPage):
         ends = {"source_endpoint": self.source.name, "destination_endpoint": self.destination.name}
         only = {"size": self.query.size} if self.only else {}
         return query.url(address("api-transfers"), **only, **ends)
+
+    def data_servers(self, answer: LinkReport) -> list[tuple[ServerSummary, str]]:
+        """Return the data servers that moved its results, each with the address of these alone."""
+        return [
+            (server, self.url_of(self.query.replace(filters=filters)))
+            for server in data_servers(answer.rows)
+            for filters in [(Filter("data_server", server.data_server),)]
+        ]
 
     def results(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
         """Return the lists of results, of ways of measuring, and of tests to come."""

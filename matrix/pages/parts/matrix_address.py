@@ -15,7 +15,7 @@ from matrix.pages.parts.controls import Choice, kept, select
 from matrix.plots import display
 from matrix.plots.display import Display
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
-from matrix.query.attributes import BY_NAME, OF_ENDPOINTS, OF_PROFILES
+from matrix.query.attributes import BY_NAME, OF_ENDPOINTS, OF_PROFILES, OFFERED
 from matrix.query.catalogue import VS_USUAL
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives, either
 from matrix.store import registry
@@ -79,7 +79,7 @@ def filter_menu(page: QueryPage, end: str) -> dict[str, Any]:
     That is `UK or DE, not RAL`, or `anywhere`. `names` are the attributes whose values its box
     offers.
     """
-    names = tuple(BY_NAME) if end == "either" else tuple(OF_ENDPOINTS)
+    names = OFFERED if end == "either" else tuple(OF_ENDPOINTS)
     options = [option for option in page.query.filters if option.end == end]
     groups = sorted(alternatives(options, LINK_FILTERS), key=lambda group: group[0].exclude)
     parts = []

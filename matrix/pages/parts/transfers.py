@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from matrix.query.filters import either
 from matrix.statistics.transfers.rate_profile import Stretch
 from matrix.store.transfers import rate_of
 from sonar.models import Probe, Profile, Transfer
+from sonar.notation.result_columns import COLUMNS
 from sonar.notation.scitags import Scitag
 from sonar.notation.units import (
     format_age,
@@ -29,6 +31,22 @@ from sonar.results.store import is_made_up
 MARKER_SECONDS = 6.0
 NO_FILE = "It is made up: no file was moved."
 IMPORTED = "It was imported, and imported results have no progress samples."
+
+
+def facts_of(transfer: Transfer, *, internal: bool) -> dict[str, list[tuple[str, str]]]:
+    """Return label and words of the columns that have a value, by what they stand behind.
+
+    Those that name machines are there if ``internal``.
+    """
+    facts = defaultdict[str, list[tuple[str, str]]](list)
+    for column in COLUMNS:
+        if column.fact is None or (column.internal and not internal):
+            continue
+        value = getattr(transfer, column.name)
+        if value not in (None, ""):
+            text = format_seconds(value) if column.unit == "s" else str(value)
+            facts[column.fact.after].append((column.fact.label, column.fact.words.format(text)))
+    return dict(facts)
 
 
 def streams_words(streams: int, streams_used: Iterable[int | None]) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from sonar.movers.base import MoverError, Where
 from sonar.movers.messages import one_line
+from sonar.movers.watch import Seen
 from sonar.notation import scitags
 from sonar.notation.units import LONGEST_SECONDS
 
@@ -52,6 +53,14 @@ class Progress:
     tcp_buffer_bytes: int | None = None
     log_url: str = ""
     scitag: int | None = None
+
+    def note(self, seen: Seen) -> None:
+        """Say what a result has a column for."""
+        seen.queue_seconds = self.queue_seconds
+        seen.streams_used = self.streams
+        seen.tcp_buffer_used_bytes = self.tcp_buffer_bytes
+        seen.log_url = self.log_url
+        seen.scitag = self.scitag or seen.scitag
 
     @property
     def is_final(self) -> bool:

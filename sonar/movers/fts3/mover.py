@@ -51,7 +51,7 @@ class Fts3:
             if watch.seen.remote_id or may_have_begun(error):
                 self._give_up(order, watch, error)
             raise
-        note(progress, watch.seen)
+        progress.note(watch.seen)
         return receipt(order, progress, token)
 
     def withdraw(self, order: Order) -> None:
@@ -172,14 +172,6 @@ def storage_of(end: End) -> str:
     """Return a storage as FTS names it: without a port, and without brackets."""
     address = parsed(end, end.url)
     return f"{address.scheme}://{str(address.host).strip('[]')}"
-
-
-def note(progress: Progress, seen: Seen) -> None:
-    seen.queue_seconds = progress.queue_seconds
-    seen.streams_used = progress.streams
-    seen.tcp_buffer_used_bytes = progress.tcp_buffer_bytes
-    seen.log_url = progress.log_url
-    seen.scitag = progress.scitag or seen.scitag
 
 
 def receipt(order: Order, progress: Progress, token: str) -> Receipt:

@@ -38,7 +38,6 @@ from sonar.movers.http.failures import foreign_failure
 from sonar.movers.http.peers import (
     READING,
     ForbiddenPeer,
-    origin,
     plain_host,
     without_credentials,
 )
@@ -89,6 +88,8 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     text: str
+    data_server: str = ""
+    """Host and port of the server that gave it, where the endpoint redirected to another one."""
 
 
 class _Upload:
@@ -118,7 +119,7 @@ class Web:
         with self.open(request, order, wait) as response:
             time.sleep(request.hold_seconds)  # what is read to its end is free for others
             text = wait.route.quotable(read_text(response, request.end))
-            return Reply(response.status, response.headers, text)
+            return Reply(response.status, response.headers, text, wait.route.data_server)
 
     @contextmanager
     def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
@@ -166,7 +167,7 @@ class Web:
                 return response
             response.close()
             url = redirected(request, url, location, order.known_hosts)
-            wait.route.lead(elsewhere=origin(parse_url(url)) != origin(parse_url(web_url(end))))
+            wait.route.lead(parse_url(web_url(end)), parse_url(url))
             if wait.route.elsewhere:
                 headers, token = without_credentials(headers), ""
             if request.body:

@@ -51,13 +51,17 @@ class Route:
     def __init__(self) -> None:
         self.elsewhere = False
         """Whether some redirect led to another scheme, host or port than the endpoint's."""
+        self.data_server = ""
+        """Host and port of the server to which it was led, if it is not the endpoint's own."""
         self._redirected = False
         self._own: Kind | None = None
 
-    def lead(self, *, elsewhere: bool) -> None:
+    def lead(self, own: Url, target: Url) -> None:
         """Note a redirect; what led elsewhere once has led elsewhere, even if it came back."""
         self._redirected = True
-        self.elsewhere = self.elsewhere or elsewhere
+        is_elsewhere = origin(target) != origin(own)
+        self.elsewhere = self.elsewhere or is_elsewhere
+        self.data_server = host_and_port(target) if is_elsewhere else ""
 
     def quotable(self, words: str) -> str:
         """Return the words of an answer, unless somebody else than the endpoint said them."""
@@ -95,6 +99,12 @@ def origin(address: Url) -> tuple[str, str, int]:
     """Return scheme, host and port: a credential for one of them is for no other."""
     scheme = str(address.scheme)
     return scheme, plain_host(address), address.port or PORTS.get(scheme, 0)
+
+
+def host_and_port(address: Url) -> str:
+    """Return what is connected to, as `st-048.example.org:8443` or `[2001:db8::48]:1094`."""
+    _, host, port = origin(address)
+    return f"{host}:{port}"
 
 
 def plain_host(address: Url) -> str:

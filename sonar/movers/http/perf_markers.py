@@ -24,7 +24,7 @@ MAX_CONNECTIONS = 64
 
 VERDICT = re.compile(rb"(success|failure)\b[ \t]*:?[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
 NUMBER = re.compile(rb"[0-9]{1,18}")
-ADDRESS = re.compile(r"\w+:\[?(?P<host>[0-9A-Fa-f:.]+)\]?:\d+")
+ADDRESS = re.compile(r"\w+:\[?(?P<host>[0-9A-Fa-f:.]+)\]?:(?P<port>\d+)")
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,16 @@ class PerfMarkers:
 
 
 FIELDS = frozenset({b"Stripe Index", b"Stripe Bytes Transferred", b"RemoteConnections"})
+
+
+def data_server(connections: tuple[str, ...]) -> str:
+    """Return host and port at the other end if all connections lead to one; empty otherwise."""
+    servers = {
+        f"{hosts.name_of(match['host'])}:{match['port']}"
+        for match in map(ADDRESS.fullmatch, connections)
+        if match
+    }
+    return servers.pop() if len(servers) == 1 else ""
 
 
 def ip_version(connections: tuple[str, ...]) -> int | None:

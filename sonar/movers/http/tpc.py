@@ -18,7 +18,7 @@ from sonar.movers.http.deadlines import Wait
 from sonar.movers.http.exchange import Request, bearer, read_text
 from sonar.movers.http.failures import refused
 from sonar.movers.http.peers import Route
-from sonar.movers.http.perf_markers import PerfMarkers, Verdict, ip_version
+from sonar.movers.http.perf_markers import PerfMarkers, Verdict, data_server, ip_version
 from sonar.movers.http.streams import streams_used
 from sonar.movers.http.webdav import WebDav
 from sonar.movers.messages import one_line
@@ -152,6 +152,7 @@ class HttpTpc:
         request = Request("COPY", active, copy_headers(order))
         try:
             with watch.on_stop(wait.stop), self.files.web.open(request, order, wait) as response:
+                watch.seen.data_server = wait.route.data_server
                 watch.seen.streams_used = streams_used(order, response.headers.get("Server", ""))
                 require_started(response, order, wait.route)
                 return _follow(response, order, wait, watch)
@@ -263,6 +264,7 @@ def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Wat
             continue
         if not wait.route.elsewhere:
             seen.remote_connections = markers.remote_connections
+            seen.data_server = data_server(markers.remote_connections)
         seen.ip_version = ip_version(markers.remote_connections)
         if order.streams == 1:
             watch.report(markers.moved_bytes, seconds)

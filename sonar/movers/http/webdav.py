@@ -82,6 +82,7 @@ class WebDav:
             self.make_directories(end, order)
             reply = self._put(end, order, watch)
         succeeded(reply, "PUT", end)
+        watch.uploaded_to = reply.data_server
 
     def _put(self, end: End, order: Order, watch: Watch) -> Reply:
         # XRootD refuses a PUT without reading its body, then hangs up: nothing to keep.

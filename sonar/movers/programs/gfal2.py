@@ -117,6 +117,7 @@ class Account:
     def read(self, line: str) -> int | None:
         """Return how many bytes had moved, if it says so; raise MoverError for a stream."""
         self.log.read(line)
+        self._watch.seen.data_server = self.log.data_server
         if match := STEP.match(line):
             self._steps[match[1]] = time.monotonic()
         elif match := TYPE.match(line):

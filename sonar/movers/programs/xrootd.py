@@ -41,6 +41,7 @@ class Xrootd:
 
         def read(line: str) -> int | None:
             log.read(line)
+            watch.seen.data_server = log.data_server
             return moved_bytes(line, order.bytes)
 
         command = Command(arguments(order, more), LOGGED, on_terminal=True)

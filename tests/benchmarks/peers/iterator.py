@@ -19,4 +19,4 @@ def lines(window: Window, count: int) -> Iterator[bytes]:
     ).select_related("source", "destination", "profile", "size_class")
     for one in rows.order_by("-started_at", "-id")[:count].iterator(chunk_size=CHUNK):
         names = {one.source_id: one.source.name, one.destination_id: one.destination.name}
-        yield json.dumps(record(one, names)).encode() + b"\n"
+        yield json.dumps(record(one, names, internal=False)).encode() + b"\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from django.db import connection, models
 
@@ -36,7 +35,7 @@ def drop_table() -> None:
 
 
 def objects_of(plain: type[models.Model], results: Sequence[Result]) -> list[models.Model]:
-    return [plain(**asdict(one)) for one in results]
+    return [plain(**one.values) for one in results]
 
 
 def store(plain: type[models.Model], objects: list[models.Model]) -> None:

@@ -1,0 +1,496 @@
+"""The columns of a result, once each: whatever stores, checks, reads or shows one is made of them.
+
+A new one is an entry in ``COLUMNS``, a field of the model (Transfer, or Profile for how it was
+measured) with its migration, and an assignment to ``watch.seen`` in a mover that can tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from sonar.notation import scitags
+from sonar.notation.csv_text import DATA_SERVER, LOG_URL, MOVER, REMOTE_ID
+from sonar.notation.units import LONGEST_SECONDS, MOST_BYTES
+
+# As a smallint of PostgreSQL has it.
+MOST_BESIDE = 32_767
+LARGEST_BUFFER = 2**31 - 1
+LONGEST_ERROR = 10_000
+
+
+class Home(Enum):
+    """Where a column is kept."""
+
+    RESULT = "its row of sonar_transfer"
+    PROFILE = "the profile that results measured alike share"
+    NAME = "a row that its own row names by an id"
+    NOWHERE = "worked out of other columns"
+
+
+class Reporter(Enum):
+    """Who says what is in a column of a test of Sonar's own."""
+
+    SONAR = "what it asked for, or saw itself"
+    MOVER = "an attribute of Seen, which the mover sets while the file moves"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """How the page of a transfer shows a column where it has a value: behind which other fact."""
+
+    label: str
+    after: str
+    words: str = "{}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a result.
+
+    ``kind`` is the type of its values, of which there are only ``choices``, if any; answers may
+    have those ``besides`` too. A record (sonar.records) has it if ``allowed`` says in words what
+    may stand there: values within ``limits`` (as pydantic.Field has them). ``empty`` is what is
+    stored where nobody can tell, ``default`` what a record means that leaves it out.
+    ``postgres`` is its type in sonar_transfer. ``listed`` says whether lists of results have it,
+    or only the answer for a single one; ``internal`` columns name machines, and are for those
+    alone who may see these (sonar.view_transfer).
+    """
+
+    name: str
+    sentence: str
+    kind: Any = str
+    choices: tuple[str | int, ...] = ()
+    besides: tuple[str, ...] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    allowed: str = ""
+    required: bool = False
+    default: Any = None
+    empty: Any = None
+    postgres: str = ""
+    unit: str = ""
+    home: Home = Home.RESULT
+    reporter: Reporter = Reporter.SONAR
+    listed: bool = True
+    internal: bool = False
+    fact: Fact | None = None
+    example: Any = None
+
+    @property
+    def null(self) -> bool:
+        """Say whether answers may have null there."""
+        return not self.required and self.default is None
+
+    @property
+    def sql(self) -> str:
+        """Return its value where a result, its profile (made) and its names are joined."""
+        if self.name in EXPRESSIONS:
+            return EXPRESSIONS[self.name]
+        place = {Home.PROFILE: f"made.{self.name}", Home.NAME: f"{self.name}.name"}
+        value = place.get(self.home, self.name)
+        return f"nullif({value}, '')" if self.empty == "" else value
+
+
+EXPRESSIONS = {
+    "started_at": """to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""",
+    "rate_mb_s": "CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END",
+}
+
+
+def _seconds(name: str, sentence: str, **more: Any) -> Column:  # noqa: ANN401 - of Column
+    return Column(
+        name=name,
+        sentence=sentence,
+        kind=float,
+        limits={"ge": 0, "le": LONGEST_SECONDS},
+        allowed=f"a number of seconds from 0 to {LONGEST_SECONDS} or empty",
+        postgres="float8",
+        unit="s",
+        **more,
+    )
+
+
+def _beside(name: str, kind: type, sentence: str, example: float) -> Column:
+    number = "mean number" if kind is float else "whole number"
+    return Column(
+        name=name,
+        sentence=sentence,
+        kind=kind,
+        limits={"ge": 0, "le": MOST_BESIDE},
+        allowed=f"a {number} of other tests from 0 to {MOST_BESIDE} or empty",
+        postgres="float8" if kind is float else "int2",
+        example=example,
+    )
+
+
+def _text(name: str, sentence: str, pattern: str, allowed: str, **more: Any) -> Column:  # noqa: ANN401 - of Column
+    return Column(
+        name=name,
+        sentence=sentence,
+        limits={"pattern": f"^{pattern}$"},
+        allowed=allowed,
+        **more,
+    )
+
+
+def _key(name: str, sentence: str) -> Column:
+    return Column(
+        name=name, sentence=sentence, kind=int, required=True, postgres="int8", listed=False
+    )
+
+
+BUFFER: dict[str, Any] = {
+    "kind": int,
+    "limits": {"ge": 1, "le": LARGEST_BUFFER},
+    "allowed": f"a whole number of bytes from 1 to {LARGEST_BUFFER} or empty",
+    "unit": "bytes",
+}
+STREAMS: dict[str, Any] = {
+    "kind": int,
+    "limits": {"ge": 1, "le": 9999},
+    "home": Home.PROFILE,
+    "example": 1,
+}
+
+# In the order in which records and answers have them.
+COLUMNS = (
+    Column(
+        name="id",
+        sentence="By which it is stored once.",
+        kind=UUID,
+        allowed="a UUID, like 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
+        required=True,
+        postgres="uuid",
+        example="6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
+    ),
+    Column(
+        name="source",
+        sentence="The endpoint that had the file.",
+        allowed="the name of an endpoint",
+        required=True,
+        home=Home.NAME,
+        example="Glasgow_DATADISK",
+    ),
+    Column(
+        name="destination",
+        sentence="The endpoint that was to get it.",
+        allowed="the name of an endpoint",
+        required=True,
+        home=Home.NAME,
+        example="RAL_DATADISK",
+    ),
+    _key("source_id", "The endpoint that had the file."),
+    _key("destination_id", "The endpoint that was to get it."),
+    _key("size_class_id", "The class of its size."),
+    _key("profile_id", "How it was measured."),
+    Column(
+        name="started_at",
+        sentence="When the test began, UTC.",
+        kind=datetime,
+        allowed="a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z",
+        required=True,
+        postgres="timestamptz",
+        example="2026-11-20T11:30:00.000000Z",
+    ),
+    Column(
+        name="seconds",
+        sentence="Of the transfer, by the clock that `clock` names.",
+        kind=float,
+        limits={"ge": 0, "le": LONGEST_SECONDS},
+        allowed=f"a number of seconds from 0 to {LONGEST_SECONDS}",
+        required=True,
+        postgres="float8",
+        unit="s",
+        example=425.5,
+    ),
+    Column(
+        name="bytes",
+        sentence="Of the file, whether it arrived or not.",
+        kind=int,
+        limits={"ge": 1, "lt": MOST_BYTES + 1},
+        allowed="a whole number of bytes from 1 to below 10^18",
+        required=True,
+        postgres="int8",
+        unit="bytes",
+        example=2000000000,
+    ),
+    Column(
+        name="state",
+        sentence="Whether it succeeded; lost: its worker died.",
+        choices=("done", "failed"),
+        besides=("lost",),
+        allowed="done or failed",
+        required=True,
+        postgres="varchar",
+        example="done",
+    ),
+    Column(
+        name="error",
+        sentence="Why it failed.",
+        limits={"max_length": LONGEST_ERROR},
+        allowed=f"a text of at most {LONGEST_ERROR} characters without NUL",
+        empty="",
+        postgres="text",
+    ),
+    Column(
+        name="error_where",
+        sentence="Who has to look at it.",
+        choices=("source", "destination", "transfer", "control"),
+        allowed="source, destination, transfer or control",
+        empty="",
+        postgres="varchar",
+    ),
+    _text(
+        "mover",
+        "What moved the file.",
+        MOVER,
+        "1 to 20 letters, digits, dots, dashes and underscores, like http-tpc",
+        required=True,
+        home=Home.PROFILE,
+        example="http-tpc",
+    ),
+    Column(
+        name="mode",
+        sentence="Which end did the work.",
+        choices=("pull", "push"),
+        allowed="pull, push or empty",
+        empty="",
+        home=Home.PROFILE,
+        example="pull",
+    ),
+    Column(
+        name="streams",
+        sentence="TCP streams that were asked for.",
+        allowed="a whole number from 1 to 9999",
+        default=1,
+        **STREAMS,
+    ),
+    Column(
+        name="streams_used",
+        sentence="TCP streams that were used.",
+        allowed="a whole number from 1 to 9999 or empty",
+        reporter=Reporter.MOVER,
+        **STREAMS,
+    ),
+    Column(
+        name="ip_version",
+        sentence="The version of IP.",
+        kind=int,
+        choices=(4, 6),
+        # The even ones from 4 to 6: a check that holds for the text of a CSV file as well.
+        limits={"ge": 4, "le": 6, "multiple_of": 2},
+        allowed="4, 6 or empty",
+        home=Home.PROFILE,
+        reporter=Reporter.MOVER,
+        example=6,
+    ),
+    Column(
+        name="origin",
+        sentence="Whether it was sent only to measure, or imported.",
+        choices=("test", "production", "external"),
+        allowed="test, production or external",
+        default="external",
+        home=Home.PROFILE,
+        example="external",
+    ),
+    Column(
+        name="size",
+        sentence="The class of its size.",
+        required=True,
+        home=Home.NAME,
+        example="large",
+    ),
+    Column(
+        name="rate_mb_s",
+        sentence="Its rate; null unless it succeeded.",
+        kind=float,
+        unit="MB/s",
+        home=Home.NOWHERE,
+        example=4.700352526,
+    ),
+    _beside("beside_source", float, "Other tests at the source meanwhile, on average.", 1.4),
+    _beside("beside_source_max", int, "The most of them at one moment.", 3),
+    _beside("beside_destination", float, "Other tests at the destination, on average.", 0.0),
+    _beside("beside_destination_max", int, "The most of them at one moment.", 0),
+    Column(
+        name="clock",
+        sentence="Who timed it, and from when to when.",
+        choices=("request", "tool", "service"),
+        allowed="request, tool, service or empty",
+        empty="",
+        home=Home.PROFILE,
+    ),
+    _seconds("prepare_seconds", "From its start until the transfer itself began."),
+    _seconds(
+        "queue_seconds",
+        "In the queue of who was asked for it, before it began: not part of `seconds`.",
+        reporter=Reporter.MOVER,
+        fact=Fact(
+            "queue",
+            "preparation",
+            "{} in the queue of the service that moved it: not part of the duration",
+        ),
+        example=3.2,
+    ),
+    _seconds("first_byte_seconds", "Until the first byte had moved.", reporter=Reporter.MOVER),
+    _seconds(
+        "transfer_seconds",
+        "While bytes moved, as a tool or a service told it: a part of `seconds`.",
+        reporter=Reporter.MOVER,
+        fact=Fact("moving", "duration", "{} of the duration, as reported by the mover"),
+        example=423.8,
+    ),
+    _seconds(
+        "checksum_seconds",
+        "To verify what arrived: not part of `seconds`.",
+        reporter=Reporter.MOVER,
+        fact=Fact("verification", "duration", "{} for the checksum: not part of the duration"),
+    ),
+    Column(
+        name="tcp_buffer_bytes",
+        sentence="The TCP buffer that was asked for.",
+        home=Home.PROFILE,
+        **BUFFER,
+    ),
+    Column(
+        name="tcp_buffer_used_bytes",
+        sentence="The TCP buffer that was used.",
+        postgres="int8",
+        reporter=Reporter.MOVER,
+        **BUFFER,
+    ),
+    Column(
+        name="worker",
+        sentence="Which worker carried it out.",
+        empty="",
+        postgres="varchar",
+        listed=False,
+        internal=True,
+    ),
+    Column(
+        name="remote_connections",
+        sentence="The connections that a server told of.",
+        kind=list[str],
+        default=(),
+        empty=(),
+        postgres="jsonb",
+        reporter=Reporter.MOVER,
+        listed=False,
+        internal=True,
+    ),
+    _text(
+        "remote_id",
+        "What the service that moved it calls it.",
+        REMOTE_ID,
+        "1 to 100 letters, digits and ._:/@-, or empty",
+        empty="",
+        postgres="varchar",
+        reporter=Reporter.MOVER,
+        example="0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1",
+    ),
+    _text(
+        "log_url",
+        "Where a service shows its log of it.",
+        LOG_URL,
+        "an http or https address without a query, or empty",
+        empty="",
+        postgres="varchar",
+        reporter=Reporter.MOVER,
+        listed=False,
+        internal=True,
+    ),
+    Column(
+        name="scitag",
+        sentence="The flow label that was sent along.",
+        kind=int,
+        limits={"ge": 1, "le": scitags.MOST},
+        allowed=f"a whole number from 1 to {scitags.MOST} or empty",
+        postgres="int4",
+        reporter=Reporter.MOVER,
+        example=1093,
+    ),
+    Column(
+        name="purpose",
+        sentence="Why it was made.",
+        choices=("scheduled", "ordered", "experiment"),
+        allowed="scheduled, ordered, experiment or empty",
+        empty="",
+        home=Home.PROFILE,
+        example="scheduled",
+    ),
+    Column(
+        name="moved_bytes",
+        sentence="That are known to have arrived.",
+        kind=int,
+        postgres="int8",
+        unit="bytes",
+        reporter=Reporter.MOVER,
+        example=2000000000,
+    ),
+    Column(
+        name="verified",
+        sentence="Whether its checksum was that of the source.",
+        kind=bool,
+        postgres="bool",
+        example=True,
+    ),
+    _text(
+        "data_server",
+        "Host and port of the server that moved the bytes, behind those of an endpoint.",
+        DATA_SERVER,
+        "a host and a port, like st-048.example.org:8443 or [2001:db8::48]:1094, or empty",
+        empty="",
+        postgres="varchar",
+        reporter=Reporter.MOVER,
+        internal=True,
+        fact=Fact("data server", "remote_connections"),
+    ),
+    Column(
+        name="samples",
+        sentence="[seconds, bytes] while it ran.",
+        kind=list[list[float]],
+        default=(),
+        empty=(),
+        postgres="jsonb",
+        listed=False,
+    ),
+    Column(
+        name="error_is_permanent",
+        sentence="Whether it will fail again until something is changed.",
+        kind=bool,
+        default=False,
+        empty=False,
+        postgres="bool",
+        listed=False,
+    ),
+    Column(
+        name="verified_note",
+        sentence="Why its checksum was not verified.",
+        empty="",
+        postgres="text",
+        listed=False,
+    ),
+    Column(
+        name="upload",
+        sentence="How its worker sent the source file to the source before.",
+        kind=dict[str, float],
+        postgres="jsonb",
+        listed=False,
+    ),
+)
+BY_NAME = {column.name: column for column in COLUMNS}
+STORED = tuple(column for column in COLUMNS if column.postgres)
+# What imports say and exports have.
+RECORD = tuple(column for column in COLUMNS if column.allowed)
+REPORTED_BY_MOVERS = tuple(column for column in COLUMNS if column.reporter is Reporter.MOVER)
+
+
+def listed(*, internal: bool) -> tuple[Column, ...]:
+    """Return the columns of lists of results, those that name machines only if ``internal``."""
+    return tuple(
+        column for column in COLUMNS if column.listed and (internal or not column.internal)
+    )

@@ -1,0 +1,173 @@
+"""Which server moved the bytes: exact, for operators on pages and in the API, for nobody else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from matrix.query.filters import Filter
+from matrix.store import runs
+from sonar.models import Transfer
+from sonar.notation.windows import Window
+from sonar.people.roles import Role
+from sonar.results import sealing
+from tests.accounts import account, logged_in
+from tests.matrix.sent import send
+from tests.matrix.world import HOUR, NOW, World, profile
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+FAST, SLOW = "st-047.example.org:8443", "st-048.example.org:8443"
+URL = "/api/v1/transfers/"
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def moved(small_world: World) -> World:
+    """Send by two servers and by some that nobody told of, in sealed days and hours, and now."""
+    ends = small_world.ral, small_world.glasgow
+    experiment = profile(purpose="experiment").id
+    for number in range(40):
+        at = NOW - timedelta(minutes=7) - number * HOUR
+        server, seconds = [(FAST, 10.0), (SLOW, 40.0), ("", 20.0)][number % 3]
+        failed = {"error": "503", "data_server": server} if number % 10 == 7 else {}
+        send(*ends, at, **({"seconds": seconds, "data_server": server} | failed))
+    send(*ends, NOW - HOUR, data_server=SLOW, profile_id=experiment)
+    sealing.seal(NOW - HOUR)
+    return small_world
+
+
+@pytest.fixture
+def operator() -> Client:
+    return logged_in(account(Role.OPERATOR))
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        [Filter("data_server", SLOW)],
+        [Filter("data_server", SLOW), Filter("data_server", FAST)],
+        [Filter("data_server", SLOW, exclude=True)],
+        [Filter("data_server", SLOW), Filter("purpose", "experiment")],
+        [Filter("data_server", "nobody.example.org:1")],
+    ],
+)
+def test_the_filter_is_exact_over_segments_and_rows(moved: World, filters: list[Filter]) -> None:
+    window = Window(NOW - 2 * DAY, NOW)
+    kept = runs.read("large", window, filters, sizes=True, failures=True)
+    servers = {option.value for option in filters if option.parameter == "data_server"}
+    rows = Transfer.objects.filter(started_at__gte=window.start)
+    if filters[0].exclude:
+        rows = rows.exclude(data_server__in=servers)
+    else:
+        rows = rows.filter(data_server__in=servers)
+    of_experiments = rows.filter(profile__purpose="experiment")
+    is_asked = len(filters) > 1 and filters[1].parameter == "purpose"
+    rows = of_experiments if is_asked else rows.exclude(profile__purpose="experiment")
+    expected = [
+        np.float32(one.bytes / one.seconds if one.state == "done" else -1.0) for one in rows
+    ]
+    rates = [(run.keys & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32) for run in kept]
+    assert sorted(np.concatenate([*rates, np.empty(0, np.float32)])) == sorted(expected)
+
+
+def test_few_rows_of_a_server_are_found_by_its_index(moved: World) -> None:
+    rows = Transfer.objects.filter(data_server__in=[SLOW], started_at__gte=NOW - DAY)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "data_server" in rows.values("id").explain()
+
+
+def test_operators_read_it_in_every_form(moved: World, operator: Client) -> None:
+    text = f"?data_server={SLOW}"
+    rows = operator.get(f"{URL}{text}").json()
+    assert {row["data_server"] for row in rows["transfers"]} == {SLOW}
+    assert rows["query"]["data_server"] == [SLOW]
+    csv = b"".join(operator.get(f"{URL}{text}&format=csv").streaming_content).decode().split()
+    assert csv[0].endswith(",verified,data_server")
+    assert all(line.endswith(f",{SLOW}") for line in csv[1:])
+    lines = b"".join(operator.get(f"{URL}{text}&format=ndjson").streaming_content).decode()
+    assert lines.count(f'"data_server":"{SLOW}"') == len(csv) - 1
+    one = rows["transfers"][0]["id"]
+    assert operator.get(f"{URL}{one}/").json()["data_server"] == SLOW
+    page = operator.get(f"/transfers/{one}/").content.decode()
+    assert f"<dd>{SLOW}</dd>" in page
+
+
+def test_nobody_else_reads_it(moved: World) -> None:
+    one = Transfer.objects.filter(data_server=SLOW)[0].id
+    paths = [URL, f"{URL}?format=csv", f"{URL}?format=ndjson", f"{URL}{one}/"]
+    paths += [f"{URL}{one}/?format=csv", f"/transfers/{one}/"]
+    paths.append("/links/RAL_DATADISK/Glasgow_DATADISK/")
+    for client in (Client(), logged_in(account())):
+        for path in paths:
+            response = client.get(path)
+            body = b"".join(response.streaming_content) if response.streaming else response.content
+            assert b"st-04" not in body
+            assert b"data_server" not in body or path.endswith("/RAL_DATADISK/")
+            assert response.status_code == 200
+
+
+@pytest.mark.parametrize("parameter", ["data_server", "compare.data_server"])
+@pytest.mark.parametrize(
+    "path", ["/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/", "/cells/"]
+)
+def test_a_page_refuses_its_filter_to_others(
+    moved: World, operator: Client, path: str, parameter: str
+) -> None:
+    text = f"{path}?{parameter}={FAST}"
+    for client in (Client(), logged_in(account())):
+        response = client.get(text)
+        assert response.status_code == 403
+        assert f"{parameter} names machines of sites" in response.content.decode()
+    assert operator.get(text, follow=True).status_code in (200, 400)
+
+
+@pytest.mark.parametrize("path", ["matrix/", "links/", "transfers/", "sites/RAL/"])
+def test_the_api_refuses_its_filter_to_others(moved: World, operator: Client, path: str) -> None:
+    text = f"/api/v1/{path}?data_server={FAST}"
+    for client in (Client(), logged_in(account())):
+        response = client.get(text)
+        assert response.status_code == 403
+        assert "for operators" in response.json()["errors"]["data_server"][0]
+    assert operator.get(text).status_code == 200
+
+
+def test_a_wall_does_not_ask_for_it_either(moved: World, operator: Client) -> None:
+    text = f"/?wall=1&views={quote(f'data_server={FAST}')}"
+    assert Client().get(text).status_code == 403
+    assert operator.get(text, follow=True).status_code == 200
+
+
+def test_a_server_is_written_with_its_port(moved: World, operator: Client) -> None:
+    response = operator.get(f"{URL}?data_server=st-048.example.org")
+    assert response.status_code == 400
+    assert "a host and its port" in response.json()["errors"]["data_server"][0]
+
+
+def test_ways_of_measuring_have_a_row_for_each_server(moved: World, operator: Client) -> None:
+    path = "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h"
+    assert "data server" not in Client().get(path).content.decode()
+    operator.get(path)
+    with CaptureQueriesContext(connection) as captured:
+        page = operator.get(path).content.decode()
+    statements = [query["sql"] for query in captured.captured_queries]
+    assert sum("percentile_cont" in statement for statement in statements) == 1
+    section = page[page.index("The data servers that moved") :].partition("</table>")[0]
+    assert section.index(SLOW) < section.index(FAST)  # that of the experiment, too
+    assert "200" in section
+    assert "50.0" in section
+    assert f"data_server={SLOW}" in section
+
+
+def test_a_matrix_of_one_server_has_its_rates(moved: World, operator: Client) -> None:
+    text = f"/api/v1/matrix/?window=24h&stat=median&source_site=RAL&data_server={SLOW}"
+    answer = operator.get(text).json()
+    values = {value for row in answer["cells"]["value"] for value in row if value is not None}
+    assert values == {50.0}
+    assert f"only with data server {SLOW}" in answer["description"]
