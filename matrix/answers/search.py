@@ -17,7 +17,7 @@ from matrix.store import registry
 from matrix.store.cache import Kept
 from sonar.models import Site
 
-MOST = 20
+MOST_MATCHES = 20
 # Ends of a link are looked for among so many endpoints each.
 MOST_ENDS = 6
 # Longer than two names and what stands between them.
@@ -81,7 +81,7 @@ def find(text: str) -> Findings:
     places = registry.read_places(versions)
     sites = _sites.get(versions.registry, lambda: tuple(Site.objects.all()))
     matches = [*named(text, sites, places), *links(text, places)]
-    return Findings(text, tuple(matches[:MOST]), len(matches) > MOST)
+    return Findings(text, tuple(matches[:MOST_MATCHES]), len(matches) > MOST_MATCHES)
 
 
 def named(text: str, sites: Iterable[Site], places: Iterable[EndpointInfo]) -> list[Match]:

@@ -10,10 +10,12 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers import grid
-from matrix.answers.causes import attribution, changes, question, words
+from matrix.answers.causes import attribution, words
+from matrix.answers.causes import attribution as question
+from matrix.answers.causes import change_causes as changes
 from matrix.answers.causes.attribution import ENDS, KINDS, OF, Attribution
-from matrix.answers.causes.changes import NamedCause
+from matrix.answers.causes.change_causes import NamedCause
+from matrix.answers.matrix import grid
 from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix import MatrixEcho
 from matrix.api.matrix_formats import echo
@@ -175,7 +177,7 @@ class CausesView(ApiView, one_snapshot=False):
 
 
 def read(request: Request) -> tuple[MatrixQuery, str, str]:
-    query, fit = question.read(dict(request.query_params.lists()), also=("format",))
+    query, fit = question.read_question(dict(request.query_params.lists()), also=("format",))
     return query, fit, asked_format(request)
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.changes.lines import lines_of
-from matrix.answers.changes.question import MOST_FACTOR, SURE, WINDOW, ChangesQuestion
+from matrix.answers.events.questions import MOST_FACTOR, SURE, WINDOW, ChangesQuestion
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
 from matrix.api.rendering import as_json, as_rows

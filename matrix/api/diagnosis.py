@@ -11,12 +11,11 @@ from pydantic import ConfigDict
 from rest_framework.request import Request
 
 from matrix.answers.diagnosis import link_diagnosis
-from matrix.answers.diagnosis.rule import Kind
-from matrix.answers.experiments import report as experiments
-from matrix.answers.inside import InsideTransfers
-from matrix.answers.inside_words import sentences_of
+from matrix.answers.diagnosis.evidence import Kind
 from matrix.answers.link import report
+from matrix.answers.link.rate_profile import TransferProfiles, sentences_of
 from matrix.answers.link.report import Question
+from matrix.answers.ordering import experiments
 from matrix.api.base import ApiView
 from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.rendering import as_json
@@ -200,8 +199,8 @@ class DiagnosisView(ApiView):
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)
         source, destination = link.ends
-        newest = experiments.of_link(source.id, destination.id, now, MOST_EXPERIMENTS)
-        diagnosis = link_diagnosis.of_report(answer, newest, now)
+        newest = experiments.newest_reports(source.id, destination.id, now, MOST_EXPERIMENTS)
+        diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now)
         sender, receiver = diagnosis.evidence.sockets or (None, None)
         evidence = record(
             DiagnosisEvidence,
@@ -233,12 +232,12 @@ class InsideView(ApiView):
                 "query": echo_of_link(link.ends, link.query, window),
                 "unit": "MB/s",
                 "simulated": any(end.simulated for end in link.ends),
-                "inside": of_inside(link.inside(window)),
+                "inside": of_inside(link.rate_profile(window)),
             }
         )
 
 
-def of_inside(inside: InsideTransfers | None) -> Json | None:
+def of_inside(inside: TransferProfiles | None) -> Json | None:
     """Return the figures of what happens inside transfers; None without samples enough."""
     if inside is None:
         return None

@@ -9,10 +9,11 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.changes.near import notes_near
-from matrix.answers.events import reading, today
+from matrix.answers.changes.lines import notes_near
+from matrix.answers.events import reading
+from matrix.answers.events import reading as today
 from matrix.answers.events.event import KINDS, LEVELS, Event
-from matrix.answers.events.question import CERTAIN, NOW, EventCursor, EventsQuestion, page_of
+from matrix.answers.events.questions import CERTAIN, NOW, EventCursor, EventsQuestion, page_of
 from matrix.api.base import ApiView
 from matrix.api.changes import SEARCHED, searched
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
@@ -142,7 +143,7 @@ class EventsView(ApiView):
             {
                 "query": echo(question.query, window, **own),
                 "description": question.describe(),
-                "sentence": today.sentence(events, now) + ".",
+                "sentence": today.today_words(events, now) + ".",
                 "searched": searched(),
                 "events": records,
                 "next": following(request, further, window),

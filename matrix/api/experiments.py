@@ -11,12 +11,11 @@ from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.answers import probe_request
-from matrix.answers.experiments import report
-from matrix.answers.experiments import request as experiment_request
-from matrix.answers.experiments.report import ExperimentReport
-from matrix.answers.experiments.request import OrderedExperiment, Variable
-from matrix.answers.experiments.words import conclusion, title
+from matrix.answers.ordering import experiments as report
+from matrix.answers.ordering import probe_requests
+from matrix.answers.ordering import probe_requests as experiment_request
+from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
+from matrix.answers.ordering.probe_requests import OrderedExperiment, Variable
 from matrix.api.base import ApiView, body_of
 from matrix.api.parameters import PageRequest, following, named
 from matrix.api.probes import refusals_told
@@ -159,7 +158,7 @@ PARAMETERS = ("source", "destination", "cursor", "page_size", "format")
 
 
 class ExperimentsView(ApiView):
-    needs = {"POST": probe_request.ORDER}
+    needs = {"POST": probe_requests.ORDER}
 
     @EXPERIMENTS
     def get(self, request: Request) -> HttpResponse:
@@ -185,8 +184,8 @@ class ExperimentsView(ApiView):
         Its tests run one after the other, there and back through the values. Ask for it by its
         `url` until `ended` is true.
         """
-        sweep = experiment_request.read(cast("dict[str, Any]", body_of(request)))
-        allow(request, probe_request.ORDER, probe_request.sites_of(sweep.probe_requests))
+        sweep = experiment_request.read_experiment(cast("dict[str, Any]", body_of(request)))
+        allow(request, probe_requests.ORDER, probe_requests.sites_of(sweep.probe_requests))
         with refusals_told():
             ordered = experiments.order(sweep, cast(User, request.user), timezone.now())
         return as_json(
@@ -195,7 +194,7 @@ class ExperimentsView(ApiView):
 
 
 class ExperimentView(ApiView):
-    needs = {"DELETE": probe_request.ORDER}
+    needs = {"DELETE": probe_requests.ORDER}
 
     @EXPERIMENT
     def get(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
@@ -211,7 +210,7 @@ class ExperimentView(ApiView):
     def delete(self, request: Request, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
         """What has ended stays, and what runs goes on: what it shows is kept."""
         current = report_of(id)
-        allow(request, probe_request.ORDER, probe_request.sites_of([current.experiment]))
+        allow(request, probe_requests.ORDER, probe_requests.sites_of([current.experiment]))
         refuse_parameters(request)
         if not experiments.cancel(current.experiment, timezone.now()):
             raise Conflict({"id": ["None of its tests is waiting: there is nothing to cancel."]})

@@ -11,10 +11,10 @@ import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.column_filters import column_name
-from matrix.answers.link_columns import COLUMNS, COMPARED, SURE, ClassColumns
-from matrix.answers.link_table import LinkTable
-from matrix.answers.ratio_words import PairRatio
+from matrix.answers.table.column_filters import column_name
+from matrix.answers.table.columns import COLUMNS, COMPARED, SURE, ClassColumns
+from matrix.answers.table.link_table import LinkTable
+from matrix.answers.words.ratios import PairRatio
 from matrix.api.documents import DOCUMENTS
 from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, WORDS, csv_column, unix_time
 from matrix.api.rendering import csv_of, dumps

@@ -14,14 +14,14 @@ from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, create_model
 from rest_framework.request import Request
 
-from matrix.answers import column_filters, link_table, table_query
-from matrix.answers.comparison.changes import KINDS
-from matrix.answers.grid import CHANGES
-from matrix.answers.link_columns import COLUMNS
-from matrix.answers.link_columns import COMPARED as COMPARED_FIELDS
-from matrix.answers.link_table import CHANGE, LinkTable
-from matrix.answers.listing_fields import LONGEST_TEXT
-from matrix.answers.table_query import SHORT, TableQuery, orderings
+from matrix.answers.comparison.differences import KINDS
+from matrix.answers.matrix.grid import CHANGES
+from matrix.answers.table import column_filters, link_table, table_query
+from matrix.answers.table.column_filters import LONGEST_TEXT
+from matrix.answers.table.columns import COLUMNS
+from matrix.answers.table.columns import COMPARED as COMPARED_FIELDS
+from matrix.answers.table.link_table import CHANGE, LinkTable
+from matrix.answers.table.table_query import SHORT, TableQuery, orderings
 from matrix.api import link_rows
 from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix_formats import kind_of

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.comparison import changes
-from matrix.answers.comparison.changes import KINDS as CHANGE_KINDS
+from matrix.answers.comparison import differences
+from matrix.answers.comparison.differences import KINDS as CHANGE_KINDS
 from matrix.answers.comparison.sides import OtherSide
-from matrix.answers.grid import Grid
+from matrix.answers.matrix.grid import Grid
 from matrix.api import parameters
 from matrix.api.documents import DOCUMENTS
 from matrix.api.rendering import csv_of, dumps
@@ -145,7 +145,7 @@ def array_of(grid: Grid, name: str) -> NDArray[Any]:
     if grid.comparison is None:
         raise ValueError(f"{name} is of a comparison, and there is none")
     if name == "change":
-        return changes.kinds(grid)
+        return differences.kinds(grid)
     of_ratios: NDArray[Any] = getattr(grid.comparison, {"rate": "value"}.get(name, name))
     return of_ratios
 
@@ -179,7 +179,7 @@ def compared(grid: Grid, other: OtherSide) -> dict[str, Any]:
         "end": format_time(other.window.end),
         "simulated": other.simulated,
         "filters": by_parameter(other.query.filters),
-        **changes.counts(grid),
+        **differences.counts(grid),
     }
 
 

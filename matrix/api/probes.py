@@ -15,8 +15,8 @@ from pydantic import RootModel
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
-from matrix.answers import probe_request
-from matrix.answers.probe_request import OrderedTests
+from matrix.answers.ordering import probe_requests as probe_request
+from matrix.answers.ordering.probe_requests import OrderedTests
 from matrix.api import network
 from matrix.api.base import ApiView, body_of
 from matrix.api.network import NetworkTest
@@ -186,7 +186,7 @@ class ProbesView(ApiView):
         and `streams` are left out mostly. The results are of no mesh. Ask for each test by its
         `url` until `ended` is true.
         """
-        probe_requests = probe_request.read(cast("dict[str, Any]", body_of(request)))
+        probe_requests = probe_request.read_tests(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_request.ORDER, probe_request.sites_of(probe_requests))
         # Nobody begins them before the commit: each has a place.
         with refusals_told(), transaction.atomic():

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from pydantic import create_model
 from rest_framework.request import Request
 
-from matrix.answers import series, standing
 from matrix.answers.comparison import all_links
-from matrix.answers.events.near import events_of_link
+from matrix.answers.events.reading import events_of_link
 from matrix.answers.link import report as link_report
+from matrix.answers.link import series
 from matrix.answers.link.report import Question
-from matrix.answers.ratio_words import PairRatio
-from matrix.answers.series import AUTO, BUCKETS, TimeSeries, check_length
+from matrix.answers.link.series import AUTO, BUCKETS, TimeSeries, check_length
+from matrix.answers.matrix import standing
+from matrix.answers.words.ratios import PairRatio
 from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix_formats import unix_time
@@ -263,7 +264,7 @@ class ComparedSeries:
             return cls(question, answer)
         there = other.series()
         ends = question.source.name, question.destination.name
-        pair = all_links.of_link(question.query, now, *ends)
+        pair = all_links.link_ratio(question.query, now, *ends)
         return cls(question, answer, cls(other, there), pair)
 
 

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from matrix.answers.causes import words
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
-from matrix.answers.comparison import beyond
+from matrix.answers.comparison import net_change
 from matrix.answers.diagnosis import site_diagnosis
-from matrix.answers.series import BUCKETS
+from matrix.answers.link.series import BUCKETS
 from matrix.answers.site import loads
 from matrix.answers.site.comparison import beyond_words
 from matrix.answers.site.failures import Finding, errors_of, findings
@@ -345,7 +345,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         site=of_site(site),
         **names_of(report.endpoints),
         verdict=site_is.verdict,
-        against_peers=words.of_site(report.sites[report.query.size], report.name),
+        against_peers=words.site_conclusion(report.sites[report.query.size], report.name),
         **{f"as_{end}": of_end(report, end, site, site_is) for end in ENDS},
         notes=[of_effect(effect) for effect in site_is.effects],
         drift=site_is.drift and of_sides(site_is.drift),
@@ -355,7 +355,7 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         diagnoses=[
             {"source": link.source, "destination": link.destination}
             | record(RuleSays, link.diagnosis)
-            for link in site_diagnosis.of_site(report, now)
+            for link in site_diagnosis.diagnosed_links(report, now)
         ],
     )
     answer["diagnoses"] = answer.pop("diagnoses")
@@ -446,7 +446,7 @@ def of_site(site: Site) -> Json:
 
 
 def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json:
-    others = beyond.changes(report.query, now)
+    others = net_change.changes(report.query, now)
     ends = {}
     for end, comparison in site_is.comparisons.items():
         answer = record(

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.events.near import events_of_site
+from matrix.answers.events.reading import events_of_site
 from matrix.answers.site import overview, question, reports
 from matrix.answers.site.overview import KEYS, SiteOverview
 from matrix.answers.site.question import LONGEST_SEARCH

@@ -10,8 +10,8 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers import time_strip
-from matrix.answers.time_strip import AUTO, WIDTHS, StripQuestion, TimeStrip
+from matrix.answers.matrix import time_strip
+from matrix.answers.matrix.time_strip import AUTO, WIDTHS, StripQuestion, TimeStrip
 from matrix.api import rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.matrix_formats import unix_time

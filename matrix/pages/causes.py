@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 from django.http import QueryDict
 
-from matrix.answers import grid
-from matrix.answers.causes import attribution, changes, question, words
+from matrix.answers.causes import attribution, words
+from matrix.answers.causes import attribution as question
+from matrix.answers.causes import change_causes as changes
 from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect
-from matrix.answers.short_names import short_names
+from matrix.answers.matrix import grid
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import compare_control, kept, question_controls, select
 from matrix.pages.parts.matrix_address import filter_menu, known_values
@@ -46,7 +47,7 @@ class CausesPage(QueryPage):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         lists = forms.with_filter_form({name: list(texts) for name, texts in params.lists()})
-        return cls(*question.read(lists, also=forms.FILTER_FORM))
+        return cls(*question.read_question(lists, also=forms.FILTER_FORM))
 
     def params(self) -> Params:
         return question.to_params(self.query, self.fit)
@@ -63,7 +64,7 @@ class CausesPage(QueryPage):
         sizes = [choice.label for choice in controls["sizes"]]
         # Of a comparison, the causes of the change are named one after the other instead.
         said = [] if self.query.compare else words.conclusions(causes)
-        names = short_names(causes.grid)
+        names = causes.grid.short_names()
         links = list(self.link_lines(causes, names))
         kinds = {*(each.kind for each in change_causes.named), *(each.kind for each in said)}
         return {

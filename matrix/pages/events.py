@@ -13,10 +13,11 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 
-from matrix.answers.events import reading, today
+from matrix.answers.events import reading
+from matrix.answers.events import reading as today
 from matrix.answers.events.event import KINDS, LEVELS, Event
-from matrix.answers.events.question import LEVEL_WORDS, EventCursor, EventsQuestion, page_of
-from matrix.answers.short_names import short_names_of
+from matrix.answers.events.questions import LEVEL_WORDS, EventCursor, EventsQuestion, page_of
+from matrix.answers.words.names import short_names_of
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import (
@@ -102,8 +103,8 @@ class EventsPage(QueryPage):
         certain = [event for event in of_kinds if event.is_certain or self.question.unsure]
         return {
             "heading": self.question.describe(),
-            "sentence": "" if is_past else today.sentence(chosen, now, short),
-            "going_on": today.going_on(chosen, window.start),
+            "sentence": "" if is_past else today.today_words(chosen, now, short),
+            "going_on": today.lasting_words(chosen, window.start),
             "going_on_url": self.questioning(
                 query=self.query.replace(window="90d"), now="yes", since=None
             ).url(),

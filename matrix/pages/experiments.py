@@ -20,11 +20,10 @@ from django.http import (
 )
 from django.utils import timezone
 
-from matrix.answers import probe_request
-from matrix.answers.experiments import report
-from matrix.answers.experiments.report import ExperimentReport
-from matrix.answers.experiments.words import conclusion, title
-from matrix.answers.probe_request import ORDER, sites_of
+from matrix.answers.ordering import experiments as report
+from matrix.answers.ordering import probe_requests
+from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
+from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.base import Page, Params
 from matrix.pages.ordered_tests import place
@@ -67,7 +66,7 @@ class LinkExperimentsPage(OfLinkPage):
 
     def newest(self, now: datetime, most: int = BESIDE_LINK) -> list[ExperimentReport]:
         """Return so many of the newest experiments, and one more if there are more."""
-        return report.of_link(self.source.id, self.destination.id, now, most + 1)
+        return report.newest_reports(self.source.id, self.destination.id, now, most + 1)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
@@ -146,10 +145,10 @@ show_link_experiments = showing(LinkExperimentsPage)
 
 
 def sites_of_experiment(id: UUID) -> set[int]:  # noqa: A002 - of the route
-    return probe_request.sites_of(report.rows().filter(id=id))
+    return probe_requests.sites_of(report.rows().filter(id=id))
 
 
-@for_whom(GET=readers, POST=holders(probe_request.ORDER, notes.sites_of))
+@for_whom(GET=readers, POST=holders(probe_requests.ORDER, notes.sites_of))
 def link_experiments(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Show the experiments on a link, or order one."""
     if request.method == "POST":
@@ -173,7 +172,7 @@ def order_experiment(request: HttpRequest, source: str, destination: str) -> Htt
     return HttpResponseRedirect(address("experiment", experiment.id))
 
 
-@for_whom(POST=holders(probe_request.ORDER, sites_of_experiment))
+@for_whom(POST=holders(probe_requests.ORDER, sites_of_experiment))
 def cancel_experiment(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel the tests that have not begun, and lead back to the experiment."""
     experiment = report.rows().filter(id=id).first()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 
-from matrix.answers.probe_request import ORDER, sites_of
+from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.answers.status import figures
 from matrix.answers.status.figures import (
     CLEAN,

@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.shortcuts import render
 from django.utils import timezone
 
-from matrix.answers import on_demand, ordered_streams, probe_request
+from matrix.answers.ordering import ordered_tests, probe_requests
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.operations import OperationsPage
 from matrix.pages.parts.links import OfLinkPage
@@ -67,7 +67,7 @@ class LinkProbesPage(OfLinkPage):
 
 def progress(source: EndpointInfo, destination: EndpointInfo, now: datetime) -> dict[str, Any]:
     """Return the tests that have not ended, and those of the last day beside earlier ones."""
-    groups = on_demand.groups((source, destination), now)
+    groups = ordered_tests.groups((source, destination), now)
     snapshots = sorted(
         (snapshot for group in groups for snapshot in group.open),
         key=lambda snapshot: (snapshot.probe.requested_at, snapshot.probe.id),
@@ -95,7 +95,7 @@ def progress(source: EndpointInfo, destination: EndpointInfo, now: datetime) -> 
             for group in groups
             if group.results
         ],
-        "streams": ordered_streams.statements(groups),
+        "streams": ordered_tests.statements(groups),
     }
 
 
@@ -106,11 +106,11 @@ show_link_probes = showing(LinkProbesPage)
 
 
 def sites_of_test(id: UUID) -> set[int]:  # noqa: A002 - of the route
-    test = probe_request.ordered_test(id)
-    return probe_request.sites_of([test] if test else [])
+    test = probe_requests.ordered_test(id)
+    return probe_requests.sites_of([test] if test else [])
 
 
-@for_whom(GET=readers, POST=holders(probe_request.ORDER, notes.sites_of))
+@for_whom(GET=readers, POST=holders(probe_requests.ORDER, notes.sites_of))
 def link_probes(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Show the tests that were ordered on a link, or order some."""
     if request.method == "POST":
@@ -127,7 +127,7 @@ def order_on_link(request: HttpRequest, source: str, destination: str) -> HttpRe
     return HttpResponseRedirect(page.path())
 
 
-@for_whom(POST=holders(probe_request.ORDER))
+@for_whom(POST=holders(probe_requests.ORDER))
 def order_probes(request: HttpRequest) -> HttpResponse:
     """Order tests of any link, and lead to the page that follows them."""
     user = cast(User, request.user)
@@ -162,7 +162,7 @@ def place(
 
     ``order`` does it, at a moment, and raises what request_probes.order() does.
     """
-    if sentence := probe_request.refusal_for(user, tests):
+    if sentence := probe_requests.refusal_for(user, tests):
         form.refuse({"source": [sentence]})
         return None, 403
     try:
@@ -175,10 +175,10 @@ def place(
         return None, 503
 
 
-@for_whom(POST=holders(probe_request.ORDER, sites_of_test))
+@for_whom(POST=holders(probe_requests.ORDER, sites_of_test))
 def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
     """Cancel a test and lead back; one that has begun is not cancelled any more."""
-    test = probe_request.ordered_test(id)
+    test = probe_requests.ordered_test(id)
     if test is None:
         raise Http404(f"No test has the id {id}.")
     try:

@@ -14,11 +14,11 @@ from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import conditional_page
 
-from matrix.answers import grid
-from matrix.answers.change_headline import headline_of
 from matrix.answers.link import report as link_report
 from matrix.answers.link.report import Question
 from matrix.answers.link.verdict import verdict_of
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.headline import headline_of
 from matrix.answers.site import reports
 from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.site_now import site_now

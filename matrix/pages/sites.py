@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from django.http import QueryDict
 
-from matrix.answers import grid
+from matrix.answers.matrix import grid
 from matrix.answers.site import overview
 from matrix.answers.site.overview import KEYS, SiteOverview
 from matrix.answers.site.question import sites_question

@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from matrix.answers.connections import reported, uploaded
 from matrix.answers.link import samples
 from matrix.answers.link.directions import compared
-from matrix.answers.probe_request import ORDER, sites_of
+from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.http.page_rights import for_whom, readers
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Page

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.grid import Grid
+from matrix.answers.matrix.grid import Grid
 from matrix.plots.display import Display
 from matrix.plots.strips import Strips, strips_of
 from matrix.statistics.arrays import Flags, Floats, Integers

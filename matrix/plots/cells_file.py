@@ -9,8 +9,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from matrix.answers.comparison import changes
-from matrix.answers.grid import Grid
+from matrix.answers.comparison import differences
+from matrix.answers.matrix.grid import Grid
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.query.catalogue import CARD_EXTRAS
 from matrix.query.matrix_query import MatrixQuery
@@ -90,7 +90,7 @@ def compared(grid: Grid) -> Arrays:
         "p": ratios.p,
         "here_ok": ratios.ok,
         "there_ok": ratios.other_ok,
-        "change": changes.kinds(grid),
+        "change": differences.kinds(grid),
     }
 
 
@@ -108,7 +108,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "columns": len(arrangement.columns.groups),
         "states": [*STATE_WORDS.values(), LEFT_OUT_WORDS],
         "levels": list(LEVELS),
-        "changes": list(changes.KINDS),
+        "changes": list(differences.KINDS),
         "leads_nowhere": NOT_APPLICABLE,
         "arrays": [
             {"name": name, "kind": array.dtype.str.lstrip("<|"), "offset": offset}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matrix.answers.experiments.report import ExperimentReport, ValueResults
+from matrix.answers.ordering.experiments import ExperimentReport, ValueResults
 from matrix.plots import AXIS, LEGEND_ABOVE, MARGIN, ON_PAGE, Json
 from matrix.plots.scales import decades
 from sonar.notation.units import format_bytes, three_digits

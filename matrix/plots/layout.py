@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from matrix.answers.short_names import LONGEST_LISTED, cut, shared_ending, shortened
+from matrix.answers.words.names import LONGEST_LISTED, cut, shared_ending, shortened
 from matrix.plots import MARGIN, ON_PAGE, Json
 from matrix.plots.arrangement import Arrangement, Side
 from matrix.plots.palettes import colorscale, palette_for

@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from matrix.answers.link.samples import Results
-from matrix.answers.short_names import cut
+from matrix.answers.words.names import cut
 from matrix.plots import AXIS, MARGIN, ON_PAGE, Json, over_time
 from matrix.plots.over_time import THERE, Look, TimeSpan, time_axes
 from matrix.plots.scales import decades

@@ -9,11 +9,11 @@ from html import escape
 
 import numpy as np
 
-from matrix.answers import series
+from matrix.answers.link import series
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
-from matrix.answers.series import TimeSeries, cut_for_table
+from matrix.answers.link.series import TimeSeries, cut_for_table
 from matrix.plots import Json, over_time
 from matrix.plots.link import Line, UsualRange, figure, name_of
 from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look

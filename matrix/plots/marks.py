@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.grid import CHANGES
+from matrix.answers.matrix.grid import CHANGES
 from matrix.plots import Json
 from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic

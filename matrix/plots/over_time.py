@@ -14,7 +14,7 @@ from typing import Any
 
 from matrix.answers.events.event import Event
 from matrix.answers.events.happening import FAILING
-from matrix.answers.short_names import cut
+from matrix.answers.words.names import cut
 from matrix.plots import Json
 from sonar.notation.units import format_factor
 from sonar.notation.windows import Window, format_typed

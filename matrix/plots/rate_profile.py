@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.inside import InsideTransfers
+from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.plots import LEGEND_ABOVE, MARGIN, ON_PAGE, Json
 from matrix.plots.distribution import BINS_PER_DECADE, Shape, base, rate_ticks
 from matrix.statistics.transfers.rate_profile import Stretch
@@ -70,7 +70,7 @@ def course_figure(parts: Sequence[Stretch]) -> Json | None:
     }
 
 
-def share_figure(inside: InsideTransfers) -> Json:
+def share_figure(inside: TransferProfiles) -> Json:
     """Return data and layout: bars of the share of time, on an axis of log10 of the rate."""
     rates = np.maximum(inside.rates, SLOWEST * inside.middle[1])
     steps = np.floor(np.log10(rates) * BINS_PER_DECADE).astype(np.int64)

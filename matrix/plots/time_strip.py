@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrix.answers.time_strip import StripQuestion, TimeStrip
+from matrix.answers.matrix.time_strip import StripQuestion, TimeStrip
 from matrix.plots import AXIS, MARGIN, ON_PAGE, Json
 from matrix.statistics.arrays import Integers
 from sonar.notation.units import format_count

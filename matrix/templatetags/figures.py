@@ -12,8 +12,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from matrix.answers.causes.attribution import EndEffect
-from matrix.answers.link import class_words
-from matrix.answers.link.errors import WHERE
+from matrix.answers.words.errors import WHERE, shortened
 from sonar.notation.units import (
     DASH,
     format_age,
@@ -166,7 +165,7 @@ def short_of(name: str, short: dict[str, str]) -> str:
 @register.filter
 def brief(error: str, longest: int) -> str:
     """Shorten an error where it says least: the reason often stands at its end."""
-    return class_words.shortened(error, longest)
+    return shortened(error, longest)
 
 
 def pads(texts: Sequence[str]) -> list[str]:

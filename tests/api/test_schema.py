@@ -17,7 +17,7 @@ from django.urls import get_resolver
 from drf_spectacular.plumbing import ComponentRegistry
 from pytest_django import DjangoDbBlocker
 
-from matrix.answers import table_query
+from matrix.answers.table import table_query
 from matrix.api import about
 from matrix.api.schema import schemas
 from matrix.api.schema.operation import stored_examples

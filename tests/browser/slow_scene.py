@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import permutations
 from uuid import UUID
 
-from matrix.answers.experiments import request as experiment_request
+from matrix.answers.ordering import probe_requests as experiment_request
 from sonar.models import Annotation, Endpoint, Experiment, Mesh, Probe, Site
 from sonar.notation import windows
 from sonar.ordering import experiments
@@ -130,7 +130,9 @@ def inside(source: Endpoint, destination: Endpoint) -> None:
 def tried_out(source: Endpoint, destination: Endpoint) -> SlowScene:
     def order(**fields: object) -> UUID:
         ends = {"source": source.name, "destination": destination.name}
-        sweep = experiment_request.read(ends | {"variable": "streams", "repeats": 2} | fields)
+        sweep = experiment_request.read_experiment(
+            ends | {"variable": "streams", "repeats": 2} | fields
+        )
         return experiments.order(sweep, None, world.NOW - HOUR).id
 
     finished = order(values=[1, 2, 4])

@@ -10,7 +10,7 @@ from itertools import chain
 import yaml
 from django.utils import timezone
 
-from matrix.answers.experiments import request
+from matrix.answers.ordering import probe_requests
 from sonar import movers
 from sonar.models import Endpoint, ExperimentStep, Probe, SizeClass
 from sonar.movers.catalogue import kept
@@ -88,7 +88,7 @@ def is_own(scenario: Scenario, link: Link) -> bool:
 
 def experiment(link: Link, scenario: Scenario) -> Iterable[ExperimentStep]:
     """Order an experiment with the streams of large files; return its tests in their order."""
-    sweep = request.read(
+    sweep = probe_requests.read_experiment(
         {
             "source": link.source.name,
             "destination": link.destination.name,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from matrix.answers.link_columns import ClassColumns, LinkColumns
-from matrix.answers.link_table import LinkTable
+from matrix.answers.table.columns import ClassColumns, LinkColumns
+from matrix.answers.table.link_table import LinkTable
 from matrix.statistics.cells.states import MEASURED, UNTESTED
 from sonar.notation.windows import preset
 from tests.matrix.grids import endpoint_info

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.answers.changes.question import ChangesQuestion
+from matrix.answers.events.questions import ChangesQuestion
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Downtime, Endpoint, SizeClass
 from sonar.notation.windows import Window, parse_time

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from matrix.answers import grid, link_table
-from matrix.answers.comparison import changes
-from matrix.answers.grid import Grid
+from matrix.answers.comparison import differences
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.table import link_table
 from matrix.api import matrix_formats
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation.windows import format_time
@@ -231,16 +232,16 @@ def test_links_of_the_opposite_direction_and_of_other_classes(client: Client) ->
 
 
 def test_changes_are_listed_most_certain_first_each_in_a_sentence() -> None:
-    (change,) = changes.changes(built())
+    (change,) = differences.differences(built())
     assert (change.source, change.destination) == ("RAL_DATADISK", "Glasgow_DATADISK")
     assert change.kind == "slower"
     assert change.sentence.startswith("large files from RAL_DATADISK to Glasgow_DATADISK: ")
     assert change.sentence.endswith(", n = 12 and 12, p < 0.001")
-    assert changes.changes(built(), most=0) == []
+    assert differences.differences(built(), most=0) == []
     plain = grid.build(MatrixQuery(), NOW)
-    assert changes.changes(plain) == []
+    assert differences.differences(plain) == []
     with pytest.raises(ValueError, match="compared with nothing"):
-        changes.change(plain, 0, 0)
+        differences.difference(plain, 0, 0)
 
 
 def test_an_array_of_a_comparison_is_not_in_a_grid_without_one() -> None:

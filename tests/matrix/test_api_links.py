@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix.answers import link_table
+from matrix.answers.table import link_table
 from matrix.api import link_rows
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site

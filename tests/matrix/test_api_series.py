@@ -1,4 +1,4 @@
-"""GET /api/v1/series/: one link over time, the same numbers as matrix.answers.series."""
+"""GET /api/v1/series/: one link over time, the same numbers as matrix.answers.link.series."""
 
 from __future__ import annotations
 

@@ -34,12 +34,11 @@ FEW = 2
 FIELDS_OF_THEIR_OWN = {
     "matrix.api.registry.sites",
     "matrix.api.registry.meshes",
-    "matrix.answers.probe_request",
+    "matrix.answers.ordering.probe_requests",
     "matrix.api.probes",
     "matrix.api.transfers.lines",
     "matrix.api.schema.transfers",
     "matrix.answers.link.link_profiles",
-    "matrix.answers.experiments.request",
     "matrix.api.network",
     "matrix.api.experiments",
     "matrix.management.commands.experiment",
@@ -160,9 +159,9 @@ class TestOneEntryMore:
     def test_filters_of_either_end_choose_links_and_say_so(self):
         query = self.asked("source_software=dCache 9")
         assert query.describe().endswith("only from software dCache 9")
-        grid = part("answers.grid").build(query, NOW)
+        grid = part("answers.matrix.grid").build(query, NOW)
         assert [group.name for group in grid.sources] == ["RAL_DATADISK"]
-        grid = part("answers.grid").build(self.asked("software=!dCache 9"), NOW)
+        grid = part("answers.matrix.grid").build(self.asked("software=!dCache 9"), NOW)
         assert "RAL_DATADISK" not in [group.name for group in grid.sources]
 
     def test_the_form_offers_it(self):
@@ -178,10 +177,10 @@ class TestOneEntryMore:
         assert {one.destination.name for one in rows} == {"RAL_DATADISK"}
 
     def test_the_link_table_has_its_columns_and_looks_into_them(self):
-        table = part("answers.link_table").build(self.asked(""), NOW)
+        table = part("answers.table.link_table").build(self.asked(""), NOW)
         assert "dCache 9" in table.column("source.software")
         assert table.searched("dcache").sum() == 6
-        _, listing = part("answers.table_query").read(
+        _, listing = part("answers.table.table_query").read(
             QueryDict("source.software.has=dcache"), ["large"]
         )
         assert len(listing.rows(table, NOW)) == 3

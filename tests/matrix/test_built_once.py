@@ -17,7 +17,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from matrix.answers import grid, link_table
+from matrix.answers.matrix import grid
+from matrix.answers.table import link_table
 from matrix.api import link_rows, matrix_formats
 from matrix.http import compression
 from matrix.store import cache

@@ -95,8 +95,8 @@ import django
 django.setup()
 
 import numpy as np
-from matrix.answers import column_filters, series, table_query
-from matrix.answers.link import directions
+from matrix.answers.link import directions, series
+from matrix.answers.table import column_filters, table_query
 from matrix.api import links
 from matrix.api import series as series_schema
 from matrix.api.schema import parameters as queries

@@ -14,8 +14,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import grid
 from matrix.answers.causes import attribution
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from tests.matrix import responses, world

@@ -15,10 +15,10 @@ from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import grid
-from matrix.answers.change_headline import ChangeHeadline, ChangeTally, headline_of
-from matrix.answers.grid import Grid
-from matrix.answers.highlights import Highlights
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.headline import ChangeHeadline, ChangeTally, headline_of
+from matrix.answers.matrix.highlights import Highlights
 from matrix.plots import cells_file
 from matrix.plots import matrix as plots
 from matrix.plots.arrangement import arrange

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from matrix.answers import link_table
-from matrix.answers.link_columns import COMPARED
+from matrix.answers.table import link_table
+from matrix.answers.table.columns import COMPARED
 from matrix.query.comparison import Comparison
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery

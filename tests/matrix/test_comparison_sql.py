@@ -12,8 +12,8 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.answers import grid
-from matrix.answers.grid import Grid
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass, Transfer

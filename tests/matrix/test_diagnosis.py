@@ -13,19 +13,19 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from matrix.answers import grid
-from matrix.answers.diagnosis.diagnosis import diagnose
 from matrix.answers.diagnosis.evidence import (
     DirectedLink,
     FailureEvidence,
     LinkEvidence,
+    beside_query,
     slower_elsewhere,
 )
 from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
-from matrix.answers.diagnosis.link_diagnosis import beside as beside_links
+from matrix.answers.diagnosis.rules import diagnose
 from matrix.answers.diagnosis.streams import effect_of
-from matrix.answers.inside import NominalCapacity
 from matrix.answers.link.overhead import ClassTime, Overhead
+from matrix.answers.link.rate_profile import NominalCapacity
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.evidence import (
     ANYWAY,
@@ -64,7 +64,7 @@ def evidence(**changed: Any) -> LinkEvidence:
         scatter=None,
         streams=None,
         overhead=None,
-        inside=None,
+        rate_profile=None,
         sending=FAST,
         receiving=FAST,
         nominal=None,
@@ -133,9 +133,13 @@ def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
 def test_a_saw_tooth_within_transfers_is_loss_and_a_ceiling_there_says_nothing():
     shapes = dict.fromkeys(("stalls", "saw-tooth", "ramps", "slows", "ceiling", "uneven"), 0)
     saw = SimpleNamespace(courses=[None] * 5, counts=shapes | {"saw-tooth": 4, "ceiling": 1})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), inside=saw) == ["loss-limited"]
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rate_profile=saw) == [
+        "loss-limited"
+    ]
     even = SimpleNamespace(courses=[None] * 5, counts=shapes | {"ceiling": 5})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), inside=even) == ["loss-limited"]
+    assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), rate_profile=even) == [
+        "loss-limited"
+    ]
 
 
 def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
@@ -499,7 +503,7 @@ def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites: list[Endp
             for _ in range(3):
                 some.add(source, destination, 20.0 if slower else 80.0, ago=world.HOUR / 4)
     query = MatrixQuery.from_params(QueryDict("window=24h"))
-    links = grid.build(beside_links(query), world.NOW)
+    links = grid.build(beside_query(query), world.NOW)
     ends = [SimpleNamespace(name=each.name) for each in (a, b)]
     direction = DirectedLink(*ends, "large", "slower", 80.0, 20.0)
     # From A to C and D; from C, D and the other endpoint of A.

@@ -12,10 +12,10 @@ import pytest
 from django.db import connection
 from django.http import QueryDict
 
-from matrix.answers import grid
 from matrix.answers.link import report
-from matrix.answers.link.directions import Direction, in_words
+from matrix.answers.link.directions import Direction, compared
 from matrix.answers.link.report import LinkReport, Question
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
@@ -224,7 +224,7 @@ def test_filters_hold_for_what_is_usual_too(small_world: World) -> None:
     ],
 )
 def test_a_ratio_is_said_in_words(ratio: float, words: str) -> None:
-    assert in_words(ratio) == words
+    assert compared(ratio, 1) == words
 
 
 def test_lost_results_count_for_nothing(small_world: World) -> None:

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.answers.events.event import Event, mean_factor
-from matrix.answers.events.happening import FAILING, Happening, of_changes
-from matrix.answers.events.merging import merged
-from matrix.answers.events.present import joined
-from matrix.answers.events.today import going_on, sentence
+from matrix.answers.events.happening import FAILING, Happening, joined, jumps
+from matrix.answers.events.reading import lasting_words, merged, today_words
 from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Change, SizeClass
 from tests.matrix.world import NOW
@@ -176,17 +174,17 @@ def jump(ago: timedelta, factor: float, **values: Any) -> Change:
 
 
 def test_what_undoes_a_jump_is_its_end() -> None:
-    dip = of_changes([jump(3 * DAY, 0.4), jump(2 * DAY, 2.4)])
+    dip = jumps([jump(3 * DAY, 0.4), jump(2 * DAY, 2.4)])
     assert [(each.kind, each.since, each.until) for each in dip] == [
         ("slower", NOW - 3 * DAY, NOW - 2 * DAY)
     ]
     # Half of the way back is another level.
-    steps = of_changes([jump(3 * DAY, 0.25), jump(2 * DAY, 2.0)])
+    steps = jumps([jump(3 * DAY, 0.25), jump(2 * DAY, 2.0)])
     assert [(each.kind, each.until) for each in steps] == [
         ("slower", NOW - 2 * DAY),
         ("faster", None),
     ]
-    of_another = of_changes([jump(3 * DAY, 0.4), jump(2 * DAY, 2.4, destination_id=C1)])
+    of_another = jumps([jump(3 * DAY, 0.4), jump(2 * DAY, 2.4, destination_id=C1)])
     assert [each.until for each in of_another] == [None, None]
 
 
@@ -219,24 +217,24 @@ def test_today_is_one_sentence_with_the_worst_first() -> None:
         failing(A, C2, 20 * HOUR, until=NOW - HOUR),
     ]
     events = merged([*day, happening(B, C1, 3 * DAY)], PLACES, SIZES)
-    assert sentence(events, NOW) == (
+    assert today_words(events, NOW) == (
         "Today: C1_DATADISK stopped taking files, A_DATADISK → B_DATADISK slowed to 0.41×, "
         "A_DATADISK → C2_DATADISK recovered and 1 more"
     )
-    assert going_on(events, NOW - DAY) == "Still going on from before: 1 slower"
+    assert lasting_words(events, NOW - DAY) == "Still going on from before: 1 slower"
     unsure = merged([happening(A, B, HOUR, sure=False)], PLACES, SIZES)
-    assert sentence(unsure, NOW) == "Today: nothing new so far"
+    assert today_words(unsure, NOW) == "Today: nothing new so far"
 
 
 def test_today_begins_at_midnight_utc() -> None:
     midnight = NOW.replace(hour=0, minute=0, second=0)
     late = merged([happening(A, B, NOW - midnight + timedelta(seconds=1))], PLACES, SIZES)
     first = merged([happening(A, B, NOW - midnight)], PLACES, SIZES)
-    assert sentence(late, NOW) == "Today: nothing new so far"
-    assert "slowed to" in sentence(first, NOW)
+    assert today_words(late, NOW) == "Today: nothing new so far"
+    assert "slowed to" in today_words(first, NOW)
 
 
 def test_the_logarithm_of_what_is_left_decides_what_is_undone() -> None:
     back = 1 / 0.4 * math.exp(0.3 * math.log(0.4)) * 1.001
-    assert len(of_changes([jump(3 * DAY, 0.4), jump(2 * DAY, back)])) == 1
-    assert len(of_changes([jump(3 * DAY, 0.4), jump(2 * DAY, back * 0.99)])) == 2
+    assert len(jumps([jump(3 * DAY, 0.4), jump(2 * DAY, back)])) == 1
+    assert len(jumps([jump(3 * DAY, 0.4), jump(2 * DAY, back * 0.99)])) == 2

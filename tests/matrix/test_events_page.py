@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.answers.events.question import EventsQuestion
+from matrix.answers.events.questions import EventsQuestion
 from sonar.models import Annotation, Change, ChangeSearch, Downtime, Endpoint, Outage
 from sonar.people.roles import Role
 from tests.matrix import changed, responses

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 import pytest
 from django.core.management import CommandError, call_command
 
-from matrix.answers.experiments import report
-from matrix.answers.experiments.report import ExperimentReport
+from matrix.answers.ordering import experiments as report
+from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.management.commands import experiment as command
 from sonar.models import Experiment, Probe
 from sonar.ordering import request_probes

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from matrix.answers.diagnosis.streams import disobeyed
-from matrix.answers.experiments import report
+from matrix.answers.ordering import experiments
 from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
 from sonar.ordering import request_probes
 from sonar.people.roles import Role
@@ -198,7 +198,7 @@ def test_streams_count_as_they_were_used(operator: Client):
     answer = operator.get(url).json()
     assert answer["finding"].startswith("Every transfer used 1 stream, however many were requested")
     assert (answer["trend"], answer["slope"]) == ("unclear", None)
-    of_link = report.reports(list(report.rows()), NOW + timedelta(hours=1))
+    of_link = experiments.reports(list(experiments.rows()), NOW + timedelta(hours=1))
     assert "says nothing about streams: every transfer used 1," in disobeyed(of_link, "small")
     assert disobeyed(of_link, "large") == ""
     url = post(operator).json()["url"]

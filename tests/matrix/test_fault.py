@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matrix.answers.diagnosis.fault import FailureCounts, Fault, fault_of
+from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of
 
 NAMES = {"source": "LANCS", "destination": "CAM"}
 PAIR = "Check what is specific to this pair: permissions, routing, firewalls."

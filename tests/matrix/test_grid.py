@@ -11,8 +11,8 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix.answers import grid
-from matrix.answers.grid import Grid
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import STATES

@@ -15,8 +15,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from scipy import stats
 
-from matrix.answers import grid
-from matrix.answers.comparison import together
+from matrix.answers.comparison import all_links
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.compare.together import Together
 from sonar.models import Transfer
@@ -46,7 +46,7 @@ def tested(small_world: World) -> World:
 
 
 def of(text: str) -> Together | None:
-    return together.of_grid(grid.build(MatrixQuery.from_params(QueryDict(text)), NOW), NOW)
+    return all_links.grid_together(grid.build(MatrixQuery.from_params(QueryDict(text)), NOW), NOW)
 
 
 def said(client: Client, text: str) -> str:
@@ -140,7 +140,7 @@ def test_the_sentence_costs_one_query_however_much_there_is(client: Client, test
         responses.html(client, f"/?{text}")
         built = grid.build(MatrixQuery.from_params(QueryDict(text)), NOW, whole=True)
         with CaptureQueriesContext(connection) as captured:
-            together.sentence(built, NOW)
+            all_links.sentence(built, NOW)
         return len(captured)
 
     assert queries(COMPARED) == 1

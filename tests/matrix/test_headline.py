@@ -10,8 +10,8 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from matrix.answers.grid import Grid
-from matrix.answers.headline import Headline, Tally
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.headline import Headline, Tally
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from sonar.models import Schedule

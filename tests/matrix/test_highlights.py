@@ -8,8 +8,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from matrix.answers.grid import Grid
-from matrix.answers.highlights import MOST, Highlight, Highlights
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.highlights import MOST_ITEMS, Highlight, Highlights
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation.windows import Window
 from tests.matrix.grids import grid_of, group, square
@@ -163,9 +163,9 @@ def test_at_most_ten_are_named() -> None:
     assert [item.why.split()[0] for item in worst.items] == [
         *("1.00", "2.00", "3.00", "4.00", "5.00", "6.00", "7.00", "8.00", "9.00", "10.0")
     ]
-    assert len(worst.items) == worst.count == MOST
+    assert len(worst.items) == worst.count == MOST_ITEMS
     failing = found(grid_of(values, places, places, ["f" * 12] * 12))["failed"]
-    assert (len(failing.items), failing.count) == (MOST, 144)
+    assert (len(failing.items), failing.count) == (MOST_ITEMS, 144)
 
 
 def test_nothing_stands_out_of_nothing() -> None:

@@ -10,9 +10,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import inside
-from matrix.answers.inside import MOST, InsideTransfers
-from matrix.answers.inside_words import SHAPE_WORDS, verb
+from matrix.answers.link import rate_profile
+from matrix.answers.link.rate_profile import MOST_TRANSFERS, SHAPE_WORDS, TransferProfiles, verb
 from matrix.api.diagnosis import LinkInside
 from matrix.api.schema.operation import stored_examples
 from matrix.api.site_report import SiteReport
@@ -58,13 +57,13 @@ def endpoints() -> tuple[EndpointInfo, ...]:
     return registry.read_places(registry.read_versions())
 
 
-def looked(world: World) -> InsideTransfers | None:
+def looked(world: World) -> TransferProfiles | None:
     query = MatrixQuery()
     ends = (
         Filter("source_endpoint", world.ral.name),
         Filter("destination_endpoint", "Glasgow_DATADISK"),
     )
-    return inside.read(query, query.window_at(NOW), endpoints(), ends, ["RAL", "Glasgow"])
+    return rate_profile.read(query, query.window_at(NOW), endpoints(), ends, ["RAL", "Glasgow"])
 
 
 def test_every_shape_has_words():
@@ -125,13 +124,13 @@ def test_ceilings_that_differ_are_not_one(small_world: World):
 
 
 def test_only_the_newest_are_looked_at(small_world: World, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(inside, "MOST", 2)
+    monkeypatch.setattr(rate_profile, "MOST_TRANSFERS", 2)
     run(small_world.ral, small_world.glasgow, STALLING, 9)
     for hours in (1, 2):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
     found = looked(small_world)
     assert found is not None
-    assert (found.looked_at, found.counts["stalls"], MOST) == (2, 0, 300)
+    assert (found.looked_at, found.counts["stalls"], MOST_TRANSFERS) == (2, 0, 300)
 
 
 def test_the_page_of_a_link_says_it(client: Client, small_world: World):

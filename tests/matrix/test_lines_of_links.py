@@ -17,8 +17,9 @@ from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import grid, link_table, table_query
-from matrix.answers.link_columns import LINE_COLUMNS
+from matrix.answers.matrix import grid
+from matrix.answers.table import link_table, table_query
+from matrix.answers.table.columns import LINE_COLUMNS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers import overhead

@@ -13,8 +13,9 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from matrix.answers import grid, link_table
-from matrix.answers.link_table import LinkTable
+from matrix.answers.matrix import grid
+from matrix.answers.table import link_table
+from matrix.answers.table.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.store.cache import ANSWERS

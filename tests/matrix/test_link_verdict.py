@@ -16,8 +16,8 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.link import report
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.link.report import LinkReport, Question
+from matrix.answers.words.phrases import why_no_rate
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry
 from sonar.models import Downtime

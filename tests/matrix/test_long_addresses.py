@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
-from matrix.answers import column_filters
+from matrix.answers.table import column_filters
 from matrix.query.forms import MOST_FILTERS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("small_world")]

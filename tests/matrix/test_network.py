@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from matrix.answers import grid
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import network, report
 from matrix.answers.link.report import Question
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry
 from sonar.models import Endpoint, Mesh, NetworkResult, SignOfLife, Transfer
@@ -232,7 +232,7 @@ def test_they_are_evidence_of_the_diagnosis(client: Client, small_world, ends) -
     measured(glasgow, ral, rtt_min_ms=10.0, retransmits=5000)
     failed(ral, glasgow)
     answer = report.answer(question(), NOW)
-    evidence = link_diagnosis.of_report(answer, (), NOW).evidence
+    evidence = link_diagnosis.diagnosis_of_report(answer, (), NOW).evidence
     assert (evidence.rtt_ms, evidence.loss) == (90.0, pytest.approx(0.002))
     assert evidence.sockets == (400_000, 108_000)
     assert (evidence.network_rate, evidence.network_tests) == (100.0, 2)
@@ -241,7 +241,7 @@ def test_they_are_evidence_of_the_diagnosis(client: Client, small_world, ends) -
     assert (told["rtt_ms"], told["loss"], told["network_mb_s"]) == (90.0, 0.002, 100.0)
     assert (told["network_tests"], told["max_cwnd_bytes"]) == (2, 400_000)
     other = report.answer(question("RAL_DATADISK", "DESY_DATADISK"), NOW)
-    nothing = link_diagnosis.of_report(other, (), NOW).evidence
+    nothing = link_diagnosis.diagnosis_of_report(other, (), NOW).evidence
     assert (nothing.rtt_ms, nothing.loss, nothing.sockets, nothing.network_rate) == (None,) * 4
 
 

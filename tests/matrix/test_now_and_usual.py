@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from matrix.answers import grid
+from matrix.answers.matrix import grid
 from matrix.plots import matrix as plots
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display

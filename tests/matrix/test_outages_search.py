@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from matrix.answers import grid
 from matrix.answers.changes.search import search_all
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Outage, Transfer
 from sonar.results import changes, sealing

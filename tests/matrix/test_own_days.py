@@ -13,8 +13,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import grid
-from matrix.answers.causes import attribution, changes, history
+from matrix.answers.causes import attribution, change_causes
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.causes.causes import name_slower
 from sonar.models import Endpoint
@@ -90,7 +90,7 @@ def test_days_of_cells_are_those_of_the_rows_in_sql(
     text = {**query.to_params(), "stat": ["median"], "compare": ["month"]}
     matrix = grid.build(MatrixQuery.from_params(text), NOW)
     assert matrix.other is not None
-    own = history.read(matrix, matrix.other)
+    own = change_causes.read_history(matrix, matrix.other)
     now, before = logs_of_links(query)
     site_of = dict(Endpoint.objects.values_list("name", "site__name"))
     usual = {
@@ -282,7 +282,8 @@ def test_it_is_computed_once_for_page_and_api(client: Client, db: None) -> None:
     query = MatrixQuery.from_params({"window": ["24h"], "compare": ["month"], "stat": ["median"]})
     version = grid.version(query, NOW)
     built = [
-        changes.build(attribution.build(query, NOW, version, fit)) for fit in ("means", "polish")
+        change_causes.build(attribution.build(query, NOW, version, fit))
+        for fit in ("means", "polish")
     ]
     assert built[0] is built[1]
 

@@ -17,8 +17,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from plotly.colors import diverging, sample_colorscale, sequential, unlabel_rgb
 
-from matrix.answers import grid
-from matrix.answers.short_names import cut, shortened
+from matrix.answers.matrix import grid
+from matrix.answers.words.names import cut, shortened
 from matrix.plots import marks, palettes
 from matrix.plots import matrix as plots
 from matrix.plots.arrangement import Arrangement, arrange

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 
-from matrix.answers import grid, link_table
-from matrix.answers.link_table import LinkTable
+from matrix.answers.matrix import grid
+from matrix.answers.table import link_table
+from matrix.answers.table.link_table import LinkTable
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import DirtyMark, Endpoint, Site, SizeClass
 from sonar.results import sealing, store

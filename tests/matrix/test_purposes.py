@@ -13,7 +13,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from matrix.answers import grid, link_table
+from matrix.answers.matrix import grid
+from matrix.answers.table import link_table
 from matrix.query.filters import NO_EXPERIMENTS, Filter, counted
 from matrix.store.cache import ANSWERS, STANDINGS
 from sonar.models import Profile

@@ -13,8 +13,8 @@ from django.db import connection
 from django.http import QueryDict
 from django.test import Client
 
-from matrix.answers import link_table, table_query
-from matrix.answers.link_columns import COLUMNS
+from matrix.answers.table import link_table, table_query
+from matrix.answers.table.columns import COLUMNS
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import grid
+from matrix.answers.matrix import grid
 from matrix.answers.site import reports
 from matrix.answers.site.ranking import ENDS, capacity
 from matrix.answers.site.reports import Report

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from matrix.answers.ratio_words import PairRatio
+from matrix.answers.words.ratios import PairRatio
 
 NAN = math.nan
 

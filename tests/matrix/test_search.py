@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers.search import MOST, find
+from matrix.answers.search import MOST_MATCHES, find
 from sonar.models import Endpoint, Site
 from tests.matrix import world
 from tests.matrix.world import NOW, World
@@ -99,11 +99,11 @@ def test_a_retired_endpoint_is_found_as_such(small_world: World) -> None:
 def test_no_more_than_twenty_are_listed_and_it_is_said_that_there_are_more(
     small_world: World,
 ) -> None:
-    Site.objects.bulk_create(Site(name=f"many-{number:02d}") for number in range(MOST))
-    assert len(find("many").matches) == MOST
+    Site.objects.bulk_create(Site(name=f"many-{number:02d}") for number in range(MOST_MATCHES))
+    assert len(find("many").matches) == MOST_MATCHES
     assert not find("many").more
     Site.objects.create(name="many-more")
-    assert len(find("many").matches) == MOST
+    assert len(find("many").matches) == MOST_MATCHES
     assert find("many").more
 
 

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.answers import series
-from matrix.answers.series import TimeSeries
+from matrix.answers.link import series
+from matrix.answers.link.series import TimeSeries
 from matrix.query.filters import Filter
 from sonar.models import SizeClass, Transfer
 from sonar.notation.windows import Window

@@ -20,8 +20,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoDbBlocker
 from scipy import stats
 
-from matrix.answers import grid
-from matrix.answers.comparison.together import AROUND, CountWords, factor_words, of_ratios
+from matrix.answers.comparison.all_links import AROUND, CountWords, factor_words, ratios_together
+from matrix.answers.matrix import grid
 from matrix.answers.site import reports
 from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.question import compared_question
@@ -328,7 +328,7 @@ def ratios(value: float, other: float, counts: tuple[int, int]) -> Ratios:
 
 def test_a_link_that_is_alone_has_its_own_interval() -> None:
     alone = ratios(5.0, 10.0, (6, 5))
-    together = of_ratios(alone, "median")
+    together = ratios_together(alone, "median")
     assert (together.ratio, together.links, together.ok, together.other_ok) == (0.5, 1, 6, 5)
     assert (together.low, together.high) == (float(alone.low[0]), float(alone.high[0]))
     end = EndComparison(
@@ -348,7 +348,7 @@ def test_a_link_that_is_alone_has_its_own_interval() -> None:
 
 
 def test_of_one_test_on_a_side_nothing_is_certain() -> None:
-    together = of_ratios(ratios(5.0, 10.0, (1, 5)), "median")
+    together = ratios_together(ratios(5.0, 10.0, (1, 5)), "median")
     assert (together.ratio, together.ok) == (0.5, 1)
     assert np.isnan([together.low, together.high, together.p]).all()
     assert factor_words(together, AROUND) == "0.50×, not certain: 1 test after and 5 before"

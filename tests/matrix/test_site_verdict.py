@@ -17,7 +17,7 @@ from matrix.answers.site.verdict import (
     Speaker,
     UsualLinks,
 )
-from matrix.answers.time_words import time_words
+from matrix.answers.words.phrases import time_words
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CHANGED = datetime(2026, 11, 19, 20, 15, tzinfo=UTC).timestamp()

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import grid
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from sonar.results import sealing

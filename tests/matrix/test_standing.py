@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from matrix.answers import grid, link_table
-from matrix.answers.grid import Grid
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.table import link_table
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES

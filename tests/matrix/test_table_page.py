@@ -12,8 +12,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers import column_filters, grid, link_table
-from matrix.answers.link_trouble import trouble_of
+from matrix.answers.matrix import grid
+from matrix.answers.table import column_filters, link_table
+from matrix.answers.table.link_table import trouble_of
 from matrix.pages.table import notices
 from matrix.pages.table.page import LOOK_WORDS
 from matrix.query.matrix_query import MatrixQuery

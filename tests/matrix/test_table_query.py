@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 
-from matrix.answers import table_query
-from matrix.answers.link_table import LinkTable
-from matrix.answers.table_query import TableQuery
+from matrix.answers.table import table_query
+from matrix.answers.table.link_table import LinkTable
+from matrix.answers.table.table_query import TableQuery
 from matrix.query.forms import PARAMETERS, BadQueryError
 from sonar.notation.windows import preset
 from tests.matrix import many_links

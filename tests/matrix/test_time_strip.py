@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from matrix.answers import time_strip
-from matrix.answers.time_strip import StripQuestion
+from matrix.answers.matrix import time_strip
+from matrix.answers.matrix.time_strip import StripQuestion
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.estimates.moderation import Prior

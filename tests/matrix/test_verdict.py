@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matrix.answers.link.class_words import WHOLE_ERROR, join
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.verdict import LinkNow, verdict_of
+from matrix.answers.words.errors import WHOLE_ERROR
+from matrix.answers.words.phrases import join
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime, Site

@@ -146,7 +146,7 @@ catalogue.MOVERS += (replace(fake, name="disk", path="sonar.movers.disk:DiskMove
 import django, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
 django.setup()
-from matrix.answers.probe_request import ALLOWED, OrderedTests
+from matrix.answers.ordering.probe_requests import ALLOWED, OrderedTests
 from matrix.api.registry.meshes import NewMesh
 assert OrderedTests.model_json_schema()["properties"]["mover"]["enum"][-1] == "disk"
 assert "disk" in NewMesh.model_json_schema()["properties"]["mover"]["pattern"]

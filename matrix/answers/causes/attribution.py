@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers import grid
-from matrix.answers.grid import Grid
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.cells import chances, explain
 from matrix.statistics.estimates.moderation import discoveries
 from matrix.statistics.estimates.student import two_sided
-from matrix.statistics.estimates.two_way import TwoWay
+from matrix.statistics.estimates.two_way import FITS, TwoWay
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
 
@@ -133,7 +136,10 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
             has_value.sum(axis=0),
         ),
     ]
-    p = [t_test(effects, errors, model.dof) for _, effects, errors, *_ in sides]
+    p = [
+        two_sided(logs / np.where(errors > 0, errors, np.nan), max(model.dof, 1))
+        for _, logs, errors, *_ in sides
+    ]
     # What is certain is so among all effects of both ends.
     certain = np.split(discoveries(np.concatenate(p)), [len(grid.sources)])
     effects = {}
@@ -162,13 +168,39 @@ def without_itself(component: Integers, how: str) -> Floats:
     return np.asarray(peers / np.maximum(peers - 1, 1))
 
 
-def t_test(effects: Floats, errors: Floats, dof: int) -> Floats:
-    """Return how probable effects are by chance; NaN without a standard error."""
-    return two_sided(effects / np.where(errors > 0, errors, np.nan), max(dof, 1))
-
-
 def kinds_of(factors: Floats, p: Floats, is_certain: Flags) -> NDArray[np.str_]:
     """Return the kind of each EndEffect."""
     is_notable = is_certain & ((factors <= 1 / NOTABLE) | (factors >= NOTABLE))
     notable = np.where(factors < 1, "slow", "fast")
     return np.where(np.isnan(p), "unknown", np.where(is_notable, notable, "usual"))
+
+
+OWN = ("stat", "fit")
+FIT_LABELS = {"means": "means (least squares)", "polish": "medians (median polish)"}
+
+
+def read_question(
+    params: Mapping[str, Sequence[str]], also: Sequence[str] = ()
+) -> tuple[MatrixQuery, str]:
+    """Return the question to the matrix and how to fit it; medians unless means are asked for."""
+    query = MatrixQuery.from_params(params, also=(*OWN, *also))
+    return query.replace(stat=choice(params, "stat", OF)), choice(params, "fit", FITS)
+
+
+def to_params(query: MatrixQuery, fit: str) -> dict[str, list[str]]:
+    """Return the URL parameters, defaults left out."""
+    own: Mapping[str, tuple[str, str]] = {"stat": (query.stat, OF[0]), "fit": (fit, FITS[0])}
+    params = {name: [value] for name, (value, default) in own.items() if value != default}
+    return query.replace(stat=MatrixQuery.stat).to_params() | params
+
+
+def choice(params: Mapping[str, Sequence[str]], name: str, allowed: Sequence[str]) -> str:
+    """Return the value of a parameter that is given once, or not at all for the first one."""
+    values = params.get(name, ())
+    if len(values) > 1:
+        raise BadQueryError({name: [f"{name} is given {len(values)} times: give it once."]})
+    value = values[0] if values else ""
+    if value and value not in allowed:
+        sentence = f"{name} “{value}” is not known here: use {either(allowed)}."
+        raise BadQueryError({name: [sentence]})
+    return value or allowed[0]

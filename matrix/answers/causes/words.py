@@ -15,8 +15,9 @@ from matrix.answers.causes.attribution import (
     LinkRest,
     attribute,
 )
-from matrix.answers.grid import Grid
-from matrix.answers.short_names import NO_NAMES, short_names
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.words.names import NO_NAMES
+from matrix.answers.words.phrases import counted, join
 from matrix.query.catalogue import RATE
 from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from matrix.statistics.estimates.two_way import TwoWay
@@ -33,7 +34,6 @@ from sonar.notation.units import (
 MOSTLY_ENDS, PARTLY_ENDS = 0.6, 0.3
 VERBS = {"source": "sends", "destination": "receives"}
 DOING = {"source": "Sending", "destination": "Receiving"}
-AS = {"source": "as a source", "destination": "as a destination"}
 ELSEWHERE = "what its partners reach elsewhere"
 CHANGED_ELSEWHERE = "how much its partners changed elsewhere"
 LOOK = {
@@ -41,6 +41,7 @@ LOOK = {
     "destination": "Check the inbound path.",
     "both": "Check what both directions share: storage, servers, network connection.",
 }
+NOTABLE_KINDS = ("slow", "fast")
 # How a site is against its peers, by the kind of EndEffect that says most.
 AGAINST_PEERS = {
     "slow": "Slow against its peers",
@@ -67,6 +68,12 @@ class Conclusion:
     effects: tuple[EndEffect, ...]
 
     @property
+    def extreme(self) -> float:
+        """Return how far down (or up, for what is fast) its factor is, the furthest lowest."""
+        factors = [effect.factor for effect in self.effects]
+        return min(factors) if self.kind == "slow" else -max(factors)
+
+    @property
     def sentence(self) -> str:
         return f"{self.first} {self.rest}".strip()
 
@@ -82,23 +89,13 @@ def conclusions(attribution: Attribution) -> list[Conclusion]:
     for end in ENDS:
         for effect in attribution.effects[end]:
             by_name.setdefault((effect.group.name, "" if alike else end), {})[end] = effect
-    short = short_names(attribution.grid)
+    short = attribution.grid.short_names()
     notable = [
         conclusion(name, of_ends, short[name], alike=alike)
         for (name, _), of_ends in by_name.items()
-        if any(map(is_notable, of_ends.values()))
+        if any(effect.kind in NOTABLE_KINDS for effect in of_ends.values())
     ]
-    return sorted(notable, key=lambda said: (said.kind != "slow", extreme(said)))
-
-
-def is_notable(effect: EndEffect) -> bool:
-    return effect.kind in ("slow", "fast")
-
-
-def extreme(said: Conclusion) -> float:
-    """Return how far down (or up, for what is fast) its factor is, the furthest lowest."""
-    factors = [effect.factor for effect in said.effects]
-    return min(factors) if said.kind == "slow" else -max(factors)
+    return sorted(notable, key=lambda said: (said.kind != "slow", said.extreme))
 
 
 def conclusion(
@@ -113,7 +110,7 @@ def conclusion(
     first, *more = sorted(present, key=lambda effect: (KINDS.index(effect.kind), effect.factor))
     sentences = [end_words(effect) for effect in more]
     if alike and not more:
-        sentences += [without_factor(end) for end in ENDS if end != first.end]
+        sentences += [f"No results as a {end}." for end in ENDS if end != first.end]
     slow = [effect.end for effect in present if effect.kind == "slow"]
     if slow:
         sentences.append(LOOK["both" if len(slow) > 1 else slow[0]])
@@ -124,27 +121,25 @@ def conclusion(
         f"{subject} {VERBS[first.end]} at {percent(first.factor)} of {ELSEWHERE} "
         f"({evidence_words(first.low, first.high, first.partners)}).",
         " ".join(sentences),
-        tuple(filter(is_notable, present)),
+        tuple(effect for effect in present if effect.kind in NOTABLE_KINDS),
     )
 
 
 def end_words(effect: EndEffect) -> str:
     """Say what a group does at its other end: `Sending: 83 % (18 partners).`"""
     if effect.kind == "unknown":
-        return f"{DOING[effect.end]}: too few partners to say ({partners(effect.partners)})."
+        return (
+            f"{DOING[effect.end]}: too few partners to say ({counted(effect.partners, 'partner')})."
+        )
     evidence = evidence_words(effect.low, effect.high, effect.partners)
     return f"{DOING[effect.end]}: {percent(effect.factor)} ({evidence})."
-
-
-def without_factor(end: str) -> str:
-    return f"No results {AS[end]}."
 
 
 def evidence_words(low: float, high: float, count: int) -> str:
     """Write the interval of a factor, if it has one, and how many partners are behind it."""
     if math.isnan(low):
-        return partners(count)
-    return f"{two_digits(100 * low)}–{percent(high)}, {partners(count)}"
+        return counted(count, "partner")
+    return f"{two_digits(100 * low)}–{percent(high)}, {counted(count, 'partner')}"
 
 
 def percent(factor: float) -> str:
@@ -152,7 +147,7 @@ def percent(factor: float) -> str:
     return f"{two_digits(100 * factor)} %"
 
 
-def of_site(sites: Grid, name: str) -> Conclusion:
+def site_conclusion(sites: Grid, name: str) -> Conclusion:
     """Say how a site is against its peers, in a matrix of sites with the extra `median`."""
     causes = attribute(sites, values=sites.cells.extras["median"])
     of_ends = {
@@ -173,7 +168,7 @@ def peer_kind(compared: Sequence[EndEffect]) -> str:
     What is far from its peers, and not certainly so, is not called similar.
     """
     kinds = {effect.kind for effect in compared}
-    notable = [kind for kind in ("slow", "fast") if kind in kinds]
+    notable = [kind for kind in NOTABLE_KINDS if kind in kinds]
     if notable:
         return notable[0]
     is_close = all(1 / NOTABLE < effect.factor < NOTABLE for effect in compared)
@@ -182,7 +177,7 @@ def peer_kind(compared: Sequence[EndEffect]) -> str:
 
 def off_model(attribution: Attribution) -> str:
     """Say how many links deviate significantly from what their ends explain."""
-    count, of = int(attribution.discoveries.sum()), links(attribution.model.cells)
+    count, of = int(attribution.discoveries.sum()), counted(attribution.model.cells, "link")
     if not count:
         return f"None of {of} deviates significantly. The largest deviations come first."
     deviate = f"{format_count(count)} of {of} {'deviates' if count == 1 else 'deviate'}"
@@ -200,10 +195,7 @@ def link_sentence(
     source, destination = (short.get(end.name, end.name) for end in (link.source, link.destination))
     chance = "" if math.isnan(link.p) else f", {format_chance(link.p)}"
     factor = f"{format_factor(link.factor)} of the expected {expected}"
-    sentence = (
-        f"{source} → {destination}: {rate}, {factor}"
-        f" (n = {format_count(tests)} test{'s' * (tests != 1)}{chance})"
-    )
+    sentence = f"{source} → {destination}: {rate}, {factor} (n = {counted(tests, 'test')}{chance})"
     is_slow = link.beyond_chance and link.factor < 1
     return f"{sentence}. Only this link: check the path." if is_slow else f"{sentence}."
 
@@ -221,9 +213,8 @@ def headline(attribution: Attribution) -> str:
         return reason
     of_links = "how {} changed" if is_comparison else "the differences between {}"
     share = format_share(max(model.r2, 0.0))
-    explained = (
-        f"Sources and destinations explain {share} of {of_links.format(links(model.cells))}."
-    )
+    of_what = of_links.format(counted(model.cells, "link"))
+    explained = f"Sources and destinations explain {share} of {of_what}."
     return explained if is_comparison else f"{slow_ends(attribution)} {explained}".strip()
 
 
@@ -232,12 +223,9 @@ def slow_ends(attribution: Attribution) -> str:
     counts = {
         end: sum(effect.kind == "slow" for effect in attribution.effects[end]) for end in ENDS
     }
-    parts = [
-        f"{format_count(count)} {end}{'s' * (count != 1)}" for end, count in counts.items() if count
-    ]
-    if not parts:
-        return ""
-    return f"{' and '.join(parts)} {'is' if sum(counts.values()) == 1 else 'are'} slow."
+    parts = [counted(count, end) for end, count in counts.items() if count]
+    verb = "is" if sum(counts.values()) == 1 else "are"
+    return f"{join(parts)} {verb} slow." if parts else ""
 
 
 def r2_words(model: TwoWay) -> str:
@@ -277,8 +265,8 @@ def too_few(model: TwoWay) -> str:
     if min(rows, columns) < 2:
         end = ENDS[rows > 1]
         return (
-            f"All {links(model.cells)} with results have the same {end}. Only a second {end} could "
-            "show whether it is slow, or its partners are."
+            f"All {counted(model.cells, 'link')} with results have the same {end}. Only a second "
+            f"{end} could show whether it is slow, or its partners are."
         )
     if not model.dof or math.isnan(model.r2):
         return (
@@ -296,11 +284,3 @@ def apart(model: TwoWay) -> str:
         f"This matrix has {format_count(model.components)} parts that no results connect. "
         "Factors compare only within one part."
     )
-
-
-def partners(count: int) -> str:
-    return f"{format_count(count)} partner{'s' * (count != 1)}"
-
-
-def links(count: int) -> str:
-    return f"{format_count(count)} link{'s' * (count != 1)}"

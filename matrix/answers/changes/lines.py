@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Protocol
 
-from matrix.answers.changes.near import NearbyNote, notes_near
 from matrix.query.addresses import address, link_path
 from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.store.changes import WrittenNear
-from sonar.models import Change
+from matrix.store.changes import Timed, WrittenNear, turns_near
+from sonar.models import Annotation, Change, Downtime
 from sonar.notation.units import MB, format_chance, format_count, format_factor, three_digits
 from sonar.notation.windows import format_minute
 
@@ -52,36 +52,19 @@ class ChangeLine:
         return sorted({end.site for end in (self.source, self.destination) if end})
 
     @property
-    def factor_words(self) -> str:
-        return format_factor(self.change.factor, self.change.low, self.change.high)
-
-    @property
-    def rates(self) -> str:
-        """Say both levels of a link in MB/s; nothing of others: their links have each their own."""
-        before, after = self.change.before, self.change.after
-        if before is None or after is None:
-            return ""
-        return f"{three_digits(before / MB)} to {three_digits(after / MB)}"
-
-    @property
-    def counts(self) -> str:
-        before, after = (
-            format_count(number) for number in (self.change.ok_before, self.change.ok_after)
-        )
-        return f"n = {before} before and {after} since"
-
-    @property
-    def chance(self) -> str:
-        return format_chance(self.change.chance)
-
-    @property
     def sentence(self) -> str:
-        """Say all of it in one sentence, which can be quoted."""
-        parts = [f"{self.factor_words} since {format_minute(self.change.at)}"]
-        parts += [f"{self.rates} MB/s"] if self.rates else []
+        """Say all of it in one sentence to be quoted, with both levels of a link in MB/s."""
+        change = self.change
+        factor = format_factor(change.factor, change.low, change.high)
+        parts = [f"{factor} since {format_minute(change.at)}"]
+        if change.before is not None and change.after is not None:
+            before, after = (three_digits(rate / MB) for rate in (change.before, change.after))
+            parts.append(f"{before} to {after} MB/s")
         if not (self.source and self.destination):
-            parts.append(f"{format_count(self.change.links)} links")
-        return f"{self.opening} {', '.join([*parts, self.counts, self.chance])}."
+            parts.append(f"{format_count(change.links)} links")
+        before, after = map(format_count, (change.ok_before, change.ok_after))
+        parts += [f"n = {before} before and {after} since", format_chance(change.chance)]
+        return f"{self.opening} {', '.join(parts)}."
 
     @property
     def opening(self) -> str:
@@ -113,12 +96,62 @@ def lines_of(
 ) -> list[ChangeLine]:
     """Say of each change what it is of, and what was written near it."""
     by_id: dict[int | None, EndpointInfo] = {endpoint.id: endpoint for endpoint in endpoints}
-    return [line_of(change, by_id, near) for change in changes]
+    lines = (
+        ChangeLine(change, by_id.get(change.source_id), by_id.get(change.destination_id))
+        for change in changes
+    )
+    return [replace(line, near=notes_near(line, near)) for line in lines]
 
 
-def line_of(
-    change: Change, by_id: Mapping[int | None, EndpointInfo], near: WrittenNear
-) -> ChangeLine:
-    source, destination = by_id.get(change.source_id), by_id.get(change.destination_id)
-    bare = ChangeLine(change, source, destination)
-    return replace(bare, near=notes_near(bare, near))
+class Happened(Timed, Protocol):
+    """What came to pass between two times, to some ``sites`` and endpoints; None for any."""
+
+    @property
+    def sites(self) -> Sequence[str]: ...
+    @property
+    def source_id(self) -> int | None: ...
+    @property
+    def destination_id(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class NearbyNote:
+    """A note or downtime that began or ended about then, in words."""
+
+    words: str
+    is_downtime: bool
+
+
+def notes_near(happened: Happened, near: WrittenNear) -> tuple[NearbyNote, ...]:
+    """Return what was written on its sites or links, and began or ended about its time."""
+    notes = [
+        NearbyNote(f"{words_of_time(note.starts_at, note.ends_at)}: {note.text}", False)
+        for note in near.annotations
+        if turns_near(happened, [note.starts_at, note.ends_at]) and note_concerns(note, happened)
+    ]
+    downtimes = [
+        NearbyNote(f"{words_of_time(down.starts_at, down.ends_at)}: {down.reason}", True)
+        for down in near.downtimes
+        if turns_near(happened, [down.starts_at, down.ends_at])
+        and downtime_concerns(down, happened)
+    ]
+    return (*notes, *downtimes)
+
+
+def note_concerns(note: Annotation, happened: Happened) -> bool:
+    """Say whether a note is on one of its sites, or on its link or one of the endpoint's."""
+    if note.site_id is not None:
+        return bool(note.site and note.site.name in happened.sites)
+    same_source = happened.source_id in (None, note.source_id)
+    same_destination = happened.destination_id in (None, note.destination_id)
+    return bool(happened.sites) and same_source and same_destination
+
+
+def downtime_concerns(downtime: Downtime, happened: Happened) -> bool:
+    if downtime.site is not None:
+        return downtime.site.name in happened.sites
+    return downtime.endpoint_id in (happened.source_id, happened.destination_id)
+
+
+def words_of_time(start: datetime, end: datetime | None) -> str:
+    return f"{format_minute(start)} to {format_minute(end)}" if end else format_minute(start)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matrix.answers.changes import of_endpoints, of_links, outages
-from matrix.answers.changes.explained import unexplained
-from matrix.answers.changes.of_endpoints import SearchedResults
+from matrix.answers.changes import level_shifts, outages
+from matrix.answers.changes.level_shifts import SearchedResults
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.estimates.moderation import discoveries
-from matrix.statistics.samples.run import Run
+from matrix.statistics.levels.change_points import NORMAL
 from matrix.store import data_version, registry, runs
 from sonar.models import ChangeSearch, SizeClass
 from sonar.notation.windows import Window, format_time
@@ -35,6 +35,14 @@ SETTLED = timedelta(days=30)
 DAY = timedelta(days=1)
 # Smaller ones are real, maybe, but nothing that anybody would look into.
 SMALLEST = math.log(1.1)
+# A link that is tested now and then shows what befell its endpoint at its own next test.
+APART = timedelta(days=1)
+# What is left of a change of a link without that of its endpoints is no change of its own, if it
+# is within this factor or within so many standard errors.
+ALIKE = math.log(1.5)
+ERRORS = 2.0
+# From both ends of an interval of 95 % to a standard error.
+INTERVAL = 2 * NORMAL
 
 
 @dataclass(frozen=True)
@@ -88,10 +96,7 @@ def window_at(now: datetime) -> Window:
 
 
 def renewed_from(window: Window, last: ChangeSearch | None) -> datetime:
-    """Return from when on what was found before is replaced: all of it by another method.
-
-    After a long rest, what was not searched yet is, too.
-    """
+    """Return from when on what was found before is replaced: all of it by another method."""
     if last is None or last.method != METHOD:
         return window.start
     return max(window.start, min(window.start + SETTLED, last.end - SETTLED))
@@ -115,7 +120,12 @@ def find(size: str, window: Window) -> Occurrences:
     """
     index = LinkIndex(registry.read_places(registry.read_versions()))
     window_runs = runs.read(size, window, (), offsets=True)
-    links, end = links_in(window_runs, index.numbering.ids), unix_ms(window.end)
+    tested = np.unique(
+        np.concatenate([np.empty(0, np.uint32), *(run.links for run in window_runs)])
+    )
+    ids, end = index.numbering.ids, unix_ms(window.end)
+    # Those of endpoints that are registered.
+    links = tested[np.isin(tested >> 16, ids) & np.isin(tested & 0xFFFF, ids)]
     results = SearchedResults(window_runs, links, index.numbering, end)
     every, sequences = changes_in(results)
     return Occurrences(every, outages.find(window_runs, links, end), sequences)
@@ -123,31 +133,62 @@ def find(size: str, window: Window) -> Occurrences:
 
 def changes_in(results: SearchedResults) -> tuple[list[FoundChange], int]:
     """Return the changes of level, and in how many sequences they were looked for."""
-    single = of_links.find(results.runs, results.links, results.end)
+    single = level_shifts.link_changes(results.runs, results.links, results.end)
     large = [change for change in single.changes if is_large(change)]
-    common = of_endpoints.find(results)
+    common = level_shifts.endpoint_changes(results)
     # What befell a link by itself says nothing of its ends, and would show in those that have few.
     if own := unexplained(large, common.changes):
-        common = of_endpoints.find(results.without([change.link for change in own]))
+        common = level_shifts.endpoint_changes(results.without([change.link for change in own]))
     of_many = [change for change in common.changes if is_large(change)]
     sequences = common.searched + single.searched
-    return sure_of([*of_many, *unexplained(large, of_many)], sequences), sequences
-
-
-def links_in(results: Sequence[Run], ids: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the links that have results, of endpoints that are registered."""
-    links = np.unique(np.concatenate([np.empty(0, np.uint32), *(run.links for run in results)]))
-    return links[np.isin(links >> 16, ids) & np.isin(links & 0xFFFF, ids)]
+    every = [*of_many, *unexplained(large, of_many)]
+    # Those beyond chance among all sequences are sure: one in twenty of them may be none. Sequences
+    # without a change have a chance that is too large to matter.
+    chances = np.ones(max(sequences, len(every)))
+    chances[: len(every)] = [change.chance for change in every]
+    sure = discoveries(chances).tolist()
+    return [replace(change, sure=sure[place]) for place, change in enumerate(every)], sequences
 
 
 def is_large(change: FoundChange) -> bool:
     return abs(math.log(change.factor)) >= SMALLEST
 
 
-def sure_of(every: list[FoundChange], sequences: int) -> list[FoundChange]:
-    """Mark those that are beyond chance among all sequences: of them, one in twenty may be none."""
-    # Those without a change have a chance that is too large to matter.
-    chances = np.ones(max(sequences, len(every)))
-    chances[: len(every)] = [change.chance for change in every]
-    sure = discoveries(chances).tolist()
-    return [replace(change, sure=sure[place]) for place, change in enumerate(every)]
+def unexplained(links: Iterable[FoundChange], common: Iterable[FoundChange]) -> list[FoundChange]:
+    """Return the changes of links that those of endpoints and grid do not explain."""
+    of_source: dict[int | None, list[FoundChange]] = defaultdict(list)
+    of_destination: dict[int | None, list[FoundChange]] = defaultdict(list)
+    of_grid: list[FoundChange] = []
+    for change in common:
+        if change.kind == "source":
+            of_source[change.source_id].append(change)
+        elif change.kind == "destination":
+            of_destination[change.destination_id].append(change)
+        else:
+            of_grid.append(change)
+    return [
+        change
+        for change in links
+        if not is_explained(
+            change,
+            [*of_source[change.source_id], *of_destination[change.destination_id], *of_grid],
+        )
+    ]
+
+
+def is_explained(change: FoundChange, common: Sequence[FoundChange]) -> bool:
+    """Say whether one or several of these changes, all at about its time, are as large as it."""
+    near = [
+        other
+        for other in common
+        if other.earliest - APART <= change.latest and change.earliest <= other.latest + APART
+    ]
+    shift = math.log(change.factor)
+    error = (math.log(change.high) - math.log(change.low)) / INTERVAL
+    most = max(ALIKE, ERRORS * error)
+    for count in range(1, min(len(near), 3) + 1):
+        for together in combinations(near, count):
+            total = sum(math.log(other.factor) for other in together)
+            if total * shift > 0 and abs(shift - total) <= most:
+                return True
+    return False

@@ -1,21 +1,26 @@
-"""All links of a size class compared at once: what is said of one is said among all of them.
-
-Whichever page asks, and whatever it filters: so the same link is slower on all of them or on none.
-"""
+"""All links of a choice compared together: a factor for each choice, and sentences on it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
-from matrix.answers import grid
-from matrix.answers.grid import Grid
-from matrix.answers.ratio_words import PairRatio
-from matrix.query.filters import on_profiles
+from matrix.answers.comparison.sides import is_mirrored
+from matrix.answers.matrix import grid, standing
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.words.phrases import counted
+from matrix.answers.words.ratios import PairRatio
+from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.compare.two_samples import Ratios
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.compare.together import DayScatter, Together, days_apart
+from matrix.statistics.compare.two_samples import SMALLEST_RATIO, Ratios
+from matrix.store import registry
+from sonar.notation.units import format_count, format_factor
 
 Link = tuple[str, str]
 
@@ -48,6 +53,110 @@ def ratios_of(whole: Grid, links: Sequence[Link]) -> Ratios:
     return Ratios.blank(len(links)).put(is_known, ratios.taken((row[is_known], column[is_known])))
 
 
-def of_link(query: MatrixQuery, now: datetime, source: str, destination: str) -> PairRatio:
+def link_ratio(query: MatrixQuery, now: datetime, source: str, destination: str) -> PairRatio:
     """Return how one link compares."""
     return PairRatio.at(ratios_of(build(query, now), [(source, destination)]), (0,))
+
+
+ENDPOINTS = ("endpoint", "endpoint")
+
+
+class CountWords(NamedTuple):
+    """What stands behind the numbers of tests of both sides: `now` and `before`."""
+
+    own: str
+    other: str
+
+    @classmethod
+    def of(cls, query: MatrixQuery, now: datetime) -> CountWords:
+        """Say it of a question that compares."""
+        if query.other(now).window_at(now).end > query.window_at(now).start:
+            return cls("here", "there")
+        return cls("now" if query.window else "after", "before")
+
+
+AROUND = CountWords("after", "before")
+
+
+def ratios_together(
+    ratios: Ratios, of: str, scatter: DayScatter | None = None, apart: float = 0.0
+) -> Together:
+    """Put links together that were compared each by itself; ``of`` is `median` or `mean`.
+
+    A link that is alone has its own interval, where there is no ``scatter``; that and ``apart`` are
+    as Together.of() has them.
+    """
+    centres = np.stack([ratios.value, ratios.other])
+    together = Together.of(centres, np.stack([ratios.ok, ratios.other_ok]), of, scatter, apart)
+    if together.links != 1 or not np.isnan(together.low):
+        return together
+    (place,) = np.flatnonzero((centres > 0).all(axis=0))
+    alone = PairRatio.at(ratios, (int(place),))
+    return replace(together, low=alone.low, high=alone.high, p=alone.p)
+
+
+def grid_together(grid: Grid, now: datetime) -> Together | None:
+    """Put the links together that a grid shows and compares.
+
+    None where they have nothing in common: the sides differ in their links, or each direction is
+    compared with the other. One SQL statement; some more where a grid is of other cells than links.
+    """
+    query, compare = grid.query, grid.query.compare
+    if compare is None or compare.on_profiles() != compare or is_mirrored(compare):
+        return None
+    links = LinkIndex(registry.read_places(grid.version))
+    choice = links.matching(query.filters).reshape(links.shape)
+    is_whole = (query.rows, query.columns) == ENDPOINTS and not on_links(query.filters)
+    whole = grid if is_whole else build(query, now)
+    if whole.comparison is None:
+        return None
+    scatter, apart = None, 0.0
+    if compare.is_of_time:
+        windows = query.window_at(now), query.other(now).window_at(now)
+        (of_choices,) = standing.day_to_day(
+            query.size, query.filters, windows[:1], links, choice[None], of=compare.of
+        )
+        scatter, apart = of_choices, days_apart(*windows)
+    place = {info.name: number for number, info in enumerate(links.places)}
+    rows, columns = (
+        [place[group.name] for group in groups] for groups in (whole.sources, whole.destinations)
+    )
+    shown = whole.comparison.taken(choice[np.ix_(rows, columns)])
+    return ratios_together(shown, compare.of, scatter, apart)
+
+
+def factor_words(together: Together, tests: CountWords) -> str:
+    """Say the factor with its interval, how certain it is, and by how many tests."""
+    factor = format_factor(together.ratio)
+    if not np.isnan(together.low):
+        factor = format_factor(together.ratio, together.low, together.high)
+    counts = f"{counted(together.ok, 'test')} {tests.own}"
+    others = f"{format_count(together.other_ok)} {tests.other}"
+    return f"{factor}, {verdict(together)}: {counts} and {others}"
+
+
+def verdict(together: Together) -> str:
+    """Say in a word or two what the interval tells."""
+    if together.kind in ("slower", "faster"):
+        return together.kind
+    is_close = together.low > 1 / SMALLEST_RATIO and together.high < SMALLEST_RATIO
+    return "about the same" if is_close else "not certain"
+
+
+def sentence(grid: Grid, now: datetime) -> str:
+    """Say how all links of a grid together compare; nothing where they cannot be put together."""
+    together = grid_together(grid, now)
+    if together is None or not together.links:
+        return ""
+    return f"{subject(grid, together)}: {factor_words(together, CountWords.of(grid.query, now))}."
+
+
+def subject(grid: Grid, together: Together) -> str:
+    """Say which links: all that are shown, or so many of them as have tests on both sides."""
+    states, narrowed = grid.states(), bool(on_links(grid.query.filters))
+    links = sum(states.values()) - states["not_applicable"]
+    is_pooled = (grid.query.rows, grid.query.columns) != ENDPOINTS
+    count = counted(together.links, "link")
+    if is_pooled or together.links != links:
+        return f"{count} with tests on both sides, together"
+    return f"{'These' if narrowed else 'All'} {count} together"

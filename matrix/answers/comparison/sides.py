@@ -8,7 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers import standing
+from matrix.query.comparison import Comparison
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers, each
@@ -44,17 +44,19 @@ def other_side(query: MatrixQuery, now: datetime, links: LinkIndex) -> OtherSide
 
 def read(other: MatrixQuery) -> tuple[Run, ...]:
     """Read the results of the other side, which has two bounds."""
-    if other.bounds is None:
-        raise ValueError("the other side of a comparison has a window between two bounds")
-    return runs.read(other.size, other.bounds, other.filters)
+    return runs.read(other.size, bounds_of(other), other.filters)
 
 
 def with_other(version: DataVersion, other: MatrixQuery) -> DataVersion:
     """Add the results of the other side to the version of an answer, for one SQL statement."""
+    of_other = data_version.read(other.size, bounds_of(other))
+    return replace(version, results=(*version.results, *of_other.results))
+
+
+def bounds_of(other: MatrixQuery) -> Window:
     if other.bounds is None:
         raise ValueError("the other side of a comparison has a window between two bounds")
-    of_other = data_version.read(other.size, other.bounds)
-    return replace(version, results=(*version.results, *of_other.results))
+    return other.bounds
 
 
 def reduce_sides(
@@ -65,49 +67,35 @@ def reduce_sides(
     others: Sequence[Run],
     *,
     extras: Collection[str],
+    scatter: KnownScatter | None = None,
     rule: Rule | None = None,
 ) -> Sides:
     """Reduce the results of each cell, and compare them with those of the other side.
 
     Links of the other side that have no cell here, as other filters may choose them, are left out.
-    They are judged by ``rule``, or by that which the cells make.
+    They are judged by ``rule``, or by that which the cells make, where each link has one by how far
+    its tests ``scatter``.
     """
     links = frame.links
     rows = groups_of(frame.rows.groups, links, query.rows)
     columns = groups_of(frame.columns.groups, links, query.columns)
     other = runs_of_other(query, now, links, others)
-    shown = other.shown & (rows >= 0)[:, None] & (columns >= 0)
+    other = replace(other, shown=other.shown & (rows >= 0)[:, None] & (columns >= 0))
     pooling = replace(frame.pooling, rows=rows, columns=columns)
     own = SideRuns(results, frame.newest > 0)
-    known_scatter = None
-    if (query.rows, query.columns) == ("endpoint", "endpoint"):
-        known_scatter = placed(scatter(query, now, links), rows, columns, pooling.shape)
-    other = replace(other, shown=shown)
+    known_scatter = placed(scatter, rows, columns, pooling.shape)
     return compare_cells(
         pooling, own, other, centre(query), extras, known_scatter=known_scatter, rule=rule
     )
 
 
-def of_all_links(query: MatrixQuery) -> MatrixQuery | None:
-    """Return the question about all links by which those of a narrower one are judged.
-
-    None if it is about all already, or if the sides differ in which links they have.
-    """
+def all_links_query(query: MatrixQuery) -> MatrixQuery | None:
+    """Return the question about all links that judges a narrower one; None if there is none."""
     compare = query.compare and query.compare.on_profiles()
     if not on_links(query.filters) or compare != query.compare:
         return None
     filters = tuple(on_profiles(query.filters))
     return query.replace(filters=filters, stat=MatrixQuery.stat, max_age="")
-
-
-def scatter(query: MatrixQuery, now: datetime, links: LinkIndex) -> KnownScatter | None:
-    """Return how far the tests of each link scatter; None where not only time is compared.
-
-    The two sides of a test of streams, say, may meet the same days.
-    """
-    if query.compare is None or not query.compare.is_of_time:
-        return None
-    return standing.scatter(query.size, query.filters, query.window_at(now), links)
 
 
 def placed(
@@ -145,3 +133,8 @@ def groups_of(groups: Sequence[AxisGroup], links: LinkIndex, grouping: str) -> I
     numbers = {group.name: number for number, group in enumerate(groups)}
     names = (place.group_name(grouping) for place in links.places)
     return np.array([numbers.get(name, -1) for name in names], dtype=np.int64)
+
+
+def is_mirrored(compare: Comparison | None) -> bool:
+    """Say whether each pair of directions is compared twice: one with the other, and back."""
+    return compare == Comparison(reverse=True, of=compare.of) if compare else False

@@ -5,31 +5,54 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from matrix.answers.diagnosis.streams import StreamsEffect, but_streams, of_samples, streams_of
-from matrix.answers.grid import Grid
-from matrix.answers.inside import InsideTransfers, NominalCapacity
-from matrix.answers.link.link_profiles import grouped
+from matrix.answers.diagnosis.streams import StreamsEffect, effect_in_samples
+from matrix.answers.diagnosis.thresholds import FEWEST_TESTS, SLOW
+from matrix.answers.link.link_profiles import but_streams, grouped, streams_of
 from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead
+from matrix.answers.link.rate_profile import NominalCapacity, TransferProfiles
 from matrix.answers.link.samples import Results
-from matrix.answers.short_names import short_names
+from matrix.answers.matrix.grid import Grid
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.standing import SLOWER, UNKNOWN
 from matrix.statistics.samples.quantiles import median_interval
 from matrix.statistics.transfers.evidence import AlikeTests, PeerRates, RateScatter, beside, scatter
 from matrix.store.transfers import SimilarFailures
 from sonar.models import Profile, Site
 
-# From so many successful tests on, the median of a link is compared with those of others.
-FEWEST = 3
-# A link is slow beside others if it has at most this part of what one of its ends does elsewhere.
-SLOW = 0.5
 UNTESTED = NetworkTests((), ())
 NOBODY = PeerRates(np.nan, 0, np.nan, np.nan, np.nan, 0)
+
+
+Kind = Literal[
+    "failing-pattern",
+    "start-limited",
+    "window-limited",
+    "loss-limited",
+    "at-capacity",
+    "storage-limited",
+    "slow-link",
+]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """``evidence`` are sentences with figures, ``next`` is what to look at.
+
+    ``strength`` goes from 0 to 1: how much of the trouble the figures explain.
+    """
+
+    kind: Kind
+    headline: str
+    evidence: tuple[str, ...]
+    next: str
+    strength: float
 
 
 @dataclass(frozen=True)
@@ -45,7 +68,14 @@ class DirectedLink:
 
     def place_in(self, links: Grid) -> tuple[int | None, int | None]:
         """Return its row and its column in a matrix of endpoints."""
-        return place_of(links.sources, self.source), place_of(links.destinations, self.destination)
+        row, column = (
+            next((at for at, group in enumerate(groups) if group.name == end.name), None)
+            for groups, end in (
+                (links.sources, self.source),
+                (links.destinations, self.destination),
+            )
+        )
+        return row, column
 
 
 @dataclass(frozen=True)
@@ -67,21 +97,27 @@ class FailureEvidence:
         return len(self.hours)
 
 
+class PeerEnd(NamedTuple):
+    """An end of a link, as lists call it, and what it does on its other links."""
+
+    name: str
+    rates: PeerRates
+
+
 @dataclass(frozen=True)
 class LinkEvidence:
     """Rates are in MB/s, NaN where there is none.
 
     Source and destination are called as in lists. ``ok`` successes have the ``median``, within the
     95 % interval ``around`` it, and 95 % of them at most the rate ``high``; ``level``, ``usual``
-    and ``now`` are those of a Direction.
-    ``slower_elsewhere`` has, by end, how many of its other links are slower than usual, and of how
-    many that is known. ``single`` is the median
-    of the tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
-    ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed``
-    says which experiment with streams was of no use. Tests of the network alone between the same
-    sites, ``network_tests`` of them, give ``rtt_ms``, ``loss`` (the share of segments that were
-    sent again) and ``sockets`` (the largest windows of sender and receiver in bytes). Without
-    them ``rtt_ms`` is what servers reported of connections.
+    and ``now`` are those of a Direction. ``slower_elsewhere`` has, by end, how many of its other
+    links are slower than usual, and of how many that is known. ``single`` is the median of the
+    tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
+    ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed`` says
+    which experiment with streams was of no use. Tests of the network alone between the same sites,
+    ``network_tests`` of them, give ``rtt_ms``, ``loss`` (the share of segments that were sent
+    again) and ``sockets`` (the largest windows of sender and receiver in bytes). Without them
+    ``rtt_ms`` is what servers reported of connections.
     """
 
     source: str
@@ -97,7 +133,7 @@ class LinkEvidence:
     scatter: RateScatter | None
     streams: StreamsEffect | None
     overhead: Overhead | None
-    inside: InsideTransfers | None
+    rate_profile: TransferProfiles | None
     sending: PeerRates
     receiving: PeerRates
     nominal: NominalCapacity | None
@@ -112,6 +148,14 @@ class LinkEvidence:
     around: tuple[float, float] = (np.nan, np.nan)
 
     @property
+    def ends(self) -> dict[str, PeerEnd]:
+        """Return the name of each end, and what it does on its other links."""
+        return {
+            "source": PeerEnd(self.source, self.sending),
+            "destination": PeerEnd(self.destination, self.receiving),
+        }
+
+    @property
     def wants_streams(self) -> bool:
         """Say whether nothing is known of what more streams do, and an experiment could tell."""
         return self.streams is None and not self.disobeyed
@@ -121,14 +165,10 @@ class LinkEvidence:
         """Say whether it is slower than usual, or than what its ends do on other links."""
         return self.level == "slower" or self.is_slow_beside
 
-    def is_faster_without_storage(self, part: float) -> bool:
-        """Say whether files move at most at such a part of the rate of the network alone."""
-        return self.network_rate is not None and self.median <= part * self.network_rate
-
     def is_new_beside(self, end: str, most: float) -> bool:
         """Say whether it became slower, and of an end's other links at most such a part did."""
         slower, judged = self.slower_elsewhere.get(end, (0, 0))
-        return self.level == "slower" and judged >= FEWEST and slower <= most * judged
+        return self.level == "slower" and judged >= FEWEST_TESTS and slower <= most * judged
 
     @property
     def both_elsewhere(self) -> float:
@@ -138,10 +178,10 @@ class LinkEvidence:
     @property
     def is_slow_beside(self) -> bool:
         elsewhere = float(np.fmax(self.sending.rate, self.receiving.rate))
-        return self.ok >= FEWEST and self.median <= SLOW * elsewhere
+        return self.ok >= FEWEST_TESTS and self.median <= SLOW * elsewhere
 
 
-def of_link(
+def link_evidence(
     link: DirectedLink,
     links: Grid,
     results: Results,
@@ -152,7 +192,7 @@ def of_link(
     overhead: Overhead | None = None,
     streams: StreamsEffect | None = None,
     disobeyed: str = "",
-    within: InsideTransfers | None = None,
+    profile: TransferProfiles | None = None,
     nominal: NominalCapacity | None = None,
     failures: Sequence[SimilarFailures] = (),
     network: NetworkTests = UNTESTED,
@@ -165,10 +205,14 @@ def of_link(
     theirs.
     """
     rates = of_class.successes
-    sending, receiving = ends_of(links, link)
-    least = fewest_streams(profiles, results)
+    row, column = link.place_in(links)
+    peer_rates = medians(links)
+    used = set(np.unique(results.profiles).tolist())
+    own = [each for each in profiles if each.origin == Profile.Origin.TEST]
+    fewest = min((streams_of(each) for each in own if each.id in used), default=0)
+    least = [each for each in own if each.id in used and streams_of(each) == fewest]
     single = median(tests.of_profiles(least).successes)
-    short = short_names(links)
+    short = links.short_names()
     return LinkEvidence(
         source=short.get(link.source.name, link.source.name),
         destination=short.get(link.destination.name, link.destination.name),
@@ -180,18 +224,16 @@ def of_link(
         usual=link.usual,
         now=link.now,
         single=single,
-        scatter=scatter(made_alike(profiles, results), single / streams_of(least[0]))
-        if least
-        else None,
-        streams=streams or of_samples(tests, profiles),
+        scatter=scatter(made_alike(own, results), single / fewest) if least else None,
+        streams=streams or effect_in_samples(tests, profiles),
         disobeyed=disobeyed,
         overhead=overhead,
-        inside=within,
-        sending=sending,
-        receiving=receiving,
+        rate_profile=profile,
+        sending=NOBODY if row is None else beside(peer_rates, row, column),
+        receiving=NOBODY if column is None else beside(peer_rates.T, column, row),
         nominal=nominal,
         slower_elsewhere=slower_elsewhere(links, link),
-        failures=failures_of(of_class, of_one_class(failures, link.size), links, link),
+        failures=failures_of(of_class, failures, links, link),
         rtt_ms=reported_round_trip_ms if network.rtt_ms is None else network.rtt_ms,
         loss=network.loss,
         sockets=network.sockets,
@@ -201,32 +243,14 @@ def of_link(
     )
 
 
-def fewest_streams(profiles: Sequence[Profile], results: Results) -> list[Profile]:
-    """Return the profiles of Sonar's own tests among some results with the fewest streams."""
-    used = set(np.unique(results.profiles).tolist())
-    own = [each for each in profiles if each.id in used and each.origin == Profile.Origin.TEST]
-    least = min((streams_of(profile) for profile in own), default=1)
-    return [profile for profile in own if streams_of(profile) == least]
-
-
 def made_alike(profiles: Sequence[Profile], results: Results) -> Iterator[AlikeTests]:
-    """Go through groups of Sonar's own tests that differ in no more than what ran beside them."""
-    own = [profile for profile in profiles if profile.origin == Profile.Origin.TEST]
+    """Yield groups of tests that differ in no more than what ran beside them."""
     done = results.taken(results.ok)
-    for alike in grouped(own, lambda each: (*but_streams(each), streams_of(each))).values():
+    for alike in grouped(profiles, lambda each: (*but_streams(each), streams_of(each))).values():
         of_group = done.of_profiles(alike)
         for size in np.unique(of_group.sizes).tolist():
             tests = of_group.of_class(size)
             yield AlikeTests(tests.successes, float(np.median(tests.bytes)))
-
-
-def ends_of(links: Grid, link: DirectedLink) -> tuple[PeerRates, PeerRates]:
-    """Return what source and destination do on their other links."""
-    row, column = link.place_in(links)
-    rates = medians(links)
-    sending = NOBODY if row is None else beside(rates, row, column)
-    receiving = NOBODY if column is None else beside(rates.T, column, row)
-    return sending, receiving
 
 
 def slower_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
@@ -245,7 +269,7 @@ def slower_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, in
 
 def medians(links: Grid) -> Floats:
     """Return the median rates of links that have enough successes, and lead to another site."""
-    counts = links.cells.ok >= FEWEST
+    counts = links.cells.ok >= FEWEST_TESTS
     return np.where(leads_outside(links) & counts, links.cells.value, np.nan)
 
 
@@ -262,16 +286,6 @@ def median(rates: Floats) -> float:
     return float(np.median(rates)) if rates.size else np.nan
 
 
-def place_of(groups: Sequence[AxisGroup], endpoint: EndpointInfo) -> int | None:
-    return next((at for at, group in enumerate(groups) if group.name == endpoint.name), None)
-
-
-def of_one_class(groups: Sequence[SimilarFailures], size: str) -> list[SimilarFailures]:
-    """Return what groups of failures have in one size class, the most first."""
-    own = [replace(group, by_class={size: group.by_class.get(size, 0)}) for group in groups]
-    return sorted((group for group in own if group.count), key=lambda group: -group.count)
-
-
 def failures_of(
     results: Results, groups: Sequence[SimilarFailures], links: Grid, link: DirectedLink
 ) -> FailureEvidence | None:
@@ -280,8 +294,12 @@ def failures_of(
     if not failed.any():
         return None
     hours = np.array([datetime.fromtimestamp(at / 1000, UTC).hour for at in results.started])
+    own = [
+        replace(group, by_class={link.size: group.by_class.get(link.size, 0)}) for group in groups
+    ]
+    most_first = sorted((group for group in own if group.count), key=lambda group: -group.count)
     return FailureEvidence(
-        len(results), hours[failed], hours, groups, failed_elsewhere(links, link)
+        len(results), hours[failed], hours, most_first, failed_elsewhere(links, link)
     )
 
 
@@ -302,3 +320,8 @@ def nominal_capacities(sites: Collection[str]) -> dict[str, float]:
     """Return the nominal WAN capacities of sites in Gbit/s, where registered. One SQL query."""
     registered = Site.objects.filter(name__in=sites).values_list("name", "wan_gbit_s")
     return {name: wan for name, wan in registered if wan}
+
+
+def beside_query(query: MatrixQuery) -> MatrixQuery:
+    """Return the question to the matrix whose cells a link is compared with: medians of links."""
+    return query.replace(stat="median", rows="endpoint", columns="endpoint", compare=None)

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.answers import grid
+from matrix.answers.causes.attribution import NOTABLE
+from matrix.answers.causes.words import percent
 from matrix.answers.diagnosis import evidence
-from matrix.answers.diagnosis.diagnosis import diagnose
-from matrix.answers.diagnosis.evidence import DirectedLink, LinkEvidence
-from matrix.answers.diagnosis.failing_pattern import hours_only
-from matrix.answers.diagnosis.fault import FailureCounts, Fault, fault_of
-from matrix.answers.diagnosis.link_peers import AgainstOthers, against_others
-from matrix.answers.diagnosis.rule import Diagnosis
-from matrix.answers.diagnosis.streams import disobeyed, of_experiments
-from matrix.answers.experiments.report import ExperimentReport
-from matrix.answers.inside import lowest
+from matrix.answers.diagnosis.evidence import Diagnosis, DirectedLink, LinkEvidence
+from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of, hours_only
+from matrix.answers.diagnosis.rules import diagnose, rate_words
+from matrix.answers.diagnosis.streams import disobeyed, effect_in_experiments
+from matrix.answers.diagnosis.thresholds import FEWEST_TESTS, SLOW
+from matrix.answers.link.rate_profile import lowest
 from matrix.answers.link.report import LinkReport
-from matrix.query.matrix_query import MatrixQuery
-from matrix.store.transfers import CommonError
+from matrix.answers.matrix import grid
+from matrix.answers.ordering.experiments import ExperimentReport
+from sonar.notation.units import format_count, three_digits, two_digits
+
+
+@dataclass(frozen=True)
+class AgainstOthers:
+    """``kind`` is a level, for the colour; ``rest`` has the rates behind the first sentence."""
+
+    kind: str
+    first: str
+    rest: str
 
 
 @dataclass(frozen=True)
@@ -37,15 +46,35 @@ class LinkDiagnosis:
     @property
     def beside_failing(self) -> list[Diagnosis]:
         """Return what is left to say beside a verdict that has the errors and whose they are."""
-        left: list[Diagnosis] = []
-        for said in self.diagnoses:
-            is_said = said.kind == "failing-pattern"
-            left += hours_only(self.evidence, said) if is_said else [said]
-        return left
+        return [
+            rest
+            for said in self.diagnoses
+            for rest in (
+                hours_only(self.evidence, said) if said.kind == "failing-pattern" else [said]
+            )
+        ]
 
     @property
     def against_others(self) -> AgainstOthers | None:
-        return against_others(self.evidence)
+        """Compare the link with what both its ends reach elsewhere; None where that is unknown."""
+        link = self.evidence
+        elsewhere = link.both_elsewhere
+        if link.ok < FEWEST_TESTS or math.isnan(elsewhere):
+            return None
+        part = link.median / elsewhere
+        kind = "slower" if part <= SLOW else "faster" if part * SLOW >= 1 else "usual"
+        words = {"slower": "Slow against", "faster": "Fast against"}.get(kind, "Similar to")
+        if kind == "usual" and not 1 / NOTABLE < part < NOTABLE:
+            words = f"Somewhat {'slower' if part < 1 else 'faster'} than"
+        low, high = (bound / elsewhere for bound in link.around)
+        interval = "" if math.isnan(low) else f"{two_digits(100 * low)}–{percent(high)}, "
+        return AgainstOthers(
+            kind,
+            f"{words} its endpoints' other links in this window: {percent(part)} of what both "
+            f"reach there ({interval}{format_count(link.ok)} tests).",
+            f"{three_digits(link.median)} MB/s with {link.size} files. "
+            f"{rate_words(link, 'source')}. {rate_words(link, 'destination')}.",
+        )
 
     @property
     def silence(self) -> str:
@@ -66,7 +95,7 @@ class LinkDiagnosis:
         return self.evidence.is_slow and self.evidence.wants_streams and not is_told
 
 
-def of_report(
+def diagnosis_of_report(
     answer: LinkReport, reports: Sequence[ExperimentReport], now: datetime
 ) -> LinkDiagnosis:
     """Diagnose the direction of a report in the size class of its question.
@@ -78,8 +107,8 @@ def of_report(
     of_class = next(part for part in answer.classes if part.size == question.query.size)
     there = of_class.there
     link = DirectedLink(source, destination, there.size, there.level, there.usual, there.now)
-    links = grid.build(beside(question.query), now)
-    of_ends = evidence.of_link(
+    links = grid.build(evidence.beside_query(question.query), now)
+    of_ends = evidence.link_evidence(
         link,
         links,
         answer.results,
@@ -87,30 +116,18 @@ def of_report(
         answer.profiles,
         tests=of_class.tests,
         overhead=answer.overhead(),
-        streams=of_experiments(reports),
+        streams=effect_in_experiments(reports),
         disobeyed=disobeyed(reports, there.size),
-        within=answer.inside,
+        profile=answer.rate_profile,
         nominal=lowest(evidence.nominal_capacities({end.site for end in ends})),
         failures=answer.failures,
         network=answer.network,
         reported_round_trip_ms=answer.reported_round_trip_ms,
     )
-    counts = FailureCounts(
-        {"source": of_ends.source, "destination": of_ends.destination},
-        where_counts(error for of_size in answer.errors.values() for error in of_size),
-        evidence.failed_elsewhere(links, link),
-    )
-    return LinkDiagnosis(of_ends, diagnose(of_ends), fault_of(counts) if counts.where else None)
-
-
-def where_counts(errors: Iterable[CommonError]) -> Counter[str]:
-    """Return how many tests failed where."""
-    counts: Counter[str] = Counter()
-    for error in errors:
-        counts[error.where] += error.count
-    return counts
-
-
-def beside(query: MatrixQuery) -> MatrixQuery:
-    """Return the question to the matrix whose cells a link is compared with: medians of links."""
-    return query.replace(stat="median", rows="endpoint", columns="endpoint", compare=None)
+    where: Counter[str] = Counter()
+    for of_size in answer.errors.values():
+        for error in of_size:
+            where[error.where] += error.count
+    names = {"source": of_ends.source, "destination": of_ends.destination}
+    counts = FailureCounts(names, where, evidence.failed_elsewhere(links, link))
+    return LinkDiagnosis(of_ends, diagnose(of_ends), fault_of(counts) if where else None)

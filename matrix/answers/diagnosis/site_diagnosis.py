@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from matrix.answers import grid
 from matrix.answers.diagnosis import evidence
-from matrix.answers.diagnosis.diagnosis import diagnose
-from matrix.answers.diagnosis.evidence import SLOW, DirectedLink
-from matrix.answers.diagnosis.failing_pattern import FEWEST as FEWEST_FAILURES
-from matrix.answers.diagnosis.link_diagnosis import beside
-from matrix.answers.diagnosis.rule import Diagnosis
-from matrix.answers.diagnosis.streams import disobeyed, of_experiments
-from matrix.answers.experiments import report as experiments
-from matrix.answers.grid import Grid
-from matrix.answers.inside import lowest
+from matrix.answers.diagnosis.evidence import Diagnosis, DirectedLink
+from matrix.answers.diagnosis.rules import diagnose
+from matrix.answers.diagnosis.streams import disobeyed, effect_in_experiments
+from matrix.answers.diagnosis.thresholds import FEWEST_FAILURES, SLOW
 from matrix.answers.link import samples
-from matrix.answers.link.link_profiles import counted, profiles_of
-from matrix.answers.link.overhead import ClassSample, Overhead, overhead_of
-from matrix.answers.link.samples import Results
+from matrix.answers.link.link_profiles import profiles_of, without_experiments
+from matrix.answers.link.overhead import overhead_of
+from matrix.answers.link.rate_profile import lowest
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.ordering import experiments
 from matrix.answers.site.reports import Report
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.standing import LEVELS, SLOWER
@@ -42,19 +38,19 @@ class DiagnosedLink:
     diagnosis: Diagnosis
 
 
-def of_site(report: Report, now: datetime) -> list[DiagnosedLink]:
+def diagnosed_links(report: Report, now: datetime) -> list[DiagnosedLink]:
     """Diagnose the links of a site that are the slowest or fail, in the order of candidates().
 
     They lack what is within transfers and the texts of errors. The number of SQL queries does not
     depend on the data, but for a site without such links, which takes fewer.
     """
-    links = grid.build(beside(report.query), now)
+    links = grid.build(evidence.beside_query(report.query), now)
     slow = candidates(links, report)
     if not slow:
         return []
     pairs = [(link.source.id, link.destination.id) for link in slow]
     filters = report.query.filters
-    results = samples.of_links(pairs, report.window, filters, experiments=True)
+    results = samples.read_links(pairs, report.window, filters, experiments=True)
     profiles, classes = profiles_of(results), dict(SizeClass.objects.values_list("name", "id"))
     newest = experiments.with_streams(pairs, now)
     sites = {end.site for link in slow for end in (link.source, link.destination)}
@@ -62,30 +58,29 @@ def of_site(report: Report, now: datetime) -> list[DiagnosedLink]:
     lines = []
     for link, pair in zip(slow, pairs, strict=True):
         tests = results.of_link(link.source, link.destination)
-        own = counted(tests, profiles, filters)
-        of_pair = [
-            each
-            for each in newest
-            if (each.experiment.source_id, each.experiment.destination_id) == pair
-        ]
-        ends = (link.source.site, link.destination.site)
+        own = without_experiments(tests, profiles, filters)
+        of_pair = [each for each in newest if each.ends == pair]
+        own_sites = (link.source.site, link.destination.site)
         said = diagnose(
-            evidence.of_link(
+            evidence.link_evidence(
                 link,
                 links,
                 tests,
                 own.of_class(classes[link.size]),
                 profiles,
                 tests=tests.of_class(classes[link.size]),
-                overhead=line_of(own, classes),
-                streams=of_experiments(of_pair),
+                overhead=overhead_of(
+                    (name, own.of_class(size_class)) for name, size_class in classes.items()
+                ),
+                streams=effect_in_experiments(of_pair),
                 disobeyed=disobeyed(of_pair, link.size),
-                nominal=lowest({site: capacities[site] for site in ends if site in capacities}),
+                nominal=lowest(
+                    {site: capacities[site] for site in own_sites if site in capacities}
+                ),
             )
         )
-        lines += [
-            DiagnosedLink(link.source.name, link.destination.name, first) for first in said[:1]
-        ]
+        ends = link.source.name, link.destination.name
+        lines += [DiagnosedLink(*ends, first) for first in said[:1]]
     return lines
 
 
@@ -127,12 +122,3 @@ def middles(rates: Floats) -> Floats:
     """Return the median of each row, NaN for none."""
     rows = (row[row > 0] for row in rates)
     return np.array([np.median(row) if row.size else np.nan for row in rows])
-
-
-def line_of(results: Results, classes: Mapping[str, int]) -> Overhead | None:
-    """Fit the line of overhead and bandwidth through all size classes."""
-    done = results.taken(results.ok)
-    by_class: Sequence[tuple[str, Results]] = [
-        (name, done.of_class(key)) for name, key in classes.items()
-    ]
-    return overhead_of([ClassSample(name, each.bytes, each.rates) for name, each in by_class])

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.answers.experiments.report import ExperimentReport
-from matrix.answers.link.link_profiles import grouped
+from matrix.answers.link.link_profiles import but_streams, grouped, streams_of
 from matrix.answers.link.samples import Results
+from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.statistics.arrays import Floats
 from matrix.statistics.transfers.evidence import Slope, fit_slope
-from sonar.models import Experiment, Profile
+from sonar.models import Profile
 from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_minute
 
@@ -56,13 +56,10 @@ def effect_of(streams: Floats, rates: Floats, origin: str) -> StreamsEffect | No
     return StreamsEffect(slope, int(streams.min()), int(streams.max()), each, origin)
 
 
-def of_experiments(reports: Iterable[ExperimentReport]) -> StreamsEffect | None:
-    """Return what the newest experiment with streams shows that tells anything.
-
-    It goes by the streams that were used: servers need not obey.
-    """
+def effect_in_experiments(reports: Iterable[ExperimentReport]) -> StreamsEffect | None:
+    """Return what the newest experiment with streams shows that tells anything, by those in use."""
     for report in reports:
-        if report.experiment.variable != Experiment.Variable.STREAMS:
+        if not report.is_of_streams:
             continue
         steps = [step for step in report.steps if step.transfer and not math.isnan(step.rate)]
         streams = [streams_of(step.transfer.profile) for step in steps if step.transfer]
@@ -80,9 +77,8 @@ def disobeyed(reports: Iterable[ExperimentReport], size: str) -> str:
     """
     for report in reports:
         experiment = report.experiment
-        of_streams = experiment.variable == Experiment.Variable.STREAMS
         of_class = experiment.size_class is not None and experiment.size_class.name == size
-        if of_streams and of_class and report.is_of_one_number:
+        if report.is_of_streams and of_class and report.is_of_one_number:
             used = int(report.numbers[0])
             return (
                 f"The experiment of {format_minute(experiment.requested_at)} says nothing about "
@@ -91,11 +87,8 @@ def disobeyed(reports: Iterable[ExperimentReport], size: str) -> str:
     return ""
 
 
-def of_samples(results: Results, profiles: Sequence[Profile]) -> StreamsEffect | None:
-    """Return what the tests of a window show that differ in their streams only.
-
-    Of several ways of measuring, that with the most tests.
-    """
+def effect_in_samples(results: Results, profiles: Sequence[Profile]) -> StreamsEffect | None:
+    """Return what tests of a window show that differ in streams only, of the most alike ones."""
     effects = []
     for alike in grouped(profiles, but_streams).values():
         done = results.taken(results.ok).of_profiles(alike)
@@ -104,20 +97,3 @@ def of_samples(results: Results, profiles: Sequence[Profile]) -> StreamsEffect |
         if effect := effect_of(streams, done.successes, "tests of this window"):
             effects.append(effect)
     return max(effects, key=lambda effect: effect.slope.n, default=None)
-
-
-def but_streams(profile: Profile) -> tuple[object, ...]:
-    """Return what tests must have in common for their streams to be compared."""
-    return (
-        profile.mover,
-        profile.mode,
-        profile.tcp_buffer_bytes,
-        profile.ip_version,
-        profile.origin,
-        profile.activity,
-    )
-
-
-def streams_of(profile: Profile) -> int:
-    """Return how many streams were used or, where nobody can tell, were asked for."""
-    return profile.streams_used or profile.streams

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from matrix.answers.events.happening import FAILING, Course, Happening
-from matrix.answers.short_names import NO_NAMES
+from matrix.answers.words.names import NO_NAMES
 from matrix.query.addresses import address, link_path
 from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
@@ -135,14 +135,14 @@ class Event:
         return f"{self.where(short)} {self.predicate()}"
 
     def predicate(self) -> str:
+        role = f" {self.role}" if self.role else ""
         if self.kind == FAILING:
             verbs = {"source": "stopped sending files", "destination": "stopped taking files"}
             return verbs.get(self.level, "fails")
         if self.kind == RECOVERED:
-            return f"recovered{f' {self.role}' if self.role else ''}"
-        factor = f"{format_factor(self.factor[0])}" if self.factor else ""
-        verb = "slowed to" if self.kind == "slower" else "sped up to"
-        return f"{verb} {factor}{f' {self.role}' if self.role else ''}"
+            return f"recovered{role}"
+        factor = format_factor(self.factor[0]) if self.factor else ""
+        return f"{'slowed' if self.kind == 'slower' else 'sped up'} to {factor}{role}"
 
     def url(self, now: datetime) -> str:
         """Return the page that shows it, with some time before and after."""
@@ -205,10 +205,7 @@ def event_of(
     sizes: Sequence[str],
     site: str = "",
 ) -> Event:
-    """Make an event of happenings of one kind; an outage that is over is one that recovered.
-
-    While it lasts for some size classes, it is of these alone.
-    """
+    """Make an event of happenings of one kind: of those that last, or else of one that is over."""
     lasting = [part for part in parts if part.until is None]
     parts = lasting or parts
     is_over = parts[0].kind == FAILING and not lasting

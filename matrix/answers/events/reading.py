@@ -1,25 +1,38 @@
-"""All that happened in a window: what the search has kept, with what goes on now."""
+"""All that happened in a window: what the search has kept, with what goes on now, as events."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time, timedelta
 
 from django.db.models import Q
 
-from matrix.answers import grid
-from matrix.answers.events.event import Event
-from matrix.answers.events.happening import Happening, of_changes, of_outage
-from matrix.answers.events.merging import merged
-from matrix.answers.events.present import joined, of_grid
-from matrix.answers.grid import Grid
+from matrix.answers.events.event import KINDS, LEVELS, Event, event_of
+from matrix.answers.events.happening import (
+    FAILING,
+    LOOKS,
+    ByEnds,
+    Happening,
+    failing_happening,
+    going_on,
+    joined,
+    jumps,
+    present_happenings,
+)
+from matrix.answers.link.report import LinkReport
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.site.reports import Report
+from matrix.answers.words.names import NO_NAMES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import changes as stored
 from matrix.store.data_version import snapshot
 from sonar.models import SizeClass
+from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
 EVERYTHING = Q()
@@ -41,7 +54,7 @@ class Present:
         """Take it from grids of single links, each of a size class."""
         ids = {place.name: place.id for place in places}
         answered = list(grids)
-        happenings = [each for answer in answered for each in of_grid(answer, ids)]
+        happenings = [each for answer in answered for each in present_happenings(answer, ids)]
         promise = min((answer.shortest_promise for answer in answered), default=math.inf)
         return cls(happenings, frozenset(answer.query.size for answer in answered), promise)
 
@@ -76,6 +89,182 @@ def read(
         changes = stored.read_changes(window, condition)
         outages = stored.read_outages(window, condition)
         stored.with_ends(outages)
-    kept = [*of_changes(changes), *map(of_outage, outages)]
+    kept = [*jumps(changes), *map(failing_happening, outages)]
     events = merged(joined(kept, present.happenings, present.sizes), places, sizes)
     return [event for event in events if event.until is None or window.start <= event.at]
+
+
+OF_GRID = Q(source=None, destination=None)
+
+
+def events_of_link(answer: LinkReport) -> list[Event]:
+    """Read those of a link, of its ends, and of all links. Three SQL queries."""
+    source, destination = answer.question.ends
+    ends = Q(source=source.id, destination=destination.id)
+    ends |= Q(source=source.id, destination=None) | Q(source=None, destination=destination.id)
+    sizes = [part.size for part in answer.classes]
+    happenings = [
+        going_on(
+            kind,
+            (source.id, destination.id),
+            there.size,
+            since=there.since,
+            tests=there.streak,
+            factor=(there.ratio, there.ratio_low, there.ratio_high),
+        )
+        for there in (part.there for part in answer.classes)
+        for kind in LOOKS
+        if kind in (there.state, there.level)
+    ]
+    present = Present(happenings, frozenset(sizes))
+    return read(answer.window, answer.question.ends, sizes, present, ends | OF_GRID)
+
+
+def events_of_site(report: Report) -> list[Event]:
+    """Read those of a site, of its endpoints and links, and of all links. Three queries."""
+    ids = [place.id for place in report.endpoints]
+    condition = Q(source__in=ids) | Q(destination__in=ids) | OF_GRID
+    present = Present.of_grids([report.links], report.all_endpoints)
+    return read(report.window, report.all_endpoints, [*report.sites], present, condition)
+
+
+# What befalls a link with one size class shows with another at its next test, and what befalls
+# an endpoint at the next tests of its links.
+APART = timedelta(days=1)
+Group = list[Happening]
+
+
+def merged(
+    happenings: Iterable[Happening], places: Sequence[EndpointInfo], sizes: Sequence[str]
+) -> list[Event]:
+    """Return the events of happenings, newest first.
+
+    ``places`` are the registered endpoints: what is of others is left out. ``sizes`` are the size
+    classes in their order.
+    """
+    by_id = {place.id: place for place in places}
+    registered = [each for each in happenings if all(end in by_id for end in each.ends if end)]
+    of_subject: dict[object, Group] = defaultdict(list)
+    for each in by_themselves(registered):
+        of_subject[subject_of(each, by_id)].append(each)
+    events = [
+        event_of_group(part, by_id, sizes)
+        for parts in of_subject.values()
+        for group in at_once(parts)
+        for part in by_whole_sites(group, by_id)
+    ]
+    return sorted(events, key=lambda event: (event.at, event.id), reverse=True)
+
+
+def by_themselves(happenings: Sequence[Happening]) -> list[Happening]:
+    """Leave out links that fail with all others of an endpoint. Of jumps the search does so."""
+    of_many = ByEnds(each for each in happenings if not each.is_of_link)
+    return [
+        each
+        for each in happenings
+        if each.kind != FAILING or not each.is_of_link or not any(of_many.of(each))
+    ]
+
+
+def subject_of(happening: Happening, by_id: Mapping[int, EndpointInfo]) -> tuple[object, ...]:
+    """Return what happenings share that may be one event: the link, the site, or the grid."""
+    source, destination = happening.ends
+    if source and destination:
+        return happening.kind, source, destination
+    end = source or destination
+    return happening.kind, by_id[end].site if end else ""
+
+
+def at_once(parts: Group) -> list[Group]:
+    """Return those of one subject that began at about the same time, in the order of time.
+
+    Each size class of an end is there once.
+    """
+    groups: list[Group] = []
+    for part in sorted(parts, key=lambda part: part.since):
+        group = groups[-1] if groups else []
+        if (
+            group
+            and part.earliest <= group[0].latest + APART
+            and part.overlaps(group[0])
+            and (part.size, part.ends) not in {(other.size, other.ends) for other in group}
+        ):
+            group.append(part)
+        else:
+            groups.append([part])
+    return groups
+
+
+def by_whole_sites(group: Group, by_id: Mapping[int, EndpointInfo]) -> list[Group]:
+    """Cut a group of some endpoints of a site, while others of it are well, by endpoint."""
+    first = group[0]
+    ends = {end for part in group for end in part.ends if end}
+    if first.is_of_link or len(ends) < 2:
+        return [group]
+    site = by_id[min(ends)].site
+    used = {each.id for each in by_id.values() if each.site == site and not each.retired}
+    if used <= ends:
+        return [group]
+    return [[part for part in group if end in part.ends] for end in sorted(ends)]
+
+
+def event_of_group(group: Group, by_id: Mapping[int, EndpointInfo], sizes: Sequence[str]) -> Event:
+    """Make an event of happenings of one subject: of a link, an endpoint, a site or the grid."""
+    source, destination = group[0].ends
+    if source and destination:
+        return event_of(group, "link", (by_id[source], by_id[destination]), sizes)
+    ends = {end for part in group for end in part.ends if end}
+    if not ends:
+        return event_of(group, "grid", (None, None), sizes)
+    if len(ends) > 1:
+        return event_of(group, "site", (None, None), sizes, by_id[min(ends)].site)
+    place = by_id[ends.pop()]
+    sends, receives = (any(part.ends[at] for part in group) for at in (0, 1))
+    if sends and receives:
+        return event_of(group, "endpoint", (place, place), sizes)
+    level = "source" if sends else "destination"
+    return event_of(group, level, (place if sends else None, place if receives else None), sizes)
+
+
+# More are counted.
+MOST_TODAY = 3
+# Of the worst kind first, and of what is of most links.
+WEIGHT = {kind: at for at, kind in enumerate(("failing", "slower", "recovered", "faster"))}
+
+
+def window_of(now: datetime) -> Window:
+    """Return the UTC day so far; a window is not empty."""
+    midnight = datetime.combine(now, time(), now.tzinfo)
+    return Window(midnight, max(now, midnight.replace(microsecond=1)))
+
+
+def today_words(events: Iterable[Event], now: datetime, short: Mapping[str, str] = NO_NAMES) -> str:
+    """Say the certain events of today, the worst first: nothing uncertain is worth a headline."""
+    day = window_of(now)
+    of_day = [event for event in events if event.is_certain and day.start <= event.at]
+    if not of_day:
+        return "Today: nothing new so far"
+    first = sorted(of_day, key=weight)
+    said = [event.words(short) for event in first[:MOST_TODAY]]
+    rest = len(first) - len(said)
+    more = f" and {format_count(rest)} more" if rest else ""
+    return f"Today: {', '.join(said)}{more}"
+
+
+def weight(event: Event) -> tuple[int, int, float]:
+    """Return what sorts events by how much they matter."""
+    factor = event.factor[0] if event.factor else 1.0
+    return WEIGHT[event.kind], -LEVELS.index(event.level), factor
+
+
+def lasting_words(events: Iterable[Event], start: datetime) -> str:
+    """Count the certain events from before a time that last; nothing if there are none."""
+    lasting = [each for each in events if each.is_certain and not each.until and each.at < start]
+    counts = Counter(event.kind for event in lasting)
+    parts = [f"{format_count(counts[kind])} {kind}" for kind in KINDS if counts[kind]]
+    return f"Still going on from before: {', '.join(parts)}" if parts else ""
+
+
+def by_kind(events: Sequence[Event]) -> dict[str, int]:
+    counts = Counter(event.kind for event in events)
+    return {kind: counts[kind] for kind in KINDS}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from matrix.answers import series
-from matrix.answers.link import report, samples, scheduled
+from matrix.answers.link import report, samples, series
+from matrix.answers.link import report as scheduled
 from matrix.answers.link.directions import Direction, StateInputs
-from matrix.answers.link.report import ClassReport, Question
-from matrix.answers.series import TimeSeries
-from matrix.answers.standing import reach
+from matrix.answers.link.report import Question
+from matrix.answers.link.series import TimeSeries
+from matrix.answers.matrix.standing import reach
 from matrix.store.data_version import snapshot
 from matrix.store.transfers import CommonError
 from sonar.models import SizeClass, Transfer
@@ -48,7 +47,7 @@ def answer(question: Question, now: datetime) -> LinkCard:
     """Answer with a number of SQL queries that does not depend on the data."""
     window = question.query.window_at(now)
     moment = min(now, window.end)
-    link = question.source.id, question.destination.id
+    link, size = (question.source.id, question.destination.id), question.query.size
     with snapshot():
         sizes = dict(SizeClass.objects.values_list("id", "name"))
         downtimes = report.read_downtimes(question.ends, window)
@@ -61,38 +60,22 @@ def answer(question: Question, now: datetime) -> LinkCard:
                 question, window, sizes, planned, moment=inputs, counting=counting, tests=tests
             )
         )
-        error = read_error(question, window, classes, sizes)
+        failing = [part for part in classes if part.size == size and part.there.state == "failing"]
+        errors = report.read_errors(question, window, failing, sizes)
+        error = errors[size][0] if size in errors else None
+        failure = None
+        if error is None:
+            size_class = next(key for key, name in sizes.items() if name == size)
+            rows = question.of_lists(window, size_class).rows(question.ends)
+            failures = rows.filter(state=Transfer.State.FAILED)
+            failure = failures.order_by("-started_at", "-id").first()
         week = Window(window.end - WEEK, window.end)
         return LinkCard(
             question,
             moment,
             [of_class.there for of_class in classes],
-            series.build(
-                link,
-                question.query.size,
-                week,
-                BUCKET,
-                question.query.filters,
-            ),
+            series.build(link, size, week, BUCKET, question.query.filters),
             week,
             error,
-            None if error else read_failure(question, window, sizes),
+            failure,
         )
-
-
-def read_error(
-    question: Question, window: Window, classes: Iterable[ClassReport], sizes: dict[int, str]
-) -> CommonError | None:
-    """Return the most common error of the class that was asked for, since it fails."""
-    size = question.query.size
-    failing = [part for part in classes if (part.size, part.there.state) == (size, "failing")]
-    errors = report.read_errors(question, window, failing, sizes)
-    return errors[size][0] if size in errors else None
-
-
-def read_failure(question: Question, window: Window, sizes: dict[int, str]) -> Transfer | None:
-    """Return the newest failed test of the class that was asked for."""
-    size_class = next(key for key, name in sizes.items() if name == question.query.size)
-    rows = question.of_lists(window, size_class).rows(question.ends)
-    failures = rows.filter(state=Transfer.State.FAILED)
-    return failures.order_by("-started_at", "-id").first()

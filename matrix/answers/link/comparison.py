@@ -11,13 +11,15 @@ from django.utils.text import capfirst
 from matrix.answers.comparison import all_links
 from matrix.answers.link import samples
 from matrix.answers.link.samples import Results
-from matrix.answers.ratio_words import PairRatio
+from matrix.answers.words.phrases import counted
+from matrix.answers.words.ratios import PairRatio
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.compare.two_samples import FEWEST_TESTS
 from sonar.notation.units import format_count, three_digits
 from sonar.notation.windows import Window
 
+SUCCESS = "successful transfer"
 Ends = tuple[EndpointInfo, EndpointInfo]
 HEADLINES = {
     "slower": "slower than {other}",
@@ -69,9 +71,10 @@ class LinkComparison:
         """Say both rates of a class, then their ratio, its interval, n and p, to be quoted."""
         pair, (source, destination) = self.classes[size].pair, self.link
         subject = f"{capfirst(size)} files from {source.name} to {destination.name}"
-        when = during(self.query)
+        when = f"{'from' if self.query.bounds else 'in'} {self.query.window_words()}"
         if not pair.kind:
-            counts = f"{successes(pair.ok)} {when}, {successes(pair.other_ok)} for {self.words}"
+            here, there = (counted(count, SUCCESS) for count in (pair.ok, pair.other_ok))
+            counts = f"{here} {when}, {there} for {self.words}"
             return f"{subject}: {counts}; a ratio needs {FEWEST_TESTS} on either side."
         here, there = (f"{three_digits(rate)} MB/s" for rate in (pair.value, pair.other))
         rates = f"{self.of} {here} {when}, {there} for {self.words}"
@@ -103,15 +106,6 @@ def compare(
         other_size = query.compare.size or size
         results = there.of_class(ids[other_size])
         of_class = query.replace(size=size)
-        pair = all_links.of_link(of_class, now, link[0].name, link[1].name)
+        pair = all_links.link_ratio(of_class, now, link[0].name, link[1].name)
         classes[size] = ComparedClass(size, other_size, results, pair)
     return LinkComparison(query, window, link, ends, of, classes)
-
-
-def during(query: MatrixQuery) -> str:
-    """Say the window of a query as part of a sentence."""
-    return f"{'from' if query.bounds else 'in'} {query.window_words()}"
-
-
-def successes(count: int) -> str:
-    return f"{format_count(count)} successful transfer{'s' * (count != 1)}"

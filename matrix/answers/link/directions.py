@@ -25,7 +25,7 @@ from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Run
 from sonar.models import Downtime
-from sonar.notation.units import MB, format_factor
+from sonar.notation.units import MB, format_factor, three_digits
 from sonar.notation.windows import Window
 
 
@@ -69,6 +69,23 @@ class Direction:
     def ratio(self) -> float:
         """Return how many times its usual rate it has now; NaN where either is not known."""
         return self.now / self.usual
+
+    @property
+    def factor(self) -> str:
+        return format_factor(self.ratio)
+
+    @property
+    def rate_words(self) -> str:
+        return f"{three_digits(self.now)} MB/s"
+
+    @property
+    def standing_words(self) -> str:
+        """Say how it is: its state, or where that is measured, how it compares with usual."""
+        if self.state == "measured" and self.level == "usual":
+            return "as usual"
+        if self.state == "measured" and self.level in ("slower", "faster"):
+            return f"{self.level} than usual"
+        return self.state.replace("_", " ")
 
     @property
     def median(self) -> float:
@@ -195,22 +212,16 @@ def numbers_of(cells: CellArrays, at: tuple[int, int]) -> dict[str, Any]:
 
     One that neither a mesh tests nor a result is of has no row or no column: -1.
     """
-    is_outside = min(at) < 0
-
-    def value(values: Floats) -> float:
-        return np.nan if is_outside else float(values[at])
-
+    if min(at) < 0:
+        of_cell = dict.fromkeys(("mean", "std", "last", "since"), np.nan)
+        none = {"state": "not_applicable", "level": LEVELS[UNKNOWN], "ok": 0, "failed": 0}
+        return none | of_cell | {"streak": 0, "quantiles": dict.fromkeys(LINK_QUANTILES, np.nan)}
     return {
-        "state": "not_applicable" if is_outside else STATES[cells.state[at]],
-        "ok": 0 if is_outside else int(cells.ok[at]),
-        "failed": 0 if is_outside else int(cells.failed[at]),
-        "mean": value(cells.mean),
-        "std": value(cells.std),
-        "last": value(cells.last),
-        "level": LEVELS[UNKNOWN if is_outside else cells.level[at]],
-        "streak": 0 if is_outside else int(cells.streak[at]),
-        "since": value(cells.since),
-        "quantiles": {name: value(cells.extras[name]) for name in LINK_QUANTILES},
+        "state": STATES[cells.state[at]],
+        "level": LEVELS[cells.level[at]],
+        **{name: int(getattr(cells, name)[at]) for name in ("ok", "failed", "streak")},
+        **{name: float(getattr(cells, name)[at]) for name in ("mean", "std", "last", "since")},
+        "quantiles": {name: float(cells.extras[name][at]) for name in LINK_QUANTILES},
     }
 
 
@@ -224,9 +235,8 @@ def run_of(results: Results) -> Run:
 
 
 def compared(rate: float, other: float) -> str:
-    return in_words(rate / other) if rate > 0 and other > 0 else ""
-
-
-def in_words(ratio: float) -> str:
     """Say how many times another a rate is; a tenth more or less is about the same."""
+    if not (rate > 0 and other > 0):
+        return ""
+    ratio = rate / other
     return "about the same" if abs(ratio - 1) <= 0.1 else format_factor(ratio)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeVar
 
 import numpy as np
@@ -16,6 +17,13 @@ from matrix.statistics.transfers.evidence import Slowdown, slowdown
 from sonar.models import Profile
 
 Group = TypeVar("Group", bound=Hashable)
+# What tests must have in common for their streams to be compared.
+but_streams = attrgetter("mover", "mode", "tcp_buffer_bytes", "ip_version", "origin", "activity")
+# What results must have in common to be compared; who asked for them is no matter.
+comparable = attrgetter(
+    *("mover", "mode", "streams", "streams_used"),
+    *("tcp_buffer_bytes", "ip_version", "origin", "activity"),
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -59,23 +67,20 @@ class ProfileKey:
 
     def filters(self) -> tuple[Filter, ...]:
         """Return what lets only such results pass; a mesh is no filter where there was none."""
-        return tuple(
-            condition
-            for name in OF_PROFILES
-            for condition in alone_or_unknown(name, str(getattr(self, name) or ""))
-        )
+        conditions = []
+        for name in OF_PROFILES:
+            if value := str(getattr(self, name) or ""):
+                conditions.append(Filter(name, value))
+            else:  # not known: none of those that there are
+                conditions += [
+                    Filter(name, other, exclude=True) for other in ALLOWED_VALUES.get(name, ())
+                ]
+        return tuple(conditions)
 
 
 def company_of(profile: Profile) -> str:
     """Return what ran beside, as a filter has it."""
     return OF_PROFILES["beside"].text(profile.beside)
-
-
-def alone_or_unknown(name: str, value: str) -> list[Filter]:
-    """Return the filter for a value; where it is not known, those that exclude each there is."""
-    if value:
-        return [Filter(name, value)]
-    return [Filter(name, other, exclude=True) for other in ALLOWED_VALUES.get(name, ())]
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,9 @@ def profiles_of(results: Results) -> list[Profile]:
     return list(Profile.objects.filter(id__in=ids).select_related("mesh").order_by("id"))
 
 
-def counted(results: Results, profiles: Iterable[Profile], filters: Iterable[Filter]) -> Results:
+def without_experiments(
+    results: Results, profiles: Iterable[Profile], filters: Iterable[Filter]
+) -> Results:
     """Return those that say how a link is: no experiments, unless the filters ask for them."""
     if EXPERIMENTS in filters:
         return results
@@ -174,15 +181,6 @@ def slowed(
     return slower
 
 
-def comparable(profile: Profile) -> Hashable:
-    """Return what results must have in common to be compared; who asked for them is no matter."""
-    return (
-        profile.mover,
-        profile.mode,
-        profile.streams,
-        profile.streams_used,
-        profile.tcp_buffer_bytes,
-        profile.ip_version,
-        profile.origin,
-        profile.activity,
-    )
+def streams_of(profile: Profile) -> int:
+    """Return how many streams were used or, where nobody can tell, were asked for."""
+    return profile.streams_used or profile.streams

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
@@ -53,8 +53,8 @@ class NetworkTests:
     @property
     def sockets(self) -> tuple[int, int] | None:
         """Return the largest windows of sender and receiver in bytes, in this direction."""
-        sender = _largest(self.done, lambda test: test.max_cwnd_bytes)
-        receiver = _largest(self.done, lambda test: test.max_receive_window_bytes)
+        sender = max((test.max_cwnd_bytes or 0 for test in self.done), default=0)
+        receiver = max((test.max_receive_window_bytes or 0 for test in self.done), default=0)
         return (sender, receiver) if sender and receiver else None
 
 
@@ -90,9 +90,3 @@ def _done(tests: Iterable[NetworkResult]) -> list[NetworkResult]:
 def _median(values: Iterable[float | None]) -> float | None:
     present = [value for value in values if value is not None]
     return median(present) if present else None
-
-
-def _largest(
-    tests: Sequence[NetworkResult], value: Callable[[NetworkResult], int | None]
-) -> int | None:
-    return max((each for test in tests if (each := value(test))), default=None)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Integers
+from matrix.answers.link.samples import Results
 from matrix.statistics.transfers import overhead
 from matrix.statistics.transfers.overhead import FEW, FITS, ClassTimes
 from sonar.notation.units import MB
 
 # Between these lie the middle half of the times.
 SPREAD = (0.25, 0.75)
-
-
-@dataclass(frozen=True)
-class ClassSample:
-    """The successful transfers of a size class: bytes, and rates in bytes/s."""
-
-    name: str
-    sizes: Integers
-    rates: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -78,16 +68,15 @@ class Overhead:
         return max(between, key=lambda each: abs(math.log(each.off)), default=None)
 
 
-def overhead_of(samples: Sequence[ClassSample]) -> Overhead | None:
-    """Fit the line as the matrix does; None where there is none, not even one that does not fit."""
-    present = [sample for sample in samples if len(sample.rates)]
+def overhead_of(classes: Iterable[tuple[str, Results]]) -> Overhead | None:
+    """Fit the line through the successes of size classes, as the matrix does; None for too few."""
+    successes = [(name, results.taken(results.ok)) for name, results in classes]
+    present = [(name, done) for name, done in successes if len(done)]
     if not present:
         return None
     times = [
-        ClassTimes.of_groups(
-            sample.sizes.astype(np.float64), sample.rates, np.array([len(sample.rates)])
-        )
-        for sample in present
+        ClassTimes.of_groups(done.bytes.astype(np.float64), done.rates, np.array([len(done)]))
+        for _, done in present
     ]
     lines = overhead.fit(times)
     if lines.fit[0] == FEW:
@@ -97,24 +86,20 @@ def overhead_of(samples: Sequence[ClassSample]) -> Overhead | None:
         for quantity in ("overhead", "bandwidth")
         for name in (quantity, f"{quantity}_low", f"{quantity}_high")
     }
-    classes = tuple(
-        class_time(sample, of_class, float(lines.seconds(of_class.size)[0]), float(off[0]))
-        for sample, of_class, off in zip(present, times, lines.off, strict=True)
-    )
-    return Overhead(
-        **values, half_size=float(lines.half_size[0]), fit=FITS[lines.fit[0]], classes=classes
-    )
-
-
-def class_time(sample: ClassSample, times: ClassTimes, line: float, off: float) -> ClassTime:
-    low, high = np.quantile(sample.sizes / sample.rates.astype(np.float64), SPREAD).tolist()
-    return ClassTime(
-        name=sample.name,
-        size=float(times.size[0]),
-        seconds=float(times.seconds[0]),
-        low=low,
-        high=high,
-        ok=int(times.ok[0]),
-        line=line,
-        off=off,
-    )
+    class_times = []
+    for (name, done), of_class, off in zip(present, times, lines.off, strict=True):
+        low, high = np.quantile(done.bytes / done.rates.astype(np.float64), SPREAD).tolist()
+        class_times.append(
+            ClassTime(
+                name=name,
+                size=float(of_class.size[0]),
+                seconds=float(of_class.seconds[0]),
+                low=low,
+                high=high,
+                ok=int(of_class.ok[0]),
+                line=float(lines.seconds(of_class.size)[0]),
+                off=float(off[0]),
+            )
+        )
+    half_size, fit = float(lines.half_size[0]), FITS[lines.fit[0]]
+    return Overhead(**values, half_size=half_size, fit=fit, classes=tuple(class_times))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -10,35 +10,37 @@ from functools import partial
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from matrix.answers import inside, series, standing
-from matrix.answers.inside import InsideTransfers
-from matrix.answers.link import comparison, directions, network, samples, scheduled
+from matrix.answers.link import comparison, directions, network, rate_profile, samples, series
 from matrix.answers.link.comparison import LinkComparison
 from matrix.answers.link.directions import Direction, History, StateInputs
 from matrix.answers.link.link_profiles import (
     CompanySlowdown,
     ProfileSummary,
-    counted,
     profiles_of,
     slowed,
     summaries,
+    without_experiments,
 )
 from matrix.answers.link.network import NetworkTests
-from matrix.answers.link.overhead import ClassSample, Overhead, overhead_of
+from matrix.answers.link.overhead import Overhead, overhead_of
+from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.samples import Results
+from matrix.answers.link.series import Cut, TimeSeries
 from matrix.answers.link.verdict import LinkNow
-from matrix.answers.series import Cut, TimeSeries
-from matrix.answers.standing import reach
-from matrix.query.filters import Filter
+from matrix.answers.matrix import standing
+from matrix.answers.matrix.standing import reach
+from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import Standings
 from matrix.store import data_version, registry, transfers
 from matrix.store.data_version import snapshot
 from matrix.store.keyset import Cursor
 from matrix.store.network import round_trip_ms
+from matrix.store.registry import MESH_FIELDS, asks_for_tests
 from matrix.store.transfers import CommonError, SimilarFailures, TransferList, TransferSelection
-from sonar.models import Downtime, Probe, Profile, Schedule, SizeClass, Transfer
+from sonar.models import Downtime, Mesh, Probe, Profile, Schedule, SizeClass, Transfer
 from sonar.notation.windows import Window
 
 RESULTS_PER_PAGE = 25
@@ -69,10 +71,10 @@ class Question:
             Filter("destination_endpoint", self.destination.name),
         )
 
-    def inside(self, window: Window) -> InsideTransfers | None:
+    def rate_profile(self, window: Window) -> TransferProfiles | None:
         """Look into the transfers of its size class in this direction. One SQL query."""
         sites = [endpoint.site for endpoint in self.ends]
-        return inside.read(self.query, window, self.ends, self.filters, sites)
+        return rate_profile.read(self.query, window, self.ends, self.filters, sites)
 
     def of_lists(
         self, window: Window, size_class: int | None, *, experiments: bool = False
@@ -103,11 +105,11 @@ class ClassReport:
         return len(self.tests) - len(self.results)
 
     def buckets(self, cut: Cut) -> tuple[TimeSeries, TimeSeries]:
-        there, back = (
-            series.in_buckets(results.started, results.rates, cut)
-            for results in (self.results, self.reverse)
+        there, back = self.results, self.reverse
+        return (
+            series.in_buckets(there.started, there.rates, cut),
+            series.in_buckets(back.started, back.rates, cut),
         )
-        return there, back
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class LinkReport:
     failures: list[SimilarFailures]
     errors: dict[str, list[CommonError]]
     last: datetime | None
-    inside: InsideTransfers | None
+    rate_profile: TransferProfiles | None
     comparison: LinkComparison | None
     results: Results
     profiles: list[Profile]
@@ -148,26 +150,18 @@ class LinkReport:
 
     def overhead(self) -> Overhead | None:
         """Return what its tests cost beside their bytes, in the direction of the page."""
-        done = [(part.size, part.results.taken(part.results.ok)) for part in self.classes]
-        return overhead_of(
-            [ClassSample(size, results.bytes, results.rates) for size, results in done]
-        )
+        return overhead_of((part.size, part.results) for part in self.classes)
 
     def link_now(self) -> LinkNow:
         """Return what the verdict is made of."""
-        source = self.question.source
-        at = self.now_or_end
+        source, at = self.question.source, self.now_or_end
         return LinkNow(
             there=[part.there for part in self.classes],
             back=[part.back for part in self.classes],
             errors=self.errors,
             at=at,
             is_past=at < self.now,
-            downtimes=[
-                downtime
-                for downtime in self.downtimes
-                if downtime.starts_at <= at < downtime.ends_at
-            ],
+            downtimes=[each for each in self.downtimes if each.starts_at <= at < each.ends_at],
             last=self.last,
             is_scheduled=any(each.source_id == source.id for each in self.schedules),
             is_filtered=bool(self.question.query.filters),
@@ -177,16 +171,17 @@ class LinkReport:
 def answer(question: Question, now: datetime) -> LinkReport:
     """Answer with a number of SQL queries that does not depend on the data."""
     window = question.query.window_at(now)
+    ends = question.source.id, question.destination.id
     with snapshot():
         sizes = dict(SizeClass.objects.values_list("id", "name"))
         downtimes = read_downtimes(question.ends, window)
-        planned = scheduled.schedules(question.ends)
+        planned = schedules(question.ends)
         moment = StateInputs.at(min(now, window.end), downtimes, question.ends)
         everything = samples.read(
             question.ends, reach(window), question.query.filters, experiments=True
         )
         profiles = profiles_of(everything)
-        counting = counted(everything, profiles, question.query.filters)
+        counting = without_experiments(everything, profiles, question.query.filters)
         this_way = everything.during(window).of_link(*question.ends)
         classes = list(
             classes_of(
@@ -209,14 +204,22 @@ def answer(question: Question, now: datetime) -> LinkReport:
             summaries=summaries(this_way, listed, profiles),
             slowed=slowed(this_way, listed, profiles),
             schedules=planned,
-            probes=scheduled.open_probes(question.ends),
+            probes=list(
+                Probe.objects.filter(source__in=ends, destination__in=ends)
+                .select_related("size_class", "mesh")
+                .order_by("requested_at", "id")
+            ),
             downtimes=downtimes,
             rows=listed_rows,
             listing=transfers.listing(listed_rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),
             errors=read_errors(question, window, classes, sizes),
-            last=read_last(question),
-            inside=question.inside(window),
+            # When the newest result of the link started, whenever that was and however made.
+            last=Transfer.objects.filter(source=ends[0], destination=ends[1])
+            .order_by("-started_at")
+            .values_list("started_at", flat=True)
+            .first(),
+            rate_profile=question.rate_profile(window),
             comparison=comparison.compare(
                 question.query,
                 question.ends,
@@ -257,7 +260,7 @@ def classes_of(
     filters = question.query.filters
     links = LinkIndex(tuple(sorted(question.ends, key=lambda endpoint: endpoint.id)))
     for size_class, size in sizes.items():
-        promise = scheduled.promises(planned, size_class, links, filters)
+        promise = promises(planned, size_class, links, filters)
         history = History.of(counting.of_class(size_class), window, moment)
         both = directions.compare(
             links,
@@ -306,10 +309,47 @@ def read_errors(
     return {sizes[size_class]: of_class for size_class, of_class in errors.items()}
 
 
-def read_last(question: Question) -> datetime | None:
-    """Return when the newest result of the link started, whenever that was and however made."""
-    of_link = Transfer.objects.filter(
-        source=question.source.id, destination=question.destination.id
+def schedules(ends: Sequence[EndpointInfo]) -> list[Schedule]:
+    """Return the tests that are scheduled between two endpoints, both ways. Two SQL queries.
+
+    All meshes are named, as the index begins with them: without, millions of rows are read.
+    """
+    ids = [endpoint.id for endpoint in ends]
+    between = Schedule.objects.filter(
+        mesh__in=list(Mesh.objects.values_list("id", flat=True)),
+        source__in=ids,
+        destination__in=ids,
     )
-    newest = of_link.order_by("-started_at").values_list("started_at", flat=True)
-    return newest.first()
+    ordered = between.order_by("size_class__from_bytes", "mesh__name", "id")
+    return list(ordered.select_related("mesh", "size_class", "source__site", "destination__site"))
+
+
+def promises(
+    planned: Iterable[Schedule], size_class: int, links: LinkIndex, filters: Sequence[Filter]
+) -> Floats:
+    """Return what registry.read_promises does, of the schedules that were read already.
+
+    Shape (endpoints, endpoints), seconds; infinity for no promise.
+    """
+    promise = np.full(links.shape, np.inf)
+    if not asks_for_tests(filters):
+        return promise
+    numbers = {endpoint.id: number for number, endpoint in enumerate(links.places)}
+    for schedule in planned:
+        if schedule.size_class_id == size_class and passes(schedule.mesh, filters):
+            link = numbers[schedule.source_id], numbers[schedule.destination_id]
+            promise[link] = min(promise[link], schedule.every_seconds)
+    retired = links.ends(endpoint.retired for endpoint in links.places).reshape(links.shape)
+    promise[retired] = np.inf
+    return promise
+
+
+def passes(mesh: Mesh, filters: Iterable[Filter]) -> bool:
+    """Return whether filters let the tests of a mesh pass; those of the network alone never do."""
+    of_mesh = (condition for condition in filters if condition.parameter in MESH_FIELDS)
+    return not mesh.mover_description.of_network and all(
+        (str(getattr(mesh, MESH_FIELDS[first.parameter])) in {each.value for each in group})
+        != first.exclude
+        for group in alternatives(of_mesh)
+        for first in group[:1]
+    )

@@ -25,8 +25,8 @@ class Results:
     """Single results in the order of time, a value of each array for each.
 
     ``rates`` are in bytes/s, FAILED_RATE for a failed one, ``started`` in Unix ms, ``bytes`` what
-    was to be moved; ``keys``
-    are link << 32 | bits of the rate, as everywhere in the matrix; ``ids`` are 16 bytes each.
+    was to be moved; ``keys`` are link << 32 | bits of the rate, as everywhere in the matrix;
+    ``ids`` are 16 bytes each.
     """
 
     started: Integers
@@ -41,15 +41,7 @@ class Results:
         return len(self.started)
 
     def taken(self, rows: Flags | Integers | slice) -> Results:
-        return Results(
-            self.started[rows],
-            self.rates[rows],
-            self.keys[rows],
-            self.sizes[rows],
-            self.bytes[rows],
-            self.profiles[rows],
-            self.ids[rows],
-        )
+        return Results(*(values[rows] for values in vars(self).values()))
 
     def of_class(self, size_class: int) -> Results:
         return self.taken(self.sizes == size_class)
@@ -87,10 +79,10 @@ def read(
     """Read the results between two endpoints, both ways, with one SQL statement."""
     source, destination = (endpoint.id for endpoint in ends)
     both = [(source, destination), (destination, source)]
-    return of_links(both, window, filters, experiments=experiments)
+    return read_links(both, window, filters, experiments=experiments)
 
 
-def of_links(
+def read_links(
     pairs: Sequence[tuple[int, int]],
     window: Window,
     filters: Sequence[Filter],

@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from math import isnan
 
-from matrix.answers.link.class_words import (
-    LONGEST_ERROR,
-    WHOLE_ERROR,
-    age,
-    factor,
-    factor_between,
-    files,
-    join,
-    of_level,
-    of_state,
-    rate_words,
-    rates_now,
-    sentences,
-    shortened,
-    since_words,
-    sizes,
-)
+from django.utils.text import capfirst
+
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.errors import where_at
-from matrix.answers.time_words import time_words
+from matrix.answers.words.errors import LONGEST_ERROR, WHOLE_ERROR, shortened, where_at
+from matrix.answers.words.phrases import join, sentences, time_words
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES, USUAL_DAYS
 from matrix.statistics.cells.states import fail_partly
 from matrix.store.transfers import CommonError
 from sonar.models import Downtime
-from sonar.notation.units import format_count, three_digits
+from sonar.notation.units import format_count, format_factor, format_span, three_digits
+
+# How newest tests compare with usual is said of a class in these states, of the others what failed.
+COMPARED = ("measured", "stale", "untested")
+
+
+def with_state(classes: Iterable[Direction], state: str) -> list[Direction]:
+    return [each for each in classes if each.state == state]
+
+
+def with_level(classes: Iterable[Direction], level: str) -> list[Direction]:
+    """Return the classes of a level: as usual only where fresh tests of the window say so."""
+    states = COMPARED if level in ("slower", "faster") else ("measured",)
+    return [each for each in classes if each.level == level and each.state in states]
+
+
+def since_words(classes: Sequence[Direction], at: datetime) -> str:
+    """Return the earliest moment since which one of these is as it is, as seen from ``at``."""
+    return time_words(min(each.since for each in classes), at)
+
+
+def rates_now(classes: Iterable[Direction]) -> str:
+    """Say the rates that are known: `3.1 MB/s with small files and 33 MB/s with large files`."""
+    rates = [f"{each.rate_words} with {each.size} files" for each in classes if not isnan(each.now)]
+    return join(rates) if rates else ""
+
+
+def files(classes: Sequence[Direction]) -> str:
+    """Begin a sentence with the files of these classes: `Small and medium files`."""
+    return capfirst(f"{sizes(classes)} files")
+
+
+def sizes(classes: Sequence[Direction]) -> str:
+    return join(each.size for each in classes)
+
 
 # What is said of rates below such a part of their usual, and of those above so many times it.
 PARTS = (
@@ -101,7 +123,7 @@ def down(link: LinkNow) -> Verdict | None:
 
 
 def failing(link: LinkNow) -> Verdict | None:
-    classes = of_state(link.there, "failing")
+    classes = with_state(link.there, "failing")
     if not classes:
         return None
     tests = sum(each.streak for each in classes)
@@ -115,19 +137,14 @@ def failing(link: LinkNow) -> Verdict | None:
     return Verdict("failing", headline, rest, error_words(link, classes))
 
 
-def slower(link: LinkNow) -> Verdict | None:
-    return shifted(link, "slower")
-
-
-def faster(link: LinkNow) -> Verdict | None:
-    return shifted(link, "faster")
-
-
-def shifted(link: LinkNow, level: str) -> Verdict | None:
-    classes = of_level(link.there, level)
+def shifted(level: str, link: LinkNow) -> Verdict | None:
+    classes = with_level(link.there, level)
     if not classes:
         return None
-    factors = ", ".join(f"{each.size} {factor_between(each)}" for each in classes)
+    factors = ", ".join(
+        f"{each.size} {format_factor(each.ratio, each.ratio_low, each.ratio_high)}"
+        for each in classes
+    )
     headline = f"{extent(classes, level)} since {since_words(classes, link.at)}: {factors}."
     rest = sentences(against_usual(classes), others(link.there, classes), reverse(link))
     return Verdict(level, headline, rest)
@@ -140,10 +157,10 @@ def extent(classes: Sequence[Direction], level: str) -> str:
     """
     ratios = [each.ratio for each in classes]
     if level == "slower":
-        least = max(ratios)
-        return next((words for most, words in PARTS if least < most), "Slower than usual")
-    least = min(ratios)
-    return next((words for few, words in TIMES if least > few), "Faster than usual")
+        words = (words for most, words in PARTS if max(ratios) < most)
+    else:
+        words = (words for few, words in TIMES if min(ratios) > few)
+    return next(words, f"{capfirst(level)} than usual")
 
 
 def against_usual(classes: Sequence[Direction]) -> str:
@@ -156,7 +173,7 @@ def against_usual(classes: Sequence[Direction]) -> str:
 
 def failed(link: LinkNow) -> Verdict | None:
     """Speak of classes with one or two tests, all of which failed: three would be failing."""
-    classes = of_state(link.there, "failed")
+    classes = with_state(link.there, "failed")
     if not classes:
         return None
     counts = [
@@ -171,13 +188,13 @@ def failed(link: LinkNow) -> Verdict | None:
 
 def stale(link: LinkNow) -> Verdict | None:
     """Speak of a link whose tests are all late; of one class that is, `others` does."""
-    classes = of_state(link.there, "stale")
-    if not classes or of_state(link.there, "measured"):
+    classes = with_state(link.there, "stale")
+    if not classes or with_state(link.there, "measured"):
         return None
     last = datetime.fromtimestamp(max(each.last for each in classes), UTC)
     headline = (
-        f"Stale: no test since {time_words(last.timestamp(), link.at)} ({age(link.at, last)}), "
-        "more than two intervals of its mesh."
+        f"Stale: no test since {time_words(last.timestamp(), link.at)} "
+        f"({format_span(link.at - last)}), more than two intervals of its mesh."
     )
     rates = rates_now(classes)
     before = f"Then: {rates}." if rates else ""
@@ -190,7 +207,7 @@ def untested(link: LinkNow) -> Verdict | None:
     if link.is_filtered:
         headline = "Not known: no result of this link in this window matches the filters."
     elif link.last and link.last <= link.at:
-        ago = age(link.at, link.last)
+        ago = format_span(link.at - link.last)
         when = f"the last one before its end was {ago} earlier" if link.is_past else ""
         headline = (
             f"No test in this window: {when or f'the last one was {ago} ago'}, at "
@@ -206,10 +223,10 @@ def untested(link: LinkNow) -> Verdict | None:
 
 
 def usual(link: LinkNow) -> Verdict | None:
-    classes = of_level(link.there, "usual")
+    classes = with_level(link.there, "usual")
     if not classes:
         return None
-    factors = ", ".join(f"{each.size} {factor(each)}" for each in classes)
+    factors = ", ".join(f"{each.size} {each.factor}" for each in classes)
     rest = sentences(
         against_usual(classes), others(link.there, classes), some_failed(link.there), reverse(link)
     )
@@ -226,27 +243,30 @@ def unknown(link: LinkNow) -> Verdict:
     return Verdict("unknown", headline, sentences([now], some_failed(link.there), reverse(link)))
 
 
-CASES = (down, failing, slower, failed, stale, untested, faster, usual, unknown)
+CASES = (
+    *(down, failing, partial(shifted, "slower"), failed, stale, untested),
+    *(partial(shifted, "faster"), usual, unknown),
+)
 
 
 def others(classes: Sequence[Direction], said: Sequence[Direction]) -> list[str]:
     """Say how the classes are that the headline does not speak of."""
     rest = [each for each in classes if each not in said and each.tests]
     parts = [
-        f"{files([each])} are {level} than usual: {rate_words(each)}, usually "
-        f"{three_digits(each.usual)} ({factor(each)})."
+        f"{files([each])} are {level} than usual: {each.rate_words}, usually "
+        f"{three_digits(each.usual)} ({each.factor})."
         for level in ("slower", "faster")
-        for each in of_level(rest, level)
+        for each in with_level(rest, level)
     ]
-    as_usual, new, works = of_level(rest, "usual"), of_level(rest, "unknown"), []
-    if of_state(said, "failing"):
+    as_usual, new, works = with_level(rest, "usual"), with_level(rest, "unknown"), []
+    if with_state(said, "failing"):
         as_usual, new, works = [], [], [each for each in rest if each in as_usual + new]
     groups = {
         "{files} still work.": works,
         "{files} are as usual.": as_usual,
         "The usual rate with {sizes} files is not known yet.": new,
-        "{files} have not been tested recently.": of_state(rest, "stale"),
-        "{files} failed.": of_state(rest, "failed"),
+        "{files} have not been tested recently.": with_state(rest, "stale"),
+        "{files} failed.": with_state(rest, "failed"),
     }
     return parts + [
         words.format(files=files(group), sizes=sizes(group))
@@ -266,46 +286,31 @@ def some_failed(classes: Sequence[Direction]) -> list[str]:
 
 
 def reverse(link: LinkNow) -> str:
-    """Say how the other direction is, in a sentence."""
-    return next((words for say in REVERSE if (words := say(link))), "")
+    """Say how the other direction is, in a sentence; what is down is so in both directions."""
+    return next(chain(reverse_troubles(link), reverse_calm(link)), "")
 
 
-def reverse_failing(link: LinkNow) -> str:
+def reverse_troubles(link: LinkNow) -> Iterator[str]:
     for state, verb in (("failing", "is failing"), ("failed", "failed")):
-        if classes := of_state(link.back, state):
-            too = ", too" if of_state(link.there, state) else ""
-            return f"The reverse direction {verb}{too}, with {sizes(classes)} files."
-    return ""
-
-
-def reverse_shifted(link: LinkNow) -> str:
+        if classes := with_state(link.back, state):
+            too = ", too" if with_state(link.there, state) else ""
+            yield f"The reverse direction {verb}{too}, with {sizes(classes)} files."
     for level in ("slower", "faster"):
-        if classes := of_level(link.back, level):
-            too = ", too" if of_level(link.there, level) else ""
-            factors = join(f"{factor(each)} with {each.size} files" for each in classes)
-            return f"The reverse direction is {level} than usual{too}: {factors}."
-    return ""
+        if classes := with_level(link.back, level):
+            too = ", too" if with_level(link.there, level) else ""
+            factors = join(f"{each.factor} with {each.size} files" for each in classes)
+            yield f"The reverse direction is {level} than usual{too}: {factors}."
 
 
-def reverse_at_rest(link: LinkNow) -> str:
-    """Say it of a direction without fresh tests; what is down is so in both directions."""
+def reverse_calm(link: LinkNow) -> Iterator[str]:
     if not any(each.tests for each in link.back):
-        return "The reverse direction has no test in this window."
-    fresh = of_state(link.back, "measured")
-    if of_state(link.back, "stale") and not fresh:
-        return "The reverse direction has not been tested recently."
-    return ""
-
-
-def reverse_compared(link: LinkNow) -> str:
-    if of_level(link.back, "usual"):
-        return "The reverse direction is as usual."
-    if of_level(link.back, "unknown"):
-        return "The usual rate in the reverse direction is not known yet."
-    return ""
-
-
-REVERSE = (reverse_failing, reverse_shifted, reverse_at_rest, reverse_compared)
+        yield "The reverse direction has no test in this window."
+    if with_state(link.back, "stale") and not with_state(link.back, "measured"):
+        yield "The reverse direction has not been tested recently."
+    if with_level(link.back, "usual"):
+        yield "The reverse direction is as usual."
+    if with_level(link.back, "unknown"):
+        yield "The usual rate in the reverse direction is not known yet."
 
 
 def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
@@ -313,7 +318,13 @@ def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
 
     Each with where it happened; the newest one as a whole, for it is what happens now.
     """
-    errors = by_cause(error for each in classes for error in link.errors.get(each.size, ()))
+    by_cause: dict[tuple[str, str], CommonError] = {}
+    for error in (error for each in classes for error in link.errors.get(each.size, ())):
+        key = error.where, error.cause or error.text
+        before = by_cause.get(key, replace(error, count=0))
+        newest = max(before, error, key=lambda each: each.last)
+        by_cause[key] = replace(newest, count=before.count + error.count)
+    errors = list(by_cause.values())
     if not errors:
         return ""
     most = max(errors, key=lambda error: (error.count, error.last))
@@ -329,17 +340,6 @@ def error_words(link: LinkNow, classes: Sequence[Direction]) -> str:
     if most.count == tests:
         how_many = "Each time" if tests > 1 else "It failed"
     return f"{how_many} {cause_words(most, classes[0], WHOLE_ERROR)}."
-
-
-def by_cause(errors: Iterable[CommonError]) -> list[CommonError]:
-    """Add up the errors of several classes that have one cause."""
-    whole: dict[tuple[str, str], CommonError] = {}
-    for error in errors:
-        key = error.where, error.cause or error.text
-        before = whole.get(key, replace(error, count=0))
-        newest = max(before, error, key=lambda each: each.last)
-        whole[key] = replace(newest, count=before.count + error.count)
-    return list(whole.values())
 
 
 def cause_words(error: CommonError, direction: Direction, longest: int) -> str:

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from matrix.answers.comparison import all_links, beyond
-from matrix.answers.comparison.together import CountWords, factor_words, of_ratios
-from matrix.answers.grid import Grid
-from matrix.answers.ratio_words import PairRatio
-from matrix.answers.series import Cut, cut_for
+from matrix.answers.comparison import all_links, net_change
+from matrix.answers.comparison.all_links import CountWords, factor_words, ratios_together
+from matrix.answers.link.series import Cut, cut_for
+from matrix.answers.matrix.grid import Grid
 from matrix.answers.site.history import EndHistory, RatioSeries, drawable, results_of, series_of
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
+from matrix.answers.words.ratios import PairRatio
 from matrix.statistics.arrays import Flags
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.compare.two_samples import Ratios
@@ -105,7 +105,7 @@ def compare(
         cut = cut_like(drawable(window, [there[end]]), histories[end].series.bucket)
         series = series_of(there[end], histories[end].usual, window, cut)
         apart = days_apart(report.window, window)
-        together = of_ratios(ratios, query.compare.of, scatters.get(end), apart)
+        together = ratios_together(ratios, query.compare.of, scatters.get(end), apart)
         comparisons[end] = EndComparison(
             end, query.other_words(), window, ratios, series, together, CountWords.of(query, now)
         )
@@ -114,7 +114,7 @@ def compare(
 
 def beyond_words(changes: Grid | None, site: str, comparison: EndComparison) -> str:
     """Say whether the links of others changed as much; nothing where that cannot be said."""
-    own = beyond.of_site(changes, site, comparison.end) if changes else None
+    own = net_change.site_net_change(changes, site, comparison.end) if changes else None
     has_changed = comparison.kind in ("slower", "faster")
     verb = VERBS[comparison.end].then
     return own.sentence(f"it {verb}", has_changed=has_changed) if own else ""

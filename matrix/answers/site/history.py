@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from matrix.answers.series import BUCKETS, MOST, Cut, cut_for
+from matrix.answers.link.series import BUCKETS, MOST, Cut, cut_for
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.query.comparison import OF, around

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers.grid import Grid
+from matrix.answers.matrix.grid import Grid
 from matrix.answers.site.ranking import ENDS, RankedSide, Standing, standings
 from matrix.answers.site.reports import of_sites
 from matrix.query.attributes import (

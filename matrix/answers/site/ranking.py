@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.answers.grid import Grid
+from matrix.answers.matrix.grid import Grid
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.samples.reduce import averages, ratio

@@ -9,8 +9,8 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers import grid, standing
-from matrix.answers.grid import Grid
+from matrix.answers.matrix import grid, standing
+from matrix.answers.matrix.grid import Grid
 from matrix.answers.site.ranking import RankedSide, Standing, standing_of
 from matrix.query.addresses import link_url, matrix_url
 from matrix.query.catalogue import STATISTICS

@@ -9,8 +9,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from matrix.answers import inside, standing
-from matrix.answers.inside import InsideTransfers
+from matrix.answers.link import rate_profile
+from matrix.answers.link.rate_profile import TransferProfiles
+from matrix.answers.matrix import standing
 from matrix.answers.site import comparison
 from matrix.answers.site.comparison import EndComparison
 from matrix.answers.site.history import EndHistory, WindowPair, history_of
@@ -73,10 +74,10 @@ def shifted(counts: Mapping[str, int]) -> tuple[str, str]:
     return worst, ", ".join([links, *(f"{format_count(n)} {SHIFTS[kind]}" for kind, n in more)])
 
 
-def inside_of(report: Report, end: str) -> InsideTransfers | None:
+def inside_of(report: Report, end: str) -> TransferProfiles | None:
     """Look into the transfers that have the site at this end. One SQL query."""
     ends = [Filter(f"{end}_site", report.name)]
-    return inside.read(report.query, report.window, report.all_endpoints, ends, [report.name])
+    return rate_profile.read(report.query, report.window, report.all_endpoints, ends, [report.name])
 
 
 @dataclass(frozen=True)

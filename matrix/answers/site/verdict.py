@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from django.utils.text import capfirst
 
-from matrix.answers.link.class_words import join
-from matrix.answers.time_words import time_words
+from matrix.answers.words.phrases import join, time_words
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
 from sonar.notation.units import format_count, format_factor
 

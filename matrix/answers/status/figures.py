@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
-from matrix.answers import grid
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import STATES_TO_SEE
 from matrix.store import data_version

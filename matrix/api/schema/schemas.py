@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
-from matrix.answers.comparison.changes import KINDS
+from matrix.answers.comparison.differences import KINDS
 from matrix.query.attributes import BY_KEY, NAME
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES

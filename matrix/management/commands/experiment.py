@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from matrix.answers.experiments import report, request
-from matrix.answers.experiments.report import ExperimentReport
-from matrix.answers.experiments.words import conclusion, title
+from matrix.answers.ordering import experiments as report
+from matrix.answers.ordering import probe_requests
+from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
 from matrix.query.forms import BadQueryError
 from sonar.management.base import QuickCommand
 from sonar.models import Experiment
@@ -54,7 +54,7 @@ class Command(QuickCommand):
         parser.add_argument(
             "--repeats",
             type=int,
-            default=request.USUAL_REPEATS,
+            default=probe_requests.USUAL_REPEATS,
             metavar="N",
             help="tests of each value (default: %(default)s)",
         )
@@ -81,10 +81,10 @@ def ordered(options: dict[str, Any]) -> Experiment:
         if options[name] is not None
     }
     body["variable"] = options["vary"]
-    if values := request.form_values(options["values"], options["vary"]):
+    if values := probe_requests.form_values(options["values"], options["vary"]):
         body["values"] = values
     try:
-        return experiments.order(request.read(body), None, timezone.now())
+        return experiments.order(probe_requests.read_experiment(body), None, timezone.now())
     except (
         BadQueryError,
         request_probes.RefusedError,

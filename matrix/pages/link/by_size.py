@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.comparison import beyond
-from matrix.answers.link.class_words import factor, since_words, standing_words
+from matrix.answers.comparison import net_change
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.link.report import LinkReport
+from matrix.answers.link.verdict import since_words
+from matrix.answers.words.phrases import why_no_rate
 from matrix.pages.base import QueryPage
 from matrix.query.catalogue import BAND_WORDS, HIGH, LOW, OF_LINK
 from matrix.statistics.cells.states import STATE_WORDS
@@ -84,7 +84,7 @@ def size_row(direction: Direction, answer: LinkReport) -> dict[str, Any]:
     has_usual = not math.isnan(direction.usual)
     against = ""
     if has_rate and has_usual:
-        against = factor(direction)
+        against = direction.factor
     elif direction.tests:
         fails = direction.state in FIGURES
         count, word = (direction.failed, "failed") if fails else (direction.ok, "ok")
@@ -118,7 +118,7 @@ def directions_of(answer: LinkReport) -> list[list[DirectionRow]]:
         [
             (
                 direction,
-                standing_words(direction),
+                direction.standing_words,
                 STATE_WORDS[direction.state],
                 direction.against(reverse),
                 [
@@ -159,10 +159,10 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
 
 def beyond_words(page: QueryPage, answer: LinkReport, *, has_changed: bool) -> str:
     """Say whether other links changed as much; nothing where time is not what is compared."""
-    changes = beyond.changes(page.query, answer.now)
+    changes = net_change.changes(page.query, answer.now)
     if changes is None:
         return ""
-    own = beyond.of_link(changes, *(end.name for end in answer.question.ends))
+    own = net_change.link_net_change(changes, *(end.name for end in answer.question.ends))
     if own is None:
         return "Too few other links have results to say whether they changed as well."
     return own.sentence("it is", has_changed=has_changed)

@@ -12,12 +12,11 @@ from django.http.response import HttpResponseBase
 
 from matrix.answers.link import card
 from matrix.answers.link.card import WEEK, LinkCard
-from matrix.answers.link.class_words import standing_words
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.errors import common_words
-from matrix.answers.link.rate_now import why_no_rate
 from matrix.answers.link.report import Question
-from matrix.answers.probe_request import ORDER
+from matrix.answers.ordering.probe_requests import ORDER
+from matrix.answers.words.errors import common_words
+from matrix.answers.words.phrases import why_no_rate
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.links import ends_among, registered
@@ -96,7 +95,7 @@ def class_words(direction: Direction, moment: datetime) -> tuple[Direction, str,
     why = why_no_rate(direction.state, direction.since, moment)
     factor = direction.now / direction.usual
     ratio = "" if np.isnan(factor) else format_factor(factor)
-    words = standing_words(direction)
+    words = direction.standing_words
     is_shifted = direction.state == "measured" and direction.level in ("slower", "faster")
     if direction.state != "failing" and not is_shifted:
         is_tested = direction.state != "not_applicable"

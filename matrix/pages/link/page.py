@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self
 from django.http import QueryDict
 from django.utils.text import capfirst
 
-from matrix.answers import mixed_ways
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import report
-from matrix.answers.link.errors import where_at
 from matrix.answers.link.report import LinkReport, Question
+from matrix.answers.link.series import check_length
 from matrix.answers.link.verdict import Verdict, verdict_of
-from matrix.answers.series import check_length
-from matrix.answers.short_names import short_names_of
+from matrix.answers.matrix import mixed_ways
+from matrix.answers.words.errors import where_at
+from matrix.answers.words.names import short_names_of
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.experiments import LinkExperimentsPage
@@ -158,7 +158,7 @@ class LinkPage(QueryPage):
         newest = experiments.newest(now)
         profile_choices = profiles.read()
         network = network_part(answer.network, answer.question.ends)
-        diagnosis = link_diagnosis.of_report(answer, newest, now)
+        diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now)
         said = verdict_of(answer.link_now())
         fails = said.kind in FAILS
         verdict = verdict_alone(network) or self.verdict(answer, said)
@@ -218,7 +218,7 @@ class LinkPage(QueryPage):
             ),
             "events": events,
             "network": network,
-            "inside_rates": inside_part(answer.inside),
+            "inside_rates": inside_part(answer.rate_profile),
             **tests.part(query.size, reader, now),
             **experiments.part({"size": query.size}, reader, newest),
         }
@@ -303,7 +303,7 @@ class LinkPage(QueryPage):
             (group, TransferLine.of(group.example), where_at(group.where, *ends))
             for group in answer.failures
         ]
-        mixture = mixed_ways.of_link([line.results for line in answer.classes], choices)
+        mixture = mixed_ways.mixed_in_link([line.results for line in answer.classes], choices)
         # Experiments that these numbers leave out, and the page of them.
         left_out = sum(part.left_out for part in answer.classes)
         experiments_url = self.url_of(with_filter(query, EXPERIMENTS))

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from matrix.answers.change_headline import ChangeHeadline, ChangeTally
-from matrix.answers.grid import Grid
-from matrix.answers.headline import Headline, Tally
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.headline import ChangeHeadline, ChangeTally, Headline, Tally
 from matrix.pages.parts.controls import (
     OF_LABELS,
     Choice,

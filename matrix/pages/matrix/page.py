@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from matrix.answers import grid, mixed_ways
-from matrix.answers.change_headline import headline_of
-from matrix.answers.comparison import together
-from matrix.answers.grid import CHANGES
-from matrix.answers.highlights import Highlights
-from matrix.answers.short_names import short_names
+from matrix.answers.comparison import all_links
+from matrix.answers.matrix import grid, mixed_ways
+from matrix.answers.matrix.grid import CHANGES
+from matrix.answers.matrix.headline import headline_of
+from matrix.answers.matrix.highlights import Highlights
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
 from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.payload import (
@@ -81,7 +80,7 @@ class MatrixPage(GridPage):
         known_ways = profiles.read()
         headline = headline_of(answered)
         highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
-        mixture = mixed_ways.of_grid(answered, known_ways)
+        mixture = mixed_ways.mixed_in_grid(answered, known_ways)
         return {
             **self.drawn(arranged, cell_links, now),
             "card": ChatCard.of(
@@ -93,7 +92,7 @@ class MatrixPage(GridPage):
             ),
             "answer": answer(self, headline),
             "tail": headline.tail(),
-            "together": together.sentence(answered, now),
+            "together": all_links.sentence(answered, now),
             "counts": list(counts(self, headline.tally)),
             "query": self.query,
             "controls": controls_for(self, answered, known_ways),
@@ -101,7 +100,7 @@ class MatrixPage(GridPage):
             "legend": legend(self, answered),
             "palettes": palettes(self),
             "left_out": labels_for(arranged).left_out,
-            "short": short_names(answered),
+            "short": answered.short_names(),
             "standouts": highlights,
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],
             "strip": strip_for(self, answered.window, now),

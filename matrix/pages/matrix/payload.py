@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from matrix.answers.grid import Grid
-from matrix.answers.ratio_words import PairRatio
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.words.ratios import PairRatio
 from matrix.pages.parts.controls import own_words
 from matrix.plots import display
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement, Side

@@ -13,13 +13,11 @@ import numpy as np
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
-from matrix.answers import grid
-from matrix.answers.change_headline import ChangeHeadline, headline_of
-from matrix.answers.grid import Grid
-from matrix.answers.headline import Headline
-from matrix.answers.highlights import Highlight, Highlights, Item
-from matrix.answers.mixed_ways import NOTHING
-from matrix.answers.short_names import short_names
+from matrix.answers.matrix import grid
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.headline import ChangeHeadline, Headline, headline_of
+from matrix.answers.matrix.highlights import Highlight, Highlights, Item
+from matrix.answers.matrix.mixed_ways import NOTHING
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Params
 from matrix.pages.matrix.controls import legend
@@ -255,7 +253,7 @@ def lists(
     highlights = {each.kind: each for each in Highlights(answered, cell_links.url, {}).all()}
     is_calm = not highlights.keys() & {"changed", "failing", "slower", "failed"}
     chosen = [highlights[kind] for kind in (KINDS + CALM_KINDS * is_calm) if kind in highlights]
-    names = short_names(answered)
+    names = answered.short_names()
     counts = [len(highlight.items) for highlight in chosen]
     for each, share in zip(chosen, shares(counts, room - len(chosen)), strict=True):
         lines = [(names[item.source], names[item.destination], item) for item in each.items[:share]]

@@ -10,16 +10,16 @@ from typing import Any, Self
 
 from django.utils.text import capfirst
 
-from matrix.answers.changes.near import notes_near
-from matrix.answers.events import reading, today
+from matrix.answers.changes.lines import notes_near
+from matrix.answers.events import reading
+from matrix.answers.events import reading as today
 from matrix.answers.events.event import Event
-from matrix.answers.events.near import events_of_link, events_of_site
-from matrix.answers.events.question import EventsQuestion
-from matrix.answers.events.reading import UNKNOWN, Present
-from matrix.answers.grid import Grid
+from matrix.answers.events.questions import EventsQuestion
+from matrix.answers.events.reading import UNKNOWN, Present, events_of_link, events_of_site
 from matrix.answers.link.report import LinkReport
-from matrix.answers.short_names import NO_NAMES, short_names_of
+from matrix.answers.matrix.grid import Grid
 from matrix.answers.site.reports import Report
+from matrix.answers.words.names import NO_NAMES, short_names_of
 from matrix.plots.sparkline import course_of, share_of
 from matrix.query.addresses import address
 from matrix.query.filters import Filter, on_links, on_profiles
@@ -181,4 +181,4 @@ def todays_sentence(grid: Grid, now: datetime) -> str:
     chosen = list(question.chosen(events, places))
     if not (chosen or grid.has_results):
         return ""
-    return f"{today.sentence(chosen, now, short_names_of(places))}."
+    return f"{today.today_words(chosen, now, short_names_of(places))}."

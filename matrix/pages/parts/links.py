@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from django.http import Http404, QueryDict
 
-from matrix.answers.probe_request import ORDER
+from matrix.answers.ordering.probe_requests import ORDER
 from matrix.pages.base import Page
 from matrix.query.addresses import address, link_path
 from matrix.statistics.cells.axes import EndpointInfo

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db.models import Count, Min, Q
 from django.db.models.functions import Coalesce
 
-from matrix.answers.link.class_words import join
-from matrix.answers.mixed_ways import MixedWays
+from matrix.answers.matrix.mixed_ways import MixedWays
+from matrix.answers.words.phrases import join
 from matrix.query.addresses import address, site_url
 from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import FILTERS, Filter

@@ -11,10 +11,16 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.text import capfirst
 
-from matrix.answers import probe_request
-from matrix.answers.experiments import request as experiment_request
-from matrix.answers.experiments.request import USUAL_REPEATS, form_values
-from matrix.answers.probe_request import ALLOWED, MOST_STREAMS, MOST_TESTS, sentence
+from matrix.answers.ordering import probe_requests
+from matrix.answers.ordering.probe_requests import (
+    ALLOWED,
+    ALLOWED_IN_EXPERIMENTS,
+    MOST_STREAMS,
+    MOST_TESTS,
+    USUAL_REPEATS,
+    form_values,
+    sentence,
+)
 from matrix.query.filters import either
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError, OneOf, check_names
 from sonar.models import Endpoint, Experiment, SizeClass
@@ -161,7 +167,7 @@ class ProbeForm(OrderForm):
     def end(self, field: str) -> Endpoint:
         """Return the endpoint that a name stands for; offer those of a site that has several."""
         text = self.cleaned_data[field]
-        endpoints = probe_request.endpoints_of(text)
+        endpoints = probe_requests.endpoints_of(text)
         if endpoints is None:
             raise ValidationError(f"“{text}” is neither a registered endpoint nor a site.")
         if not endpoints:
@@ -197,7 +203,7 @@ class ProbeForm(OrderForm):
         streams += [1] if cleaned["compare"] else []
         try:
             series = [
-                probe_request.read(
+                probe_requests.read_tests(
                     tests | {"source": start.name, "destination": end.name, "streams": number}
                 )
                 for (start, end), number in product(directions, streams)
@@ -254,7 +260,11 @@ class ExperimentForm(OrderForm):
         help_text="Empty: 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.",
     )
     repeats = whole_field(
-        "tests of each", "repeats", MOST_TESTS, USUAL_REPEATS, experiment_request.ALLOWED
+        "tests of each",
+        "repeats",
+        MOST_TESTS,
+        USUAL_REPEATS,
+        ALLOWED_IN_EXPERIMENTS,
     )
     size = select_field("size class", required=False)
     streams = whole_field("streams", "streams", MOST_STREAMS, 1)
@@ -286,7 +296,7 @@ class ExperimentForm(OrderForm):
         }
         body = {name: value for name, value in fields.items() if value not in ("", None)}
         try:
-            self.sweep = experiment_request.read(body)
+            self.sweep = probe_requests.read_experiment(body)
         except BadQueryError as error:
             self.refuse(error.errors)
         return cleaned

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from matrix.answers.inside import InsideTransfers
-from matrix.answers.inside_words import SHAPE_WORDS, sentences_of, verb
-from matrix.answers.link.class_words import shortened
+from matrix.answers.link.rate_profile import SHAPE_WORDS, TransferProfiles, sentences_of, verb
+from matrix.answers.words.errors import shortened
 from matrix.plots import rate_profile
 from matrix.query.filters import either
 from matrix.statistics.transfers.rate_profile import Stretch
@@ -223,7 +222,7 @@ def every_words(seconds: int) -> str:
     return f"every {seconds // factor} {unit}"
 
 
-def inside_part(inside: InsideTransfers | None, key: str = "") -> dict[str, Any] | None:
+def inside_part(inside: TransferProfiles | None, key: str = "") -> dict[str, Any] | None:
     """Return what is seen in sentences, a figure, and words, meaning and count of each shape.
 
     ``key`` tells several on one page apart.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.comparison import beyond
-from matrix.answers.comparison.together import AROUND, factor_words, verdict
+from matrix.answers.comparison import net_change
+from matrix.answers.comparison.all_links import AROUND, factor_words, verdict
 from matrix.answers.site.comparison import EndComparison, beyond_words
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, facts_of
@@ -71,7 +71,7 @@ def comparison_part(
     if not comparisons:
         return None
     ends = [comparisons[end] for end in ENDS]
-    changes = beyond.changes(query, now)
+    changes = net_change.changes(query, now)
     said = [(end.sentence(names.site(site)), beyond_words(changes, site, end)) for end in ends]
     return {
         "kind": min((end.kind for end in ends), key=KINDS.index),

@@ -11,7 +11,7 @@ from typing import Any, Self
 from django.http import QueryDict
 from django.utils.text import capfirst
 
-from matrix.answers.causes.words import of_site
+from matrix.answers.causes.words import site_conclusion
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of, findings
@@ -123,7 +123,7 @@ class SitePage(QueryPage):
             ],
             "diagnoses": [
                 (line, link_url(line.source, line.destination, query))
-                for line in site_diagnosis.of_site(report, now)
+                for line in site_diagnosis.diagnosed_links(report, now)
             ],
             "longest_url": self.asking(query.replace(window="90d")).url(),
         }
@@ -149,7 +149,7 @@ class SitePage(QueryPage):
             for _, chosen, standing, _ in side["lines"]
             if standing.ok + standing.failed
         ]
-        cause = of_site(report.sites[query.size], name)
+        cause = site_conclusion(report.sites[query.size], name)
         # Where the links that changed are compared with the time before the first did.
         since = None if query.compare else changed_since(site_is)
         return {

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from matrix.answers.link.rate_now import why_no_rate
-from matrix.answers.short_names import uncut_names_of
 from matrix.answers.site.history import EndHistory, RatioSeries
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, figures_of
-from matrix.answers.time_words import time_words
+from matrix.answers.words.names import uncut_names_of
+from matrix.answers.words.phrases import time_words, why_no_rate
 from matrix.query.addresses import link_url
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES

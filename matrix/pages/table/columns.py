@@ -12,9 +12,9 @@ import django_tables2 as tables
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.column_filters import how_of
-from matrix.answers.link_columns import ClassColumns
-from matrix.answers.link_table import LinkTable
+from matrix.answers.table.column_filters import how_of
+from matrix.answers.table.columns import ClassColumns
+from matrix.answers.table.link_table import LinkTable
 from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic

@@ -11,9 +11,9 @@ import numpy as np
 from django.http import QueryDict
 from django_tables2.data import TableData
 
-from matrix.answers.grid import CHANGES
-from matrix.answers.link_table import LinkTable
-from matrix.answers.table_query import TableQuery
+from matrix.answers.matrix.grid import CHANGES
+from matrix.answers.table.link_table import LinkTable
+from matrix.answers.table.table_query import TableQuery
 from matrix.pages.table.columns import (
     ClassRow,
     ColumnFilter,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from matrix.answers.link_table import LinkTable
+from matrix.answers.table.link_table import LinkTable
 from matrix.pages.parts.notices import Notice, no_endpoints
 from matrix.query.addresses import address
 from matrix.store import registry

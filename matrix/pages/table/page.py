@@ -13,12 +13,13 @@ from django.core.paginator import Page as PageOfRows
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from matrix.answers import column_filters, link_table, mixed_ways, table_query
-from matrix.answers.column_filters import Condition, of_look
-from matrix.answers.link_table import TROUBLE, LinkTable
-from matrix.answers.mixed_ways import MixedWays
-from matrix.answers.short_names import shared_ending, shortened
-from matrix.answers.table_query import PER_PAGE, TableQuery
+from matrix.answers.matrix import mixed_ways
+from matrix.answers.matrix.mixed_ways import MixedWays
+from matrix.answers.table import column_filters, link_table, table_query
+from matrix.answers.table.column_filters import Condition, links_with_look
+from matrix.answers.table.link_table import TROUBLE, LinkTable
+from matrix.answers.table.table_query import PER_PAGE, TableQuery
+from matrix.answers.words.names import shared_ending, shortened
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import (
     Choice,
@@ -110,7 +111,7 @@ class TablePage(QueryPage):
         shown = LinksTable(LinkData(table, rows), columns)
         at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
         profile_choices = profiles.read()
-        mixture = mixed_ways.of_table(table, meant.query, version, profile_choices)
+        mixture = mixed_ways.mixed_in_table(table, meant.query, version, profile_choices)
         return {
             "heading": self.heading(),
             "sizes": size_choices(self, table.sizes),
@@ -200,7 +201,7 @@ class TablePage(QueryPage):
         listed = table.taken(searched.rows(table, now))
         compared = COMPARED_WORDS if self.query.compare else {}
         for look, words in (LOOK_WORDS | compared).items():
-            count = int(of_look(listed, self.query.size, look).sum())
+            count = int(links_with_look(listed, self.query.size, look).sum())
             is_chosen = chosen is not None and look in chosen.text.split(",")
             if count or is_chosen:
                 condition = Condition(parameter, "is", look)

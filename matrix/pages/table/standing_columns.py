@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from matrix.answers.link.rate_now import why_no_rate
-from matrix.answers.link_table import LinkTable
-from matrix.answers.ratio_words import with_interval
+from matrix.answers.table.link_table import LinkTable
+from matrix.answers.words.phrases import why_no_rate
+from matrix.answers.words.ratios import with_interval
 from matrix.pages.parts.controls import own_words
 from matrix.pages.table.columns import (
     ClassRow,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matrix.answers.changes import of_links, search
+from matrix.answers.changes import level_shifts, search
 from matrix.store import runs
 from sonar.notation.windows import Window
 from sonar.results.segments import unix_ms
@@ -46,4 +46,4 @@ def single(window: Window) -> Contestant:
     """Return a search of one link in the results of all."""
     results = runs.read(SIZE, window, (), offsets=True)
     link = np.unique(np.concatenate([run.links for run in results]))[:1]
-    return lambda: of_links.find(results, link, unix_ms(window.end))
+    return lambda: level_shifts.link_changes(results, link, unix_ms(window.end))

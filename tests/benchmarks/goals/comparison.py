@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from matrix.answers.grid import Grid
+from matrix.answers.matrix.grid import Grid
 from sonar.notation.windows import Window
 from tests.benchmarks import product, scale
 from tests.benchmarks.bench import SIZE, Bench

@@ -1,0 +1,316 @@
+"""Which source, destination, site or link explains what a comparison shows, in sentences."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from matrix.answers.causes import words
+from matrix.answers.causes.attribution import Attribution
+from matrix.answers.causes.words import LOOK, VERBS, percent
+from matrix.answers.comparison import sides
+from matrix.answers.comparison.differences import most_certain
+from matrix.answers.comparison.sides import OtherSide
+from matrix.answers.matrix.grid import Grid
+from matrix.answers.words.phrases import counted, join
+from matrix.query.comparison import A_MONTH, MONTH
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.causes.candidates import Kind
+from matrix.statistics.causes.causes import SMALLEST_FACTOR, Cause, name_causes, name_slower
+from matrix.statistics.causes.cell_noise import FEWEST_WINDOWS
+from matrix.statistics.causes.daily_baseline import DailyBaseline
+from matrix.statistics.cells.axes import AxisGroup, LinkIndex
+from matrix.statistics.cells.cells import within_sites
+from matrix.statistics.samples.pooling import Pooling
+from matrix.store import registry, runs
+from matrix.store.cache import ANSWERS
+from matrix.store.data_version import snapshot
+from sonar.notation.units import format_count, two_digits
+
+# Of the links that no cause explains: of more, something else is to be said.
+MOST_LINKS = 50
+NOUNS: Mapping[Kind, str] = {"both": "endpoint"}
+
+
+@dataclass(frozen=True)
+class NamedCause:
+    """A cause of a change: the groups that it is about, and a sentence to quote.
+
+    ``kind`` is `slow` or `fast`; a source has no ``destination``, and the other way round. ``ok``
+    and ``other_ok`` count the successful tests on both sides that it rests on.
+    """
+
+    cause: Cause
+    source: AxisGroup | None
+    destination: AxisGroup | None
+    kind: str
+    ok: int
+    other_ok: int
+    sentence: str
+
+    @property
+    def full_names(self) -> str:
+        """Return the names of which the sentence has short forms."""
+        groups = dict.fromkeys(each.name for each in (self.source, self.destination) if each)
+        return " → ".join(groups)
+
+    @property
+    def site(self) -> str:
+        """Return the site that it is about; nothing for a link, which has two."""
+        group = self.source or self.destination
+        return "" if self.cause.kind == "link" or group is None else group.site or ""
+
+
+@dataclass(frozen=True)
+class ChangeCauses:
+    """What explains a comparison, the most certain first; nothing without a comparison.
+
+    ``judged`` counts the links that have enough of the 30 days before to be judged by, ``unjudged``
+    the others with a rate; None where the two sides are compared as wholes.
+    """
+
+    named: tuple[NamedCause, ...] = ()
+    judged: int | None = None
+    unjudged: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        return sys.getsizeof(self) + sum(sys.getsizeof(cause.sentence) for cause in self.named)
+
+
+@dataclass(frozen=True)
+class TestCounts:
+    """How many successful tests each cell has on both sides, of those that are ``used``."""
+
+    used: Flags
+    ok: Integers
+    other_ok: Integers
+
+    def of(self, cause: Cause, grid: Grid) -> tuple[int, int]:
+        """Return how many of both sides a cause rests on."""
+        cells = cells_of(cause, grid) & self.used
+        return int(self.ok[cells].sum()), int(self.other_ok[cells].sum())
+
+
+def cells_of(cause: Cause, grid: Grid) -> Flags:
+    """Say which cells a cause is of."""
+    source = members(grid.sources, cause.row, cause.kind == "site")[:, None]
+    destination = members(grid.destinations, cause.column, cause.kind == "site")
+    return source & destination if cause.kind == "link" else source | destination
+
+
+def members(groups: Sequence[AxisGroup], at: int | None, whole_site: bool) -> Flags:
+    """Say which groups a cause is of: that at a place or, of a site, all that are there."""
+    flags = np.zeros(len(groups), dtype=bool)
+    if at is not None:
+        flags[at] = True
+        if whole_site:
+            flags[:] = [group.site == groups[at].site for group in groups]
+    return flags
+
+
+def build(attribution: Attribution) -> ChangeCauses:
+    """Name what explains a comparison; kept for the version of its grid."""
+    grid, other = attribution.grid, attribution.grid.other
+    if other is None:
+        return ChangeCauses()
+    compare = grid.query.compare
+    # Links are judged by their own 30 days where they are compared with these in nothing else.
+    is_of_month = compare is not None and compare.is_of_time and compare.window == MONTH
+    search = causes_of_history if is_of_month else causes_of_sides
+    causes: ChangeCauses = ANSWERS.get(
+        ("causes of a change", grid.version),
+        lambda: with_certain_links(search(attribution, other), attribution, other),
+    )
+    return causes
+
+
+def with_certain_links(
+    causes: ChangeCauses, attribution: Attribution, other: OtherSide
+) -> ChangeCauses:
+    """Add the links that are certainly slower or faster, and that no cause explains.
+
+    So nothing that the matrix says is missing here. What all links did is no link's own.
+    """
+    grid, level = attribution.grid, attribution.model.level
+    if grid.comparison is None:
+        return causes
+    ratios = grid.comparison
+    with np.errstate(divide="ignore"):  # a median of 0
+        logs = np.log(ratios.ratio)
+    beyond = logs - level
+    is_own = grid.changed & (np.abs(beyond) >= np.log(SMALLEST_FACTOR))
+    is_own &= np.sign(beyond) == np.sign(logs)
+    for named in causes.named:
+        is_slow = named.cause.factor < 1
+        is_own &= ~(cells_of(named.cause, grid) & ((ratios.ratio < 1) == is_slow))
+    if causes.judged is not None:
+        is_own &= ratios.ratio < 1  # only what became slower is named by its own days
+    tests = TestCounts(is_own, ratios.ok, ratios.other_ok)
+    certain = []
+    for row, column in most_certain(ratios, is_own)[:MOST_LINKS].tolist():
+        numbers = (ratios.ratio, ratios.low, ratios.high, ratios.p)
+        factor, low, high, p = (float(values[row, column]) for values in numbers)
+        cause = Cause("link", row, column, factor, low, high, p, n=1)
+        certain.append(named_cause(cause, grid, tests, other.words))
+    return replace(causes, named=(*causes.named, *certain))
+
+
+def causes_of_sides(attribution: Attribution, other: OtherSide) -> ChangeCauses:
+    """Name what differs between the two sides of a comparison, each taken as a whole."""
+    grid, model = attribution.grid, attribution.model
+    if grid.comparison is None:
+        return ChangeCauses()
+    tests = TestCounts(~np.isnan(model.rest), grid.comparison.ok, grid.comparison.other_ok)
+    causes = name_causes(
+        np.where(tests.used, model.fitted + model.rest, np.nan),
+        spread=np.sqrt(1 / np.maximum(tests.ok, 1) + 1 / np.maximum(tests.other_ok, 1)),
+        sites=sites_of(grid),
+        endpoints=names_of(grid),
+    )
+    return ChangeCauses(tuple(named_cause(cause, grid, tests, other.words) for cause in causes))
+
+
+def causes_of_history(attribution: Attribution, other: OtherSide) -> ChangeCauses:
+    """Name what is slower than in its own 30 days before."""
+    grid = attribution.grid
+    own = read_history(grid, other)
+    causes = name_slower(
+        own.days.window,
+        own.days.days,
+        spread=own.spread,
+        sites=sites_of(grid),
+        endpoints=names_of(grid),
+    )
+    tests = TestCounts(own.judged, own.days.ok, own.days.other_ok.sum(axis=0))
+    days = f"its {A_MONTH.days}-day rate"
+    named = tuple(named_cause(cause, grid, tests, days, counts=True) for cause in causes)
+    return ChangeCauses(named, int(own.judged.sum()), int(own.unjudged.sum()))
+
+
+def headline(attribution: Attribution, causes: ChangeCauses) -> str:
+    """Say first what was found: what is slower than on its own days, or else what ends explain."""
+    if not causes.judged:
+        return words.headline(attribution)
+    days = f"the {A_MONTH.days} days before"
+    if not causes.named:
+        return f"Nothing is significantly slower than in {days}."
+    nouns = (NOUNS.get(named.cause.kind, named.cause.kind) for named in causes.named)
+    subject = join(counted(count, noun) for noun, count in Counter(nouns).items())
+    return f"{subject} {'is' if len(causes.named) == 1 else 'are'} slower than in {days}."
+
+
+def judged_words(causes: ChangeCauses) -> str:
+    """Say how many links could be judged by their own days; nothing without a history."""
+    days, few = f"the {A_MONTH.days} days before", FEWEST_WINDOWS
+    if causes.judged is None:
+        return ""
+    if not causes.judged:
+        return f"Too few results: no link has any in this window and on at least {few} of {days}."
+    verb = "is" if causes.judged == 1 else "are"
+    said = f"{counted(causes.judged, 'link')} {verb} compared with the same link on each of {days}."
+    if causes.unjudged:
+        verb = "has" if causes.unjudged == 1 else "have"
+        said += (
+            f" {counted(causes.unjudged, 'link')} {verb} results on fewer than {few} of these days."
+        )
+    return said
+
+
+def names_of(grid: Grid) -> list[str]:
+    return [group.name for group in (*grid.sources, *grid.destinations)]
+
+
+def sites_of(grid: Grid) -> list[str]:
+    return [group.site or group.name for group in (*grid.sources, *grid.destinations)]
+
+
+def named_cause(
+    cause: Cause, grid: Grid, tests: TestCounts, other: str, *, counts: bool = False
+) -> NamedCause:
+    """Say a cause in a sentence, with ``counts`` of its tests where it is judged by them."""
+    source = None if cause.row is None else grid.sources[cause.row]
+    destination = None if cause.column is None else grid.destinations[cause.column]
+    kind = "slow" if cause.factor < 1 else "fast"
+    ok, other_ok = tests.of(cause, grid)
+    evidence = [f"{two_digits(100 * cause.low)}–{percent(cause.high)}"]
+    if cause.kind != "link":
+        evidence += [counted(cause.n, "link")]
+    if counts or cause.kind == "link":
+        evidence += [
+            counted(ok, "test"),
+            f"{format_count(other_ok)} {'before' if counts else 'there'}",
+        ]
+    subject = subject_of(cause, source, destination, grid.short_names())
+    sentence = f"{subject} at {percent(cause.factor)} of {other}"
+    sentence += f" ({', '.join(evidence)})."
+    if kind == "slow":
+        ends = [end for end, side in (("source", source), ("destination", destination)) if side]
+        is_link = cause.kind == "link"
+        path = "Only this link: check the path."
+        sentence += f" {path if is_link else LOOK[ends[0] if len(ends) == 1 else 'both']}"
+    return NamedCause(cause, source, destination, kind, ok, other_ok, sentence)
+
+
+def subject_of(
+    cause: Cause,
+    source: AxisGroup | None,
+    destination: AxisGroup | None,
+    short: Mapping[str, str],
+) -> str:
+    """Say what changed, up to the factor: `RAL sends`."""
+    if cause.kind == "link" and source and destination:
+        return f"{short[source.name]} → {short[destination.name]} is"
+    group = source or destination
+    name = "" if group is None else short[group.name]
+    if cause.kind == "site" and group is not None:
+        name = f"All of {group.site or group.name}"
+    doing = [VERBS[end] for end, side in (("source", source), ("destination", destination)) if side]
+    return f"{name} {' and '.join(doing)}"
+
+
+@dataclass(frozen=True)
+class OwnHistory:
+    """The days of each cell, and which cells have enough of them to be ``judged`` by.
+
+    ``unjudged`` are the others that have a rate; both have shape (rows, columns).
+    """
+
+    days: DailyBaseline
+    judged: Flags
+    unjudged: Flags
+
+    @property
+    def spread(self) -> tuple[Floats, Floats]:
+        """Return how far window and days scatter, up to a factor: by the root of their tests."""
+        window, days = (np.maximum(count, 1) for count in (self.days.ok, self.days.other_ok))
+        return 1 / np.sqrt(window), 1 / np.sqrt(days)
+
+
+def read_history(grid: Grid, other: OtherSide) -> OwnHistory:
+    """Read the window of a grid and the days before it, as of one moment."""
+    query = grid.query
+    with snapshot():
+        results = runs.read(query.size, grid.window, query.filters)
+        before = sides.read(other.query)
+    has_rate = np.isfinite(grid.cells.mean) & ~within_sites(grid.sources, grid.destinations)
+    days = DailyBaseline.of(results, before, pooling(grid, has_rate))
+    enough = np.isfinite(days.days).sum(axis=0) >= FEWEST_WINDOWS
+    judged = enough & np.isfinite(days.window)
+    return OwnHistory(days, judged, has_rate & ~judged)
+
+
+def pooling(grid: Grid, cells: Flags) -> Pooling:
+    """Return which links make these cells of a grid."""
+    query, links = grid.query, LinkIndex(registry.read_places(grid.version))
+    rows = sides.groups_of(grid.sources, links, query.rows)
+    columns = sides.groups_of(grid.destinations, links, query.columns)
+    shape = len(grid.sources), len(grid.destinations)
+    # A place that is not shown has the number -1, which is that of a cell behind the last.
+    shown = np.pad(cells, (0, 1))[rows[:, None], columns]
+    shown &= links.matching(query.filters).reshape(links.shape)
+    return Pooling(links.numbering, rows, columns, shown, shape)

@@ -1,0 +1,153 @@
+"""How links stand at the end of a window: read, judged, and kept for as long as it holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from matrix.query.filters import Filter, on_profiles
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags
+from matrix.statistics.cells import standing
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.standing import Standings, UsualRates
+from matrix.statistics.compare.day_scatter import day_scatter
+from matrix.statistics.compare.together import DayScatter, day_shifts
+from matrix.statistics.compare.two_samples import KnownScatter
+from matrix.statistics.samples.newest import NewestTests
+from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.run import Run
+from matrix.store import data_version, runs
+from matrix.store.cache import STANDINGS
+from matrix.store.data_version import DataVersion
+from sonar.notation.windows import Window
+
+
+def reach(window: Window) -> Window:
+    """Return the window of all results that an answer with standings depends on."""
+    return Window(standing.usual_window(window).start, window.end)
+
+
+class ResultsOfLinks(NamedTuple):
+    """Of which results: those of a size class that pass the filters on profiles, by place."""
+
+    size: str
+    filters: tuple[Filter, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, size: str, filters: Iterable[Filter], links: LinkIndex) -> ResultsOfLinks:
+        """Leave out the filters on links: what is made of all of them serves every choice."""
+        return cls(size, tuple(on_profiles(filters)), tuple(place.id for place in links.places))
+
+    def runs(self, window: Window, *, offsets: bool = False) -> tuple[Run, ...]:
+        return runs.read(self.size, window, self.filters, offsets=offsets)
+
+    def usual(self, days: Window, version: str, numbering: Numbering) -> UsualRates:
+        """Return what is usual after these days; kept as long as their version holds."""
+        rates: UsualRates = STANDINGS.get(
+            ("usual", self, days, version), lambda: UsualRates.of(self.runs(days), numbering)
+        )
+        return rates
+
+    def scatter(self, days: Window, version: str, numbering: Numbering) -> KnownScatter:
+        """Return how far tests scatter from day to day; kept as long as their version holds."""
+        scatter: KnownScatter = STANDINGS.get(
+            ("scatter", self, days, version),
+            lambda: day_scatter(self.runs(days), numbering),
+        )
+        return scatter
+
+    def day_shifts(
+        self, days: Window, version: str, numbering: Numbering, choices: Flags, of: str
+    ) -> DayScatter:
+        """Return how far some choices of links scatter together; kept as long as that holds."""
+        chosen = hashlib.sha256(np.packbits(choices).tobytes()).digest()
+        shifts: DayScatter = STANDINGS.get(
+            ("day shifts", self, days, version, chosen, choices.shape, of),
+            lambda: day_shifts(self.runs(days), numbering, choices, of),
+        )
+        return shifts
+
+
+def scatter(query: MatrixQuery, now: datetime, links: LinkIndex) -> KnownScatter | None:
+    """Return how far the tests of each link scatter in the weeks before a window: one statement.
+
+    None where not only time is compared: the two sides of a test of streams, say, may meet the
+    same days.
+    """
+    if query.compare is None or not query.compare.is_of_time:
+        return None
+    days = standing.usual_window(query.window_at(now))
+    (version,) = data_version.read_results(query.size, [days])
+    results = ResultsOfLinks.of(query.size, query.filters, links)
+    return results.scatter(days, version, links.numbering)
+
+
+def day_to_day(
+    size: str,
+    filters: Iterable[Filter],
+    windows: Sequence[Window],
+    links: LinkIndex,
+    choices: Flags,
+    *,
+    of: str,
+) -> list[DayScatter]:
+    """Return of each window how far some choices of links scatter together in the weeks before it.
+
+    ``choices`` have shape (choices, places, places). One statement, if there are windows.
+    """
+    days = [standing.usual_window(window) for window in windows]
+    versions = data_version.read_results(size, days) if days else []
+    results = ResultsOfLinks.of(size, filters, links)
+    return [
+        results.day_shifts(of_window, version, links.numbering, choices, of)
+        for of_window, version in zip(days, versions, strict=True)
+    ]
+
+
+def read(
+    size: str,
+    filters: Iterable[Filter],
+    window: Window,
+    now: datetime,
+    links: LinkIndex,
+    *,
+    version: DataVersion | None = None,
+) -> Standings:
+    """Judge all links of a size class at the end of a window.
+
+    ``version`` is that of the results in reach(), where the caller has it: what is kept for it
+    takes no SQL. One statement says else whether it holds. What is usual, and the newest tests up
+    to the last midnight, are made once a day, unless late results come.
+    """
+    judged_results = ResultsOfLinks.of(size, filters, links)
+    usual_days = standing.usual_window(window)
+    recent_days, rest = standing.recent_windows(window, now)
+    days = usual_days, recent_days, rest
+    results = version.results if version else ()
+    parts = () if results else tuple(data_version.read_results(size, days))
+    numbering = links.numbering
+
+    def standings() -> Standings:
+        of_usual, of_recent, _ = parts or data_version.read_results(size, days)
+
+        def recent() -> NewestTests:
+            return NewestTests.of(judged_results.runs(recent_days, offsets=True), numbering)
+
+        before = STANDINGS.get(("recent", judged_results, recent_days, of_recent), recent)
+        newest = NewestTests.of(judged_results.runs(rest, offsets=True), numbering, before)
+        rates = judged_results.usual(usual_days, of_usual, numbering)
+        reach = Window(recent_days.start, rest.end)
+        return Standings.of(
+            newest, rates, numbering, partial(judged_results.runs, reach, offsets=True)
+        )
+
+    key = ("standings", judged_results, usual_days, rest, results or parts)
+    judged: Standings = STANDINGS.get(key, standings)
+    return judged.not_failing(links.paused(min(now, window.end)))

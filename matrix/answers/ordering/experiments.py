@@ -1,0 +1,427 @@
+"""What became of an experiment: its tests by value, how far they are, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+from django.db.models import QuerySet
+
+from matrix.answers.words.phrases import counted, join
+from matrix.statistics.arrays import Floats
+from matrix.statistics.compare import two_samples
+from matrix.statistics.transfers.evidence import Slope, fit_slope, least_as_good
+from matrix.store import probes
+from matrix.store.probes import ProbeProgress
+from matrix.store.transfers import rate_of
+from sonar.models import Experiment, ExperimentStep, SizeClass, Transfer
+from sonar.notation.units import format_chance, format_count, format_factor, three_digits
+
+
+@dataclass(frozen=True)
+class Step:
+    """One test of an experiment: before its end a ``probe``, then a ``transfer``.
+
+    Neither is there if it was cancelled, or if its result is no longer kept.
+    """
+
+    step: ExperimentStep
+    probe: ProbeProgress | None
+    transfer: Transfer | None
+
+    @property
+    def state(self) -> str:
+        """Return waiting, queued, running, done, failed, lost or gone."""
+        if self.probe:
+            return self.probe.probe.state
+        return self.transfer.state if self.transfer else "gone"
+
+    @property
+    def rate(self) -> float:
+        """Return its rate in MB/s; NaN for none."""
+        return rate_of(self.transfer) if self.transfer else np.nan
+
+    @property
+    def streams_in_use(self) -> int | None:
+        """Return how many streams its servers used; None where nobody can tell."""
+        return self.transfer.profile.streams_used if self.transfer else None
+
+
+@dataclass(frozen=True)
+class ValueResults:
+    """The tests of one value, in the order in which they ran; ``number`` is what to plot it at.
+
+    That is the number of streams, the bytes of the size class, or the place of pull and push.
+    """
+
+    value: str
+    number: float
+    steps: Sequence[Step]
+
+    @cached_property
+    def rates(self) -> Floats:
+        """Return the rates of those that succeeded, in MB/s."""
+        rates = np.array([step.rate for step in self.steps], dtype=np.float64)
+        return rates[~np.isnan(rates)]
+
+    @property
+    def streams_in_use(self) -> list[float]:
+        """Return the number of streams of those that succeeded: as used or, unknown, as asked."""
+        done = (step for step in self.steps if not np.isnan(step.rate))
+        return [float(step.streams_in_use or self.number) for step in done]
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.rates)) if self.rates.size else np.nan
+
+    @property
+    def failed(self) -> int:
+        return self.count(Transfer.State.FAILED) + self.count(Transfer.State.LOST)
+
+    @property
+    def open(self) -> int:
+        return sum(step.probe is not None for step in self.steps)
+
+    @property
+    def gone(self) -> int:
+        return self.count("gone")
+
+    def count(self, state: str) -> int:
+        return sum(step.state == state for step in self.steps)
+
+
+@dataclass(frozen=True)
+class ExperimentReport:
+    """An experiment at a moment; ``values`` ascend."""
+
+    experiment: Experiment
+    steps: Sequence[Step]
+    values: Sequence[ValueResults]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return self.experiment.source_id, self.experiment.destination_id
+
+    @property
+    def is_of_streams(self) -> bool:
+        return self.experiment.variable == Experiment.Variable.STREAMS
+
+    @property
+    def open(self) -> int:
+        return sum(value.open for value in self.values)
+
+    @property
+    def done(self) -> int:
+        return sum(value.rates.size for value in self.values)
+
+    @property
+    def failed(self) -> int:
+        return sum(value.failed for value in self.values)
+
+    @property
+    def gone(self) -> int:
+        return sum(value.gone for value in self.values)
+
+    @property
+    def ended(self) -> bool:
+        return not self.open
+
+    @property
+    def share(self) -> float:
+        """Return how much of all tests has been done, from 0 to 1."""
+        parts = (step.probe.share if step.probe else 1.0 for step in self.steps)
+        return sum(parts) / len(self.steps)
+
+    @property
+    def numbers(self) -> Floats:
+        """Return for each test that succeeded its value of the variable; of streams, as used."""
+        if self.is_of_streams:
+            return np.array([number for value in self.values for number in value.streams_in_use])
+        return np.concatenate([np.full(value.rates.size, value.number) for value in self.values])
+
+    @property
+    def rates(self) -> Floats:
+        return np.concatenate([value.rates for value in self.values])
+
+    @property
+    def measured(self) -> list[ValueResults]:
+        """Return the values of which a test succeeded."""
+        return [value for value in self.values if value.rates.size]
+
+    @property
+    def is_of_one_number(self) -> bool:
+        """Say whether tests of several values all used as many streams: servers need not obey."""
+        return len(self.measured) > 1 and float(np.ptp(self.numbers)) == 0
+
+    @property
+    def slope(self) -> Slope | None:
+        """Return how the rate goes with the variable, where that is a number."""
+        if self.experiment.variable == Experiment.Variable.MODE:
+            return None
+        return fit_slope(self.numbers, self.rates)
+
+    @property
+    def enough(self) -> ValueResults | None:
+        """Return the least value that is as good as the best, if any test succeeded."""
+        number = least_as_good(
+            [value.number for value in self.values], [value.median for value in self.values]
+        )
+        return next((value for value in self.values if value.number == number), None)
+
+
+def rows() -> QuerySet[Experiment]:
+    return Experiment.objects.select_related(
+        "source__site", "destination__site", "size_class", "requested_by"
+    )
+
+
+def reports(experiments: Sequence[Experiment], now: datetime) -> list[ExperimentReport]:
+    """Return what became of each. Five SQL queries for however many, none for none."""
+    if not experiments:
+        return []
+    steps = list(ExperimentStep.objects.filter(experiment__in=experiments))
+    ids = [step.test_id for step in steps]
+    # First those that are open: one that ends in between is then there as a transfer.
+    open_probes = probes.progress_of(list(probes.rows().filter(id__in=ids)), now)
+    progress = {each.probe.id: each for each in open_probes}
+    oldest = min(experiment.requested_at for experiment in experiments)
+    results = Transfer.objects.filter(id__in=ids, started_at__gte=oldest)
+    transfers = results.select_related("profile", "size_class").in_bulk()
+    test_bytes = dict(SizeClass.objects.values_list("name", "test_bytes"))
+    steps_of: dict[UUID, list[Step]] = {experiment.id: [] for experiment in experiments}
+    for step in steps:
+        probe = None if step.test_id in transfers else progress.get(step.test_id)
+        steps_of[step.experiment_id].append(Step(step, probe, transfers.get(step.test_id)))
+    return [
+        ExperimentReport(
+            experiment,
+            steps_of[experiment.id],
+            values_of(experiment, steps_of[experiment.id], test_bytes),
+        )
+        for experiment in experiments
+    ]
+
+
+def values_of(
+    experiment: Experiment, steps: Sequence[Step], test_bytes: Mapping[str, int]
+) -> list[ValueResults]:
+    """Put the tests together by value, in ascending order."""
+    by_value: dict[str, list[Step]] = {}
+    for step in steps:
+        by_value.setdefault(step.step.value, []).append(step)
+    results = []
+    for value, of_value in by_value.items():
+        if experiment.variable == Experiment.Variable.SIZE:
+            # What was sent says it also where the class is gone, or has another size by now.
+            sent = [step.transfer.bytes for step in of_value if step.transfer]
+            number = float(sent[0] if sent else test_bytes.get(value, 0))
+        else:
+            is_mode = experiment.variable == Experiment.Variable.MODE
+            number = float(value == "push" if is_mode else value)
+        results.append(ValueResults(value, number, of_value))
+    return sorted(results, key=lambda value: value.number)
+
+
+def newest_reports(
+    source: int, destination: int, now: datetime, most: int
+) -> list[ExperimentReport]:
+    """Return the newest experiments of a link, newest first."""
+    of_ends = rows().filter(source=source, destination=destination)
+    return reports(list(of_ends[:most]), now)
+
+
+def with_streams(pairs: Iterable[tuple[int, int]], now: datetime) -> list[ExperimentReport]:
+    """Return the newest experiment with streams of each link, given by the ids of its ends."""
+    sources, destinations = zip(*pairs, strict=True)
+    newest = (
+        rows()
+        .filter(variable=Experiment.Variable.STREAMS)
+        .filter(source__in=sources, destination__in=destinations)
+        .order_by("source_id", "destination_id", "-requested_at")
+        .distinct("source_id", "destination_id")
+    )
+    return reports(list(newest), now)
+
+
+def report_of(experiment_id: UUID, now: datetime) -> ExperimentReport | None:
+    experiment = rows().filter(id=experiment_id).first()
+    return reports([experiment], now)[0] if experiment else None
+
+
+Variable = Experiment.Variable
+# The verdict of two medians is only told beyond chance.
+CHANCE = 0.05
+
+
+@dataclass(frozen=True)
+class SweepFinding:
+    """``trend`` names what was found, ``headline`` says it with its figures, ``advice`` is next."""
+
+    trend: str
+    headline: str
+    advice: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.headline} {self.advice}".strip()
+
+
+def title(report: ExperimentReport) -> str:
+    """Name what was varied: `1, 2, 4, 8 and 16 streams with large files`."""
+    experiment = report.experiment
+    nouns = {Variable.STREAMS: " streams", Variable.SIZE: " files"}
+    values = join(value.value for value in report.values) + nouns.get(
+        Variable(experiment.variable), ""
+    )
+    size = experiment.size_class.name if experiment.size_class else ""
+    in_common = [
+        f"{size} files" if size else "",
+        counted(experiment.streams, "stream") if experiment.streams else "",
+        experiment.mode,
+    ]
+    shown = ", ".join(filter(None, in_common))
+    return f"{values} with {shown}" if size else f"{values}, {shown}"
+
+
+def conclusion(report: ExperimentReport) -> SweepFinding:
+    """Say what the tests show so far; beside it pages say how many are still to come."""
+    if not report.done:
+        return nothing_done(report)
+    if report.experiment.variable == Variable.MODE:
+        return pull_and_push(report)
+    slope, measured = report.slope, report.measured
+    if report.is_of_one_number:
+        return SweepFinding(
+            "unclear",
+            one_number_words(int(report.numbers[0]), report.done),
+            "Some servers open more only for larger files: try a larger size class.",
+        )
+    if slope is None:
+        tests = counted(report.done, "successful test")
+        return SweepFinding("unclear", f"{tests}: too few to say anything yet.")
+    wording = (OF_STREAMS if report.is_of_streams else OF_SIZES)[slope.trend]
+    low, high = (value_name(value, report) for value in (measured[0], measured[-1]))
+    factor = format_factor(slope.factor, *slope.interval)
+    enough, greatest = report.enough, measured[-1]
+    is_less = enough is not None and enough.value != greatest.value
+    best = f" {enough.value} are about as good as {greatest.value}." if enough and is_less else ""
+    headline = wording.headline.format(
+        effect=f"{high} give {factor} the rate of {low} (n = {format_count(slope.n)})",
+        each=three_digits(float(np.median(report.rates / report.numbers))),
+        best=best,
+    )
+    return SweepFinding(slope.trend, headline, wording.advice)
+
+
+def nothing_done(report: ExperimentReport) -> SweepFinding:
+    if report.open:
+        return SweepFinding("", "No test has ended with a rate yet.")
+    if report.failed:
+        return SweepFinding(
+            "failed", "No test succeeded: there is no rate to compare.", "See why each failed."
+        )
+    return SweepFinding(
+        "gone", "No results are left: its tests were cancelled, or are no longer kept."
+    )
+
+
+def one_number_words(number: int, count: int) -> str:
+    """Say that ``count`` tests of several numbers of streams all used the same number."""
+    return (
+        f"Every transfer used {counted(number, 'stream')}, however many were requested "
+        f"(n = {format_count(count)}): this says nothing about streams."
+    )
+
+
+def value_name(value: ValueResults, report: ExperimentReport) -> str:
+    """Name a value, with the streams in use where these are not as many as were asked for."""
+    used = sorted(set(value.streams_in_use))
+    if not report.is_of_streams or used in ([], [value.number]):
+        return value.value
+    return f"{value.value} ({' or '.join(f'{number:.0f}' for number in used)} in use)"
+
+
+class Wording(NamedTuple):
+    """What is said of a trend; {effect}, {each} and {best} stand for what conclusion() knows."""
+
+    headline: str
+    advice: str
+
+
+OF_STREAMS = {
+    "flat": Wording(
+        "More streams make no difference: {effect}.",
+        "Neither the TCP window nor packet loss is the limit. Check disks and servers of both "
+        "endpoints, and the capacity of the link.",
+    ),
+    "proportional": Wording(
+        "The rate grows in proportion to the number of streams: {effect}, about {each} MB/s for "
+        "each stream.",
+        "Each connection is limited by itself: its TCP window is too small, or packets are lost. "
+        "Check the TCP buffers of both endpoints first.",
+    ),
+    "rising": Wording(
+        "More streams are faster, but not in proportion: {effect}.{best}",
+        "Each connection is limited by itself to some degree. Something that they share limits "
+        "them all: the link, or a server.",
+    ),
+    "falling": Wording(
+        "More streams are slower: {effect}.",
+        "Parallel connections get in each other's way. Check the disks and the queue of the "
+        "narrowest link, and test with fewer streams.",
+    ),
+    "unclear": Wording(
+        "The tests scatter too much to show the effect of streams: {effect}.",
+        "Repeat it with more tests of each number.",
+    ),
+}
+LARGER_ARE_FASTER = Wording(
+    "Larger files are faster: {effect}.",
+    "Each transfer has an overhead or starts slowly, which costs small files most. Check the "
+    "set-up time of transfers, not the network.",
+)
+OF_SIZES = {
+    "flat": Wording(
+        "Files of every size move at the same rate: {effect}.",
+        "The overhead of each transfer plays no part here.",
+    ),
+    "proportional": LARGER_ARE_FASTER,
+    "rising": LARGER_ARE_FASTER,
+    "falling": Wording(
+        "Larger files are slower: {effect}.",
+        "Transfers begin fast and slow down. Look for a cache or buffer that fills, and for limits "
+        "on long transfers.",
+    ),
+    "unclear": Wording(
+        "The tests scatter too much to show the effect of the file size: {effect}.",
+        "Repeat it with more tests of each size.",
+    ),
+}
+
+
+def pull_and_push(report: ExperimentReport) -> SweepFinding:
+    """Compare the medians of pull and push."""
+    by_mode = {value.value: value for value in report.values}
+    pull, push = by_mode["pull"].rates, by_mode["push"].rates
+    counts = f"n = {format_count(pull.size)} and {format_count(push.size)}"
+    ratios = two_samples.compare(push, pull, "median")
+    if not ratios.enough:
+        return SweepFinding(
+            "unclear", f"Too few tests succeeded to compare pull and push ({counts})."
+        )
+    factor = format_factor(float(ratios.ratio), float(ratios.low), float(ratios.high))
+    figures = f"push gives {factor} the rate of pull, {counts}, {format_chance(float(ratios.p))}"
+    if ratios.p > CHANCE:
+        return SweepFinding("flat", f"Pull and push do not differ significantly: {figures}.")
+    faster, slower = ("Push", "pull") if ratios.ratio > 1 else ("Pull", "push")
+    end = "destination" if slower == "pull" else "source"
+    return SweepFinding(
+        "rising" if ratios.ratio > 1 else "falling",
+        f"{faster} is faster than {slower}: {figures}.",
+        f"With {slower} the {end} moves the file. Check how its server copies.",
+    )

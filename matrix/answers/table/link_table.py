@@ -1,0 +1,335 @@
+"""The link table: every link with its rate, file size, counts and last result by size class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.answers.comparison import sides as comparing
+from matrix.answers.comparison.differences import KINDS
+from matrix.answers.matrix import standing
+from matrix.answers.matrix.grid import CHANGES
+from matrix.answers.table.columns import COLUMNS, SURE, ClassColumns, LinkColumns, reduce_links
+from matrix.query.attributes import BY_KEY, ENDS, search_text
+from matrix.query.filters import on_links, on_profiles
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
+from matrix.statistics.cells.standing import FASTER, SLOWER
+from matrix.statistics.cells.states import (
+    DOWN,
+    FAILED,
+    FAILING,
+    MEASURED,
+    NOT_APPLICABLE,
+    STALE,
+    UNTESTED,
+    fail_partly,
+)
+from matrix.store import data_version
+from matrix.store.cache import ANSWERS
+from matrix.store.data_version import DataVersion
+from sonar.notation.windows import Window
+
+ATTRIBUTES = tuple(BY_KEY)
+# The field of what changed beyond chance, while comparing.
+CHANGE = "change"
+# An order of its own: how much trouble links are in, in the size class that is asked for.
+TROUBLE = "trouble"
+# What a link that fails does not have now: ordered by it, such a link is worse than any other.
+NOT_WHILE_FAILING = ("now_mb_s", "ratio")
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """Rows of the links of LinkColumns, in the order of the places until ordered otherwise.
+
+    ``rows`` says which links they are, None for all of them. A column is only copied when it is
+    asked for: of a million links all are 342 MB. While comparing, ``changed`` says of all links
+    which differ from the other side by more than chance explains, among those of the question.
+    ``size`` is the size class that is asked for.
+    """
+
+    links: LinkColumns
+    rows: Integers | None = None
+    changed: Flags | None = None
+    size: str = MatrixQuery.size
+
+    def __len__(self) -> int:
+        return len(self.links) if self.rows is None else len(self.rows)
+
+    @property
+    def window(self) -> Window:
+        return self.links.window
+
+    @property
+    def places(self) -> tuple[EndpointInfo, ...]:
+        return self.links.places
+
+    @property
+    def sizes(self) -> list[str]:
+        """Name the size classes."""
+        return list(self.links.classes)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Name what is said of a link in each size class."""
+        quantiles = (columns.quantiles for columns in self.links.classes.values())
+        return (*COLUMNS, *next(quantiles, ()))
+
+    def compared_fields(self, size: str) -> tuple[str, ...]:
+        """Name what is said of a link beside that while comparing, in a size class."""
+        compared = self.links.classes[size].compared
+        return (*compared, CHANGE) if compared else ()
+
+    @cached_property
+    def source(self) -> Integers:
+        return self._of_rows(self.links.source)
+
+    @cached_property
+    def destination(self) -> Integers:
+        return self._of_rows(self.links.destination)
+
+    @property
+    def priority(self) -> Floats:
+        return self._of_rows(self.links.priority)
+
+    @property
+    def lines(self) -> Mapping[str, NDArray[Any]]:
+        """Return the columns of the lines, if they were asked for."""
+        return {name: self._of_rows(values) for name, values in self.links.lines.items()}
+
+    @property
+    def classes(self) -> Mapping[str, ClassColumns]:
+        """Return all columns of each size class."""
+        if self.rows is None:
+            return self.links.classes
+        return {size: columns.taken(self.rows) for size, columns in self.links.classes.items()}
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return `source` or `destination` (names), `source.site`, `priority`, `large.mean_mb_s`.
+
+        Those of LinkColumns.lines are called by their names: `overhead_s`. Raises KeyError for
+        any other name.
+        """
+        of, _, field = name.rpartition(".")
+        if (of or name) in ENDS:
+            return np.array(self._of_places(name), dtype=object)[self._places_at(of or name)]
+        if name == "priority":
+            return self.priority
+        if name in self.links.lines:
+            return self._of_rows(self.links.lines[name])
+        columns = self.links.classes[of]
+        for present in (columns.quantiles, columns.compared):
+            if field in present:
+                return self._of_rows(present[field])
+        if field == CHANGE and columns.compared:
+            return self._changes(of)
+        if field not in COLUMNS:
+            raise KeyError(name)
+        return self._of_rows(getattr(columns, field))
+
+    def _of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if self.rows is None else values[self.rows]
+
+    def _of_places(self, name: str) -> list[str | int]:
+        attribute = name.partition(".")[2] or "name"
+        if attribute not in ATTRIBUTES:
+            raise KeyError(name)
+        return [place.cell(attribute) for place in self.places]
+
+    def _places_at(self, end: str) -> Integers:
+        return self.source if end == "source" else self.destination
+
+    def _ranks(self, name: str) -> NDArray[Any]:
+        """Return numbers that order as a column does; links of one source by destination."""
+        if name == TROUBLE:
+            slower, faster = (self.of_change(self.size, look) for look in CHANGES)
+            return trouble_of(self.classes[self.size], slower, faster)
+        if name.partition(".")[0] not in ENDS:
+            return self._shown(name)
+        columns = {"source": ("source", "destination"), "destination": ("destination", "source")}
+        ranks: NDArray[Any] = np.zeros(len(self), dtype=np.int64)
+        for column in columns.get(name, (name,)):
+            # By text, without regard to case: places are few and links are many.
+            texts = [str(value).casefold() for value in self._of_places(column)]
+            of_places = np.unique(texts, return_inverse=True)[1]
+            at = self._places_at(column.partition(".")[0])
+            ranks = ranks * len(self.places) + of_places[at]
+        return ranks
+
+    def _shown(self, name: str) -> NDArray[Any]:
+        """Return a column with what pages show: a rate of 0 for links that fail now."""
+        values = self.column(name)
+        size, _, field = name.rpartition(".")
+        if field not in NOT_WHILE_FAILING:
+            return values
+        fails = np.isin(self.column(f"{size}.state"), (FAILING, FAILED))
+        return np.where(fails, 0.0, values)
+
+    def order(self, name: str, *, descending: bool = False, among: Flags | None = None) -> Integers:
+        """Return rows sorted by a column: no value comes last, equal ones stay as they were.
+
+        By TROUBLE, the most comes last unless ``descending``. All rows, or those ``among`` which
+        are to be sorted.
+        """
+        rows = np.arange(len(self)) if among is None else np.flatnonzero(among)
+        if name == TROUBLE:  # those in no trouble stand by name, whichever way
+            rows = rows[np.argsort(self._ranks(ENDS[0])[rows], kind="stable")]
+        ranks = self._ranks(name)[rows]
+        if ranks.dtype == np.uint8:  # a state, whose negative would be another one
+            ranks = ranks.astype(np.int16)
+        # NaN sorts behind everything, whatever its sign.
+        return rows[np.argsort(-ranks if descending else ranks, kind="stable")]
+
+    def ordered_by(self, name: str, *, descending: bool = False) -> LinkTable:
+        return self.taken(self.order(name, descending=descending))
+
+    def taken(self, rows: Integers | Flags | slice) -> LinkTable:
+        """Return some of the rows, in this order: a page, or what a search has found."""
+        present = np.arange(len(self)) if self.rows is None else self.rows
+        return LinkTable(self.links, present[rows], self.changed, self.size)
+
+    def _changes(self, size: str) -> NDArray[np.uint8]:
+        """Return of each link the number of its change in KINDS."""
+        numbers = np.zeros(len(self), dtype=np.uint8)
+        for look in CHANGES:
+            numbers[self.of_change(size, look)] = KINDS.index(look)
+        return numbers
+
+    def of_change(self, size: str, look: str) -> Flags | None:
+        """Say which links are `slower` or `faster` than on the other side, beyond chance.
+
+        None for another look, and where nothing is compared.
+        """
+        if self.changed is None or look not in CHANGES or not self.links.classes[size].compared:
+            return None
+        ratio = self.column(f"{size}.compared_ratio")
+        is_such = ratio < 1 if look == "slower" else ratio > 1
+        return np.asarray(self._of_rows(self.changed) & is_such)
+
+    def ends(self) -> list[EndpointInfo]:
+        """Return the places that at least one of the links starts from or goes to."""
+        used = np.zeros(len(self.places), dtype=bool)
+        used[self.source] = used[self.destination] = True
+        return [self.places[at] for at in np.flatnonzero(used).tolist()]
+
+    def searched(self, text: str) -> Flags:
+        """Say which links have every word of a text in some attribute of one of their ends."""
+        texts = [
+            search_text((attribute, place.value(key)) for key, attribute in BY_KEY.items())
+            for place in self.places
+        ]
+        matches = np.ones(len(self), dtype=bool)
+        for word in text.casefold().split():
+            flags = np.array([word in endpoint_text for endpoint_text in texts], dtype=bool)
+            matches &= flags[self.source] | flags[self.destination]
+        return matches
+
+    def where(self, name: str, holds: Callable[[str], bool]) -> Flags:
+        """Say which links have an end whose attribute, as text, is such; `name` as in column."""
+        flags = np.array([holds(str(value)) for value in self._of_places(name)], dtype=bool)
+        return flags[self._places_at(name.partition(".")[0])]
+
+
+def version(query: MatrixQuery, now: datetime) -> DataVersion:
+    """Return what changes whenever the table may, for one SQL statement.
+
+    Whatever links are filtered, tables of the same results share it.
+    """
+    window = query.window_at(now)
+    minute = now.replace(second=0, microsecond=0)
+    filters = on_profiles(query.filters)
+    present = data_version.read(None, standing.reach(window))
+    compared = None
+    if query.compare:
+        whole = comparing.all_links_query(query) or query
+        other = whole.other(now)
+        present, compared = comparing.with_other(present, other), (query.size, query.compare, other)
+    return present.of_question((filters, window, minute, compared))
+
+
+def build(
+    query: MatrixQuery,
+    now: datetime,
+    known_version: DataVersion | None = None,
+    quantiles: Collection[str] = (),
+    *,
+    lines: bool = False,
+) -> LinkTable:
+    """Answer for all size classes, whichever the query asks for.
+
+    ``known_version`` is that of version(), for which the columns of all links are kept: filters
+    on links only choose rows of them. ``quantiles`` are names out of catalogue.QUANTILES, columns
+    that are there for who asks for them, as ``lines`` asks for those of overhead and bandwidth.
+    """
+    # Read before the data: an answer may be newer than its version, never older.
+    known_version = known_version or version(query, now)
+    key = ("links", known_version, frozenset(quantiles), lines)
+    whole = comparing.all_links_query(query) or query
+    links: LinkColumns = ANSWERS.get(key, lambda: reduce_links(whole, now, quantiles, lines=lines))
+    filters = on_links(query.filters)
+    shown = None
+    if filters:
+        matching = LinkIndex(links.places).matching(filters)
+        shown = np.flatnonzero(matching[links.source * len(links.places) + links.destination])
+    changed = links.classes[query.size].compared.get(SURE)
+    return LinkTable(links, shown, changed, query.size)
+
+
+# The least trouble first: states as pages name them, and how a measured link is beside that.
+DEGREES = (
+    *("nothing", "untested", "down", "usual", "stale"),
+    *("faster", "partly", "slower", "failed", "failing"),
+)
+OF_STATES = {
+    NOT_APPLICABLE: "nothing",
+    UNTESTED: "untested",
+    DOWN: "down",
+    MEASURED: "usual",
+    STALE: "stale",
+    FAILED: "failed",
+    FAILING: "failing",
+}
+
+
+def trouble_of(
+    columns: ClassColumns, slower: Flags | None = None, faster: Flags | None = None
+) -> Floats:
+    """Return the place of each link in DEGREES, with a fraction for how bad it is among its like.
+
+    Of failing links the first to fail is the worst, of slower ones the slowest, of those that fail
+    partly the one with most failures, of faster ones the one that changed most. ``slower`` and
+    ``faster`` are those of a comparison; without one they are compared with usual.
+    """
+    if slower is None or faster is None:
+        slower, faster = columns.level == SLOWER, columns.level == FASTER
+    ratio = columns.compared.get("compared_ratio", columns.ratio)
+    measured = columns.state == MEASURED
+    tests = np.maximum(columns.ok + columns.failed, 1)
+    badness = {
+        "faster": (measured & faster, ratio),
+        "partly": (
+            measured & fail_partly(columns.ok, columns.failed, False),
+            columns.failed / tests,
+        ),
+        "slower": (measured & slower, -ratio),
+        "failing": (columns.state == FAILING, -columns.since),
+    }
+    of_states = [DEGREES.index(OF_STATES[state]) for state in sorted(OF_STATES)]
+    degrees = np.array(of_states, dtype=np.float64)[columns.state]
+    for name, (links, values) in badness.items():
+        degrees[links] = DEGREES.index(name) + shares(values[links])
+    return degrees
+
+
+def shares(values: Floats) -> Floats:
+    """Return the ranks of values as shares below 1; where there is none, it is 0."""
+    ranks: NDArray[np.int64] = np.unique(values, return_inverse=True)[1] + 1
+    return np.asarray(np.where(np.isnan(values), 0, ranks / (len(values) + 1)))

@@ -1,0 +1,85 @@
+"""Names freed of what many of them share: what lists and sentences call endpoints and sites.
+
+Full names stand once on a page: in its heading, in a table or on hover.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
+
+LONGEST_LISTED = 24
+# What stands between hyphens in so many names says nothing of any of them: UKI, LCG2.
+FEWEST_SHARING = 3
+# Every name as it is.
+NO_NAMES: Mapping[str, str] = {}
+
+
+def shortened(
+    groups: Sequence[AxisGroup] | Sequence[EndpointInfo], ending: str
+) -> tuple[dict[str, str], list[str]]:
+    """Return what is written of each name, and the parts that are left out of some.
+
+    A name keeps its parts where what would be left of it is no word, or that of another name.
+    """
+    split = {group.name: split_name(group) for group in groups}
+    counts = Counter(part for base, _ in split.values() for part in set(base.split("-")))
+    shorter = {
+        name: "-".join(part for part in base.split("-") if counts[part] < FEWEST_SHARING)
+        for name, (base, _) in split.items()
+    }
+    tails = {name: "" if ending else tail for name, (_, tail) in split.items()}
+    uses = Counter(shorter[name] + tails[name] for name in split)
+    texts, left_out = {}, Counter[str]()
+    for name, (base, _) in split.items():
+        text = shorter[name] + tails[name]
+        is_word = any(letter.isalpha() for letter in shorter[name]) and uses[text] == 1
+        texts[name] = text if is_word else base + tails[name]
+        if is_word:
+            left_out.update(set(base.split("-")) - set(shorter[name].split("-")))
+    return texts, [part for part, _ in left_out.most_common()]
+
+
+def split_name(group: AxisGroup | EndpointInfo) -> tuple[str, str]:
+    """Split the label and the sign before it off a name that ends so."""
+    length = len(group.label) + 1 if group.label else 0
+    tail = group.name[len(group.name) - length :]
+    is_label = tail[:1] in ("_", "-", ".") and tail[1:] == group.label
+    return (
+        (group.name[:-length], tail) if is_label and length < len(group.name) else (group.name, "")
+    )
+
+
+def shared_ending(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> str:
+    """Return the label with the sign before it, if every name ends so: `_DATADISK`."""
+    labels = {group.label for group in groups}
+    label = labels.pop() if len(labels) == 1 else None
+    endings = {group.name[-len(label) - 1 :] for group in groups} if label else set()
+    ending = endings.pop() if len(endings) == 1 else ""
+    separated = ending[:1] in ("_", "-", ".") and ending[1:] == label
+    longer = all(len(group.name) > len(ending) for group in groups)
+    return ending if separated and longer else ""
+
+
+def short_names_of(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> dict[str, str]:
+    """Return names for lists: cut, unless two would be called alike."""
+    texts, _ = shortened(groups, shared_ending(groups))
+    short = {name: cut(text, LONGEST_LISTED) for name, text in texts.items()}
+    shared = Counter(short.values())
+    return {name: text if shared[text] == 1 else name for name, text in short.items()}
+
+
+def uncut_names_of(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> dict[str, str]:
+    """Return names without what many share, each as long as it then is."""
+    texts, _ = shortened(groups, shared_ending(groups))
+    return texts
+
+
+def cut(name: str, longest: int) -> str:
+    """Cut a name in the middle, where names differ least: UKI-NORTHGRID-MAN…DATADISK."""
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 3
+    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
