@@ -74,7 +74,7 @@ def sonar(
     made = scene.make()
     few = Endpoint.objects.filter(name__startswith="DESY")
     Mesh.objects.create(name="of-a-few").sources.set(few)
-    about.about.cache_clear()
+    about.document.cache_clear()
     described = json.loads(about.document(about.sizes()))
     path = tmp_path / "openapi.json"
     path.write_text(json.dumps(described | {"servers": [{"url": live_server.url}]}))
