@@ -480,7 +480,8 @@ def of_cell(name: str, text: str) -> object:
 
 ENDS = ("site", "cloud", "tier", "country", "label", "endpoint", "tag")
 FILTERS = " ".join(end + one for end in ("", "source_", "destination_") for one in ENDS)
-WINDOW = "size window from to mover mode streams ip_version clock origin mesh beside purpose data_server "
+WAYS = "mover mode streams ip_version clock origin mesh beside purpose data_server"
+WINDOW = f"size window from to {WAYS} "
 # What each command gives, its parameters, and the columns of its table where not all fit.
 READING = {
     "matrix": (

@@ -37,12 +37,10 @@ FIELDS_OF_THEIR_OWN = {
     "matrix.answers.ordering.probe_requests",
     "matrix.api.probes",
     "matrix.api.transfers.lines",
-    "matrix.api.schema.transfers",
     "matrix.answers.link.link_profiles",
     "matrix.api.network",
     "matrix.api.experiments",
     "matrix.management.commands.experiment",
-    "matrix.pages.parts.order_forms",
 }
 
 

@@ -100,10 +100,8 @@ from matrix.answers.table import column_filters, table_query
 from matrix.api import links
 from matrix.api import series as series_schema
 from matrix.api.schema import parameters as queries
-from matrix.pages.link import figures, page
-from matrix.plots.marks import number
 from matrix.pages.link import by_size, figures
-from matrix.plots.numbers import number
+from matrix.plots.marks import number
 from matrix.plots.scales import scale_for
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.samples import reduce
