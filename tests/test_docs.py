@@ -145,3 +145,13 @@ def test_every_sentence_on_what_is_given_away_learned_and_done_has_its_test():
         assert len(rows) >= 5
         without = [row for row in rows if "`tests/" not in row.strip("| ").rpartition(" | ")[2]]
         assert without == []
+
+
+def test_the_questions_of_newcomers_are_answered_by_at_most_two_files_that_exist():
+    _, _, table = read("docs/architecture.md").partition("\n## Where is it?\n")
+    rows = re.findall(r"^\| .+\? \| (.+) \|$", table, re.MULTILINE)
+    assert len(rows) == 10
+    for row in rows:
+        paths = re.findall(r"`([^`]+)`", row)
+        assert 1 <= len(paths) <= 2
+        assert all((PROJECT / path).is_file() for path in paths), row
