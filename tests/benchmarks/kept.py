@@ -22,7 +22,9 @@ ROWS = [
 STAGES = {
     # Migrations that come later are made on kept data as anywhere else.
     "rows": [*ROWS, *(f"sonar/migrations/{name}.py" for name in TABLES)],
-    "segments": [f"sonar/{name}.py" for name in ("segments", "sealing", "pg_copy")],
+    "segments": [
+        f"sonar/{name}.py" for name in ("results/segments", "results/sealing", "database/pg_copy")
+    ],
     "peers": [f"{BENCHMARKS}/peers/postgres.py"],
 }
 

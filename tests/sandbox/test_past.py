@@ -113,7 +113,7 @@ def sandbox(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = topology.registry(
         {site.endpoint: f"http://127.0.0.1/{site.name}" for site in topology.load_sites()}
     )
-    first_start.registry_file.load(first_start.yaml.safe_dump(registry, sort_keys=False))
+    first_start.file.load(first_start.yaml.safe_dump(registry, sort_keys=False))
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -48,7 +48,7 @@ import django
 django.setup()
 from datetime import timedelta
 from django.utils import timezone
-from matrix.answers import grid
+from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 now = timezone.now().replace(microsecond=0)
 for size in ("medium", "small"):

@@ -288,7 +288,7 @@ def test_only_what_a_killed_worker_held_is_lost(sonar: Sonar):
 def test_what_ran_when_the_database_went_away_is_recorded(sonar: Sonar):
     states = [
         state
-        for start, end in sonar.results.outages
+        for start, end in sonar.outages
         for state, _ in sonar.ask(RAN_THROUGH, start=start, end=end)
     ]
     assert len(states) >= LOAD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from django.db import connection, models
 
@@ -35,7 +36,7 @@ def drop_table() -> None:
 
 
 def objects_of(plain: type[models.Model], results: Sequence[Result]) -> list[models.Model]:
-    return [plain(**one.values) for one in results]
+    return [plain(**asdict(one)) for one in results]
 
 
 def store(plain: type[models.Model], objects: list[models.Model]) -> None:
