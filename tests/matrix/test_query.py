@@ -48,6 +48,7 @@ VALUES = {
     "mode": st.sampled_from(["pull", "push"]),
     "clock": st.sampled_from(["request", "tool", "service"]),
     "beside": st.sampled_from(["0", "some", "unknown"]),
+    "data_server": st.sampled_from(["st-048.example.org:8443", "[2001:db8::48]:1094"]),
     "purpose": st.sampled_from(["scheduled", "ordered", "experiment", "unknown"]),
     "streams": st.integers(1, 9999).map(str),
     "site": st.sampled_from(["RAL", "Glasgow", "DESY"]),

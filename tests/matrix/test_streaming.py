@@ -31,6 +31,8 @@ from matrix.api import streaming
 from matrix.api.streaming import by_piece, stream
 from matrix.api.transfers import lines
 from sonar.models import Transfer
+from sonar.notation.result_columns import listed
+from sonar.records.exporting import copy_of
 from sonar.results import store
 from tests.benchmarks import loopback
 from tests.matrix import world
@@ -135,7 +137,7 @@ def test_all_of_a_window_leaves_in_the_order_of_an_index(
         ndjson(client, text=text)
     (told,) = [one["sql"] for one in captured.captured_queries if "enable_sort" in one["sql"]]
     assert f"set_config('enable_sort', '{sort}', true)" in told
-    copied = lines.copy_of(Transfer.objects.filter(state="failed"), "ndjson")
+    copied = copy_of(Transfer.objects.filter(state="failed"), listed(internal=False), "ndjson")
     query = copied.removeprefix("COPY (").partition(") TO STDOUT")[0]
     with lines.reading_for_long(most=sort == "off"), connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {query}")
