@@ -19,8 +19,8 @@ from matrix.pages.link.page import LinkPage
 from matrix.pages.log_in.landing import LogIn
 from matrix.pages.log_in.provider import certificate_log_in, provider_callback, provider_log_in
 from matrix.pages.matrix.wall import front
-from matrix.pages.operations import OperationsPage
-from matrix.pages.ordered_tests import cancel_probe, link_probes, order_probes
+from matrix.pages.operations import OperationsPage, cancel_probe, order_probes
+from matrix.pages.ordered_tests import link_probes
 from matrix.pages.parts.notes import add_note, choose_my_site
 from matrix.pages.previews import link_preview, matrix_preview, site_preview
 from matrix.pages.search import search

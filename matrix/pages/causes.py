@@ -133,11 +133,15 @@ class CausesPage(QueryPage):
         logs = np.abs(np.log(np.array(bounds, dtype=np.float64)))
         reach = float(np.fmax.reduce(logs, initial=np.log(2)))
 
-        def whisker(effect: EndEffect) -> list[float] | None:
+        def place(factor: float) -> float:
+            return round(50 + 50 * float(np.log(factor)) / reach, 2)
+
+        def whisker(effect: EndEffect) -> dict[str, float] | None:
+            """Say where the factor and its interval are, in percent."""
             if np.isnan(effect.low):
                 return None
-            factors = (effect.factor, effect.low, effect.high)
-            return [round(50 + 50 * float(np.log(factor)) / reach, 2) for factor in factors]
+            places = {"at": effect.factor, "low": effect.low, "high": effect.high}
+            return {name: place(factor) for name, factor in places.items()}
 
         return {
             "end": end,

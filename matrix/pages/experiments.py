@@ -26,9 +26,8 @@ from matrix.answers.ordering.experiments import ExperimentReport, conclusion, ti
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.base import Page, Params
-from matrix.pages.ordered_tests import place
 from matrix.pages.parts.links import OfLinkPage
-from matrix.pages.parts.order_forms import ExperimentForm, read_preset
+from matrix.pages.parts.order_forms import ExperimentForm, place, read_preset
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, showing
 from matrix.plots import experiment as experiment_plot

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
+from uuid import UUID
 
 from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
 
+from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.answers.status import figures
 from matrix.answers.status.figures import (
@@ -23,12 +30,15 @@ from matrix.answers.status.figures import (
     Status,
 )
 from matrix.answers.status.health import look_at_redis
+from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.matrix_address import MatrixAddress
+from matrix.pages.parts.notes import back
 from matrix.pages.parts.notices import Notice, counted, failing_credentials, failing_endpoints
-from matrix.pages.parts.order_forms import ProbeForm
+from matrix.pages.parts.order_forms import ProbeForm, refused
 from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import TransferLine, progress_words
+from matrix.pages.views import rendered
 from matrix.plots.display import Display
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
@@ -43,6 +53,7 @@ from sonar.movers.catalogue import carries_files
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import preset
 from sonar.obstacles.catalogue import BY_NAME, all_advice
+from sonar.ordering import request_probes
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
@@ -307,3 +318,39 @@ def unsealed(count: int) -> str:
     if count == 1:
         return "1 finished hour or day is not packed"
     return f"{format_count(count)} finished hours and days are not packed"
+
+
+def sites_of_test(id: UUID) -> set[int]:  # noqa: A002 - of the route
+    test = probe_requests.ordered_test(id)
+    return probe_requests.sites_of([test] if test else [])
+
+
+@for_whom(POST=holders(probe_requests.ORDER))
+def order_probes(request: HttpRequest) -> HttpResponse:
+    """Order tests of any link, and lead to the page that follows them."""
+    user = cast(User, request.user)
+    form = ProbeForm(request.POST)
+    if status := refused(request, form, user):
+        page = OperationsPage()
+        return rendered(request, page, timezone.now(), None, status=status, probe_form=form)
+    first = form.probe_requests[0]
+    return HttpResponseRedirect(address("link-probes", first.source.name, first.destination.name))
+
+
+@for_whom(POST=holders(probe_requests.ORDER, sites_of_test))
+def cancel_probe(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
+    """Cancel a test and lead back; one that has begun is not cancelled any more."""
+    test = probe_requests.ordered_test(id)
+    if test is None:
+        raise Http404(f"No test has the id {id}.")
+    try:
+        request_probes.cancel(id, timezone.now())
+    except request_probes.NotCancelledError as error:
+        context = {"errors": {"": [str(error)]}, "heading": "The test was not cancelled"}
+        return render(request, "not_ordered.html", context, status=409)
+    messages.success(
+        request,
+        f"The {test.size_class.name} test from {test.source.name} to {test.destination.name} was "
+        "cancelled: nothing was measured.",
+    )
+    return back(request, address("operations"))

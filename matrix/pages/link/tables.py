@@ -84,7 +84,7 @@ def profile_table(
     return split(
         columns,
         [
-            (line, words, url_of(line.profile.filters()))
+            {"line": line, "beside": words, "url": url_of(line.profile.filters())}
             for line, words in zip(summaries, beside, strict=True)
         ],
     )
@@ -93,20 +93,20 @@ def profile_table(
 def schedule_table(answer: LinkReport) -> dict[str, Any]:
     """Return the tests to come: each schedule, how often, when, and what it waits for, if so."""
     planned = planned_for(answer)
-    rows = [
-        (
-            schedule,
-            every_words(schedule.every_seconds),
-            until_words(schedule.next_due, answer.now),
-            waits_because_of(schedule, answer.now),
-        )
+    rows: list[dict[str, Any]] = [
+        {
+            "schedule": schedule,
+            "every": every_words(schedule.every_seconds),
+            "due": until_words(schedule.next_due, answer.now),
+            "why": waits_because_of(schedule, answer.now),
+        }
         for schedule in planned
     ]
     waits = [
-        f"{why}, since {format_minute(schedule.skipped_since)}"
-        if why and schedule.skipped_since
-        else why
-        for schedule, _, _, why in rows
+        f"{row['why']}, since {format_minute(schedule.skipped_since)}"
+        if row["why"] and schedule.skipped_since
+        else row["why"]
+        for schedule, row in zip(planned, rows, strict=True)
     ]
     meshes = [schedule.mesh for schedule in planned]
     title = "a set of links that are tested on one schedule"

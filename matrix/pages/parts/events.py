@@ -71,7 +71,7 @@ def event_row(
         value, low, high = event.factor
         factor = format_factor(value, low or None, high or None).partition(" ")[0]
         interval = factor_and_interval(value, low, high)[1] if low and high else ""
-        gauge = place(value), place(low or value), place(high or value)
+        gauge = {"at": place(value), "low": place(low or value), "high": place(high or value)}
     certainty = f"{format_count(event.tests)} test{'s' * (event.tests != 1)}"
     if event.kind in ("failing", "recovered"):
         certainty = f"{certainty} failed"

@@ -1,14 +1,18 @@
-"""The forms by which people order tests, and an experiment on a link."""
+"""The forms by which people order tests, and an experiment on a link; and ordering them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, product
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
+from django.utils import timezone
 from django.utils.text import capfirst
 
 from matrix.answers.ordering import probe_requests
@@ -26,6 +30,7 @@ from matrix.query.forms import DEFAULT_SIZE, BadQueryError, OneOf, check_names
 from sonar.models import Endpoint, Experiment, SizeClass
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
+from sonar.ordering import request_probes
 from sonar.ordering.experiments import Sweep
 from sonar.ordering.request_probes import ProbeRequest
 
@@ -300,3 +305,42 @@ class ExperimentForm(OrderForm):
         except BadQueryError as error:
             self.refuse(error.errors)
         return cleaned
+
+
+Placed = TypeVar("Placed")
+
+
+def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
+    """Order what a form asks for and return 0, or the status with which it was refused and why."""
+    if not form.is_valid():
+        return 400
+    tests = form.probe_requests
+    ordered, status = place(form, tests, user, lambda now: request_probes.order(tests, now))
+    if ordered is None:
+        return status
+    words = "1 test was ordered." if len(ordered) == 1 else f"{len(ordered)} tests were ordered."
+    messages.success(request, " ".join([words, *form.stands_for()]))
+    return 0
+
+
+def place(
+    form: OrderForm,
+    tests: Sequence[ProbeRequest],
+    user: User,
+    order: Callable[[datetime], Placed],
+) -> tuple[Placed | None, int]:
+    """Order the tests of a valid form, or say in it why not; return what was ordered, and a status.
+
+    ``order`` does it, at a moment, and raises what request_probes.order() does.
+    """
+    if sentence := probe_requests.refusal_for(user, tests):
+        form.refuse({"source": [sentence]})
+        return None, 403
+    try:
+        return order(timezone.now()), 302
+    except request_probes.RefusedError as error:
+        form.refuse(error.errors)
+        return None, 409
+    except request_probes.PlannerBusyError as error:
+        form.refuse({"": [str(error)]})
+        return None, 503
