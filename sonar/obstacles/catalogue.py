@@ -342,7 +342,7 @@ class OverBytesPerHour(Obstacle):
             return ""
         return (
             f"Tests of size {' and '.join(too_large)} never run: each is larger than "
-            f"{format_bytes(least)}, the limit on bytes per hour."
+            f"{format_bytes(least)}, the limit on bytes per hour. Raise it, or leave this size out."
         )
 
 

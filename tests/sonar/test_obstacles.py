@@ -281,7 +281,8 @@ def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings: Set
 def test_who_saves_a_mesh_is_told_of_tests_larger_than_its_hour_may_have() -> None:
     uk = world.mesh(bytes_per_hour=LARGE // 2)
     sentence = (
-        "Tests of size large never run: each is larger than 500 MB, the limit on bytes per hour."
+        "Tests of size large never run: each is larger than 500 MB, the limit on bytes per hour. "
+        "Raise it, or leave this size out."
     )
     assert obstacles.notice(NOW) == f"The mesh uk: {sentence}"
     Mesh.objects.update(enabled=False)
