@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
+from secrets import choice
+
+# Below those that the kernel gives to clients: no connection of another test takes one meanwhile.
+PORTS = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
+    while True:
+        port = choice(PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
