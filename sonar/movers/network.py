@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from sonar.movers.base import MoverError, Order, Receipt
 from sonar.movers.measure import Outcome
@@ -33,14 +33,11 @@ class PathFigures:
     congestion_control: str = ""
 
 
+@dataclass(slots=True)
 class SeenOfNetwork(Seen):
     """What was seen of a test of the network."""
 
-    path: PathFigures
-
-    def __init__(self, path: PathFigures | None = None, **values: Any) -> None:  # noqa: ANN401
-        super().__init__(**values)
-        vars(self)["path"] = path or PathFigures()
+    path: PathFigures = field(default_factory=PathFigures)
 
 
 class NetworkMover(Protocol):

@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
-from types import SimpleNamespace
+from dataclasses import asdict, dataclass, field, make_dataclass
 from typing import Any
 
 from sonar.movers.base import MoverError, Stopped, Where
 from sonar.movers.tcp_info import TcpConnection
-from sonar.notation.result_columns import REPORTED_BY_MOVERS
+from sonar.notation.result_columns import REPORTED_BY_MOVERS, dataclass_fields
 
 
 @dataclass(frozen=True)
@@ -45,24 +44,18 @@ class Upload:
         }
 
 
-class Seen(SimpleNamespace):
+_Reported: Any = make_dataclass("_Reported", dataclass_fields(REPORTED_BY_MOVERS), slots=True)
+
+
+@dataclass(slots=True)
+class Seen(_Reported):  # type: ignore[misc]  # of the table of columns
     """What was seen of a move while it ran: it stays, however the move ends.
 
-    Its attributes are ``samples`` and those columns of a result that movers report
+    Beside ``samples`` it has those columns of a result that movers report
     (sonar.notation.result_columns): each is empty where nobody can tell. No other can be set.
     """
 
-    samples: list[Sample]
-
-    def __init__(self, **values: Any) -> None:  # noqa: ANN401 - by the columns
-        super().__init__(samples=[], **{each.name: each.empty for each in REPORTED_BY_MOVERS})
-        for name, value in values.items():
-            setattr(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401 - of a column
-        if name not in vars(self):
-            raise AttributeError(f"no column of a result that movers report is called {name}")
-        super().__setattr__(name, value)
+    samples: list[Sample] = field(default_factory=list)
 
 
 MAX_SAMPLES = 10_000

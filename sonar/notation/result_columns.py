@@ -6,7 +6,7 @@ measured) with its migration, and an assignment to ``watch.seen`` in a mover tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -487,6 +487,14 @@ STORED = tuple(column for column in COLUMNS if column.postgres)
 # What imports say and exports have.
 RECORD = tuple(column for column in COLUMNS if column.allowed)
 REPORTED_BY_MOVERS = tuple(column for column in COLUMNS if column.reporter is Reporter.MOVER)
+
+
+def dataclass_fields(columns: Iterable[Column]) -> list[Any]:
+    """Return what `make_dataclass` needs for a value of each: empty if it is not given."""
+    return [
+        (column.name, Any) if column.required else (column.name, Any, field(default=column.empty))
+        for column in columns
+    ]
 
 
 def listed(*, internal: bool) -> tuple[Column, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field, make_dataclass
+from dataclasses import make_dataclass
 from datetime import datetime
 from itertools import islice
 from operator import attrgetter
@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from sonar.database import pg_copy
 from sonar.models import Profile
-from sonar.notation.result_columns import STORED
+from sonar.notation.result_columns import STORED, dataclass_fields
 from sonar.notation.windows import format_time, parse_time
 from sonar.results import partitions
 
@@ -50,14 +50,7 @@ COPY = f"COPY sonar_transfer ({', '.join(TYPES)}) FROM STDIN (FORMAT BINARY)"
 
 _VALUES = attrgetter(*TYPES)
 _Columns: Any = make_dataclass(
-    "_Columns",
-    [
-        (column.name, Any) if column.required else (column.name, Any, field(default=column.empty))
-        for column in STORED
-    ],
-    frozen=True,
-    slots=True,
-    kw_only=True,
+    "_Columns", dataclass_fields(STORED), frozen=True, slots=True, kw_only=True
 )
 
 
