@@ -13,6 +13,7 @@ from matrix.answers.events.event import Event
 from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import SiteNow
+from matrix.answers.words.phrases import counted
 from matrix.plots import ON_PAGE, Json, over_time
 from matrix.plots.over_time import (
     OTHER,
@@ -204,7 +205,7 @@ def words(series: RatioSeries, bucket: int, written: Callable[[float], str]) -> 
         written(float(values[bucket])) for values in (series.low, series.median, series.high)
     )
     links = int(series.links[bucket])
-    number = f"{format_count(links)} link{'s' * (links != 1)}"
+    number = counted(links, "link")
     return f"{middle}, median of {number}<br>middle half {low} to {high}"
 
 

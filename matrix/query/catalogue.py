@@ -277,8 +277,6 @@ SERIES_FIELDS = {
     statistic.field: statistic.name
     for statistic in sorted(OF_LINK, key=lambda statistic: statistic.quantile or 0)
 }
-# What is read off the line of a link, which is of all size classes: columns of the link table.
-OF_LINE = tuple(statistic for statistic in STATISTICS.values() if statistic.of_line)
 # The ends of the band, and what it is called.
 LOW, HIGH = sorted(
     (statistic for statistic in OF_LINK if statistic.in_band),

@@ -214,8 +214,8 @@ def around(
 ) -> tuple[Window, Window]:
     """Return the window that begins with a moment, and the one that ends with it.
 
-    Up to now, but at most LONGEST, and as long ``before`` if that is not said. Raises ValueError
-    with a sentence for a moment without both.
+    Up to now, but at most LONGEST_AROUND, and as long ``before`` if that is not said. Raises
+    ValueError with a sentence for a moment without both.
     """
     moment = moment.replace(microsecond=0)
     end = windows.preset("1h", now).end

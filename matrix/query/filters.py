@@ -15,7 +15,6 @@ from matrix.query.attributes import (
     ProfileAttribute,
 )
 
-ENDPOINT_FILTERS = tuple(OF_ENDPOINTS)
 LINK_FILTERS = tuple(
     f"{end}{name}" for name in OF_ENDPOINTS for end in ("", "source_", "destination_")
 )
@@ -57,11 +56,6 @@ def on_links(filters: Iterable[Filter]) -> list[Filter]:
 def on_profiles(filters: Iterable[Filter]) -> list[Filter]:
     """Return the filters that choose how links were tested."""
     return [condition for condition in filters if condition.parameter in PROFILE_FILTERS]
-
-
-def on_results(filters: Iterable[Filter]) -> list[Filter]:
-    """Return those of them that choose by what no profile has, and no segment."""
-    return [condition for condition in filters if condition.parameter in RESULT_FILTERS]
 
 
 EXPERIMENTS = Filter("purpose", EXPERIMENT)

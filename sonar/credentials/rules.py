@@ -30,7 +30,7 @@ HOST_SENTENCE = (
     "scheme, path or wildcard."
 )
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
-# Columns of a probe or schedule that `hindrance` and `transfer_request.order_for` read: no
+# Columns of a probe or schedule that obstacles and `transfer_request.order_for` read: no
 # connection is held meanwhile.
 WITH_CREDENTIALS = tuple(
     f"{end}__{name}"

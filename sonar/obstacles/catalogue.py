@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
+from django.utils.text import capfirst
 
 from sonar.credentials import rules
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site
@@ -501,11 +502,7 @@ def all_advice(now: datetime) -> list[Advice]:
 
 def notice(now: datetime) -> str:
     """Say the same in one line, for whoever saves what meshes use; empty if there is nothing."""
-    return " ".join(
-        f"{subject[0].upper()}{subject[1:]}: {each.sentence}"
-        for each in all_advice(now)
-        for subject in (each.subject,)
-    )
+    return " ".join(f"{capfirst(each.subject)}: {each.sentence}" for each in all_advice(now))
 
 
 def advice_on(mesh: Mesh, now: datetime) -> list[str]:

@@ -10,7 +10,6 @@ import html
 import re
 import unicodedata
 from base64 import b64encode
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -71,10 +70,6 @@ class View:
     def letters(self) -> str:
         """Letters and digits alone: whatever divides them is no disguise."""
         return "".join(letter for letter in self.text if letter.isalnum())
-
-    def place_of_letter(self, place: int) -> int:
-        """Return the number of the first letter at or after a place of the view."""
-        return bisect_left(self.places, place)
 
     def replaced(self, spans: Iterable[Span]) -> str:
         """Return the text as it came, with names for these parts; what overlaps has one name."""

@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.link.directions import Direction
 from matrix.answers.words.errors import LONGEST_ERROR, WHOLE_ERROR, shortened, where_at
-from matrix.answers.words.phrases import join, sentences, time_words
+from matrix.answers.words.phrases import join, lower_first, sentences, time_words
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES, USUAL_DAYS
 from matrix.statistics.cells.states import fail_partly
 from matrix.store.transfers import CommonError
@@ -106,7 +106,7 @@ def verdict_of(link: LinkNow) -> Verdict:
     said = next(verdict for case in CASES if (verdict := case(link)))
     if not link.is_past:
         return said
-    headline = said.headline[0].lower() + said.headline[1:]
+    headline = lower_first(said.headline)
     return replace(said, headline=f"As of {time_words(link.at.timestamp(), link.at)}, {headline}")
 
 

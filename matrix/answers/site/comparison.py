@@ -14,6 +14,7 @@ from matrix.answers.site.history import EndHistory, RatioSeries, drawable, resul
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink
 from matrix.answers.site.verdict import VERBS
+from matrix.answers.words.phrases import counted
 from matrix.answers.words.ratios import PairRatio
 from matrix.statistics.arrays import Flags
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
@@ -77,7 +78,7 @@ class EndComparison:
         if not links:
             return f"No link {verb.links} {site} has successful transfers on both sides."
         factor = factor_words(self.together, self.tests)
-        of_links = f"on {format_count(links)} link{'s' * (links != 1)}"
+        of_links = f"on {counted(links, 'link')}"
         return f"{site} {verb.then} at {factor}, {of_links}. {self.counts}"
 
 

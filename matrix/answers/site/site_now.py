@@ -19,6 +19,7 @@ from matrix.answers.site.ranking import ENDS
 from matrix.answers.site.reports import Report, at_end
 from matrix.answers.site.site_links import SiteLink, links_of, verdict_of
 from matrix.answers.site.verdict import KINDS, ClassNews, SiteAnswer
+from matrix.answers.words.phrases import counted
 from matrix.query.comparison import OF
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags
@@ -70,7 +71,7 @@ def news_of(report: Report, size: str) -> tuple[str, str] | None:
 def shifted(counts: Mapping[str, int]) -> tuple[str, str]:
     """Count the links that are not as usual: `2 links failing, 1 slower than usual`."""
     (worst, count), *more = ((kind, count) for kind, count in counts.items() if count)
-    links = f"{format_count(count)} link{'s' * (count != 1)} {SHIFTS[worst]}"
+    links = f"{counted(count, 'link')} {SHIFTS[worst]}"
     return worst, ", ".join([links, *(f"{format_count(n)} {SHIFTS[kind]}" for kind, n in more)])
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from django.utils.text import capfirst
 
-from matrix.answers.words.phrases import join, time_words
+from matrix.answers.words.phrases import counted, join, time_words
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
 from sonar.notation.units import format_count, format_factor
 
@@ -309,7 +309,7 @@ class Speaker:
     def factor(self, facts: EndFacts) -> str:
         """Write the median of the links of an end, with its interval and how many they are."""
         links = facts.against_usual
-        count = f"{format_count(links.links)} link{'s' * (links.links != 1)}"
+        count = counted(links.links, "link")
         if math.isnan(links.low):
             return f"{format_factor(links.ratio)} ({count})"
         factor = format_factor(links.ratio, links.low, links.high)
@@ -365,4 +365,4 @@ def earliest(moments: Iterable[float]) -> float:
 
 
 def sites(count: int) -> str:
-    return f"{format_count(count)} site{'s' * (count != 1)}"
+    return counted(count, "site")

@@ -26,6 +26,11 @@ def join(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def lower_first(text: str) -> str:
+    """Begin a sentence as it stands within another one."""
+    return text[:1].lower() + text[1:]
+
+
 def sentences(*parts: str | Sequence[str]) -> str:
     flat = [part for each in parts for part in ([each] if isinstance(each, str) else each)]
     return " ".join(part for part in flat if part)

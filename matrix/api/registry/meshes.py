@@ -12,6 +12,7 @@ from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
 from rest_framework.request import Request
 
+from matrix.answers.words.phrases import lower_first
 from matrix.api.parameters import wrong
 from matrix.api.registry.resource import CallText, Resource
 from matrix.api.registry.values import (
@@ -103,10 +104,6 @@ def limits() -> dict[str, Any]:
         )
         for name in LIMITS
     }
-
-
-def lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 class MeshBody(Body):

@@ -49,7 +49,6 @@ REGISTERED = {
     "paused_until": None,
     "pause_reason": "",
 }
-SINCE = {"paused_since": None}
 
 
 class NewSite(Body):

@@ -20,6 +20,7 @@ from matrix.answers.link.report import LinkReport
 from matrix.answers.matrix.grid import Grid
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES, short_names_of
+from matrix.answers.words.phrases import counted
 from matrix.plots.sparkline import course_of, share_of
 from matrix.query.addresses import address
 from matrix.query.filters import Filter, on_links, on_profiles
@@ -27,7 +28,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.changes import WrittenNear
-from sonar.notation.units import factor_and_interval, format_count, format_factor
+from sonar.notation.units import factor_and_interval, format_factor
 from sonar.notation.windows import format_day, short_time
 
 LEVEL_WORDS = {
@@ -72,7 +73,7 @@ def event_row(
         factor = format_factor(value, low or None, high or None).partition(" ")[0]
         interval = factor_and_interval(value, low, high)[1] if low and high else ""
         gauge = {"at": place(value), "low": place(low or value), "high": place(high or value)}
-    certainty = f"{format_count(event.tests)} test{'s' * (event.tests != 1)}"
+    certainty = counted(event.tests, "test")
     if event.kind in ("failing", "recovered"):
         certainty = f"{certainty} failed"
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from matrix.answers.table.link_table import LinkTable
+from matrix.answers.words.phrases import counted
 from matrix.pages.parts.notices import Notice, no_endpoints
 from matrix.query.addresses import address
 from matrix.store import registry
@@ -47,7 +48,7 @@ def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None
         return Notice(
             "all-failed",
             "Every test in this window failed.",
-            f"{format_count(failed)} test{'s' * (failed != 1)} ran and none succeeded. The page of "
+            f"{counted(failed, 'test')} ran and none succeeded. The page of "
             "each link lists its errors by where they happened.",
         )
     lasts = [last for size in table.sizes if (last := registry.read_last(size))]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from matrix.answers.table.link_table import LinkTable
-from matrix.answers.words.phrases import why_no_rate
+from matrix.answers.words.phrases import counted, why_no_rate
 from matrix.answers.words.ratios import with_interval
 from matrix.pages.parts.controls import own_words
 from matrix.pages.table.columns import (
@@ -67,7 +67,7 @@ class StateColumn(OfSize):
         if math.isnan(values.since):
             return TableCell(words, title, f"{self.look} {look}")
         since = datetime.fromtimestamp(values.since, UTC)
-        tests = f"{format_count(values.streak)} test{'s' * (values.streak != 1)}"
+        tests = counted(values.streak, "test")
         title = f"since {format_moment(since)}, {tests} in a row; {title}"
         span = format_span(self.context.end - since)
         return TableCell(words, title, f"{self.look} {look}", marks=(span,))

@@ -25,7 +25,7 @@ from matrix.statistics.samples.reduce import reduce
 from matrix.statistics.samples.run import Run, by_day, of_links
 from sonar.notation.windows import Window
 
-# A link with fewer than FEWEST tests on a side has no median that would keep an odd test out: it is
+# A link with fewer than FEWEST_TESTS on a side has no median that would keep an odd one out: it is
 # drawn in to so many of what such links scatter.
 FURTHEST = 2.0
 # The standard deviation of a normal distribution in medians of distances.
@@ -40,7 +40,7 @@ class LogShift(NamedTuple):
 
     ``weights`` are in tests, and so is ``weight``, of all: by so many the variance of a single
     test is to be divided. ``logs`` are by link, drawn in. It ``is_thin`` where links with fewer
-    than FEWEST tests on a side weigh more than the others.
+    than FEWEST_TESTS on a side weigh more than the others.
     """
 
     log: float

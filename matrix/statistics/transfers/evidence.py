@@ -195,7 +195,7 @@ class Slope:
 def fit_slope(values: Floats, rates: Floats) -> Slope | None:
     """Fit log rate to log value by least squares; both above 0, one of each for every test.
 
-    None for fewer than FEWEST tests, or for tests of one value alone.
+    None for fewer than FEWEST_VARIED tests, or for tests of one value alone.
     """
     x, y = np.log(values), np.log(rates)
     span = float(np.exp(np.ptp(x))) if x.size else 1.0
