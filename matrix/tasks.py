@@ -1,7 +1,5 @@
 """Celery entry points of what reads much and keeps what it found. Beat knows them by name."""
 
-from __future__ import annotations
-
 import logging
 
 from celery import shared_task

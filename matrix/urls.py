@@ -1,7 +1,5 @@
 """Routes of pages and API; reading is public unless SONAR_PUBLIC_READ is off."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path

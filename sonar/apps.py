@@ -1,7 +1,5 @@
 """The Django app of the registry, the probes and the results."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.core.checks import Error, Tags, register
 from django.db.models.signals import post_migrate, pre_migrate

@@ -1,7 +1,5 @@
 """The Celery application: `celery -A sonar.celery worker`, `celery -A sonar.celery beat`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

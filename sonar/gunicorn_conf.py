@@ -4,8 +4,6 @@
 else is theirs, they say on the command line.
 """
 
-from __future__ import annotations
-
 import sys
 
 from gunicorn.arbiter import Arbiter

@@ -3,8 +3,6 @@
 A bad value stops the start with one sentence that names the variable and what is allowed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Celery entry points: ids in, nothing out."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import sys

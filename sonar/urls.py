@@ -1,7 +1,5 @@
 """Every route. Each includes who may use it: see docs/routes.md."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.urls import include, path
 

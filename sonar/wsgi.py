@@ -1,7 +1,5 @@
 """The WSGI application; sonar/gunicorn_conf.py says how gunicorn serves it."""
 
-from __future__ import annotations
-
 import os
 
 from django.core.wsgi import get_wsgi_application

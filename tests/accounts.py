@@ -1,7 +1,5 @@
 """Accounts with each role, for tests."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import User
 from django.test import Client
 

@@ -4,8 +4,6 @@ A lane that takes a third more than its budget fails in the end, with a sentence
 of one machine; another one's are so much larger as it is slower at a short piece of work.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from os import times

@@ -1,7 +1,5 @@
 """Endpoints that use a credential, bound as the rules want it."""
 
-from __future__ import annotations
-
 from sonar.credentials import rules
 from sonar.models import Credential, Endpoint
 

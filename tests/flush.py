@@ -1,7 +1,5 @@
 """What a test has committed is taken back by deleting what there is."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from django.apps import apps

@@ -3,8 +3,6 @@
 The pictures go into docs/architecture.md, each between two marks.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A Sonar in which nothing stands still: rows come and go between two statements of a reader."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

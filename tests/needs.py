@@ -1,7 +1,5 @@
 """What a test needs beyond Python: skipped by name where it is absent, failed where CI=true."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from typing import NoReturn

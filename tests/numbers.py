@@ -1,7 +1,5 @@
 """What is wrong with an answer whatever it is about: a crash, a negative or a missing number."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Ports of loopback on which nobody listens."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import suppress
 from secrets import choice

@@ -1,7 +1,5 @@
 """How many examples a property is tried with; the profiles of Hypothesis are in conftest.py."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 

@@ -1,7 +1,5 @@
 """An OpenID provider in a thread: oidc-provider-mock, which lies where a test wants it to."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

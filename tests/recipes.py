@@ -1,7 +1,5 @@
 """The recipes of docs/extending.md, and their code as modules for the time of a test."""
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

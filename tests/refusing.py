@@ -1,7 +1,5 @@
 """A real Redis that reads and answers, and takes nothing: full, unable to save, or a replica."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterator

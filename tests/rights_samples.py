@@ -1,7 +1,5 @@
 """For each route and method a request that is right in all but who sends it; and its scene."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4

@@ -1,7 +1,5 @@
 """Scenes that are only read, made once for all tests of a module."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime

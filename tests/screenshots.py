@@ -5,8 +5,6 @@ docs/pages/*.png and docs/matrix.png. Half an hour after its start, the sandbox 
 own to show beside its made-up past.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

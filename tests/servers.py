@@ -3,8 +3,6 @@
 A plugin and not a conftest, because they must run before pytest-django reads the settings.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import tempfile

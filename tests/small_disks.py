@@ -1,7 +1,5 @@
 """A disk of a few MB as a directory of this process: filled, or only to be read."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

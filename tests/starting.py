@@ -1,7 +1,5 @@
 """Databases that Sonar cannot work with: what starts there ends and says why; /readyz says so."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

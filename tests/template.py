@@ -4,8 +4,6 @@ To make a cluster and to migrate takes three seconds of a processor, which a doz
 side by side would each take again. Django migrates each copy further, if there is anything to do.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

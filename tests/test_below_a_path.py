@@ -1,7 +1,5 @@
 """Sonar may live below a path: every address that it gives is below that path, too."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """A lane fails that outgrows its budget of processor seconds by more than a third."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

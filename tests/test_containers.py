@@ -1,8 +1,6 @@
 """docker-compose.yml hands on every setting, to those that need it; docs/containers.md says how
 all of it was tried on a real engine."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

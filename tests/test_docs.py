@@ -1,7 +1,5 @@
 """The docs are true: every setting, command, route and library in the code is there, and back."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import get_args

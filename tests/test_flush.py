@@ -1,7 +1,5 @@
 """What a test has committed is gone before the next, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import Group
 from django.core.management import call_command

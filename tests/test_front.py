@@ -1,7 +1,5 @@
 """Templates, style sheets and scripts as texts: how wide they are, and who loads what."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

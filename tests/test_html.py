@@ -1,7 +1,5 @@
 """What tests read of a page is what its readers have of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.html import Page

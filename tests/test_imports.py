@@ -1,7 +1,5 @@
 """The house has one wall and imports go one way: this reads the imports and holds it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ The parameters of each are those that it names itself where it is asked for othe
 fuzz` each parameter gets twenty values, without it one.
 """
 
-from __future__ import annotations
-
 import html
 import os
 import re

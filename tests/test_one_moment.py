@@ -4,8 +4,6 @@ Every statement of an answer is preceded by a change that is committed on anothe
 what reads twice is found without luck. tests/storage/test_readers.py has readers and workers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count

@@ -1,7 +1,5 @@
 """The project as Django sees it."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command, get_commands, load_command_class

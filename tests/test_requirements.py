@@ -1,7 +1,5 @@
 """What is installed is what was chosen: files by their hashes, images by a digest or a reason."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Who may do what: every cell of the table in docs/routes.md is tried, by session and by token."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

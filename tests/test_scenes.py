@@ -1,7 +1,5 @@
 """A scene stands for all tests of a module, and what one of them changes is taken back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

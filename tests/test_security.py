@@ -1,7 +1,5 @@
 """What browsers are told, whom the API answers, and that production passes Django's check."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

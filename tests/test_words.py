@@ -1,7 +1,5 @@
 """English: words that are not used, one word for each thing, and sentences of at most 20 words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache

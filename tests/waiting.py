@@ -1,7 +1,5 @@
 """Waiting for what comes, and trying again what a busy machine may have spoilt."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What people read in this repository, as sentences: of templates, of scripts and of Python."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

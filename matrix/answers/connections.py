@@ -4,8 +4,6 @@ Reported ones are its own by flow label, time and the addresses of its ends. Sev
 between the same addresses cannot be told apart; that is said, not guessed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Find sites, endpoints and links by a part of their names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

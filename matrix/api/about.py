@@ -1,7 +1,5 @@
 """The calls about the API itself: all that there are, their description, and its page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What all calls of the API have in common: their bodies, their rights, who may keep an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 

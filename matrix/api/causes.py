@@ -1,7 +1,5 @@
 """GET /api/v1/causes/: how fast each source and destination is against its peers."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GET /api/v1/changes/: changes of level, newest first."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from django.http.response import HttpResponseBase

@@ -1,7 +1,5 @@
 """GET /api/v1/diagnosis/ and inside/: why a link is slow or fails, and what its transfers do."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 

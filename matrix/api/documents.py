@@ -4,8 +4,6 @@ The Markdown is that of GitHub. The LaTeX is a `table` with a plain `tabular`: i
 and is UTF-8, so that names in other than Latin letters need XeLaTeX or LuaLaTeX.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """GET /api/v1/events/: what happened, each thing once, newest first."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 

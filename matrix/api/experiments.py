@@ -1,7 +1,5 @@
 """/api/v1/experiments/: sweeps over one variable of the tests of a link, and what they show."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 

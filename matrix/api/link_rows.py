@@ -1,7 +1,5 @@
 """Rows of a link table as the API writes them: JSON, CSV, and tables for documents."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """GET /api/v1/links/: a row for each link, searched, narrowed and ordered as on the table page."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import datetime

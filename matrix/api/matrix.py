@@ -1,7 +1,5 @@
 """GET /api/v1/matrix/: the whole matrix in one call; and /cells/, the numbers of its page."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any
 

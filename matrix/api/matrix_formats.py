@@ -5,8 +5,6 @@ arrays are reused by the next one: pages that the kernel has to clear first cost
 writing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any

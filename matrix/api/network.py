@@ -1,7 +1,5 @@
 """GET /api/v1/network/: tests of the network alone, newest first."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

@@ -4,8 +4,6 @@ CSV and NDJSON have all rows at once. What a cursor says is a matter of the list
 how many rows of a table as of a moment.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """/api/v1/probes/: the tests that have not ended; POST orders some, all or none of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, cast

@@ -1,7 +1,5 @@
 """Answers as JSON, CSV or NDJSON, and figures: as Plotly JSON, or as an HTML file to be saved."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from io import StringIO

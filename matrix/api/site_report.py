@@ -1,7 +1,5 @@
 """The report on a site as the API answers it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Literal

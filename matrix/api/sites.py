@@ -1,7 +1,5 @@
 """/api/v1/sites/ and /api/v1/sites/<name>/: what the pages of sites show, and the registry."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

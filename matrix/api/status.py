@@ -3,8 +3,6 @@
 No secrets, and no names of machines.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from django.conf import settings

@@ -5,8 +5,6 @@ as its reader takes. So only SONAR_STREAMS of them are sent at once by each proc
 reader who takes nothing for a minute is left.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 from collections.abc import Generator, Iterator

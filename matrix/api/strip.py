@@ -1,7 +1,5 @@
 """GET /api/v1/strip/: how many links failed or were slower than usual, by the hour or day."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import pandas as pd

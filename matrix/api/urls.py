@@ -1,7 +1,5 @@
 """Routes of the API, all below /api/v1/."""
 
-from __future__ import annotations
-
 from django.urls import path, re_path
 
 from matrix.api.about import IndexView, SchemaView, docs

@@ -1,7 +1,5 @@
 """Who sends a call: by `Authorization: Token ...`, `Bearer` of an issuer, or a session."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64

@@ -1,7 +1,5 @@
 """Errors of the API: always JSON, with a sentence and, where it is about them, parameters."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

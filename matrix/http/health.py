@@ -1,7 +1,5 @@
 """What watches Sonar asks: /healthz, /readyz, and the counts of requests in /metrics."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from django.contrib.staticfiles.storage import staticfiles_storage

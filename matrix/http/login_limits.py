@@ -1,7 +1,5 @@
 """Wrong passwords: only so many from one address, and for one account, before a pause."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

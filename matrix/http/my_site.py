@@ -1,7 +1,5 @@
 """Which site is the reader's: kept in a cookie of the browser."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 
 MY_SITE = "sonar_site"

@@ -1,7 +1,5 @@
 """The formats of answers: asked for with `format=`, else with the Accept header."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from rest_framework.negotiation import DefaultContentNegotiation

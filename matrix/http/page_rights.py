@@ -4,8 +4,6 @@ Django reads a form to find its CSRF token, so `RightsFirst` goes before that. C
 state theirs by permission classes (`permissions`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """What an address asks for: to read it anew takes longer than to say that nothing has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeVar

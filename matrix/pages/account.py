@@ -1,7 +1,5 @@
 """The pages of an account: its tokens, which are made and revoked there, and its saved views."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django import forms

@@ -1,7 +1,5 @@
 """What all pages have in common: a URL that says everything, and an answer for a template."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The page of causes: how fast each source and destination is, and what that leaves unexplained."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

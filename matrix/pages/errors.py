@@ -4,8 +4,6 @@ What a view of the API raises, matrix/http/exceptions.py answers. These are for 
 after it: a host name that is not ours, a database that is away, a crash.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 

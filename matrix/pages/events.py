@@ -1,7 +1,5 @@
 """The page of events: what happened in the whole grid, each thing once, newest first."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Experiments on pages: those of a link, one with its picture; ordering one, and cancelling it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The page of operations: is Sonar itself well, what goes on now, and what waits and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

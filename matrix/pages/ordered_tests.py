@@ -1,7 +1,5 @@
 """The tests that people ordered: the form, how far they are, what they gave, and cancelling one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, cast

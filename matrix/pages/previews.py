@@ -1,7 +1,5 @@
 """The images that chats show of pages."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from datetime import datetime

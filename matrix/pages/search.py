@@ -1,7 +1,5 @@
 """The search page, which also is the list below the search box of every page."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The page of all sites, and the cells of its table."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Sequence

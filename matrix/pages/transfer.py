@@ -1,7 +1,5 @@
 """The page of one transfer: all that is kept of it; before it has ended, how far it is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """Answers of the pages. A bad URL is a 400 that says why, a longer one leads to the shortest."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from datetime import datetime

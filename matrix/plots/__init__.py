@@ -1,7 +1,5 @@
 """Plotly figures as plain dicts; colours that depend on the theme are names of CSS variables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Json = dict[str, Any]

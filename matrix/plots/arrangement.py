@@ -1,7 +1,5 @@
 """From a grid to what is drawn of it: rows and columns in order, and what is in focus."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The numbers behind the picture, for static/js/matrix/numbers.js: arrays that need no decoding."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

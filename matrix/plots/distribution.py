@@ -1,7 +1,5 @@
 """How the rates of a link are distributed: on bins of one ratio, as rates are compared by ratio."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The rates of an experiment over the values of its variable."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Labels are freed of what many names share, which is said once, and cut in the mi
 on the card, in the table and in the files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape

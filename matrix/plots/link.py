@@ -1,7 +1,5 @@
 """One size class of a link over time: its tests, what is usual, failures, downtimes and notes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What the picture of a link is drawn from: its directions, and what it is compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

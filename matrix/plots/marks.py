@@ -1,7 +1,5 @@
 """What stands in the cells of a matrix: heatmaps, numbers, and marks that differ without colour."""
 
-from __future__ import annotations
-
 import base64
 from datetime import timedelta
 from typing import Any

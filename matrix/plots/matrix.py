@@ -5,8 +5,6 @@ static/js/colours.js puts in, so that light and dark need one figure; it mixes t
 veil(...) with the surface. Alone, what the page's script works out stands in the figure.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from html import escape
 from typing import Any

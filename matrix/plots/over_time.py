@@ -4,8 +4,6 @@ Downtimes are bands, notes and jumps are lines, each with its words. What shapes
 return goes into the layout of any figure whose x axis is time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

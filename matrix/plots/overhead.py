@@ -1,7 +1,5 @@
 """Time over file size of a link: a point for each size class, and the line through them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Palettes of the matrix: the colours, those in between, and the ink that reads on each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Transfers from within: the rate of one over time, and the share of time at each rate of many."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A site at both ends of its links over time: rates, against their usual if known, and failures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lines without axes, as an SVG without a script: beside a number, or before and since an event."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A page puts its colours in by a script; here they come from the same style sheet
 ones, as on paper.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The strip of time as a figure: links that failed or were slower, by the hour or day."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from matrix.answers.matrix.time_strip import StripQuestion, TimeStrip

@@ -1,7 +1,5 @@
 """Addresses of pages and calls: by the names of their routes, below the path Sonar is served at."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from urllib.parse import quote
 

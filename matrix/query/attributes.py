@@ -5,8 +5,6 @@ and masks, columns of tables, fields of answers, parameters of the API and its s
 is an entry here, and a column of a model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,8 +5,6 @@ pages, columns, the API and its schema follow. What is no quantile needs its for
 matrix/statistics/.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The parameters that say what a question is compared with, checked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Filters: which links and which transfers a query speaks of."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 

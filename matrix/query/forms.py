@@ -1,7 +1,5 @@
 """The parameters of a query as they come in a URL, checked by a Django form."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -5,8 +5,6 @@ what they read as ISO 8601 into their address, so that it means the same tomorro
 nothing else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta

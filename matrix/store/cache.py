@@ -1,7 +1,5 @@
 """What a process keeps of what is dear: each answer is built once for all who ask for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from operator import attrgetter
 from threading import Condition

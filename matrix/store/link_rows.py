@@ -1,7 +1,5 @@
 """The single results of some links as raw rows, which the index on the link finds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_

@@ -1,7 +1,5 @@
 """Tests of the network alone, and connections that servers reported, with their tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Notes of people on sites and links, and declared downtimes: read for a window, by who may."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tests that have not ended: how far they are, what comes before, and which wait longest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

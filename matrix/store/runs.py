@@ -1,7 +1,5 @@
 """The results of a window as sorted runs: segments where they are up to date, else raw rows."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

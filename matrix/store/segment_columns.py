@@ -1,7 +1,5 @@
 """The columns of segments as numpy arrays, through a cache that this process keeps."""
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

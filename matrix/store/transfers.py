@@ -1,7 +1,5 @@
 """Single results as lists show them: newest first, page by page, and failures by their cause."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

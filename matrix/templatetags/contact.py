@@ -1,7 +1,5 @@
 """Whom to tell, where a page says to ask an administrator."""
 
-from __future__ import annotations
-
 from django import template
 from django.conf import settings
 from django.utils.html import format_html

@@ -1,7 +1,5 @@
 """Numbers and times as pages write them; what is missing is a dash with its reason on hover."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

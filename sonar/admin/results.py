@@ -1,7 +1,5 @@
 """What Sonar writes itself: tests, results, and files that could not be deleted."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 
 from sonar.admin.rows import OnlyLookedAt

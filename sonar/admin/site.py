@@ -1,7 +1,5 @@
 """The front page of the admin: its tables by what people come for, not by application."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -9,8 +9,6 @@ Where a file cannot be written (a full disk, one that is only read, another's di
 process asks for tokens of its own and keeps them in memory.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

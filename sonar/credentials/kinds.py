@@ -4,8 +4,6 @@ Registry, forms, planner, docs and workers read the facts of a kind here and now
 kind is an entry of ``KINDS`` and the module that it names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

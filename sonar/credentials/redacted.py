@@ -1,7 +1,5 @@
 """Tokens and secrets are in no text that is kept or logged, whoever wrote it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from django.conf import settings

@@ -7,8 +7,6 @@ of its own, for what it does and nothing else. A proxy certificate is lent to no
 are for all readers: they name endpoints, no host and no credential.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """Which service a mesh may name, and who it may be known by there: rules for whoever saves."""
 
-from __future__ import annotations
-
 import re
 from typing import Protocol
 

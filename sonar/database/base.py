@@ -3,8 +3,6 @@
 The name of this module is Django's: ENGINE is the package (sonar.settings).
 """
 
-from __future__ import annotations
-
 import select
 import time
 from collections.abc import Callable

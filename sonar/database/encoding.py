@@ -3,8 +3,6 @@
 A database of SQL_ASCII knows no characters, only bytes, and gives them back as such.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

@@ -1,7 +1,5 @@
 """COPY: rows into PostgreSQL, and rows of fixed width out of it straight into numpy columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """While the database is away: what a worker has to write waits until it is back."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ stored something. The way back is a backup (docs/operations.md): migrations are 
 their older tables could not hold what is there by then.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """One UDP socket: packets of allowed senders become rows; the others are counted and dropped."""
 
-from __future__ import annotations
-
 import logging
 import select
 import socket

@@ -3,8 +3,6 @@
 And at once when the registry has changed.
 """
 
-from __future__ import annotations
-
 import logging
 import socket
 import time

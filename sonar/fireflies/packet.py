@@ -3,8 +3,6 @@
 As XRootD 5.5 and flowd-go of 2026 send them: times in UTC, round trips in milliseconds.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address

@@ -1,7 +1,5 @@
 """What all commands of Sonar's own have in common."""
 
-from __future__ import annotations
-
 from django.core.management.base import BaseCommand
 
 

@@ -1,7 +1,5 @@
 """Tables in a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Annotations: what people know about a site or a link that no test tells."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q

@@ -1,7 +1,5 @@
 """Changes of level: when a link, or an endpoint over all its links, became faster or slower."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models import F, Q
 

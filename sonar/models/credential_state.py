@@ -1,7 +1,5 @@
 """Credentials that do not work, or will soon not work any more."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models import Q
 

@@ -1,7 +1,5 @@
 """Downtimes: when sites and endpoints are declared not to work."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from functools import cache
 

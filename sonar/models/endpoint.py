@@ -1,7 +1,5 @@
 """Endpoints: the storage areas between which files move."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlsplit
 

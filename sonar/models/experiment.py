@@ -1,7 +1,5 @@
 """Experiments: tests of one link that differ in one thing, so that they tell what it does."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Connections of transfers, as servers that mark their packets told them (sonar.fireflies)."""
 
-from __future__ import annotations
-
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models

@@ -1,7 +1,5 @@
 """Meshes: which links are tested, how, and how often; and the schedule that follows."""
 
-from __future__ import annotations
-
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models

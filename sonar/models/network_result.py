@@ -1,7 +1,5 @@
 """Tests of the network alone: what a way between two sites bears, without any storage."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.db import models

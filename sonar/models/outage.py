@@ -1,7 +1,5 @@
 """Outages: the tests of a link, or of most links of an endpoint, failed one after the other."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models import F, Q
 

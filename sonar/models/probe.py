@@ -1,7 +1,5 @@
 """Probes: test transfers that are queued or running, and what they could not clean up."""
 
-from __future__ import annotations
-
 import uuid
 from functools import cached_property
 

@@ -4,8 +4,6 @@ An ordered test says how its link is only if it was made as the link's mesh make
 made with other settings is an experiment, and so is each test of an Experiment.
 """
 
-from __future__ import annotations
-
 from sonar.models import ExperimentStep, Probe, Profile, Schedule
 
 # What of a mesh, and of a test, tells how its tests are made.

@@ -1,7 +1,5 @@
 """Segments: the results of one size class in one hour or day as columns; and what is dirty."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from sonar.models.size_class import SizeClass

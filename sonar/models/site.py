@@ -1,7 +1,5 @@
 """Sites: whose endpoints stand together, and who looks after them."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models

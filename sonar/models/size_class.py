@@ -1,7 +1,5 @@
 """Size classes: which files are small, medium and large."""
 
-from __future__ import annotations
-
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models

@@ -1,7 +1,5 @@
 """What belongs to an account: tokens that scripts show instead of a password, and saved views."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models

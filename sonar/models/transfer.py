@@ -1,7 +1,5 @@
 """Results: transfers, append-only, each with the profile it was made with."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """What processes tell each other: whether an earlier answer still holds, and who is alive."""
 
-from __future__ import annotations
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 

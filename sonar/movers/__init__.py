@@ -1,7 +1,5 @@
 """The movers, each loaded when it is used first; `sonar.movers.catalogue` says which there are."""
 
-from __future__ import annotations
-
 from functools import cache
 from pkgutil import resolve_name
 

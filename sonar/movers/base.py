@@ -11,8 +11,6 @@ way between them once both had agreed to the transfer, or Sonar itself (``contro
 right), not that the endpoint is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum

@@ -4,8 +4,6 @@ Registry, forms, API, planner, docs and workers read a mover's facts here and no
 mover is an entry of ``MOVERS`` and the module that it names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

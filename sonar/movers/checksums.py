@@ -5,8 +5,6 @@ whom it has no room for it makes wait for 30 s without a word. It forgets who ha
 answer is waited for long; only then it is asked again. Nothing of this is part of a rate.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import dataclass

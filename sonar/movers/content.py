@@ -1,7 +1,5 @@
 """The content of test files: incompressible, the same for the same size, checksum known."""
 
-from __future__ import annotations
-
 import random
 import threading
 import zlib

@@ -1,7 +1,5 @@
 """A mover for tests and demonstrations: nothing moves, the same order gives the same rate."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Where a file is: its URL as its protocol speaks of it, and whether it is inside its base."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator
 from dataclasses import replace

@@ -5,8 +5,6 @@ requests (look at the source, move, look at the destination, ask for its checksu
 Each step has its time, ``Limits.longest`` in all, and ends at once when the caller says so.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What movers say to people: where a file is and what a server answered, without credentials."""
 
-from __future__ import annotations
-
 import re
 
 from sonar.movers.base import End

@@ -1,7 +1,5 @@
 """What a mover is: one verb, and the files that it works on."""
 
-from __future__ import annotations
-
 from typing import Protocol, runtime_checkable
 
 from sonar.movers.base import End, FileInfo, Order, Receipt, Service

@@ -1,7 +1,5 @@
 """A test of the network alone: one move between two ends, with no file before, at or after it."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from typing import Protocol

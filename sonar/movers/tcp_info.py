@@ -4,8 +4,6 @@ The layout is that of linux/tcp.h. It only grows: older kernels give fewer bytes
 beyond them is not known.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 from dataclasses import dataclass

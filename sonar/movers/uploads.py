@@ -1,7 +1,5 @@
 """Source files on their way to a server: a stop ends them, and a failure leaves no part behind."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What is seen of a transfer while it runs, and how whoever asked for it ends it."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

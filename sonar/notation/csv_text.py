@@ -5,8 +5,6 @@ with one of LEADING and is no number gets the apostrophe, and so does what begin
 and then one of these: taking off one apostrophe gives back every text as it was.
 """
 
-from __future__ import annotations
-
 import re
 
 MOVER = r"[A-Za-z0-9][A-Za-z0-9._-]{0,19}"

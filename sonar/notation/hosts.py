@@ -3,8 +3,6 @@
 Whoever saves a host, connects to one, compares two or hides one asks here.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 from contextlib import suppress

@@ -4,8 +4,6 @@ A new one is an entry in ``COLUMNS``, a field of the model (Transfer, or Profile
 measured) with its migration, and an assignment to ``watch.seen`` in a mover that can tell it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

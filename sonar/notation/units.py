@@ -1,7 +1,5 @@
 """SI units: parse and format bytes, rates, durations and ages. 1 MB is 10^6 bytes."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from decimal import Decimal

@@ -4,8 +4,6 @@ Each is written beside its place, under a lock that goes with the process. What 
 that was killed meanwhile is overwritten by the next that writes there, or removed by `forget`.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Windows: half-open UTC intervals [start, end), by preset or by two bounds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 

@@ -3,8 +3,6 @@
 A new rule is a class here and its place in OBSTACLES: docs/extending.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from operator import attrgetter

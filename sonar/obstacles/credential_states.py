@@ -5,8 +5,6 @@ Workers that find a credential failing note it, and put the test back;
 endpoint or a mesh is for all readers, the sentence with the reason for operators alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What an obstacle is: one thing that can stop a test, with all faces of its rule."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from datetime import datetime

@@ -3,8 +3,6 @@
 Such tests are not started (`CredentialGivenAway`); here is which, for whoever has to change that.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 

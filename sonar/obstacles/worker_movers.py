@@ -6,8 +6,6 @@ network run at one of their ends: their queues are those of a mover and an endpo
 ``iperf3.RAL_NET``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 

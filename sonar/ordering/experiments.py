@@ -1,7 +1,5 @@
 """The door by which experiments are ordered: all tests of a sweep, or none of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Places in the queue: how many tests come before one that has not begun."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The door by which people and scripts order tests, all of them or none, and cancel them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial

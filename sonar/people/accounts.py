@@ -4,8 +4,6 @@ Such an account belongs to an issuer and what that calls the person, and to noth
 and e-mail addresses find nobody. Its role is what its groups give, anew at each log-in.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Collection

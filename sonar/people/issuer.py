@@ -5,8 +5,6 @@ costs no request; a key that is not known is looked for once a minute at most. O
 asks: what is known serves the others, and who knows nothing waits for a moment (`Kept`).
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence

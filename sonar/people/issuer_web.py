@@ -4,8 +4,6 @@ Of `requests`, as allauth asks with that, too; its connections are those of move
 their deadlines (sonar.movers.http.deadlines).
 """
 
-from __future__ import annotations
-
 import io
 import logging
 from collections.abc import Iterator

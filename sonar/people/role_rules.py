@@ -4,8 +4,6 @@ Whoever logs in at the provider brings the names of groups; a person with a cert
 subject. docs/login.md shows a file. Nothing here knows Django: the settings read it as they start.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ superuser, and a site admin is named by a site and has SITE_ADMINS_MAY for what 
 Permissions given to a single account in the admin come on top. docs/roles.md says it for people.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User

@@ -1,7 +1,5 @@
 """The door for saved views: names and addresses are checked here, each account has its own."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote, urlsplit
 
 from django.contrib.auth.models import User

@@ -1,7 +1,5 @@
 """Tokens for scripts: made, listed and revoked here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from datetime import timedelta

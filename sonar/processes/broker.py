@@ -6,8 +6,6 @@ is full refuses what a worker asks as it starts, a replica and one that cannot s
 any time.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

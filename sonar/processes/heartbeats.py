@@ -5,8 +5,6 @@ beat and the default settings that is a row each two seconds, over a connection 
 given back at once. Who reads them counts as dead what has been silent for SILENT_AFTER signs.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import threading

@@ -1,7 +1,5 @@
 """How log lines look: one line each, times in UTC with the zone shown, and no secret in a crash."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

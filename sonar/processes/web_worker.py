@@ -3,8 +3,6 @@
 Its own would send back, and log, what was sent: a token in the wrong place, say.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

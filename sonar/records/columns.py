@@ -6,8 +6,6 @@ it is another one: its rows are then read by sonar.records.record, which also ac
 ways to write a value, and has the sentences about what is wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

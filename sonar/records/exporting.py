@@ -3,8 +3,6 @@
 No row is kept, and none becomes an object of Python: ten million take no more memory than ten.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Files of result records: CSV with a header, in UTF-8, plain or gzip."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

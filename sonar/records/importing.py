@@ -1,7 +1,5 @@
 """Importing a file of results: check all of it first, then store all of it at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The result record: the one form in which results come in from elsewhere and go out again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Checked results between checking and storing: in a temporary file, however many they are."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from tempfile import TemporaryFile

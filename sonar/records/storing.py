@@ -1,7 +1,5 @@
 """Storing rows that were checked: each id once, and in PostgreSQL's binary form by the column."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from uuid import UUID

@@ -4,8 +4,6 @@ What must not be told is looked for there and replaced in the text as it came, s
 without anything to hide stays as it is.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

@@ -4,8 +4,6 @@ An endpoint's name stands for its server. `Servers` is made once for a registry,
 a text does not grow with the number of endpoints.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What is made of the registry once for a process, and again when its version has moved."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from threading import Lock

@@ -5,8 +5,6 @@ if it fits them all, and a base URL only if it fits the meshes that name its end
 every endpoint means those that it fits; the planner leaves out the others (scheduler.sync).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 

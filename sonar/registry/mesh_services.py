@@ -1,7 +1,5 @@
 """Which service is asked to move the file of a test: that of its mesh."""
 
-from __future__ import annotations
-
 from sonar.models import Mesh, Probe
 from sonar.movers.catalogue import MoverDescription
 

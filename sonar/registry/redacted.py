@@ -1,7 +1,5 @@
 """Errors as all readers see them: endpoints by their names, and nothing of where they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django.db.models import Value

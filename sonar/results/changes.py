@@ -7,8 +7,6 @@ take the place of what stood there; one that is found again keeps its row, and t
 it was first found. What is older stands as it was found last.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields

@@ -4,8 +4,6 @@ A row of Circuit counts the failures in a row of one endpoint. From SONAR_CIRCUI
 circuit is open, and the planner takes one test there now and then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any

@@ -6,8 +6,6 @@ with all that it prepares and cleans up. One whose worker has died counts until 
 nobody can tell how long its transfer went on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """How a test ends: its probe goes, and what became of it is stored, in one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Keeps results of tests of the network: apart from transfers, and in no rate of theirs."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any

@@ -6,8 +6,6 @@ had no end yet gets it, however old it is. What began before the days of a searc
 beginning.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The monthly partitions of results: made before they are needed, dropped when too old."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

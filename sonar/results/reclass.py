@@ -5,8 +5,6 @@ have no index: to find those that lie outside takes a look at each result, a sec
 million, so that `outside` looks back only as far as its time lets it, and says how far it came.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator

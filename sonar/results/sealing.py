@@ -4,8 +4,6 @@ Nothing is ever added to a segment: doing it again, being killed halfway, and la
 deleted results need no care of their own.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """What searches of results have in common that keep what they find, each thing once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

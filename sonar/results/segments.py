@@ -13,8 +13,6 @@ A link is source id << 16 | destination id. A failed result has the rate -1: its
 sorts it behind all others of its link. Lost results say nothing about a link and are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The door for finished results: own tests and imports enter here, each id once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import make_dataclass
 from datetime import datetime

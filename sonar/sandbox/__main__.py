@@ -1,7 +1,5 @@
 """`python -m sonar.sandbox`: what `make run` runs."""
 
-from __future__ import annotations
-
 import sys
 
 from django.core.exceptions import ImproperlyConfigured

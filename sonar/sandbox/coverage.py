@@ -1,7 +1,5 @@
 """How full the matrix is: what `make run` shows while it fills, and now and then later."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,8 +1,6 @@
 """An own PostgreSQL and Redis for a first run and for tests: children of this process,
 reachable only through Unix sockets in a private directory."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

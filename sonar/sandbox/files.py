@@ -1,7 +1,5 @@
 """The files of a sandbox node, on disk below its own directory."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

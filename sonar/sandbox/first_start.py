@@ -1,8 +1,6 @@
 """What the first start makes and later starts find: the tables, the administrator and the
 registry."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from io import StringIO

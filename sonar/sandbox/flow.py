@@ -1,7 +1,5 @@
 """How one transfer between sandbox nodes goes: drawn from its link, paced on the wall clock."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

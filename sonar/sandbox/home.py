@@ -1,7 +1,5 @@
 """SONAR_HOME: where one Sonar on this machine keeps its data, held by one `make run`."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """Give a new sandbox its past, beside its first tests: ``python -m sonar.sandbox.make_past``."""
 
-from __future__ import annotations
-
 import os
 
 import django

@@ -5,8 +5,6 @@ are those of a link of ``topology``, applied by the side that does a COPY. What 
 looks like follows XRootD 5, except that a performance marker comes every half second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Coroutine, Mapping

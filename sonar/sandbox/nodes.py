@@ -1,7 +1,5 @@
 """All storage nodes of the sandbox in one process: ``python -m sonar.sandbox.nodes``."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

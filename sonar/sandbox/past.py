@@ -5,8 +5,6 @@ So its links get a past at the rates that its nodes have, and the ``stories``. T
 themselves that they are made up: see sonar.results.store.
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Iterator

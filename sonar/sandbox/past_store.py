@@ -1,7 +1,5 @@
 """The past of a sandbox, where results are: once, whole, and searched for events."""
 
-from __future__ import annotations
-
 import sys
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Child processes: started so that they cannot outlive us, stopped so that they can tidy up."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -1,7 +1,5 @@
 """What `make run` shows: bars until the matrix is full, then a calm line now and then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """`make run`: everything that a first look at Sonar needs, started, watched and stopped."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil

@@ -4,8 +4,6 @@ Nodes are as they are, today; a story says how its links were before, or for a w
 "goes on" is told by the other end: until then, links were better than they are now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

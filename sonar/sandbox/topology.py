@@ -5,8 +5,6 @@ is said in the ``basis`` of the link and in the header of ``data/uk_2011_links.c
 ``python -m sonar.sandbox.topology`` prints anew from the published tables.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import sys

@@ -1,7 +1,5 @@
 """Due tests become probes, by priority and oldest first, as far as there is room for them."""
 
-from __future__ import annotations
-
 import logging
 from datetime import UTC, datetime, timedelta
 from itertools import groupby

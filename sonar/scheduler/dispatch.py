@@ -1,7 +1,5 @@
 """Sends the ids of queued probes to workers, each to those that offer its mover."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,7 +1,5 @@
 """One plans at a time, or caps would be counted twice: the lock that every planner takes."""
 
-from __future__ import annotations
-
 from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 

@@ -1,7 +1,5 @@
 """Tests that somebody asks for now, outside every mesh."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The schedule follows the registry: a row for each link of a mesh and size class."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django.db import connection, transaction

@@ -1,7 +1,5 @@
 """Tests that people ordered and that wait for room: begun oldest first, and told why not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from uuid import UUID

@@ -4,8 +4,6 @@ An endpoint is worked on by one cleaner at a time. After a failure everything th
 waits; then one file is tried, and the others follow only if that one goes.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 What is in a file is read. Who gives tokens is asked only where that has failed, or is due.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator

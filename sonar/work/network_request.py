@@ -1,7 +1,5 @@
 """What a probe of the network orders from a mover: no files, and no credentials."""
 
-from __future__ import annotations
-
 from django.conf import settings
 
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE

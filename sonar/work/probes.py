@@ -1,7 +1,5 @@
 """One probe's life: claim, prepare, move, verify, clean up, record."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """The sweep: ends what died, and finds what nobody has taken. It asks no server."""
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What a probe orders from a mover: which file from where to where, with which credentials."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

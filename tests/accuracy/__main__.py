@@ -4,8 +4,6 @@ With `--seed` other than 1, it only prints: thresholds are tuned on such seeds, 
 tables.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import sys

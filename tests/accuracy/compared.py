@@ -4,8 +4,6 @@ Beside it what nobody could do better: who knows how far each link scatters, and
 of logarithms, with as many false ones.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """When a level changed: a link by its own tests, and an endpoint by its whole row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

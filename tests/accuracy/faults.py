@@ -1,7 +1,5 @@
 """What goes wrong in a simulated grid, and what should then be named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

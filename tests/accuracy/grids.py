@@ -1,7 +1,5 @@
 """Simulated grids: which links are tested, how often, and how noisy what is measured is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is asked of which grids, how often, and how well it should be answered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The accuracy table: Markdown between two marks of docs/diagnosis.md, and docs/accuracy.json."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Ten seconds more before each transfer of an endpoint: is it named, and as overhead?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small accuracy table, from fixed seeds; `make accuracy` measures the whole one."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """A question is put many times, each time to another simulated grid: how often is it right?"""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Values at the ends of their ranges, and names in every form of Unicode, by kind."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from random import Random

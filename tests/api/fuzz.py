@@ -1,7 +1,5 @@
 """schemathesis, as a program, against a web server of Sonar: what it sent and what it found."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

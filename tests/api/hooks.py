@@ -1,7 +1,5 @@
 """What schemathesis leaves out and puts in, and what it looks for beside its own checks."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

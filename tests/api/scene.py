@@ -1,7 +1,5 @@
 """What the API is asked about in these tests: the small world with one of everything."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4

@@ -1,7 +1,5 @@
 """Clients that programs make of the description: they read every answer, and write."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

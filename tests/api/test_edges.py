@@ -1,7 +1,5 @@
 """The values that requests are made up of are what they are said to be, to the last byte sent."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from random import Random

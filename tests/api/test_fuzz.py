@@ -4,8 +4,6 @@
 is where it begins.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The description of the API: whole, true to the code, and fit for other programs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

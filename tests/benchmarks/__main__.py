@@ -1,7 +1,5 @@
 """`make bench`: measures the goals of docs/storage.md beside their limits."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """What contestants of a matrix contest answer: the same columns for every link, to compare."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

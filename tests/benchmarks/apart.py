@@ -1,7 +1,5 @@
 """Goals that are measured by a program of their own, on servers of their own."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

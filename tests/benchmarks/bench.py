@@ -1,7 +1,5 @@
 """One run of the benchmarks: what it works on, and what it has found so far."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field

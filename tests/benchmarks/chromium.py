@@ -1,7 +1,5 @@
 """The browser of the benchmarks: what its own clock says about a page."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

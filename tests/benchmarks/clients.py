@@ -3,8 +3,6 @@
 `python -m tests.benchmarks.clients LOAD`, with a Load as JSON, prints what it saw as JSON.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Rows as PostgreSQL's binary COPY wants them, made by numpy without a Python object for each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Seeded results, day by day: uniform random links, lognormal rates, three in a hundred failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """A second database on the server of the run, filled by a program of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

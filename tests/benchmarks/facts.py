@@ -1,7 +1,5 @@
 """Figures beside the goals: cold caches, 304s, whole grids, disk, sealing, memory."""
 
-from __future__ import annotations
-
 import statistics
 from datetime import datetime, timedelta
 from functools import partial

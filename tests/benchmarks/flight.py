@@ -4,8 +4,6 @@ Everything is real and runs on two cores: PostgreSQL, Redis, beat, control, the 
 movers, and storage nodes that copy files of 1 MB over HTTP third-party copy.
 """
 
-from __future__ import annotations
-
 from tests.benchmarks.apart import Program
 
 PROGRAM = Program(

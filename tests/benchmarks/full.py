@@ -3,8 +3,6 @@
 For what is about drawing, not about how many results are behind a cell.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from uuid import uuid4
 

@@ -3,8 +3,6 @@
 Runs as a process of its own: `python -m tests.benchmarks.full_database ENDPOINTS`.
 """
 
-from __future__ import annotations
-
 import sys
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Transfers by programs that their servers hold midway, all in one worker, and its memory then."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

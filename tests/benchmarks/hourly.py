@@ -4,8 +4,6 @@ Runs as a process of its own, on the database that its environment names:
 `python -m tests.benchmarks.hourly ENDPOINTS`.
 """
 
-from __future__ import annotations
-
 import sys
 
 import django

@@ -1,7 +1,5 @@
 """What flight.py measures: a worker full of slow transfers, then one busy with fast ones."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """What subprocesses.py measures: a worker full of copies by one mover, and by all in turn."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What service.py measures: a worker full of jobs that wait at an FTS3 server."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import dataclass

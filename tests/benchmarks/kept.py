@@ -1,7 +1,5 @@
 """Data that is kept between runs, and how to see that it is what would be made again."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -3,8 +3,6 @@
 Results of a running Sonar enter by sonar.results.store, which goal 6 measures; this is not that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Sonar's own web server on a port of loopback."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """On what a run was measured."""
 
-from __future__ import annotations
-
 import os
 import platform
 from importlib.metadata import version

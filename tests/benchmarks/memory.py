@@ -3,8 +3,6 @@
 `python -m tests.benchmarks.memory WHAT DAYS`, on the database that its environment names.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Goal 9: one planning tick over three million scheduled rows, of which 2,000 are due."""
 
-from __future__ import annotations
-
 from tests.benchmarks.apart import Program
 
 PROGRAM = Program(

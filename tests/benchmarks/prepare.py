@@ -1,7 +1,5 @@
 """Makes the data of a scale, or finds it kept: rows, segments, and the peers' own table."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

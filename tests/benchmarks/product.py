@@ -1,7 +1,5 @@
 """Sonar's side of the contests: the functions that its pages and its API call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

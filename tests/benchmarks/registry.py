@@ -1,7 +1,5 @@
 """The grid of the benchmarks: endpoints of sites in clouds, and one mesh over all their links."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sonar import scheduler

@@ -1,7 +1,5 @@
 """What a run has found, for people and as JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

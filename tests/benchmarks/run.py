@@ -1,7 +1,5 @@
 """Runs the chosen goals one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from importlib import import_module
 

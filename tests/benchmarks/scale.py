@@ -1,7 +1,5 @@
 """How much data a run of the benchmarks is about, and the windows that it asks for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import environ

@@ -1,7 +1,5 @@
 """The PostgreSQL of the benchmarks: an embedded one with generous settings."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

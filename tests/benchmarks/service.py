@@ -4,8 +4,6 @@ Everything is real and runs on two cores, but the FTS3 server, which is the one 
 keeps each job in its queue for a while, and then lets a storage node fetch the file.
 """
 
-from __future__ import annotations
-
 from tests.benchmarks.apart import Program
 
 PROGRAM = Program(

@@ -1,7 +1,5 @@
 """The storage nodes of the flight benchmark: fast ones, or ones that take their time."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import signal

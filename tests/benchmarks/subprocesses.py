@@ -3,8 +3,6 @@
 The servers are real: two XRootD servers and two GridFTP servers, which hold each copy midway.
 """
 
-from __future__ import annotations
-
 from tests.benchmarks.apart import Program
 
 PROGRAM = Program(

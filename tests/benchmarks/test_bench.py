@@ -1,7 +1,5 @@
 """The benchmarks run from end to end, and every contestant gives the same answers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

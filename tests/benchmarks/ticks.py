@@ -1,7 +1,5 @@
 """What planning.py measures: ticks over a schedule in which the same number is always due."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path

@@ -4,8 +4,6 @@ Runs as processes of their own: `python -m tests.benchmarks.year fill SCALE` fil
 that its environment names, `... import SCALE FILE ROUNDS` prints rows per second of each round.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -1,7 +1,5 @@
 """What axe-core finds on a page, in words that name the place and the way to mend it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Where on the screen the cell of a link is."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, Page
 
 from tests.browser.waiting import until

@@ -1,7 +1,5 @@
 """A scene that is committed stays for the tests after it, as long as nobody writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

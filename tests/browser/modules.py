@@ -1,7 +1,5 @@
 """What the tests ask of the modules of a page: these hang nothing on its window."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page
 
 from tests.browser.waiting import until

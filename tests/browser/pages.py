@@ -1,7 +1,5 @@
 """What tests of several pages ask of a page."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """How people look at the pages, and the browser in which they do."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

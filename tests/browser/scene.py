@@ -1,7 +1,5 @@
 """A grid in trouble: the small world with all six states, errors, notes and free text in it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4

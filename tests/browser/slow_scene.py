@@ -1,7 +1,5 @@
 """A grid of which something became slow: all that comparing, attributing and trying out shows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A hand that does a task in the browser, and how often it had to click."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page

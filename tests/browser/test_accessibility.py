@@ -3,8 +3,6 @@
 On a telephone it looks at a page or two of each template that no other module looks at there.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

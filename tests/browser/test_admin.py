@@ -1,7 +1,5 @@
 """The admin looks like Sonar, breaks no rule, and gives a role to an account in few clicks."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from sonar.models import Endpoint, Mesh

@@ -1,7 +1,5 @@
 """The page of the API in a real browser: all calls, and some of them tried out."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Locator, Page, expect

@@ -1,7 +1,5 @@
 """Words at the axes of pictures: none lies over or against another."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page
 

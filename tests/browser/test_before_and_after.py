@@ -3,8 +3,6 @@
 Each number that a sentence states is worked out once more from the rows of the database.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 

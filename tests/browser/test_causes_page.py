@@ -1,7 +1,5 @@
 """The page of causes, judged by the 30 days before, as people see it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

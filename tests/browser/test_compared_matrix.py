@@ -1,7 +1,5 @@
 """A matrix that compares: its card, its menu, and what the keyboard says of a cell."""
 
-from __future__ import annotations
-
 import random
 from datetime import timedelta
 

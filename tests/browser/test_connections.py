@@ -1,7 +1,5 @@
 """What is known of a transfer's connections, on its page in a real browser."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from playwright.sync_api import expect

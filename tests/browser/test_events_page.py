@@ -1,7 +1,5 @@
 """The page of events, and events on links and sites, as people see them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Everyday tasks, each from the front page in so many clicks at most, or so many keys."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import timedelta

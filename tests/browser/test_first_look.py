@@ -1,8 +1,6 @@
 """What is seen first: the cells before Plotly has come, in the place where they stay, and no page
 that moves under the reader's eyes."""
 
-from __future__ import annotations
-
 import gzip
 from datetime import timedelta
 from itertools import permutations, product

@@ -1,7 +1,5 @@
 """The pictures of overhead and of what happens inside transfers."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Three people's ways through the pages: on shift, at a site, and writing a report."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

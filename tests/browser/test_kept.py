@@ -1,7 +1,5 @@
 """A scene stays for tests that only read, and for none after one that writes."""
 
-from __future__ import annotations
-
 from sonar.models import Site
 from tests.browser.conftest import Standing
 from tests.browser.kept import Kept

@@ -1,7 +1,5 @@
 """The pages of a link and of a transfer in a real browser: pictures, toggles, refresh."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from uuid import uuid4

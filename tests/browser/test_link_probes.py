@@ -1,7 +1,5 @@
 """Ordered tests in a real browser: ordered on the page of a link, followed there, compared."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A person logs in at a provider in a browser, with what the groups give, or reads why not."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 
 import jwt

@@ -1,7 +1,5 @@
 """What a card fetches of its link, and when: by pointer, key and finger, from a slow server too."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

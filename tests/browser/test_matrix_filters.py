@@ -1,7 +1,5 @@
 """The menus that choose links: suggestions as one types, by keys, pointer and touch, or without."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 

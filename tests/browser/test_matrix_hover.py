@@ -1,7 +1,5 @@
 """The card beside the pointer, and where a click leads."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The matrix with the keyboard alone, and what a screen reader hears of it."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Locator, Page, expect

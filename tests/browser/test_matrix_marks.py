@@ -1,7 +1,5 @@
 """How links are now, on the cells of the matrix: frames and corners, beside the numbers."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import FloatRect
 

@@ -1,7 +1,5 @@
 """The matrix on a telephone: as wide as the screen, dragged, and answering taps."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """The matrix page in a real browser: what is drawn, its controls, and its refreshing."""
 
-from __future__ import annotations
-
 import struct
 from datetime import timedelta
 from pathlib import Path

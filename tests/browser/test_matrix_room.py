@@ -1,7 +1,5 @@
 """The matrix picture where its room changes while it is being drawn."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit

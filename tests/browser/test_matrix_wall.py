@@ -1,7 +1,5 @@
 """The wall: what is wrong, readable at four metres, and whether it can be trusted."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """The menus of pages: at the widths that screens have, every one opens on the screen, whole."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 

@@ -1,7 +1,5 @@
 """Tests of the network on the page of a link, in a real browser."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from tests.browser.axe import by_day_and_night

@@ -1,7 +1,5 @@
 """The page of operations in a real browser: it keeps itself up to date, and orders tests."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The Content-Security-Policy of the pages, tried in a browser."""
 
-from __future__ import annotations
-
 from tests.browser.conftest import Visit
 from tests.browser.scene import Scene
 

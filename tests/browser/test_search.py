@@ -1,7 +1,5 @@
 """The boxes to search in, in a browser."""
 
-from __future__ import annotations
-
 from sonar.models import Site
 from tests.browser.conftest import Visit
 from tests.matrix import world

@@ -1,7 +1,5 @@
 """Links and tables are copied: with a mouse, by keys, by touch, without permission or script."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path

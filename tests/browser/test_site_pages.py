@@ -1,7 +1,5 @@
 """The pages of sites and the search in a real browser."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from itertools import permutations

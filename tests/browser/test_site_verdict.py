@@ -1,7 +1,5 @@
 """The first look at a site that changed, in a real browser: the answer, pictures, notes, paper."""
 
-from __future__ import annotations
-
 import os
 import re
 from datetime import timedelta

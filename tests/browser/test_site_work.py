@@ -1,7 +1,5 @@
 """A site admin in a real browser: logs in, declares a downtime, changes caps, writes a note."""
 
-from __future__ import annotations
-
 from datetime import time
 
 import pytest

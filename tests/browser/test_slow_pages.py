@@ -1,7 +1,5 @@
 """The pages on what is slow and why, by keys alone, and without JavaScript."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 from sonar.models import Experiment, Probe

@@ -1,7 +1,5 @@
 """The table page in a browser: search as you type, filters, order, pages; also without script."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The parts of a site's page as tabs: chosen by clicks, keys and the address, and kept."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 

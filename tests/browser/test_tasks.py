@@ -1,7 +1,5 @@
 """Tasks of people on shift, with true answers in so many clicks at most from the front page."""
 
-from __future__ import annotations
-
 import csv
 import random
 import re

@@ -1,7 +1,5 @@
 """The strip of time: what failed and was slow by the hour, and the window that is chosen on it."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 from itertools import permutations

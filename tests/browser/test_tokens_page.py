@@ -1,7 +1,5 @@
 """A person makes, copies and revokes a token, with and without a script, at any width."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect

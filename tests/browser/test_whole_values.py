@@ -1,7 +1,5 @@
 """On a narrow screen, too, a figure is on one line with its unit, and a list shows its choice."""
 
-from __future__ import annotations
-
 import pytest
 
 from sonar.people.roles import Role

@@ -1,7 +1,5 @@
 """Waiting for what a script of the page does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Windows that are kept from test to test: a new one starts a process and compiles all scripts."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from playwright.sync_api import Browser, Error, Page

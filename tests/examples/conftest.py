@@ -1,7 +1,5 @@
 """The scripts of docs/examples, run as their users run them, against a live Sonar."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

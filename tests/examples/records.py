@@ -1,7 +1,5 @@
 """Records of results as scripts push them."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

@@ -1,7 +1,5 @@
 """best_sources.py: the best N sources for a destination, young and fast enough."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import best_sources

@@ -1,7 +1,5 @@
 """sonar_client.py as a library: tables, streams, and what it does where all is not well."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """sonar_client.py in a terminal: what it prints, and its exit codes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

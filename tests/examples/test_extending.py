@@ -1,7 +1,5 @@
 """docs/extending.md: each recipe is followed, with the code that stands there."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """push_results.py: every result arrives once, whatever happens between the runs."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 from collections.abc import Callable

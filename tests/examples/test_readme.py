@@ -1,7 +1,5 @@
 """docs/examples/README.md: everything in it is run, and prints what stands there."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re

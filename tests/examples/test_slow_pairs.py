@@ -1,7 +1,5 @@
 """slow_pairs.py: slow, failing and not measured are three things, and downtimes are none."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

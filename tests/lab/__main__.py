@@ -3,8 +3,6 @@
 python -m tests.lab lab.yaml [SCENARIO ...]     (in another terminal: make run SONAR_REGISTRY=...)
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

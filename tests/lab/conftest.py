@@ -1,7 +1,5 @@
 """The lab as tests use it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

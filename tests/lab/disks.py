@@ -1,7 +1,5 @@
 """Disks of a chosen speed: a file as a block device, which the kernel throttles for who uses it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A piece of this machine apart: its own processes, mounts and network, ended all at once."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

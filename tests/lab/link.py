@@ -1,7 +1,5 @@
 """The links of the lab as they stand: pairs of XRootD servers, and the ways between them."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterable

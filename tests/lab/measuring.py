@@ -1,7 +1,5 @@
 """Sonar's own tests over the links of the lab, from the claim of a probe to its transfer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial

@@ -1,7 +1,5 @@
 """The servers of a lab as Sonar's registry has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.lab.link import Lab, Link

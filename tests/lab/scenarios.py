@@ -1,7 +1,5 @@
 """The seven links of the lab: in each one thing makes files slow, and in the last nothing does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 MB = 10**6

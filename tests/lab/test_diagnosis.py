@@ -1,7 +1,5 @@
 """Of each link of the lab, Sonar names what makes it slow, and of the last one nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.lab.scenarios import (

@@ -1,7 +1,5 @@
 """A lab is there at once, and nothing of it stays, however it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

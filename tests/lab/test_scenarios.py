@@ -1,7 +1,5 @@
 """What physics says of each link of the lab, Sonar has measured."""
 
-from __future__ import annotations
-
 import math
 from statistics import median
 

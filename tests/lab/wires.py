@@ -1,7 +1,5 @@
 """The networks of the lab: a bridge that everyone reaches, and slow wires between servers."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from itertools import count

@@ -1,7 +1,5 @@
 """Changes of level of the small world, as a search would have kept them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

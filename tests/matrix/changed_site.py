@@ -1,7 +1,5 @@
 """Glasgow and ten others over five weeks: what a change, failures and a note make of a site."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4

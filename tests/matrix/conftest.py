@@ -1,7 +1,5 @@
 """What tests of the matrix share."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

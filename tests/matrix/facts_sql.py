@@ -1,7 +1,5 @@
 """What is so of a link and a size class, by plain SQL on the table of transfers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import nan

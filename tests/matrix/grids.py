@@ -1,7 +1,5 @@
 """Grids made of a few values, for what is drawn and said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any

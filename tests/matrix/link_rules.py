@@ -1,7 +1,5 @@
 """What each figure of a link's sentences has to be: its verdict, diagnosis, card and tile."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

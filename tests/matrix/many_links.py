@@ -1,7 +1,5 @@
 """Link tables made by hand, of as many links as wanted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

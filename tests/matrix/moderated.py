@@ -1,7 +1,5 @@
 """The moderated t by scipy, one pair of samples at a time: to hold comparisons against."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """A month of tests between sites of one endpoint each, for links that are judged by their days."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

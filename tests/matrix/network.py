@@ -1,7 +1,5 @@
 """Tests of the network between two sites of the small world, as results say them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sonar.models import Endpoint, NetworkResult, SizeClass

@@ -1,7 +1,5 @@
 """Calls of the registry in tests: who calls, and a valid body for each kind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth.models import User

@@ -1,7 +1,5 @@
 """What pages and the API answer, read as tests want it; each must answer with 200."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

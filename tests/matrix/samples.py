@@ -1,7 +1,5 @@
 """Runs as matrix.store.runs reads them, made of single samples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

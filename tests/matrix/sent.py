@@ -1,7 +1,5 @@
 """Results with everything that a list or a page of one shows of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import cycle

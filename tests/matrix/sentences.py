@@ -1,7 +1,5 @@
 """Every figure of a sentence has a rule that explains it, or the sentence fails."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta

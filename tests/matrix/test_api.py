@@ -1,7 +1,5 @@
 """GET /api/v1/matrix/ as docs/api.md has it."""
 
-from __future__ import annotations
-
 import csv
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The call of changes of level: what it lists, narrows down, and says."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from urllib.parse import urlsplit
 

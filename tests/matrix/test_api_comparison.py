@@ -1,7 +1,5 @@
 """What the API says while comparing: matrix/ and links/, in JSON, CSV and documents."""
 
-from __future__ import annotations
-
 import csv
 import io
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """POST /api/v1/transfers/: results from elsewhere, all or nothing; and who may send them."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

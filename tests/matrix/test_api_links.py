@@ -1,7 +1,5 @@
 """GET /api/v1/links/: the link table for scripts, as the page shows it."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

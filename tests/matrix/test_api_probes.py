@@ -1,7 +1,5 @@
 """probes/: what is queued and running, and ordering tests by REST."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The registry by REST: rows are listed, made, changed and removed, and the matrix follows."""
 
-from __future__ import annotations
-
 import csv
 import json
 from datetime import timedelta

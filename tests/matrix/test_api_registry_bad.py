@@ -1,7 +1,5 @@
 """What is wrong with a body or a parameter is said in a sentence, and nothing is kept."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

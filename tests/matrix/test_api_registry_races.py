@@ -1,7 +1,5 @@
 """Two who write the registry at the same time: one of them is told, and nothing is half done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Who reads and writes what of the registry: by role, by site, and by the scopes of a token."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

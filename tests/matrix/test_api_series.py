@@ -1,7 +1,5 @@
 """GET /api/v1/series/: one link over time, the same numbers as matrix.answers.link.series."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Quiet hours and pauses of sites by the API: as meshes write them, and gone when they are over."""
 
-from __future__ import annotations
-
 from datetime import time, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GET /api/v1/sites/ and /api/v1/sites/<name>/; what is written there, test_api_registry tests."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import urlencode

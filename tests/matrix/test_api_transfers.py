@@ -1,7 +1,5 @@
 """GET /api/v1/transfers/ and one of them: records, filters, pages, CSV that can come in again."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

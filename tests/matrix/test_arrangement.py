@@ -1,7 +1,5 @@
 """What is drawn of a grid: order, gaps, transposition and focus."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

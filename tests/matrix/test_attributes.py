@@ -1,7 +1,5 @@
 """Each attribute stands in matrix/query/attributes.py alone, and one more is an entry there."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """Bands, note lines and their words in pictures over time."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import plotly.graph_objects as go

@@ -1,7 +1,5 @@
 """Whether others changed as much: the model against least squares, without what is asked about."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """What is dear is built once for all who ask for it, and never older than its version."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

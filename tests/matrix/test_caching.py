@@ -1,7 +1,5 @@
 """What may be kept is asked for with its ETag, and what may not says so; nothing is ever stale."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

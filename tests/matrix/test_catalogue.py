@@ -1,7 +1,5 @@
 """Facts about statistics stand in the catalogue and nowhere else."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

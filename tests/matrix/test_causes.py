@@ -1,7 +1,5 @@
 """Causes: the published matrix on page, in the API and in the matrix, and what cannot be said."""
 
-from __future__ import annotations
-
 import csv
 import html
 import json

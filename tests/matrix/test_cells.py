@@ -1,7 +1,5 @@
 """Rows, columns and cells laid out around links, against going through the links one by one."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

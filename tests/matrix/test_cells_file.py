@@ -1,7 +1,5 @@
 """GET /cells/: the numbers behind the picture, as the browser reads them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import struct

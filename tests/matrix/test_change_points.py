@@ -1,7 +1,5 @@
 """When levels jumped, against ruptures; how often the date is right, and how often noise jumps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import ruptures

@@ -1,7 +1,5 @@
 """Searching results for changes of level: of links, of endpoints, of the whole grid; and again."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from contextlib import redirect_stdout

@@ -1,7 +1,5 @@
 """Both sides of all cells at once: as reduce() has this one, and as each cell is by itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The menu that compares: what it offers leads to what it says, without a script, too."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlencode
 

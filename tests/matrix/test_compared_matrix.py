@@ -1,7 +1,5 @@
 """The matrix page while it compares: what it says, lists, marks and leaves uncoloured."""
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The columns of a comparison in the table of links, against numpy and scipy."""
 
-from __future__ import annotations
-
 import random
 import re
 from datetime import timedelta

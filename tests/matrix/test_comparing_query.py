@@ -1,7 +1,5 @@
 """What a question is compared with: every combination there and back, and what is refused."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A comparison says what plain SQL says of both sides, and scipy of their scatter."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Large data and streams are compressed at a level that costs little; pages stay Django's."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Connections that servers reported of a test: which are its own, and what stands on its page."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID

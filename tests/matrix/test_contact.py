@@ -1,7 +1,5 @@
 """Whom to tell: said where a page refuses, fails or asks for an account, if anybody is named."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.template.loader import render_to_string

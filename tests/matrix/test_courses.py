@@ -1,7 +1,5 @@
 """What the rate does within a transfer, and how a course is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which server moved the bytes: exact, for operators on pages and in the API, for nobody else."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from urllib.parse import quote
 

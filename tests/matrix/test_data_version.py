@@ -1,7 +1,5 @@
 """The version of an answer's data: a value, which only its ETag makes a text of."""
 
-from __future__ import annotations
-
 import random
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """How far tests scatter from day to day: found again, whatever drifts, jumps or is missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

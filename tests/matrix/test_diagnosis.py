@@ -1,7 +1,5 @@
 """Rules on a link: each says its figure, and is silent where that does not bear it out."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from itertools import permutations

@@ -1,7 +1,5 @@
 """Both directions of a link: judged as the matrix does, against what is usual, never swapped."""
 
-from __future__ import annotations
-
 import math
 from datetime import timedelta
 from itertools import combinations

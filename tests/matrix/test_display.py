@@ -1,7 +1,5 @@
 """How a matrix is drawn: every parameter, there and back; and what a bad one is answered with."""
 
-from __future__ import annotations
-
 import pytest
 from django.http import QueryDict
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Ratios in colours: a scale around 1, its ticks, and a palette that any eye tells apart."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

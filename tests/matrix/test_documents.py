@@ -1,7 +1,5 @@
 """Tables for documents: wide CSV, Markdown and LaTeX say what JSON says, whatever the names."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

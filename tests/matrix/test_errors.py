@@ -1,7 +1,5 @@
 """Errors of whole requests: JSON below /api/, a page elsewhere, and nothing that leaks."""
 
-from __future__ import annotations
-
 import logging
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Events of happenings: each once, with all size classes, of the largest thing that it is of."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Events that go on are what the matrix says of links now, before a search and after it."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from random import Random
 from typing import Any

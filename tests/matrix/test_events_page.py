@@ -1,7 +1,5 @@
 """The page and the call of events, and what other pages have of them."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """`manage.py experiment`: a sweep that workers carry out, followed and told in words."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Experiments: ordered by form and API, followed, and what they show in words."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Whatever stands in a parameter, a form, a body or a path: there is an answer, and it is no crash.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """Errors of links, grouped by cause."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext

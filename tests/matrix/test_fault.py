@@ -1,7 +1,5 @@
 """Whose fault it is that tests of a link fail: one statement, by where and by what others do."""
 
-from __future__ import annotations
-
 import pytest
 
 from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of

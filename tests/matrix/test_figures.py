@@ -1,7 +1,5 @@
 """The figure behind each picture, for a notebook and as one HTML file."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

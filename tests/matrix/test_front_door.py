@@ -1,7 +1,5 @@
 """What gunicorn believes, refuses and logs before Sonar sees a request: asked with raw bytes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """From recorded transfers to cells: statistics, groupings, filters, states."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The whole of a compared matrix in one sentence: of all links, and of a choice of them."""
 
-from __future__ import annotations
-
 import random
 import re
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The answer of a matrix in one line, for every way in which its links can be."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from itertools import permutations

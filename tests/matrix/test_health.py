@@ -1,7 +1,5 @@
 """/healthz and /readyz: the truth in a sentence for each part, without names, soon."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """What stands out in a matrix, and in which words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

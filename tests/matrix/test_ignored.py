@@ -1,7 +1,5 @@
 """Parameters that a page does not know: it says so, and its own address is without them."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """What the pages of links and sites say of the rate within transfers."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

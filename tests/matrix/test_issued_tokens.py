@@ -1,7 +1,5 @@
 """Tokens of the issuer: scripts read the API with them, and never write."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Nothing that may be read shows what is internal: marked in every field, sought in all answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Limits as gunicorn, PostgreSQL and Redis keep them: how long, how much, and what the log says."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Overhead and bandwidth in the matrix, the table, the API and on the link page: the same."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """What the card of a cell fetches of its link: its week, all size classes, its last error."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

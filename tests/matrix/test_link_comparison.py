@@ -1,7 +1,5 @@
 """The link page compared with another window, direction, size class or way of testing."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

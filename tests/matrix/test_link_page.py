@@ -1,7 +1,5 @@
 """The link page without a script: numbers, words, lists, explanations, errors."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Ordered tests of one link: ordered in turn, followed, and beside what the link gave before."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from statistics import mean, median, stdev

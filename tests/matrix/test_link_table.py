@@ -1,7 +1,5 @@
 """The link table: equal to plain SQL; which links are in it, and in what order."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

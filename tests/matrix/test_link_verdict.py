@@ -1,7 +1,5 @@
 """The link page says how the link is: first of all, of all size classes, as plain SQL has it."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """What is planned for a site: equal to what one works out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -3,8 +3,6 @@
 The provider is a real one in a thread (tests/provider.py); what a browser does, the client does.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import secrets

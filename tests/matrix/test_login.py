@@ -1,7 +1,5 @@
 """Log-in: back to where it began, else a site admin to the own site and others to the matrix."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

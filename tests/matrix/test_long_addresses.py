@@ -3,8 +3,6 @@
 Links of a page have its own address in them, and an error may name all that is allowed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """The bytes of an answer against the same grid written in the plainest way."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """The matrix page without a script: its words, controls, table, errors and caching."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import permutations

@@ -1,7 +1,5 @@
 """The interval of a median: by scipy's binomial distribution, and as often right as it says."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """/metrics: figures for Prometheus, whatever is away."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Variances drawn to those of all groups: against scipy, and where the variance is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import special

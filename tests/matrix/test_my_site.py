@@ -1,7 +1,5 @@
 """Which site is the reader's own: kept in a cookie, one click away."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 from pytest_django import Settings

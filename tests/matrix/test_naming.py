@@ -1,7 +1,5 @@
 """Causes of what changed: the search against plain least squares, and what it names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import linalg, stats

@@ -1,7 +1,5 @@
 """Tests of the network alone: on the page of a link, in the API, as evidence, and nowhere else."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Notes on sites and links: written by those who may, read for a window."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

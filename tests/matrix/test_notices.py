@@ -1,7 +1,5 @@
 """What the reader is told before the cells, and when."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from itertools import permutations
 from typing import Any

@@ -1,7 +1,5 @@
 """The statistics of how links are now: on the page, on the wall, and in every format of the API."""
 
-from __future__ import annotations
-
 import csv
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of operations: what it says of a Sonar that is well, ill, empty; and ordering there."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from uuid import uuid4
 

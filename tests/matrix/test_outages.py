@@ -1,7 +1,5 @@
 """Outages of links and of endpoints, in histories made by hand and in any others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any

@@ -1,7 +1,5 @@
 """Outages as a search stores them: once, ended later, renewed, forgotten; against plain SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import permutations

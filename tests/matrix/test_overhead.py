@@ -1,7 +1,5 @@
 """The line of overhead and bandwidth, against least squares, scipy and simulated transfers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

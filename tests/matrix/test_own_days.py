@@ -1,7 +1,5 @@
 """compare=month on /causes/: links judged by their own 30 days, against the rows of SQL."""
 
-from __future__ import annotations
-
 import html
 from collections import defaultdict
 from datetime import timedelta

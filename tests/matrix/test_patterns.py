@@ -1,7 +1,5 @@
 """What the trouble of a site has in common."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Each percentile is on every page and in every call that has statistics."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The figure: valid for Plotly, every cell in the look of its state, readable numbers."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import re

@@ -1,7 +1,5 @@
 """What a chat shows of a page: its answer in a sentence, and an image that says no more."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Published tables come out again: results made to have their figures give them back."""
 
-from __future__ import annotations
-
 import csv
 from datetime import timedelta
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """Experiments count nowhere unless they are asked for, and are listed everywhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Columns of quantiles in the link table: there for who asks, on the page and in the API."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Every parameter, there and back; and what a bad one is answered with."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a site stands: equal to the matrix, ranked within its tier, and against its WAN."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

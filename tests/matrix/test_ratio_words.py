@@ -1,7 +1,5 @@
 """A ratio in words: what it says, and when it says nothing."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

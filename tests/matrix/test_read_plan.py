@@ -1,7 +1,5 @@
 """Which segments and which raw rows answer a window."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """An answer is made of what it tells of, as the types of its fields say."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime

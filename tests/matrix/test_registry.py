@@ -1,7 +1,5 @@
 """Registry and schedule are read once for each version of them, and never out of date."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

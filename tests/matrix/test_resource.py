@@ -1,7 +1,5 @@
 """A resource of the registry is one description: a toy has all its calls from it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import pytest

@@ -1,7 +1,5 @@
 """Which views a wall shows in turn, as its address says it; and what a bad one is answered with."""
 
-from __future__ import annotations
-
 import pytest
 from django.http import QueryDict
 from django.test import Client

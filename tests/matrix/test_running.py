@@ -1,7 +1,5 @@
 """The running median: a change is seen at the test at which it happened."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The results of a window as sorted runs: equal to plain SQL, whatever is sealed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta

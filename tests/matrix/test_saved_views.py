@@ -1,7 +1,5 @@
 """Saved views: an account's own names for pages; only pages of this Sonar, never another host."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

@@ -1,7 +1,5 @@
 """Finding sites, endpoints and links, and the page that lists them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -4,8 +4,6 @@ A digit that no rule explains fails: a new sentence with a figure needs its rule
 called slower or faster is taken from the API, so that no rule here says how that is judged.
 """
 
-from __future__ import annotations
-
 import html as escapes
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """One link over time, in buckets and one by one: equal to plain SQL."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

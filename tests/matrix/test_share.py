@@ -1,7 +1,5 @@
 """What a page offers to take along: two addresses of its view, its numbers, and files of them."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

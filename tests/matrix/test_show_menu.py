@@ -1,7 +1,5 @@
 """The menu of what the cells of a matrix show."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 

@@ -1,7 +1,5 @@
 """A site compared with another window or direction, against plain SQL and scipy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

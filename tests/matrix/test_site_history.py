@@ -1,7 +1,5 @@
 """The links of a site over time against plain SQL: ratios to usual, failures, before and after."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of a site: its numbers, lists, plan and words."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from itertools import permutations

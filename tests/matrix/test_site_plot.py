@@ -1,7 +1,5 @@
 """The picture of the links of a site over time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any

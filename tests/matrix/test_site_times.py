@@ -1,7 +1,5 @@
 """What is paused or quiet is seen: on matrix, link, operations; and it is not failing."""
 
-from __future__ import annotations
-
 import re
 from datetime import time, timedelta
 

@@ -1,7 +1,5 @@
 """The sentences that a site's page begins with: the site against its own past."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime, timedelta
 

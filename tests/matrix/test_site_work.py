@@ -1,7 +1,5 @@
 """What is done for a site on its page: checked as everywhere, logged, and for its site alone."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

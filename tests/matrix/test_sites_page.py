@@ -1,7 +1,5 @@
 """The page of all sites."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.test import Client

@@ -1,7 +1,5 @@
 """Whether tests in company were slower than those alone, beyond their scatter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

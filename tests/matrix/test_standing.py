@@ -1,7 +1,5 @@
 """How links stand now: failing, slower, faster, as usual, as plain SQL and plain loops say it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

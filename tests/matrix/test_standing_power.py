@@ -3,8 +3,6 @@
 With fixed seeds, so that the shares are the same whenever they are counted.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The statistics of cells against plain numpy, sample by sample, and against the database."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """status/: is Sonar itself well? And what is dear in it is not read for each request."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers in CSV and NDJSON: the records of JSON, all of them, and never a part for the whole."""
 
-from __future__ import annotations
-
 import csv
 import http.client
 import io

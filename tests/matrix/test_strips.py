@@ -1,7 +1,5 @@
 """All links of a few endpoints, drawn as two strips."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

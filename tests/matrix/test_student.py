@@ -1,7 +1,5 @@
 """Student's t against scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """What a sweep over a variable shows, against scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """The table page without a script: its numbers, search, filters, order, pages and words."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from html import unescape

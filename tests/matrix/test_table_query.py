@@ -1,7 +1,5 @@
 """How a link table is narrowed, ordered and paged by the parameters of a URL."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any

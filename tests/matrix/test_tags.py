@@ -1,7 +1,5 @@
 """Free tags of sites and endpoints: what is chosen by them, and where they are written."""
 
-from __future__ import annotations
-
 import json
 from io import StringIO
 from itertools import permutations

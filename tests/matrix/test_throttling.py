@@ -1,7 +1,5 @@
 """How often one may ask, and guess: counted in a real Redis."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

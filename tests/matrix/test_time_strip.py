@@ -1,7 +1,5 @@
 """How many links failed or were slower than usual by the hour or day: equal to plain SQL."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Times in words: what each means, that nothing else does, and that addresses keep the moment."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Links together: against scipy, and how often they are called slower where they are not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """/tokens/: an account's own tokens are made, shown once, listed and revoked there."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from datetime import timedelta

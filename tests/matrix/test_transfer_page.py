@@ -1,7 +1,5 @@
 """The page of one transfer, and of a test that has not ended yet."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """Lists of single results: their order, pages and filters; failures put together by cause."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Two samples against scipy: moderated t, intervals, what is certain, false discoveries."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The two-way model against a least-squares solve, and what published figures say of it."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

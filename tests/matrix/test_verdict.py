@@ -1,7 +1,5 @@
 """How a link is, in words: every case, as somebody on shift reads it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any

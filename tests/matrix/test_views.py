@@ -1,7 +1,5 @@
 """What all pages have in common: who a page is made for, and where a wrong address leads."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 

@@ -1,7 +1,5 @@
 """The wall as HTML: what is wrong and since when, large; and what is left without a script."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

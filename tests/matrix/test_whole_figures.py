@@ -1,7 +1,5 @@
 """Times, and figures with their units, at which no line of a page breaks."""
 
-from __future__ import annotations
-
 import pytest
 from django.utils.html import format_html
 

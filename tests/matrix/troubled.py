@@ -1,7 +1,5 @@
 """Grids in all kinds of trouble over five weeks, drawn by Python's own generator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta

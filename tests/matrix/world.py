@@ -1,7 +1,5 @@
 """A small named world: three sites in two clouds, four endpoints, one mesh over all links."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The HTML of a page as a browser reads it: how its template is wrapped says nothing."""
 
-from __future__ import annotations
-
 import re
 
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """What tests of movers share."""
 
-from __future__ import annotations
-
 import pytest
 
 from sonar.movers import measure

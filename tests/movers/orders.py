@@ -1,7 +1,5 @@
 """The one small world of these tests: two endpoints and an order between them."""
 
-from __future__ import annotations
-
 from sonar.movers.base import End, Order, Where
 from sonar.movers.content import adler32
 

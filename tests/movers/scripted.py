@@ -1,7 +1,5 @@
 """A server that says, on a loopback port, exactly what a test tells it to."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

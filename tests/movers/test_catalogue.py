@@ -1,7 +1,5 @@
 """The catalogue of movers: what it says is true, and who reads it loads no protocol."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The content of test files: the same for the same size, incompressible, checksum known."""
 
-from __future__ import annotations
-
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 

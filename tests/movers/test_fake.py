@@ -1,7 +1,5 @@
 """The fake mover: the same order, the same result."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import replace

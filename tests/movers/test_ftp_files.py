@@ -1,7 +1,5 @@
 """What servers of FTP say of files and directories."""
 
-from __future__ import annotations
-
 import ftplib
 
 import pytest

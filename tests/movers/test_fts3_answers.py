@@ -1,7 +1,5 @@
 """What FTS3 says, read from what a real one has said; and whatever else it may say."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Few copies by gfal-copy run in a process at once: the others wait, and can be stopped."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """COPY against servers that misbehave on purpose: whose fault, and within which time."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

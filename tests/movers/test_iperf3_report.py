@@ -1,7 +1,5 @@
 """What iperf3 says, read from what real ones have said; and whatever else it may say."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

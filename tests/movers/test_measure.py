@@ -1,7 +1,5 @@
 """One measurement, with movers in memory: what it asks for, what it verifies, what it leaves."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """Servers that keep to no rule: each step ends as a MoverError, in its time and in little room."""
 
-from __future__ import annotations
-
 import gzip
 import time
 import tracemalloc

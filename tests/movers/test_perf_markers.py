@@ -1,7 +1,5 @@
 """The body of an HTTP-TPC answer, as XRootD 5.5.3 sent it and as a hostile server might."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

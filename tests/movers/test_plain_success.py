@@ -1,7 +1,5 @@
 """A COPY answered without a word: the destination says what became of it."""
 
-from __future__ import annotations
-
 import re
 import socket
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 All servers listen on loopback: another address of 127.0.0.0/8 is another host.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable

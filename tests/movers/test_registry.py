@@ -1,7 +1,5 @@
 """Movers by name."""
 
-from __future__ import annotations
-
 import pytest
 
 from sonar import movers

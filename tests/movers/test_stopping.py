@@ -1,7 +1,5 @@
 """A stop ends every exchange at once, whichever it is; each step ends within its time."""
 
-from __future__ import annotations
-
 import re
 import socket
 import threading

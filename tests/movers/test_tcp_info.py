@@ -1,7 +1,5 @@
 """What the kernel tells of TCP connections: by its own numbers, by `ss`, and in short answers."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import socket

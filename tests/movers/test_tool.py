@@ -1,7 +1,5 @@
 """Programs that move files: read while they run, stopped at once, and nothing of them left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What the programs say, read from what real ones have said; and whatever else they may say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

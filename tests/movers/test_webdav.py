@@ -1,7 +1,5 @@
 """WebDAV's files: addresses, digests, redirects and refusals, without a real server."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

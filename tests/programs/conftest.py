@@ -1,7 +1,5 @@
 """Real servers for programs that move files: two XRootD servers and two of GridFTP."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack

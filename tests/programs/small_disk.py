@@ -1,7 +1,5 @@
 """Servers whose data lie on a disk of a few MB, which nobody else sees and which ends with them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.programs.gridftp import GridFtpServer

@@ -1,7 +1,5 @@
 """The examples of docs/movers.md, typed as a person would: servers in a terminal of their own."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -3,8 +3,6 @@
 Over TLS, too, where gfal2 has nothing to show to any server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 

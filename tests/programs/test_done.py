@@ -1,7 +1,5 @@
 """Files that arrive: whole, verified and deleted; timed as another clock times them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

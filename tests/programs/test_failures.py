@@ -3,8 +3,6 @@
 Whatever fails leaves nothing on the destination's disk.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Transfers of all movers that are programs, held midway by their servers in one real worker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the network by iperf3, with real servers on loopback."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """A worker that is killed in the middle of copies by programs: they end with it, and are swept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """docs/movers.md: the examples for a laptop are typed as they stand there, with a real Sonar."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Servers that freeze or die in the middle of a copy, and copies that are stopped there."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """X.509 proxies: shown by a program to the two servers that want the same one, and to nobody."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Streams and buffers: what is asked for is what the servers use, and what cannot be is refused."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Uploads of source files by other protocols: what the kernel tells of their connections."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

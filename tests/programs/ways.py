@@ -1,7 +1,5 @@
 """Ways to copy a file with a program between two real servers, and orders for each."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How full the matrix is said to be."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

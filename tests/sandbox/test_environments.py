@@ -1,7 +1,5 @@
 """What processes of `make run` find in their environments."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

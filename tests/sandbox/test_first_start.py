@@ -1,7 +1,5 @@
 """What a start loads: the sandbox only into a database of its own, a real grid from its file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The real mover on real sandbox nodes: many tests at once on endpoints that hold nothing yet."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Storage nodes as a mover meets them: real ones, on free ports, over real HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import itertools

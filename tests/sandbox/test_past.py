@@ -1,7 +1,5 @@
 """The made-up past of a sandbox: drawn, stored whole and once, and never taken for measured."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from itertools import pairwise
 

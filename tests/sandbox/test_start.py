@@ -1,7 +1,5 @@
 """What a start says while it works, and what it does not do twice."""
 
-from __future__ import annotations
-
 import io
 import os
 import time

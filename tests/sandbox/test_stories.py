@@ -1,7 +1,5 @@
 """What happened before the first start: which links, when, and how it goes on in the nodes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The grid in a box: what was published comes out as published, the rest has a basis."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from statistics import fmean

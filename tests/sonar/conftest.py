@@ -1,7 +1,5 @@
 """What tests of the measuring half share: the hour, the grid, and how long a failure is watched."""
 
-from __future__ import annotations
-
 import pytest
 from django.utils import timezone
 

@@ -1,7 +1,5 @@
 """Fireflies for tests, like those that servers have sent."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

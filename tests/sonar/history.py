@@ -1,7 +1,5 @@
 """Histories of results: stored, repeated, edited, deleted, sealed and interrupted at will."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import permutations

@@ -3,8 +3,6 @@
 `celery -A tests.sonar.odd_worker worker ...`; nothing else differs from `-A sonar.celery`.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where base URLs lead: no two to the same place, none to an address that is no host's."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from pathlib import Path
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The admin: the registry is edited, results are only looked at, errors are sentences."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

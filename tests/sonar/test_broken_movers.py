@@ -1,7 +1,5 @@
 """A mover that breaks ends its test at once: a sentence for readers, a traceback in the log."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the beat takes for a queue that takes nothing, and what for an error of its own."""
 
-from __future__ import annotations
-
 import pytest
 from kombu.exceptions import OperationalError
 

@@ -1,7 +1,5 @@
 """An end by which tests keep failing is tested thinly, until a test succeeds there."""
 
-from __future__ import annotations
-
 import threading
 from datetime import datetime, timedelta
 

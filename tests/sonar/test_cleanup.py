@@ -1,7 +1,5 @@
 """Cleaning what runs left behind: one at a time at each endpoint, and patient with bad ones."""
 
-from __future__ import annotations
-
 import logging
 import math
 import re

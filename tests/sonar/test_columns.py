@@ -1,7 +1,5 @@
 """Checking by the column: what it takes is what row by row is taken, and is the same."""
 
-from __future__ import annotations
-
 import csv
 import uuid
 from datetime import datetime, timedelta

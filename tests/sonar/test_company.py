@@ -1,7 +1,5 @@
 """Company: how many others of Sonar's tests ran at the ends of each while its bytes moved."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 import uuid

@@ -1,7 +1,5 @@
 """A mesh tests what its mover fits: of every endpoint those, of named ones all of them."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.exceptions import ValidationError
 

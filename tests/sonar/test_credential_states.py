@@ -1,7 +1,5 @@
 """Credentials that do not work: tests wait for them, links do not fail, and operators are told."""
 
-from __future__ import annotations
-
 import time
 from datetime import timedelta
 from io import StringIO

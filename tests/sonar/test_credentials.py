@@ -1,7 +1,5 @@
 """Where credentials may go: the rules, who writes them, who plans by them, and who uses them."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What spreadsheets take for a formula leaves as a text, and comes back as it was."""
 
-from __future__ import annotations
-
 import csv
 from datetime import timedelta
 from io import StringIO

@@ -1,7 +1,5 @@
 """The pool of connections, and statements that are planned once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

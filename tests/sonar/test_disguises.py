@@ -1,7 +1,5 @@
 """Secrets are found in whatever way a foreign text writes them, and other texts stay."""
 
-from __future__ import annotations
-
 from base64 import b64encode, urlsafe_b64encode
 
 import pytest

@@ -1,7 +1,5 @@
 """A database that keeps text in anything but UTF-8 gets a sentence, wherever it would be met."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

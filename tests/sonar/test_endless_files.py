@@ -1,7 +1,5 @@
 """Files without an end in them: a line, a cell, a record. None takes more memory than any other."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`manage.py export_results`: what comes out goes in again, and is the same."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

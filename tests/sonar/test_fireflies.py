@@ -1,7 +1,5 @@
 """Fireflies: what is read of a packet, which are taken, and what is kept of a connection."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections import Counter

@@ -1,7 +1,5 @@
 """Signs of life: who gives them, when they are silent, and that they hold nobody up."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Registry files that are no registry: each is a sentence with its line, and changes nothing."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from io import StringIO

@@ -1,7 +1,5 @@
 """What a host stands for in every notation, and that all who ask get the same answer."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

@@ -1,7 +1,5 @@
 """`manage.py import_results`: all of a file or nothing, and what is said about a bad one."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import itertools

@@ -1,7 +1,5 @@
 """An issuer that does not answer as one: it costs little time, few threads, and no trust."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket

@@ -1,7 +1,5 @@
 """Tokens where they cannot be kept, and what is left of them by a process that was killed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

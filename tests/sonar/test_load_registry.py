@@ -1,7 +1,5 @@
 """`manage.py load_registry`: what a file changes, and what a bad one says."""
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Log lines: one line each, and what a library repeats each second comes once a minute."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

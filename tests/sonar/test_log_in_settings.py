@@ -1,7 +1,5 @@
 """A wrong setting of the log-in stops the start, and the sentence names it."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The service that a mesh names: who may be asked, who is given which token, and what is undone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the network: by the same door as transfers, and never among them."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """A mover as docs/extending.md has it: a module, and a description that all else reads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Each obstacle is one rule in two forms, which agree on whatever is registered and under way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import time, timedelta

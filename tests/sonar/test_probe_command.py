@@ -1,7 +1,5 @@
 """`manage.py probe`: one test in the foreground, told in one line."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """One probe's life, with the fake mover: claimed once, ended once, cleaned up always."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import math

@@ -1,7 +1,5 @@
 """Why a test was made: on schedule, on order, or to try other settings than the link's mesh has."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """`manage.py reclass_results`: every result ends in the class of its bytes, and segments say so."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The result record: what is one, what is not, and what is said about it."""
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

@@ -1,7 +1,5 @@
 """Whatever a server says, no registered host, address or port comes out; the rest stays."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import IPv4Address, IPv6Address
 from itertools import cycle

@@ -1,7 +1,5 @@
 """Errors of results are for all readers: of the whole registry, as it is now."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from pathlib import Path
 

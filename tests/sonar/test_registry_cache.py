@@ -1,7 +1,5 @@
 """What is made of the registry is made once for a version, by one thread at a time."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Tests that people order: all or none, under the planner's lock, sent after the commit."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Quiet hours and pauses of a site: what they hold back, for how long, and whose they are."""
 
-from __future__ import annotations
-
 from datetime import datetime, time, timedelta
 
 import pytest

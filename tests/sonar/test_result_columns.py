@@ -1,7 +1,5 @@
 """One table has the columns of a result: the model, and whatever is made of them, agree with it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from typing import Any

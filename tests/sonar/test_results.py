@@ -1,7 +1,5 @@
 """The door: results enter once, all or nothing, into the month they belong to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

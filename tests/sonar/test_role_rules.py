@@ -1,7 +1,5 @@
 """Which groups give which role, and what is said of a file that cannot be read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Roles: what each may do, `manage.py role`, and what asking costs."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import pytest

@@ -1,7 +1,5 @@
 """Which tests are claimed, and why the others wait."""
 
-from __future__ import annotations
-
 import threading
 from datetime import datetime, time, timedelta
 

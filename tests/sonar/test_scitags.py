@@ -1,7 +1,5 @@
 """Flow labels: one number for servers, experiment/activity for people."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Segments hold exactly what the raw rows say, whatever happened to them and in what order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """What services know us by: which kinds it may be of, and what happens while it does not work."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from base64 import urlsafe_b64decode

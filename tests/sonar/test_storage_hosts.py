@@ -1,7 +1,5 @@
 """Which hosts a storage server may redirect to: those of the registry, and what they cost."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection

@@ -1,7 +1,5 @@
 """What starts on a database that is newer than the code, or half upgraded, says so and ends."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

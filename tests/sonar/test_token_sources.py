@@ -1,7 +1,5 @@
 """Where tokens come from: files, an issuer over TLS, macaroons of endpoints, proxy certificates."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

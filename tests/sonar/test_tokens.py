@@ -1,7 +1,5 @@
 """`manage.py token`: made and shown once, listed without the secret, useless when revoked."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from io import StringIO
 

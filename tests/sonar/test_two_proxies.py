@@ -1,7 +1,5 @@
 """X.509 proxies at the ends of a link: a program shows one to both, so they must be the same."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.management import call_command
 from django.test import Client

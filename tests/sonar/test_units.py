@@ -1,7 +1,5 @@
 """Numbers, durations, ages and windows as people read and write them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

@@ -1,7 +1,5 @@
 """What an older Sonar had is kept: results, notes that all could read, tokens that could store."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 

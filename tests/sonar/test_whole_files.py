@@ -1,7 +1,5 @@
 """Files that are written whole or not at all: keys and exports, also where a process was killed."""
 
-from __future__ import annotations
-
 import fcntl
 import signal
 import subprocess

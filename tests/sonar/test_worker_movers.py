@@ -1,7 +1,5 @@
 """Which movers workers offer, and what waits for a worker that can run its mover."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

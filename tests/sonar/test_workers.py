@@ -1,7 +1,5 @@
 """Real workers, started as the README says: how they end, and what they cost the database."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

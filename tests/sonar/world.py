@@ -1,7 +1,5 @@
 """The small named world of these tests: three sites, one endpoint each, one mesh."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime
 

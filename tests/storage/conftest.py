@@ -1,7 +1,5 @@
 """Real storage servers for these tests: two plain ones, two with TLS and macaroons."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Every port is an endpoint that does its work but for one thing, in which it repe
 that it was sent on any port, where it and a stranger are, in one way of writing.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -4,8 +4,6 @@ At the end each probe that was ever made must be one transfer, none two, and no 
 Everything is on loopback; see docs/endurance.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import shutil

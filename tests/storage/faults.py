@@ -1,7 +1,5 @@
 """Faults of a machine and its services, each a function with a sentence, in one table."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

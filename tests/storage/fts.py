@@ -5,8 +5,6 @@ third-party copy, or by xrdcp for root://. Each job waits in its queue for a whi
 a clock of its own. `python -m tests.storage.fts` runs it by itself.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

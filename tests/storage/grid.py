@@ -1,8 +1,6 @@
 """A whole Sonar for long runs: own services, workers as `make run` starts them, storage of both
 kinds. Everything ends with the program, and everything it wrote lies in one directory."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What a database itself notes of probes while everything around it fails, and what must hold."""
 
-from __future__ import annotations
-
 # No mesh tests anything for hours. To move what is due into the future would not do: what is
 # due later than an interval from now is due now.
 QUIET = """

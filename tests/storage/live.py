@@ -1,7 +1,5 @@
 """A whole Sonar without storage, for tests: each part can be taken away and put back."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

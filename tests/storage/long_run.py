@@ -4,8 +4,6 @@ First the good ones alone, then all: do the good links keep their tests, and the
 Everything is on loopback; see docs/endurance.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Settings for a Sonar whose static files stay as they are: to lay them out takes seconds."""
 
-from __future__ import annotations
-
 from sonar.settings import *  # noqa: F403
 
 STORAGES = {

@@ -1,7 +1,5 @@
 """A storage server that notes which token came with which request, and from whom; TLS, loopback."""
 
-from __future__ import annotations
-
 import ssl
 import threading
 from collections.abc import Callable, Iterator

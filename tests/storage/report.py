@@ -1,7 +1,5 @@
 """Tables that long programs print at their end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

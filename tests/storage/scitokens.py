@@ -1,7 +1,5 @@
 """Real XRootD servers that let nobody in but who shows a token of an issuer."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An own PostgreSQL and Redis, as safe as real ones, to be stopped, crashed and filled."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import AbstractContextManager

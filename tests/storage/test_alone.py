@@ -4,8 +4,6 @@ Two real XRootD servers behind one road each, which all connections share: whate
 test takes of its rate.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator

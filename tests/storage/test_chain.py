@@ -1,7 +1,5 @@
 """The whole chain on real parts: beat, planner, Redis, Celery worker, XRootD, PostgreSQL, page."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """COPY to and from a real XRootD cluster: a manager that sends everybody on to its data servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Each must end as the right error, within its limit, with no file left at the destination.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

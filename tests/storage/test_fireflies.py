@@ -1,7 +1,5 @@
 """Fireflies of real XRootD servers: sent for what Sonar's tests carry, collected and matched."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

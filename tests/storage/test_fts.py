@@ -1,7 +1,5 @@
 """FTS3: copies that are asked of a service, between real XRootD servers."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

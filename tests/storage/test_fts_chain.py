@@ -1,7 +1,5 @@
 """FTS3 with the whole chain: planner, a worker that is stopped or killed, cleaning, the page."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 what waits for a Redis that is away or takes nothing says so in a line, and all goes on after.
 """
 
-from __future__ import annotations
-
 import signal
 import time
 

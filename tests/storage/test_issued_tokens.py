@@ -1,7 +1,5 @@
 """Tokens that Sonar asks for, verified by real servers: audience, path, life, and who is told."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Some of `python -m tests.storage.long_run`: nobody waits for a hostile endpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

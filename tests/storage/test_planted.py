@@ -4,8 +4,6 @@ Real tests are run by a real worker against servers that repeat all they know (t
 Then every place is searched that can be read, as everybody who can read it.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

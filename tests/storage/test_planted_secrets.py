@@ -5,8 +5,6 @@ and run tests at servers that repeat the tokens (tests.storage.echo). Then all t
 or shown is searched, and while they run the environments and command lines of all processes.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

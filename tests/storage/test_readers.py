@@ -4,8 +4,6 @@ and go: no answer is an error of the server, and no number in one is negative or
 With real processes. tests/test_one_moment.py finds without luck what reads twice.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

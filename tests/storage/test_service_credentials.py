@@ -1,7 +1,5 @@
 """A service that does not take what it knows us by: tests between real servers wait for it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from datetime import timedelta

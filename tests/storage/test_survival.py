@@ -1,8 +1,6 @@
 """Workers killed, PostgreSQL restarted and crashed, Redis emptied and restarted, all under load:
 every probe that was ever made becomes one transfer, and only what a killed worker held is lost."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

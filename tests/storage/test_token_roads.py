@@ -4,8 +4,6 @@ The table of docs/security.md is what is measured here. `WRITE_TOKEN_ROADS=1 pyt
 tests/storage/test_token_roads.py` writes it; otherwise the test says where the two differ.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

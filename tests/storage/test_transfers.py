@@ -1,7 +1,5 @@
 """Transfers between real XRootD servers: those that succeed, and those that cannot."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Uploads of source files to real XRootD servers: what the worker's kernel tells of them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

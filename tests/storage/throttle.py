@@ -1,7 +1,5 @@
 """A TCP proxy that lets bytes through at a chosen pace, so that a transfer can be caught midway."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

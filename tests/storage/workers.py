@@ -1,7 +1,5 @@
 """Celery processes of tests, with real queues and a real database."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """How fast each end of the links of a matrix is compared with its peers, and what that leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

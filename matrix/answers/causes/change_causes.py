@@ -1,7 +1,5 @@
 """Which source, destination, site or link explains what a comparison shows, in sentences."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What an attribution says, in sentences that can be quoted: value, interval and n."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

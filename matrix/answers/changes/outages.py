@@ -1,7 +1,5 @@
 """Outages of links and of endpoints, from all their results in a window."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

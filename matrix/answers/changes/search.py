@@ -1,7 +1,5 @@
 """Looking back over the results of a size class, if any are new: changes of level and outages."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

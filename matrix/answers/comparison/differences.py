@@ -1,7 +1,5 @@
 """What changed between the two sides of a comparison, beyond what chance makes of so many cells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The other side of a comparison: its results, brought into the cells of this one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """All that the rules know of one direction of a link in one size class."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Why tests of a link fail: whose fault it is, and what their failures have in common."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The diagnosis of a link, from the report on it and all links beside it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

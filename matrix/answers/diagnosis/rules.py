@@ -3,8 +3,6 @@
 A rule returns a Diagnosis with the figures that decided it, or None where these do not bear it out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

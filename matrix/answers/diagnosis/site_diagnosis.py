@@ -1,7 +1,5 @@
 """The diagnoses of the slowest links of a site, and of those that fail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """What more streams do to the rate of a link: from an experiment, or from the tests there are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

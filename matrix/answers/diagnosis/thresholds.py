@@ -1,7 +1,5 @@
 """From where on something is said of a link: the numbers that the rules go by."""
 
-from __future__ import annotations
-
 # From so many successful tests on, the median of a link is compared with those of others.
 FEWEST_TESTS = 3
 # A link is slow beside others if it has at most this part of what one of its ends does elsewhere.

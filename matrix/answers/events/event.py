@@ -1,7 +1,5 @@
 """An event: what happened to a link, an endpoint, a site or the grid, with all size classes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which events somebody asks for: the parameters of the page and of the call."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

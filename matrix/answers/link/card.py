@@ -1,7 +1,5 @@
 """What the card of a cell says of its link beyond the matrix: its week, size classes and errors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """A link against another window, direction, size class or way of testing, class by class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What tests of the network alone say of a link: between its sites, without their storage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median

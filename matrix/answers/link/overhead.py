@@ -1,7 +1,5 @@
 """What a transfer of a link costs beside its bytes, from the times of all its size classes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Transfers from within: how their rate behaves, and how close it comes to nominal capacities."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

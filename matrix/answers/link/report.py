@@ -1,7 +1,5 @@
 """The answer to a question about one link: all that the page of a link shows, of one moment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

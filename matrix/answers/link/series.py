@@ -1,7 +1,5 @@
 """One link over time: its results in a window, one by one and in buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

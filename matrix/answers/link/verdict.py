@@ -1,7 +1,5 @@
 """How a link is now, in words: one sentence first, then what else is worth knowing of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """From a query to the answer that page, picture, API and CSV all show."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What stands out in a matrix: failing, slower, faster, stale, slow and asymmetric links."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What became of an experiment: its tests by value, how far they are, and what they show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

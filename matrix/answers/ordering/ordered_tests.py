@@ -1,7 +1,5 @@
 """Tests that people ordered on a link lately, beside what the link gave before and usually."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

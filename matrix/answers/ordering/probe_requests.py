@@ -1,7 +1,5 @@
 """Experiments that people and scripts ask for: read from a body or a form, and checked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The links of a site on both sides of a comparison, each by itself and all of an end together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -3,8 +3,6 @@
 Patterns are as MaDDash's Madalert had them for failures; here with numbers, and for slowness, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

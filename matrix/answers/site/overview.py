@@ -1,7 +1,5 @@
 """All sites: who they are, and how they stand in one size class."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is asked of one site, and which sites are listed, in what order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from django.http import Http404, QueryDict

@@ -1,7 +1,5 @@
 """The links of a site at one end as they stand now, and the figures of all of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

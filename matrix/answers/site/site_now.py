@@ -1,7 +1,5 @@
 """All that is said of a site's links as they are now and as they came to be so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

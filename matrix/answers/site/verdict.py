@@ -1,7 +1,5 @@
 """How a site does now against its own past, in short sentences: what its page says first."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Is Sonar itself well? The figures that status/, /metrics and the page of operations show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

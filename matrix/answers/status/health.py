@@ -4,8 +4,6 @@ A look at what is ready has a connection of its own and gives up after two secon
 part: it neither waits for the pool of the pages nor hangs when a server does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """How Sonar itself is, as gauges for Prometheus."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime

@@ -8,8 +8,6 @@ also as `6h`. No parameter of MatrixQuery has a dot in its name, so that none ca
 the other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass

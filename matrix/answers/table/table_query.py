@@ -7,8 +7,6 @@ there for who asks: `median,p95`), `overhead` (`1` for those of overhead and ban
 matrix/answers/table/column_filters.py.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

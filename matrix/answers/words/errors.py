@@ -1,7 +1,5 @@
 """Errors as parts of sentences: where a test failed, and of what."""
 
-from __future__ import annotations
-
 import re
 
 from matrix.statistics.cells.axes import EndpointInfo

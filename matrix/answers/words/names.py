@@ -3,8 +3,6 @@
 Full names stand once on a page: in its heading, in a table or on hover.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """When something happened, as sentences write it: short, in UTC, the same on every page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What a comparison found, in words that a ticket can quote: ratio, interval, n and p."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Self

@@ -1,7 +1,5 @@
 """/api/v1/endpoints/: storage areas; retired, never removed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """/api/v1/meshes/: which links are tested, how, and how often."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from typing import Annotated, Any, Literal

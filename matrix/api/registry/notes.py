@@ -1,7 +1,5 @@
 """/api/v1/annotations/ and downtimes/: notes on sites and links, and when sites do not work."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, cast

@@ -1,7 +1,5 @@
 """A resource of the registry: the one description that its calls, schema, CSV and rights follow."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Values -> a row that is checked and kept, all or nothing, one write after the other."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Any, TypeVar

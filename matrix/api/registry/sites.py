@@ -1,7 +1,5 @@
 """Sites as rows of the registry; what is measured there, matrix.api.sites answers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated

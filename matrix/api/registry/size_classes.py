@@ -1,7 +1,5 @@
 """/api/v1/size-classes/: ranges of file sizes, which are checked together."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated
 

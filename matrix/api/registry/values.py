@@ -1,7 +1,5 @@
 """Bodies that the registry takes: what values their fields may have, and what is wrong with one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import copy
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The calls of a resource, made from its description: views and their routes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """`@described` says of a method of a view what it takes and answers; the schema is made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar

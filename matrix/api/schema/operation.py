@@ -1,7 +1,5 @@
 """One operation of the schema, from what `@described` says of its method."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """Query parameters of calls, and those that several share, from the tuples that forms check."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 

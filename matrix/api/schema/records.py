@@ -1,7 +1,5 @@
 """Answers made of the things that they tell of: each type of a field says how it is written."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

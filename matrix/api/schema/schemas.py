@@ -1,7 +1,5 @@
 """Shapes of bodies and answers: pydantic models, lists of them, JSON schemas."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache

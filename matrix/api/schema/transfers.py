@@ -1,7 +1,5 @@
 """The descriptions of transfers/ and of one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """GET /api/v1/transfers/<id>/: all that is kept of one result."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID

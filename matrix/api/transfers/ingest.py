@@ -1,7 +1,5 @@
 """/api/v1/transfers/: POST takes results from elsewhere, a list of records, all or nothing."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django.db import OperationalError, connection, transaction

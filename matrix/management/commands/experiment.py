@@ -1,7 +1,5 @@
 """`manage.py experiment`: orders a sweep on a link, follows it, and says what it shows."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """Search the results for changes of level and outages now."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The size classes of a link: how each is now, in numbers both ways, and compared."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime

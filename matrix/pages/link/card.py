@@ -1,7 +1,5 @@
 """The part of a cell's card that is fetched for the link under the pointer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """What the link page draws of an answer, with the same as tables, and its network tests."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

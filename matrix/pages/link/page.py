@@ -1,7 +1,5 @@
 """The link page: one link over time, in every size class and against its reverse."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Tables of how a link is measured: profiles, the schedule of its tests, and what comes next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What all ways to log in share: the page that offers them, their refusals, where they lead."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit

@@ -5,8 +5,6 @@ What it does with a person afterwards is never reached: finding accounts by e-ma
 connecting. `sonar.people.accounts` knows people by issuer and subject alone.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The controls of the matrix page, its legend and its answer: links that change its URL."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the reader of a matrix must know before the cells: an empty grid explains itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What static/js/matrix/ knows before the numbers arrive, where each cell leads, and the tables."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """The wall: a matrix and what is wrong in it for readers at four metres, several views in turn."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

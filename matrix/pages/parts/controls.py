@@ -1,7 +1,5 @@
 """What a page offers to change about its question; each is a link or a field of a GET form."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Events as pages list them, those of a link or a site, and the sentence of today."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

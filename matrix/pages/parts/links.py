@@ -1,7 +1,5 @@
 """The address of a link: its ends, by their names, and pages that need no more."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The address of the matrix page, and the menus that choose its links, from and to anywhere."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Notes as pages list them, and what people send from any page: a note, which site is theirs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import cast

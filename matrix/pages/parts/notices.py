@@ -1,7 +1,5 @@
 """What readers of any page must know, and what to do: what is not running, failing, or mixed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

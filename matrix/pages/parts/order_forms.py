@@ -1,7 +1,5 @@
 """The forms by which people order tests, and an experiment on a link; and ordering them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, product

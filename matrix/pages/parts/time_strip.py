@@ -1,7 +1,5 @@
 """The strip of time on a page: where its numbers are, and which windows it leads to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The links of a site compared: one by one, all together, around a note, and by halves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A site at each end of its links: figures, a picture, and its links as rows and as a strip."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What is done for a site: each change is checked, kept, put into the admin's log, and told."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps

@@ -1,7 +1,5 @@
 """The part of a site's page for who looks after it: its forms, and who changed what."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The columns of the table page, and how a link's values are written in them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Which columns the table page has, the table of them, its cells, and the sheet of its filters."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any

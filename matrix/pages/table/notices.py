@@ -1,7 +1,5 @@
 """Why the link table is empty or bare, and what to do about it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from matrix.answers.table.link_table import LinkTable

@@ -1,7 +1,5 @@
 """The table page: every link with its rate, file size and counts by size class."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Columns beside the rates: how a link is now, a comparison, and its overhead and bandwidth."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 

@@ -6,8 +6,6 @@ done with each day and the one before. How far links differ in that is the scatt
 and what is beyond it befalls all of them at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Within 1e-9 of what scipy.stats.t has for tails, and 1e-7 for quantiles, in parts of the value.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from statistics import NormalDist

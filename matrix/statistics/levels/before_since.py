@@ -1,7 +1,5 @@
 """What rates did before and since something, in a few bins of time: small pictures. Pure numpy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isnan
 from typing import Self

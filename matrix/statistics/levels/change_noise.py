@@ -8,8 +8,6 @@ Rates that go on for some tests (a busy hour, a full disk) look like changes of 
 the tests, the more. How much neighbours resemble each other says what that takes off means.
 """
 
-from __future__ import annotations
-
 from statistics import NormalDist
 
 import numpy as np

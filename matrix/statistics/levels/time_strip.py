@@ -1,7 +1,5 @@
 """How many links failed or were slow in each hour or day of a window. Pure numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

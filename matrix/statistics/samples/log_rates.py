@@ -1,7 +1,5 @@
 """The natural logs of the rates of each link, added up. Pure numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which samples go into which cell, and how the runs of a window are cut for it. Pure numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

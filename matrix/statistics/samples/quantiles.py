@@ -1,7 +1,5 @@
 """Exact quantiles of many small groups, and medians: how sure they are, and running ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

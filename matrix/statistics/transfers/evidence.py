@@ -4,8 +4,6 @@ How much rates scatter that were made alike, whether those beside others were sl
 variable does to them, and how an end does beside its peers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

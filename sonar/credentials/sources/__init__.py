@@ -1,7 +1,5 @@
 """The sources of tokens, each loaded when used first; `sonar.credentials.kinds` has all kinds."""
 
-from __future__ import annotations
-
 from functools import cache
 from pkgutil import resolve_name
 

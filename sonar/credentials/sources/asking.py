@@ -1,7 +1,5 @@
 """One question to who gives tokens: short deadlines, no redirect elsewhere, no secret in errors."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """For whom a token is: the servers that take it."""
 
-from __future__ import annotations
-
 import re
 
 from sonar.credentials.sources.base import CredentialError

@@ -4,8 +4,6 @@ A source says with ``CredentialError`` that the credential does not work, which 
 link. That an endpoint which is to give a token does not answer is a MoverError of its end.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tokens that an issuer gives to an OAuth2 client: for one audience, with scopes for one path."""
 
-from __future__ import annotations
-
 import re
 import time
 from base64 import b64encode

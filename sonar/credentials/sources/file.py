@@ -1,7 +1,5 @@
 """A bearer token in a file, which somebody else renews in place: read anew each time."""
 
-from __future__ import annotations
-
 import time
 
 from sonar.credentials.sources.base import CredentialError, Purpose, StorageToken, read_secret

@@ -1,7 +1,5 @@
 """What a token says of its life."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime

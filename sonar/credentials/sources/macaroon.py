@@ -4,8 +4,6 @@ dCache answers ``{"macaroon": .., "uri": {..}}``, XRootD ``{"macaroon": .., "exp
 when it ends to count each macaroon says itself.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection, Iterable

@@ -1,7 +1,5 @@
 """What a token says of itself: read without verifying, as only its server can."""
 
-from __future__ import annotations
-
 import json
 from base64 import urlsafe_b64decode
 from binascii import Error as NotBase64

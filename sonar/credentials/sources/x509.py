@@ -1,7 +1,5 @@
 """An X.509 proxy certificate with its key in a file: programs are given the path of it."""
 
-from __future__ import annotations
-
 import stat
 import time
 from pathlib import Path

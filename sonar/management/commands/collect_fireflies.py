@@ -1,7 +1,5 @@
 """Listens for fireflies until it is stopped."""
 
-from __future__ import annotations
-
 import signal
 import socket
 from ipaddress import ip_network

@@ -1,7 +1,5 @@
 """Which credentials there are: for which hosts, who uses them, and what is wrong with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

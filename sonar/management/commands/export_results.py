@@ -1,7 +1,5 @@
 """Export results as CSV."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import os

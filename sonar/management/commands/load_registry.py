@@ -1,7 +1,5 @@
 """Load sites, endpoints and meshes from a YAML file."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

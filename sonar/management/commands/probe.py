@@ -1,7 +1,5 @@
 """One test transfer in the foreground."""
 
-from __future__ import annotations
-
 import difflib
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Build the segments anew from the raw results."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from typing import Any

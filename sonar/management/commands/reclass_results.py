@@ -1,7 +1,5 @@
 """Move results to the size class that their bytes belong to."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import datetime

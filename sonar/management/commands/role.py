@@ -1,7 +1,5 @@
 """Roles of accounts: give one, list them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

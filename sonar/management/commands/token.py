@@ -1,7 +1,5 @@
 """Tokens for scripts: create, list, revoke."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth.models import User

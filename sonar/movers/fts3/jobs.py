@@ -3,8 +3,6 @@
 Every field may be missing, null or of another type: what cannot be read is not known.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

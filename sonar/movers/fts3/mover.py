@@ -5,8 +5,6 @@ for. A job is tried once, and ends by itself after a while even if nobody asks a
 given what the endpoints lend, and beside it only the credential that it knows us by.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

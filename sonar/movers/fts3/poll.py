@@ -1,7 +1,5 @@
 """All jobs of this process at one FTS3 server are asked after together, every few seconds."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

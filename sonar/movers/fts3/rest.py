@@ -5,8 +5,6 @@ would leave in doubt whether a job was submitted. No redirect is followed: whoev
 and those that endpoints lend, is the host that was registered.
 """
 
-from __future__ import annotations
-
 import http.client
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ connections kept apart by credential, redirects that lead to no stranger (``peer
 errors as MoverError.
 """
 
-from __future__ import annotations
-
 import http.client
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """What a refusal, or an error of urllib3, ssl or the system, means for a transfer."""
 
-from __future__ import annotations
-
 import http.client
 import ssl
 from collections.abc import Iterator

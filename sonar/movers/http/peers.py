@@ -13,8 +13,6 @@ The address is that of the socket, looked at before a byte of a request is writt
 of the name might be answered differently.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address

@@ -10,8 +10,6 @@ The HTTP status says nothing (201 and 202 come before the first byte moves). A s
 has no markers. With several streams XRootD 5.5.3 reports the full size from the beginning.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ XRootD, measured with 5.5.3 by the connections that carried data, and read in th
 connection for each, as many as were asked at most.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ The one that is told is the active end, the other the passive one. Its answer st
 performance markers while the bytes move and ends with the verdict.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace

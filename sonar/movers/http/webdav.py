@@ -1,7 +1,5 @@
 """The files of an endpoint over WebDAV: look, put, delete, and nothing outside its base."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A copy by a program between two ends: what is needed around it, whatever the program is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The files of endpoints of several schemes: each is asked as its own protocol wants it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Protocol

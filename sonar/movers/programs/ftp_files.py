@@ -1,7 +1,5 @@
 """The files of an endpoint over plain FTP, as a GridFTP server without GSI offers it."""
 
-from __future__ import annotations
-
 import ftplib
 import re
 import socket

@@ -5,8 +5,6 @@ where it runs: that would measure the worker. Whatever it says that it does is r
 is ended at once. It says when it begins to copy and when it has: Python's start is no part of it.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time

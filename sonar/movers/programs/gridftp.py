@@ -4,8 +4,6 @@ It prints the bytes that have moved about every five seconds, and at the end; it
 mebibytes as "MB" and are not read. A short transfer has no line.
 """
 
-from __future__ import annotations
-
 import re
 
 from sonar.movers.base import MoverError, Order, Receipt, Where

@@ -4,8 +4,6 @@ A server serves one client at a time and refuses others: its turn is waited for,
 iperf3 says everything at its end, in JSON, and 3.12 ends with 0 whatever happened.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -4,8 +4,6 @@ As `ss` does it, for the programs of our own user. It has to go through all conn
 machine: 4 ms for a thousand.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import struct

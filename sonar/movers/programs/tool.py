@@ -4,8 +4,6 @@ Each has a process group of its own, which ends with it, with a stop or with thi
 environment with nothing of Sonar's in it. No secret is given to any: only the path of a proxy.
 """
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -4,8 +4,6 @@ xrdcp looks only every 2.5 s whether the copy is done, and shows its progress th
 only, in binary multiples whatever it calls them. When it was told so is in the log of its library.
 """
 
-from __future__ import annotations
-
 import re
 
 from sonar.movers.base import MoverError, Order, Receipt, Where

@@ -1,7 +1,5 @@
 """The files of an endpoint over root://, by the programs xrdfs and xrdcp."""
 
-from __future__ import annotations
-
 import re
 
 from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order

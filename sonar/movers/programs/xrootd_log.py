@@ -3,8 +3,6 @@
 The words are the same from 4.12 to 6.1; where they are not found, nothing is known.
 """
 
-from __future__ import annotations
-
 import re
 import time
 

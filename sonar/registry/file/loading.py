@@ -1,7 +1,5 @@
 """Sections of a registry file -> rows, all or nothing; what changed, and what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What hangs on a mesh, and quiet hours, as registry files write them; the API does alike."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from datetime import time

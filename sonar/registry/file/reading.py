@@ -1,7 +1,5 @@
 """A registry file as text -> its sections, and the line on which each value stands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import IO
 

@@ -1,7 +1,5 @@
 """What a registry file may hold: its sections and their keys."""
 
-from __future__ import annotations
-
 from datetime import time
 from typing import Annotated, Any, Literal
 

@@ -4,8 +4,6 @@ A registry is a few lists of small mappings. Without bounds, lists in lists end 
 a few lines in which each repeats the one before tenfold take all the memory that there is.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

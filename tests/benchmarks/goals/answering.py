@@ -1,7 +1,5 @@
 """Goal 5: the matrix answer as bytes, against a DRF serializer over one object for each link."""
 
-from __future__ import annotations
-
 import gzip
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Goal 13: the two-way model of a matrix, with intervals and every link left out once."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

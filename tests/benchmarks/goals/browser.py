@@ -3,8 +3,6 @@
 A size that is not that of the run's data gets a database of its own, with one result a link.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median

@@ -1,7 +1,5 @@
 """Goal 14: changes of level of all links and endpoints over 90 days, and of a single link."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from matrix.answers.changes import level_shifts, search

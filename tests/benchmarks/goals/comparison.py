@@ -1,7 +1,5 @@
 """Goal 12: two windows compared link by link, against one matrix of the same window."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Goal 6: results through the door, marks and all, against bulk_create of the same rows."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

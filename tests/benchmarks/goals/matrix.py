@@ -3,8 +3,6 @@
 Goals 1 and 2 speak of 39,800 links: at a larger scale their contests are only shown.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from sonar.notation.windows import Window

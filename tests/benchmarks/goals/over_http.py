@@ -1,7 +1,5 @@
 """Goal 11: the API over HTTP as `make run` serves it: answers a second, and one long stream."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 from sonar.notation.windows import Window, format_time

@@ -1,7 +1,5 @@
 """A stream of all results over HTTP, against psql with the same COPY and Django's iterator."""
 
-from __future__ import annotations
-
 import http.client
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Goal 7: five statistics of hourly samples over HTTP, against Prometheus."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The fast peer: DuckDB in memory on the same rows, two threads, columns typed small."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """A stream of results as Django's documentation would have one write it: iterator(), json.dumps."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The usual way to store: bulk_create into an ordinary table with the same columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """The peer that everybody has: raw rows in PostgreSQL behind a covering index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """psql with the COPY behind a stream of results: what PostgreSQL alone takes for it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The usual way to answer: a DRF serializer over one object for each link."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """`python -m tests.storage.hostile --directory DIR`: serve until SIGTERM; SIGUSR1 reforms all."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

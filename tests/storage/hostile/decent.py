@@ -1,7 +1,5 @@
 """What a storage server is to do: WebDAV and third-party copies, as plainly as possible."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

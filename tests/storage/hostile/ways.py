@@ -5,8 +5,6 @@
 client could find out is not in it: a success with a file that is described as whole.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace

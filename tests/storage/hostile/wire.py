@@ -1,7 +1,5 @@
 """One connection of a client, down to its bytes: what is heard, said, held back and torn."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import socket
