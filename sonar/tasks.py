@@ -30,7 +30,7 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
-from sonar.results import concurrency, network, partitions, sealing
+from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, probes
 from sonar.work.probes import LastResort
@@ -82,10 +82,10 @@ def seal() -> None:
 def keep_months() -> None:
     """Make the partitions of the months to come, and drop what is too old; sessions, too."""
     now = timezone.now()
-    partitions.make_ahead(now)
-    partitions.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    store.make_months_ahead(now)
+    store.drop_expired(now, settings.SONAR_KEEP_DAYS)
     flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
-    network.drop_expired(now, settings.SONAR_KEEP_DAYS)
+    endings.drop_expired_of_network(now, settings.SONAR_KEEP_DAYS)
     accounts.forget_sessions(now)
 
 

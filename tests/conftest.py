@@ -119,10 +119,10 @@ def django_db_keepdb() -> bool:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Make the partitions for tests that write transfers past the door."""
-    from sonar.results import partitions
+    from sonar.results import store
 
     with django_db_blocker.unblock():
-        partitions.ensure(MONTHS)
+        store.make_months(MONTHS)
 
 
 @pytest.fixture

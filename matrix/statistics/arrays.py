@@ -1,7 +1,5 @@
 """Arrays: their types, parts of different lengths, rounded numbers, and threads."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -75,8 +73,8 @@ class Stretches(NamedTuple):
         """Return for each of the places which stretch it is of."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
-    def taken(self, choice: Flags | Integers) -> Stretches:
-        return Stretches(self.starts[choice], self.counts[choice])
+    def taken(self, choice: Flags | Integers) -> Self:
+        return type(self)(self.starts[choice], self.counts[choice])
 
 
 def steps(values: Floats, stretches: Stretches) -> Floats:

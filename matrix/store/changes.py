@@ -1,11 +1,9 @@
 """What the search has kept: jumps of level, outages, and what was written near them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Subquery
@@ -111,7 +109,7 @@ class WrittenNear:
     downtimes: list[Downtime]
 
     @classmethod
-    def read(cls, happened: Sequence[Timed], reader: Anyone) -> WrittenNear:
+    def read(cls, happened: Sequence[Timed], reader: Anyone) -> Self:
         """Read what may concern any of what happened. At most two SQL queries beside rights."""
         if not happened:
             return cls([], [])

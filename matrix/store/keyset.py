@@ -3,12 +3,10 @@
 An offset would skip rows or show them twice when others come and go, and count all before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
@@ -28,13 +26,13 @@ class Cursor:
     id: UUID | int
 
     @classmethod
-    def parse(cls, text: str) -> Cursor:
+    def parse(cls, text: str) -> Self:
         """Read what ``str`` has written of a row with a UUID; raise ValueError for else."""
         moment, _, row = text.partition("_")
         return cls(parse_time(moment), UUID(row))
 
     @classmethod
-    def parse_numbered(cls, text: str) -> Cursor:
+    def parse_numbered(cls, text: str) -> Self:
         """Read it of a row with a number."""
         moment, _, number = text.partition("_")
         if not (number.isascii() and number.isdigit() and len(number) < 19):

@@ -1,10 +1,8 @@
 """How results were made: filters on it, and the ways of measuring that there are results of."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -14,13 +12,12 @@ from matrix.query.attributes import OF_PROFILES, OF_RESULTS
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
 from sonar.models import Profile, Transfer
+from sonar.results.segments import PROFILE_IDS
 from sonar.results.store import MADE_UP
 
 PROFILE_FIELDS = {name: attribute.columns[0] for name, attribute in OF_PROFILES.items()}
 RESULT_FIELDS = {name: attribute.columns[0] for name, attribute in OF_RESULTS.items()}
 ATTRIBUTES = {**OF_PROFILES, **OF_RESULTS}
-# Ids of profiles have 16 bits.
-IDS = 2**16
 # What must not be pooled unknowingly.
 APART = tuple(name for name, attribute in OF_PROFILES.items() if attribute.apart)
 
@@ -33,15 +30,8 @@ def passing(filters: Iterable[Filter]) -> Flags | None:
     profiles = condition(filters, PROFILE_FIELDS)
     if not profiles:
         return None
-    table = np.zeros(IDS, dtype=bool)
+    table = np.zeros(PROFILE_IDS, dtype=bool)
     table[list(Profile.objects.filter(profiles).values_list("id", flat=True))] = True
-    return table
-
-
-def all_but(profiles: Sequence[int]) -> Flags:
-    """Say of each id of a profile that it passes, but of these."""
-    table = np.ones(IDS, dtype=bool)
-    table[list(profiles)] = False
     return table
 
 
@@ -78,7 +68,7 @@ class ProfileChoices:
     combinations: tuple[dict[str, str], ...]
     ids: tuple[frozenset[int], ...]
 
-    def among(self, profiles: Collection[int]) -> ProfileChoices:
+    def among(self, profiles: Collection[int]) -> Self:
         """Return those that some of these profiles, by their ids, have."""
         return self._kept(not ids.isdisjoint(profiles) for ids in self.ids)
 
@@ -95,15 +85,15 @@ class ProfileChoices:
         codes = {}
         for name in self.differing:
             numbers = {text: number for number, text in enumerate(self.values(name), 1)}
-            codes[name] = np.zeros(IDS, dtype=np.int64)
+            codes[name] = np.zeros(PROFILE_IDS, dtype=np.int64)
             for values, ids in zip(self.combinations, self.ids, strict=True):
                 codes[name][list(ids)] = numbers.get(values[name], 0)
         return codes
 
-    def _kept(self, flags: Iterable[bool]) -> ProfileChoices:
+    def _kept(self, flags: Iterable[bool]) -> Self:
         pairs = zip(self.combinations, self.ids, strict=True)
         kept = [pair for pair, is_kept in zip(pairs, flags, strict=True) if is_kept]
-        return ProfileChoices(tuple(values for values, _ in kept), tuple(ids for _, ids in kept))
+        return type(self)(tuple(values for values, _ in kept), tuple(ids for _, ids in kept))
 
     def values(self, attribute: str) -> list[str]:
         """Return the known values of an attribute, numbers in their order."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from sonar.notation.windows import Window
-from sonar.results.segments import unix_ms
+from sonar.notation.windows import EARLIEST, Window, unix_ms
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -105,4 +104,4 @@ def floor(moment: int, length: int) -> int:
 def moment(milliseconds: int) -> datetime:
     if milliseconds >= unix_ms(LATEST):
         return LATEST
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    return EARLIEST + timedelta(milliseconds=milliseconds)

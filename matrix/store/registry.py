@@ -1,11 +1,9 @@
 """What the matrix reads of registry and schedule: once for each version of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import numpy as np
 from cachetools import LRUCache
@@ -74,7 +72,7 @@ class MeshPromises:
     priority: NDArray[np.int16]
 
     @classmethod
-    def blank(cls, links: LinkIndex) -> MeshPromises:
+    def blank(cls, links: LinkIndex) -> Self:
         size = len(links.places) ** 2
         return cls(np.full(size, np.inf), np.full(size, NO_PRIORITY, dtype=np.int16))
 

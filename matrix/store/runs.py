@@ -14,9 +14,9 @@ from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.data_version import snapshot
-from matrix.store.profiles import IDS, RESULT_FIELDS, all_but, condition, passing
+from matrix.store.profiles import RESULT_FIELDS, condition, passing
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment
-from matrix.store.segment_columns import Array, Key
+from matrix.store.segment_columns import Array, Key, all_but
 from sonar.notation.windows import Window
 from sonar.results import segments
 
@@ -64,14 +64,11 @@ def read(
     size: str,
     window: Window,
     filters: Sequence[Filter],
-    *,
-    sizes: bool = False,
-    profiles: bool = False,
-    distinct_profiles: bool = False,
-    failures: bool = False,
-    offsets: bool = False,
+    **extras: bool,
 ) -> tuple[Run, ...]:
     """Read the results of a size class that started in the window, in order of time.
+
+    ``extras`` are those of Extras.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
     Experiments are left out unless a filter asks for them (query.filters.counted). What segments do
@@ -81,7 +78,7 @@ def read(
     profiles that pass, which segments there are, those of their columns that are not in the
     cache, and raw rows. Runs without a result are left out.
     """
-    span, extras = Span.of(window), Extras(sizes, profiles, distinct_profiles, failures, offsets)
+    span, asked_for = Span.of(window), Extras(**extras)
     with snapshot():
         size_class, dirty, experiments = _dirty(size, span)
         of_results = condition(filters, RESULT_FIELDS)
@@ -92,8 +89,8 @@ def read(
         apart = {} if allowed is not None else _apart(pieces, experiments)
         of_rows = all_but(experiments) if allowed is None and experiments else allowed
         runs = [
-            *_of_segments(pieces, allowed, extras, apart),
-            *_of_rows(size_class, plan.raw, of_rows, extras, of_results),
+            *_of_segments(pieces, allowed, asked_for, apart),
+            *_of_rows(size_class, plan.raw, of_rows, asked_for, of_results),
         ]
     return tuple(
         run for _, run in sorted(runs, key=lambda start_and_run: start_and_run[0]) if run.keys.size
@@ -208,7 +205,7 @@ def _run_of(
         distinct = columns.get("distinct_profiles")
         if distinct is None:
             # Ascending; marking the ids costs a fifth of sorting all.
-            seen = np.zeros(IDS, dtype=bool)
+            seen = np.zeros(segments.PROFILE_IDS, dtype=bool)
             seen[columns["profiles"]] = True
             distinct = np.flatnonzero(seen).astype(np.uint16)
     if extras.failures:
@@ -252,7 +249,7 @@ def profiles_of(
         parts = [run.distinct_profiles for run in runs if run.distinct_profiles is not None]
         return frozenset(np.concatenate([np.empty(0, np.uint16), *parts]).tolist())
     is_shown = np.pad(shown, (0, 1)).ravel()
-    seen = np.zeros(IDS, dtype=bool)
+    seen = np.zeros(segments.PROFILE_IDS, dtype=bool)
     for run in runs:
         if run.profiles is None:
             raise ValueError("runs with profiles are needed to find those of some links")

@@ -13,7 +13,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 from psycopg import Copy
 
-from matrix.store.profiles import all_but
+from matrix.statistics.arrays import Flags
 from sonar.database import pg_copy
 from sonar.results import segments
 
@@ -158,6 +158,13 @@ def rows_with(profiles: Sequence[int], starts: Mapping[int, int]) -> dict[int, A
     }
     CACHE.put(fresh)
     return {key.segment: rows for key, rows in (kept | fresh).items() if rows.size}
+
+
+def all_but(profiles: Sequence[int]) -> Flags:
+    """Say of each id of a profile that it passes, but of these."""
+    table = np.ones(segments.PROFILE_IDS, dtype=bool)
+    table[list(profiles)] = False
+    return table
 
 
 def _load(starts: Mapping[Key, int], once: Collection[Key]) -> dict[Key, Array]:

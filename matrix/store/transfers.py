@@ -1,4 +1,7 @@
-"""Single results as lists show them: newest first, page by page, and failures by their cause."""
+"""Single results: as lists show them, newest first, page by page; failures by their cause.
+
+And those of some links as raw rows, which the index on the link finds.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,15 +32,18 @@ from django.db.models import (
 )
 from django.db.models.functions import Concat, Left, Length, Right
 from django.db.models.lookups import LessThanOrEqual
+from numpy.typing import NDArray
 
 from matrix.query.filters import Filter, alternatives, counted, on_links
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.keyset import Cursor
 from matrix.store.profiles import made_so
-from sonar.models import Transfer
+from sonar.database import pg_copy
+from sonar.models import SizeClass, Transfer
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
+from sonar.results import segments
 
 # An error of this length says what it is; what differs stands behind it.
 COMPARED_CHARACTERS = 200
@@ -53,6 +59,11 @@ DIFFERENCES = (
     # The number of a host.
     r"(?<=[A-Za-z-])[0-9]+(?=[A-Za-z0-9-]*\.[A-Za-z])",
 )
+
+# What is read of each: segments.ROW_FIELDS, and of results of all size classes which one, and who.
+OF_CLASS = segments.ROW_FIELDS
+OF_ALL = OF_CLASS | {"size_class_id": pg_copy.INTEGER, "id": "V16"}
+Ends = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -297,3 +308,52 @@ def by_id(transfer: UUID) -> Transfer | None:
         "profile__mesh", "size_class", "source__site", "destination__site"
     )
     return transfers.first()
+
+
+def read_links(
+    links: Sequence[Ends],
+    window: Window,
+    filters: Sequence[Filter],
+    size: str = "",
+    *,
+    experiments: bool = False,
+) -> NDArray[np.void]:
+    """Read what says something about these links, in the order of time. One SQL statement.
+
+    ``links`` are the ids of their ends. With the name of a size class, rows have OF_CLASS and are
+    of that class, else they have OF_ALL. Lost results are left out, and experiments unless they are
+    asked for, here or by a filter. Segments would have those of all links of the grid, and no
+    index.
+    """
+    transfers = Transfer.objects.filter(
+        between_ends(links),
+        started_at__gte=window.start,
+        started_at__lt=window.end,
+        state__in=[Transfer.State.DONE, Transfer.State.FAILED],
+    )
+    if size:
+        transfers = transfers.filter(
+            size_class=SizeClass.objects.filter(name=size).values("id")[:1]
+        )
+    passing = made_so(transfers, filters if experiments else counted(filters))
+    judged = passing.annotate(ok=Q(state=Transfer.State.DONE))
+    rows = pg_copy.columns(judged, OF_CLASS if size else OF_ALL)
+    return rows[np.argsort(rows["started_at"], kind="stable")]
+
+
+def between_ends(links: Sequence[Ends]) -> Q:
+    """Return a condition that the index on the link answers: no link is looked for singly.
+
+    Those of a site share an end: what they share is named once, with all that is opposite.
+    """
+    opposite: dict[frozenset[int], list[int]] = {}
+    targets: dict[int, set[int]] = {}
+    for source, destination in links:
+        targets.setdefault(source, set()).add(destination)
+    for source, of_source in targets.items():
+        opposite.setdefault(frozenset(of_source), []).append(source)
+    groups = [
+        Q(source__in=sources, destination__in=list(destinations))
+        for destinations, sources in opposite.items()
+    ]
+    return reduce(or_, groups, Q(pk__in=[]))

@@ -47,13 +47,13 @@ def columns(queryset: QuerySet[Any, Any], fields: Mapping[str, str]) -> NDArray[
     try:
         statement = copy_of(queryset.values_list(*fields), "BINARY")
     except EmptyResultSet:
-        return np.empty(0, dtype=_row(fields))
+        return np.empty(0, dtype=row_of(fields))
     with copying(statement) as copy:
         # Piece by piece, as psycopg gives them row by row: a list of them takes ten times as much.
         payload = bytearray()
         for piece in copy:
             payload += piece
-    row = _row(fields)
+    row = row_of(fields)
     count = (len(payload) - len(SIGNATURE) - len(TRAILER)) // row.itemsize
     return np.frombuffer(payload, row, count, len(SIGNATURE))
 
@@ -74,7 +74,7 @@ def sql_of(queryset: QuerySet[Any, Any]) -> str:
     return str(operations.compose_sql(sql, params))
 
 
-def _row(fields: Mapping[str, str]) -> np.dtype[np.void]:
+def row_of(fields: Mapping[str, str]) -> np.dtype[np.void]:
     """Return the layout of a row: a field count, then each value behind its length."""
     parts = [("fields", ">i2")]
     for name, kind in fields.items():

@@ -23,7 +23,7 @@ def patiently(step: Callable[[], object], deadline: datetime | None, name: str) 
     """
     pause = FIRST_PAUSE_SECONDS
     while why := _why_not(step):
-        if deadline is None or _in(pause) > deadline:
+        if deadline is None or timezone.now() + timedelta(seconds=pause) > deadline:
             return False
         if pause == FIRST_PAUSE_SECONDS:
             log.warning("%s waits for the database: %s", name, why)
@@ -40,10 +40,6 @@ def _why_not(step: Callable[[], object]) -> str:
         release_connection()
         return one_line(error)
     return ""
-
-
-def _in(seconds: float) -> datetime:
-    return timezone.now() + timedelta(seconds=seconds)
 
 
 def one_line(error: Exception) -> str:

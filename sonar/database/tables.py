@@ -2,7 +2,8 @@
 
 A database that is newer, or half upgraded, would fail later, somewhere, and perhaps after it has
 stored something. The way back is a backup (docs/operations.md): migrations are never undone, as
-their older tables could not hold what is there by then.
+their older tables could not hold what is there by then. Nor does one that keeps text in another
+encoding than UTF-8 fit: one of SQL_ASCII knows no characters, only bytes, and gives them back so.
 """
 
 import logging
@@ -17,8 +18,6 @@ from django.db import connection, connections
 from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from psycopg.errors import UndefinedTable
-
-from sonar.database import encoding
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +36,12 @@ NO_WAY_BACK = (
     "restore a backup of its time (docs/operations.md)."
 )
 
+NEEDED_ENCODING = "UTF8"
+WRONG_ENCODING = (
+    "The database keeps text as {}, and Sonar needs UTF8. Make another one (CREATE DATABASE sonar "
+    "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
+)
+
 Names = frozenset[tuple[str, str]]
 
 
@@ -47,7 +52,13 @@ def problem(session: psycopg.Connection[Any]) -> str | None:
 
 def incurable(session: psycopg.Connection[Any]) -> str | None:
     """Say why not even `migrate` could make a database fit."""
-    return encoding.problem(session) or _naming(NEWER, _of_database(session) - _of_this_code())
+    return encoding_problem(session) or _naming(NEWER, _of_database(session) - _of_this_code())
+
+
+def encoding_problem(session: psycopg.Connection[Any]) -> str | None:
+    """Say what is wrong with the encoding of a database; the server told it at the start."""
+    encoding = session.info.parameter_status("server_encoding")
+    return None if encoding == NEEDED_ENCODING else WRONG_ENCODING.format(encoding)
 
 
 def problem_at_start() -> str | None:

@@ -15,8 +15,7 @@ from django.db import DataError, Error, IntegrityError
 from django.utils import timezone
 
 from sonar.database.retry import one_line, release_connection
-from sonar.fireflies.endpoint_addresses import Addresses
-from sonar.fireflies.flows import flow_of, store
+from sonar.fireflies.flows import Addresses, flow_of, store
 from sonar.fireflies.packet import MOST_BYTES, Firefly, parsed
 from sonar.models import Flow
 from sonar.notation.hosts import address_of

@@ -114,7 +114,7 @@ class Profile(models.Model):
 class Transfer(models.Model):
     """One file sent once, finished. Rows enter by sonar.results.store and are not changed.
 
-    The table has a partition for each UTC month (sonar.results.partitions); its primary key there
+    The table has a partition for each UTC month (sonar.results.store); its primary key there
     is (id, started_at), and sonar.results.store sees to it that an id is stored once.
     """
 

@@ -44,6 +44,10 @@ def preset(name: str, now: datetime) -> Window:
     return Window(end - parse_duration(name), end)
 
 
+def unix_ms(moment: datetime) -> int:
+    return (moment - EARLIEST) // timedelta(milliseconds=1)
+
+
 def parse_time(text: str) -> datetime:
     """Read ISO 8601; a time without a zone is UTC. Raise ValueError with a sentence.
 

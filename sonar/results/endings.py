@@ -1,6 +1,7 @@
 """How a test ends: its probe goes, and what became of it is stored, in one transaction."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,12 +9,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
-from sonar.models import Probe, Profile, Transfer, purposes
+from sonar.models import NetworkResult, Probe, Profile, Transfer, purposes
 from sonar.movers.measure import Outcome
+from sonar.movers.network import SeenOfNetwork
 from sonar.notation.csv_text import kept
 from sonar.notation.result_columns import REPORTED_BY_MOVERS, Column, Home
 from sonar.registry import redacted
-from sonar.results import circuits, concurrency, network
+from sonar.results import circuits, concurrency
 from sonar.results.concurrency import Company, Span
 from sonar.results.store import Profiles, Result, store
 
@@ -28,7 +30,7 @@ def end_probe(probe: Probe, outcome: Outcome) -> bool:
     """
     state = Transfer.State.DONE if outcome.receipt else Transfer.State.FAILED
     of_network = probe.mover_description.of_network
-    facts = (network.facts_of if of_network else _facts)(probe, outcome)
+    facts = (_facts_of_network if of_network else _facts)(probe, outcome)
     return _end(probe, state, facts, _move(probe, outcome), timezone.now())
 
 
@@ -60,13 +62,36 @@ def _facts(probe: Probe, outcome: Outcome) -> dict[str, Any]:
     facts["verified_note"] = redacted.for_all(outcome.verified_note, ends)
     if outcome.receipt:
         return facts | {"seconds": outcome.receipt.seconds, "moved_bytes": probe.bytes}
-    error = outcome.error
-    return facts | {
+    return facts | {"seconds": outcome.elapsed_seconds} | _failure(probe, outcome)
+
+
+def _facts_of_network(probe: Probe, outcome: Outcome) -> dict[str, Any]:
+    """Return the columns that say how a test of the network alone ended."""
+    seen, receipt = outcome.seen, outcome.receipt
+    facts: dict[str, Any] = {
+        "ip_version": seen.ip_version,
+        "samples": _samples(outcome),
+        "bytes": seen.moved_bytes or 0,
         "seconds": outcome.elapsed_seconds,
-        "error": redacted.for_all(str(error), ends),
+    }
+    if isinstance(seen, SeenOfNetwork):
+        facts |= asdict(seen.path)
+    if receipt:
+        return facts | {"bytes": receipt.bytes, "seconds": receipt.seconds}
+    return facts | _failure(probe, outcome)
+
+
+def _failure(probe: Probe, outcome: Outcome) -> dict[str, Any]:
+    error = outcome.error
+    return {
+        "error": redacted.for_all(str(error), (probe.source, probe.destination)),
         "error_where": error.where if error else "control",
         "error_is_permanent": bool(error and error.permanent),
     }
+
+
+def _samples(outcome: Outcome) -> list[list[float]]:
+    return [[round(sample.seconds, 3), sample.bytes] for sample in outcome.seen.samples]
 
 
 def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
@@ -76,7 +101,7 @@ def _facts_of_move(outcome: Outcome) -> dict[str, Any]:
         "prepare_seconds": outcome.prepare_seconds,
         "verified": outcome.verified,
         **{column.name: _kept(column, getattr(seen, column.name)) for column in REPORTED_BY_MOVERS},
-        "samples": [[round(sample.seconds, 3), sample.bytes] for sample in seen.samples],
+        "samples": _samples(outcome),
         "remote_connections": _connections(seen.remote_connections),
         "upload": outcome.upload and outcome.upload.numbers(),
     }
@@ -109,20 +134,27 @@ def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now
 
 
 def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> None:
-    """Store what became of a probe: a transfer, or what its mover tells of the network alone."""
+    """Store what became of a probe: a transfer, or what its mover tells of the network alone.
+
+    The latter apart from transfers, and in no rate of theirs.
+    """
+    common = {
+        "id": probe.id,
+        "source_id": probe.source_id,
+        "destination_id": probe.destination_id,
+        "size_class_id": probe.size_class_id,
+        "state": state,
+        "worker": probe.worker,
+    }
     if probe.mover_description.of_network:
-        network.keep(probe, state, facts)
+        facts = {"bytes": 0, "seconds": 0.0} | facts
+        NetworkResult.objects.create(**_way(probe), **common, **facts)
         return
     kind = {name: facts.pop(name, None) for name in SEEN_OF_PROFILES}
     result = Result(
-        id=probe.id,
-        source_id=probe.source_id,
-        destination_id=probe.destination_id,
-        size_class_id=probe.size_class_id,
+        **common,
         profile_id=_profile_of(probe, beside=others.beside, **kind),
-        state=state,
         bytes=probe.bytes,
-        worker=probe.worker,
         **others._asdict(),
         **facts,
     )
@@ -149,13 +181,21 @@ def end_waiting(probe: Probe, why: str, now: datetime) -> bool:
 def _profile_of(probe: Probe, **measured: int | None) -> int:
     return Profiles().id_of(
         **measured,
-        mover=probe.mover,
-        mode=probe.mode,
-        streams=probe.streams,
-        tcp_buffer_bytes=probe.tcp_buffer_bytes,
+        **_way(probe),
         origin=Profile.Origin.TEST,
-        mesh_id=probe.mesh_id,
         activity="",
         clock=probe.mover_description.clock,
         purpose=purposes.purpose_of(probe),
     )
+
+
+def _way(probe: Probe) -> dict[str, Any]:
+    """Return how a probe is carried out, and for which mesh."""
+    names = ("mover", "mode", "streams", "tcp_buffer_bytes", "mesh_id")
+    return {name: getattr(probe, name) for name in names}
+
+
+def drop_expired_of_network(now: datetime, keep_days: int) -> None:
+    """Delete the results of the network that are older than what is kept of transfers."""
+    oldest = now - timedelta(days=keep_days)
+    NetworkResult.objects.filter(started_at__lt=oldest).delete()

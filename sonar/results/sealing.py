@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import cast
 
-import numpy as np
 from django.db import connection, transaction
-from numpy.typing import NDArray
 
 from sonar.database import pg_copy
 from sonar.models import DirtyMark, Segment
 from sonar.models.segment import Level
+from sonar.notation.windows import unix_ms
 from sonar.results import segments
 from sonar.results.segments import Columns
 
@@ -105,7 +104,8 @@ def seal_day(size_class_id: int, day: datetime, now: datetime, *, everything: bo
     # committed in between is in the segment and leaves its mark: the next time does no harm.
     in_day = DirtyMark.objects.filter(size_class=size_class_id, start__gte=day, start__lt=day + DAY)
     marks = list(in_day.values_list("seq", "level", "start"))
-    over = [hour for hour in hours_of(day) if hour + HOUR + GRACE <= now]
+    every_hour = [day + number * HOUR for number in range(24)]
+    over = [hour for hour in every_hour if hour + HOUR + GRACE <= now]
     dirty = {start for _, level, start in marks if level == Level.HOUR}
     hours = [hour for hour in over if everything or hour in dirty]
     is_over = day + DAY + GRACE <= now
@@ -118,10 +118,6 @@ def seal_day(size_class_id: int, day: datetime, now: datetime, *, everything: bo
     ]
     DirtyMark.objects.filter(seq__in=done).delete()
     return written
-
-
-def hours_of(day: datetime) -> list[datetime]:
-    return [day + number * HOUR for number in range(24)]
 
 
 def _lock(size_class_id: int, day: datetime) -> bool:
@@ -139,7 +135,7 @@ def _rebuilt(
     rows = segments.read_rows(size_class_id, spans)
     if whole:
         yield Level.DAY, day, segments.encode(rows, day)
-    in_ms = [(segments.unix_ms(hour), segments.unix_ms(hour + HOUR)) for hour in hours]
+    in_ms = [(unix_ms(hour), unix_ms(hour + HOUR)) for hour in hours]
     for hour, part in zip(hours, segments.split(rows, in_ms), strict=True):
         yield Level.HOUR, hour, segments.encode(part, hour)
 
@@ -153,10 +149,6 @@ def _write(size_class_id: int, rebuilt: list[tuple[Level, datetime, Columns]]) -
     with pg_copy.copying(COPY_SEGMENTS) as copy:
         copy.set_types(SEGMENT_TYPES)
         for level, start, columns in filled:
-            payloads = [memoryview(column.data).cast("B") for column in _arrays(columns)]
+            payloads = [memoryview(column.data).cast("B") for column in columns]
             copy.write_row((size_class_id, level.value, start, columns.keys.size, *payloads))
     return len(filled)
-
-
-def _arrays(columns: Columns) -> list[NDArray[np.generic]]:
-    return [getattr(columns, name) for name in segments.DTYPES]

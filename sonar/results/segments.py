@@ -14,9 +14,8 @@ sorts it behind all others of its link. Lost results say nothing about a link an
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import Q
@@ -24,8 +23,11 @@ from numpy.typing import NDArray
 
 from sonar.database import pg_copy
 from sonar.models import Transfer
+from sonar.notation.windows import unix_ms
 
 FAILED_RATE = -1.0
+# Ids of profiles have 16 bits.
+PROFILE_IDS = 2**16
 DTYPES: dict[str, np.dtype[Any]] = {
     "keys": np.dtype("<u8"),
     "offsets": np.dtype("<u4"),
@@ -45,9 +47,8 @@ ROW_FIELDS = {
 }
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a bucket, as the top of this module has them."""
+class Columns(NamedTuple):
+    """The columns of a bucket, as the top of this module and DTYPES have them."""
 
     keys: NDArray[np.uint64]
     offsets: NDArray[np.uint32]
@@ -55,10 +56,6 @@ class Columns:
     profiles: NDArray[np.uint16]
     links: NDArray[np.uint32]
     lasts: NDArray[np.uint32]
-
-
-def unix_ms(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def read_rows(

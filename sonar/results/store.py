@@ -1,22 +1,28 @@
-"""The door for finished results: own tests and imports enter here, each id once."""
+"""The door for finished results: own tests and imports enter here, each id once.
 
+Their table has a partition for each month: made before it is needed, dropped when too old.
+"""
+
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import make_dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import orjson
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Q
+from psycopg import sql
 
 from sonar.database import pg_copy
-from sonar.models import Profile
+from sonar.models import DirtyMark, Profile, Segment
 from sonar.notation.result_columns import STORED, dataclass_fields
 from sonar.notation.windows import format_time, parse_time
-from sonar.results import partitions
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -42,6 +48,14 @@ KEPT = """
 # OFFSET 0 keeps PostgreSQL from looking for each id after all; it makes a hash of the list.
 READ_ALL = """
     SELECT id FROM (SELECT id FROM sonar_transfer OFFSET 0) AS kept WHERE id = ANY(%s::uuid[])
+"""
+MADE_AHEAD = timedelta(days=45)
+# Dropping waits for every reader of the table and lets no new one in meanwhile.
+LONGEST_WAIT_SECONDS = 5
+MONTHS = """
+    SELECT child.relname FROM pg_inherits
+    JOIN pg_class child ON child.oid = inhrelid
+    WHERE inhparent = 'sonar_transfer'::regclass ORDER BY child.relname
 """
 COPY = f"COPY sonar_transfer ({', '.join(TYPES)}) FROM STDIN (FORMAT BINARY)"
 
@@ -148,7 +162,7 @@ def _reading_all_is_cheaper(ids: int) -> bool:
 
 def append(rows: Iterable[bytes], moments: Iterable[datetime]) -> None:
     """Append rows that are new and that COPY takes as they are, for these months."""
-    partitions.ensure(moments)
+    make_months(moments)
     with pg_copy.copying(COPY) as copy:
         copy.write(pg_copy.SIGNATURE)
         for block in rows:
@@ -160,11 +174,67 @@ def copy_results(results: list[Result]) -> None:
     """Append results that are new."""
     if not results:
         return
-    partitions.ensure(result.started_at for result in results)
+    make_months(result.started_at for result in results)
     with pg_copy.copying(COPY) as copy:
         copy.set_types(list(TYPES.values()))
         for result in results:
             copy.write_row(result.row())
+
+
+def make_months(moments: Iterable[datetime]) -> None:
+    """Make the partitions of these moments where they are missing."""
+    numbers = {(utc.year, utc.month) for utc in (moment.astimezone(UTC) for moment in moments)}
+    starts = [datetime(*month, 1, tzinfo=UTC) for month in sorted(numbers)]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sonar_make_month(unnest(%s::timestamptz[]))", [starts])
+
+
+def make_months_ahead(now: datetime) -> None:
+    make_months([now, now + MADE_AHEAD])
+
+
+def drop_expired(now: datetime, keep_days: int) -> list[str]:
+    """Drop the months that ended more than so many days ago, with their segments and marks.
+
+    Returns the names of the partitions. One that is being read for long is left for the
+    next time.
+    """
+    oldest = now - timedelta(days=keep_days)
+    return [name for name in months() if _end(name) <= oldest and _drop(name)]
+
+
+def months() -> list[str]:
+    """Return the names of the partitions, oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(MONTHS)
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _start(name: str) -> datetime:
+    year, month = name.split("_")[-2:]
+    return datetime(int(year), int(month), 1, tzinfo=UTC)
+
+
+def _end(name: str) -> datetime:
+    return (_start(name) + timedelta(days=31)).replace(day=1)
+
+
+def _drop(name: str) -> bool:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL lock_timeout = '{LONGEST_WAIT_SECONDS}s'")
+            cursor.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+            for derived in (Segment, DirtyMark):
+                derived._default_manager.filter(
+                    start__gte=_start(name), start__lt=_end(name)
+                ).delete()
+    except OperationalError as error:
+        log.warning(
+            "%s is too old but could not be dropped; next try at the next sweep: %s", name, error
+        )
+        return False
+    log.info("%s is older than SONAR_KEEP_DAYS: dropped with its segments", name)
+    return True
 
 
 class Profiles:

@@ -61,11 +61,11 @@ def measure(scale: Scale, home: Path, url: str, kept: Kept, chosen: argparse.Nam
     import django
 
     django.setup()
-    from tests.benchmarks import machine, report, run
+    from tests.benchmarks import report, run
     from tests.benchmarks.bench import Bench
     from tests.benchmarks.prepare import prepare
 
-    about = machine.facts()
+    about = report.about_machine()
     bench = Bench(scale, home, url, prepare(scale, kept), kept)
 
     def note() -> None:

@@ -1,4 +1,7 @@
-"""Goals that are measured by a program of their own, on servers of their own."""
+"""Goals that are measured by a program of their own, on servers of their own.
+
+`python -m tests.benchmarks.apart NUMBER` measures one by hand.
+"""
 
 import argparse
 import contextlib
@@ -16,10 +19,16 @@ import django
 
 from sonar.sandbox import embedded
 from tests import template
+from tests.benchmarks import server
 from tests.benchmarks.measured import Goal
 from tests.benchmarks.scale import SCALES
 
 CORES = 2
+MANY_IN_FLIGHT = {
+    "SONAR_IN_FLIGHT": "500",
+    "SONAR_PLAN_SECONDS": "1",
+    "SONAR_DATABASE_POOL": "8",
+}
 
 
 @dataclass(frozen=True)
@@ -30,38 +39,49 @@ class Program:
     once Django is set up. ``options`` are settings of PostgreSQL, ``environment`` of Sonar.
     """
 
-    name: str
-    about: str | None
     measure: str
     options: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, scale: str) -> list[Goal]:
-        """Run it as a child, so that it has its own settings and memory."""
-        with tempfile.NamedTemporaryFile(suffix=".json") as found:
-            command = [sys.executable, "-m", self.name, "--scale", scale, "--json", found.name]
-            subprocess.run(command, check=True)
-            return [Goal(**one) for one in json.loads(Path(found.name).read_text())]
 
-    def main(self) -> None:
-        """Be that child, or what somebody has started by hand."""
-        chosen = arguments(self)
-        keep_to_two_cores()
-        with servers(self.options) as home:
-            os.environ |= self.environment
-            django.setup()
-            goals: list[Goal] = import_module(self.measure).measure(chosen.scale, home)
-        if chosen.json:
-            chosen.json.write_text(json.dumps([asdict(goal) for goal in goals]))
-        else:
-            print(*map(in_words, goals), sep="\n")
+# By the number of their goal.
+PROGRAMS = {
+    8: Program("in_flight", environment=MANY_IN_FLIGHT),
+    # Memory for the schedule and its indexes (1 GB), as such a database would be given.
+    9: Program(
+        "ticks", options=("shared_buffers=2GB", "max_wal_size=8GB", "jit=off", "autovacuum=off")
+    ),
+    15: Program("in_programs", environment={"SONAR_IN_FLIGHT": "50"}),
+    16: Program("in_service", environment=MANY_IN_FLIGHT),
+}
 
 
-def arguments(program: Program) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m {program.name}", description=program.about)
+def run(number: int, scale: str) -> list[Goal]:
+    """Measure a goal in a child, so that it has its own settings and memory."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as found:
+        options = [str(number), "--scale", scale, "--json", found.name]
+        subprocess.run([sys.executable, "-m", "tests.benchmarks.apart", *options], check=True)
+        return [Goal(**one) for one in json.loads(Path(found.name).read_text())]
+
+
+def main() -> None:
+    """Be that child, or what somebody has started by hand."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.apart", description=__doc__)
+    parser.add_argument("number", type=int, choices=PROGRAMS, help="of the goal")
     parser.add_argument("--scale", choices=SCALES, default="default", help="small is for a look")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the goals to a file")
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    program = PROGRAMS[chosen.number]
+    keep_to_two_cores()
+    with servers(program.options) as home:
+        os.environ |= program.environment
+        django.setup()
+        module = import_module(f"tests.benchmarks.{program.measure}")
+        goals: list[Goal] = module.measure(chosen.scale, home)
+    if chosen.json:
+        chosen.json.write_text(json.dumps([asdict(goal) for goal in goals]))
+    else:
+        print(*map(in_words, goals), sep="\n")
 
 
 def in_words(goal: Goal) -> str:
@@ -84,21 +104,14 @@ def servers(options: Sequence[str]) -> Iterator[Path]:
 
     Gives their directory.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="sonar-bench-") as name,
-        embedded.socket_directory() as sockets,
-    ):
-        home = Path(name)
-        home.chmod(0o755)  # PostgreSQL may run as another user
+    with server.temporary_directory() as home, embedded.socket_directory() as sockets:
         (home / "static").mkdir()
         template.copy_to(home / "postgres")
         database = embedded.postgres(home / "postgres", sockets, home / "pg.log", *options)
         with database as url, embedded.redis_server(home / "redis", sockets, home / "r.log") as q:
-            os.environ |= {
-                "DJANGO_SETTINGS_MODULE": "sonar.settings",
-                "SONAR_HOME": str(home),
-                "SONAR_SECRET_KEY": "only-for-benchmarks",
-                "DATABASE_URL": template.with_tables(url),
-                "REDIS_URL": q,
-            }
+            os.environ |= server.environment(home, template.with_tables(url), redis=q)
             yield home
+
+
+if __name__ == "__main__":
+    main()

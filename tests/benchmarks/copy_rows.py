@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
-TRAILER = b"\xff\xff"
+from sonar.database import pg_copy
+
 EPOCH_2000_US = 946_684_800 * 10**6
 EMPTY_LIST = b"\x01[]"  # jsonb, version 1
 NULL = -1
@@ -50,14 +50,7 @@ class Ids:
     profiles: NDArray[np.int64]
 
 
-def layout() -> np.dtype[np.void]:
-    parts = [("fields", ">i2")]
-    for name, kind in COLUMNS.items():
-        parts += [(f"{name} width", ">i4"), (name, kind)]
-    return np.dtype(parts)
-
-
-LAYOUT = layout()
+LAYOUT = pg_copy.row_of(COLUMNS)
 
 
 def template(*, failed: bool) -> NDArray[np.void]:

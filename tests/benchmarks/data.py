@@ -46,44 +46,54 @@ def days(scale: Scale) -> Iterator[Day]:
     for number in range(scale.days):
         start = scale.start + timedelta(days=number)
         rng = np.random.default_rng([SEED, number])
-        rows = np.zeros(scale.rows_of_day(number), dtype=ROW)
-        rows["started_us"] = unix_us(start) + np.sort(rng.integers(0, DAY_US, len(rows)))
-        rows["source"], rows["destination"] = random_links(rng, scale.endpoints, len(rows))
-        rows["size_class"] = rng.integers(0, len(TEST_BYTES), len(rows))
-        measure(rng, rows, usual)
-        yield Day(start, rows)
+        started = np.sort(rng.integers(0, DAY_US, scale.rows_of_day(number)))
+        yield Day(start, drawn(rng, unix_us(start) + started, usual))
+
+
+def drawn(
+    rng: np.random.Generator, started_us: NDArray[np.int64], usual: NDArray[np.float64]
+) -> NDArray[np.void]:
+    """Draw a result of any link and class for each of these moments."""
+    count, endpoints = len(started_us), len(usual)
+    rows = np.zeros(count, dtype=ROW)
+    rows["started_us"] = started_us
+    rows["source"] = source = rng.integers(0, endpoints, count)
+    rows["destination"] = (source + rng.integers(1, endpoints, count)) % endpoints
+    rows["size_class"] = rng.integers(0, len(TEST_BYTES), count)
+    measure(rng, rows, usual)
+    return rows
 
 
 def hourly(endpoints: int) -> Day:
-    """Make one sample for each link in the middle of each hour of the last day, one class.
+    """Make the samples of the last day, none of which failed.
 
-    None fails: this is what a time series database is asked for as well.
+    This is what a time series database is asked for as well.
     """
-    rng = np.random.default_rng([SEED, 10**6])
-    ends = np.indices((endpoints, endpoints)).reshape(2, -1)
-    source, destination = ends[:, ends[0] != ends[1]]
     start = END - timedelta(days=1)
-    rows = np.zeros(24 * len(source), dtype=ROW)
-    hour = np.repeat(np.arange(24), len(source))
-    rows["started_us"] = unix_us(start) + hour * HOUR_US + HOUR_US // 2
-    rows["source"], rows["destination"] = np.tile(source, 24), np.tile(destination, 24)
-    rows["size_class"] = len(TEST_BYTES) - 1
-    measure(rng, rows, usual_rates(endpoints))
+    rows = of_each_link(np.random.default_rng([SEED, 10**6]), endpoints, start, hours=24)
     rows["failed"] = False
     return Day(start, rows)
+
+
+def of_each_link(
+    rng: np.random.Generator, endpoints: int, start: datetime, hours: int
+) -> NDArray[np.void]:
+    """Make one sample for each link in the middle of each hour, of the largest class."""
+    ends = np.indices((endpoints, endpoints)).reshape(2, -1)
+    source, destination = ends[:, ends[0] != ends[1]]
+    rows = np.zeros(hours * len(source), dtype=ROW)
+    hour = np.repeat(np.arange(hours), len(source))
+    rows["started_us"] = unix_us(start) + hour * HOUR_US + HOUR_US // 2
+    rows["source"], rows["destination"] = np.tile(source, hours), np.tile(destination, hours)
+    rows["size_class"] = len(TEST_BYTES) - 1
+    measure(rng, rows, usual_rates(endpoints))
+    return rows
 
 
 def usual_rates(endpoints: int) -> NDArray[np.float64]:
     """Return the median rate of each link in bytes per second."""
     rng = np.random.default_rng(SEED)
     return TYPICAL_RATE * rng.lognormal(0.0, SPREAD_OF_LINKS, (endpoints, endpoints))
-
-
-def random_links(
-    rng: np.random.Generator, endpoints: int, count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    source = rng.integers(0, endpoints, count)
-    return source, (source + rng.integers(1, endpoints, count)) % endpoints
 
 
 def measure(rng: np.random.Generator, rows: NDArray[np.void], usual: NDArray[np.float64]) -> None:

@@ -14,13 +14,13 @@ from tests.benchmarks.bench import Bench
 
 
 @contextmanager
-def another(bench: Bench, name: str, program: str, *arguments: str) -> Iterator[str]:
-    """Make it, let a module of the benchmarks fill it, and give its URL."""
+def another(bench: Bench, name: str, argument: object) -> Iterator[str]:
+    """Make it, let tests.benchmarks.fill fill it, and give its URL."""
     url = bench.url.rpartition("/")[0] + f"/{name}"
     with connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {name}")
         cursor.execute(f"CREATE DATABASE {name} TEMPLATE {template.NAME}")
-    command = [sys.executable, "-m", f"tests.benchmarks.{program}", *arguments]
+    command = [sys.executable, "-m", "tests.benchmarks.fill", name, str(argument)]
     with bench.at_work(f"Filling the database {name}"):
         variables = {**environ, **server.environment(bench.home, url)}
         subprocess.run(command, check=True, env=variables)

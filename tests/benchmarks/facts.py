@@ -9,7 +9,7 @@ from django.db import connection
 from matrix.store import segment_columns
 from sonar.models import DirtyMark
 from sonar.models.segment import Level
-from sonar.notation.windows import Window, format_time
+from sonar.notation.windows import Window
 from sonar.results import sealing
 from tests.benchmarks import loopback, memory, product, scale, server
 from tests.benchmarks.bench import SIZE, Bench
@@ -119,7 +119,7 @@ def peak_memory(bench: Bench) -> list[Goal]:
     for what in product.HEAVY:
         with bench.at_work(f"Peak memory of 30 d, {what}"):
             figures = memory.measured(what, 30, variables)
-        spread = Spread(figures["peak_mb"], figures["peak_mb"], figures["peak_mb"], 1)
+        spread = Spread.of([figures["peak_mb"]])
         note = f"{figures['before_mb']:.0f} MB before; {bench.scale.links:,} links"
         text = f"peak memory of a fresh process, 30 d, {what}"
         goals.append(
@@ -130,8 +130,7 @@ def peak_memory(bench: Bench) -> list[Goal]:
 
 def not_modified(bench: Bench) -> Goal:
     """A matrix request that changes nothing is a 304 in less than 5 ms."""
-    window = scale.aligned(30)
-    query = {"size": SIZE, "from": format_time(window.start), "to": format_time(window.end)}
+    query = {"size": SIZE} | scale.bounds(scale.aligned(30))
     with loopback.sonar(bench.home, server.environment(bench.home, bench.url)) as web:
         headers = {"If-None-Match": web.get("/api/v1/matrix/", query).headers["ETag"]}
         answers = [web.get("/api/v1/matrix/", query, headers).status]

@@ -10,9 +10,8 @@ import numpy as np
 from django.db import connection, transaction
 from numpy.typing import NDArray
 
-from sonar import scheduler
-from sonar.models import Endpoint, Mesh, MeshInterval, Profile, SizeClass
-from sonar.results import partitions, sealing, store
+from sonar.models import Endpoint, Profile, SizeClass
+from sonar.results import sealing, store
 from tests.benchmarks import data, load, registry
 from tests.benchmarks.data import Day
 from tests.benchmarks.scale import SEED
@@ -24,12 +23,12 @@ def fill(endpoints: int, hour: datetime) -> NDArray[np.void]:
     The hour is sealed, as it is a while after it is over. Returns the results as data.ROW: its
     ends are numbers from 0, in the order of names.
     """
-    register(endpoints, hour)
-    rows = one_for_each_link(endpoints, hour)
+    ids = registry.register(endpoints, "large", hour)
+    rows = data.of_each_link(np.random.default_rng(SEED), endpoints, hour, hours=1)
     month = hour.replace(day=1, hour=0)
     with transaction.atomic(), connection.cursor() as cursor:
         day = Day(month, rows)
-        load.load_month(cursor.cursor, month, [day], registry.known_ids(), lambda _: None)
+        load.load_month(cursor.cursor, month, [day], ids, lambda _: None)
     large = SizeClass.objects.get(name="large")
     sealing.seal_day(large.id, hour.replace(hour=0), hour + timedelta(hours=2))
     load.vacuum("sonar_transfer", "sonar_schedule", "sonar_segment", "sonar_dirtymark")
@@ -41,7 +40,7 @@ def store_one_link(start: datetime, hours: int) -> None:
     first, second, *_ = Endpoint.objects.order_by("name")
     large = SizeClass.objects.get(name="large")
     profile = Profile.objects.earliest("id")
-    partitions.ensure([start])
+    store.make_months([start])
     store.store(
         store.Result(
             id=uuid4(),
@@ -56,37 +55,3 @@ def store_one_link(start: datetime, hours: int) -> None:
         )
         for hour in range(hours)
     )
-
-
-def register(endpoints: int, now: datetime) -> None:
-    """Make the registry of the benchmarks, whose mesh tests with large files alone."""
-    sites = registry.make_sites(endpoints)
-    Endpoint.objects.bulk_create(
-        Endpoint(
-            name=f"{site.name}_{label}",
-            site=site,
-            label=label,
-            base_url=registry.url(site, label),
-        )
-        for site, label in registry.homes(sites, endpoints)
-    )
-    mesh = Mesh.objects.create(name="all-links", mover="http-tpc")
-    large = SizeClass.objects.get(name="large")
-    MeshInterval.objects.create(mesh=mesh, size_class=large, every_seconds=registry.EVERY_SECONDS)
-    # As data.measure wants them; alike, so that no cell is a mixture.
-    Profile.objects.bulk_create(
-        Profile(mover="http-tpc", mode="pull", activity=f"part {number}")
-        for number in range(data.PROFILES)
-    )
-    scheduler.follow_registry(now)
-
-
-def one_for_each_link(endpoints: int, hour: datetime) -> NDArray[np.void]:
-    ends = np.indices((endpoints, endpoints)).reshape(2, -1)
-    source, destination = ends[:, ends[0] != ends[1]]
-    rows = np.zeros(len(source), dtype=data.ROW)
-    rows["started_us"] = data.unix_us(hour) + data.HOUR_US // 2
-    rows["source"], rows["destination"] = source, destination
-    rows["size_class"] = len(data.TEST_BYTES) - 1
-    data.measure(np.random.default_rng(SEED), rows, data.usual_rates(endpoints))
-    return rows

@@ -19,6 +19,7 @@ from sonar.models import Endpoint, Probe, Site, SizeClass, Transfer
 from sonar.movers.programs import gfal2
 from sonar.ordering import request_probes
 from sonar.scheduler import ProbeRequest
+from tests.benchmarks.memory import own_mb
 from tests.programs.gridftp import GridFtpServer
 from tests.storage.xrootd import Authority, Server, give_to_server, make_room
 from tests.waiting import wait_for
@@ -214,13 +215,11 @@ def in_flight(worker: int) -> Counter[str]:
 
 def memory_mb(pids: Iterable[int]) -> float:
     """Return the memory of processes together; what they share is counted once."""
-    total = 0
+    total = 0.0
     for pid in pids:
         with suppress(FileNotFoundError, ProcessLookupError):
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            line = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
-            total += int(line.split()[1]) * 1024
-    return total / MB
+            total += own_mb(pid)
+    return total
 
 
 def family_mb(worker: int) -> float:

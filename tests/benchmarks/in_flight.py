@@ -1,8 +1,11 @@
-"""What flight.py measures: a worker full of slow transfers, then one busy with fast ones."""
+"""Goal 8: 500 transfers in flight in one small worker process, and 50 a second through it.
+
+Everything is real and runs on two cores: PostgreSQL, Redis, beat, control, the worker with its
+movers, and storage nodes that copy files of 1 MB over HTTP third-party copy.
+"""
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from sonar.models import Endpoint, Mesh, MeshInterval, Probe, Site, SizeClass, T
 from sonar.sandbox import nodes, processes
 from sonar.sandbox.run import Children, start_workers
 from tests.benchmarks.measured import Goal, Spread
+from tests.benchmarks.memory import peak_mb, resident_mb
 
 MB = 10**6
 DAY = 86_400
@@ -116,9 +120,9 @@ def held(children: Known, size: Size) -> Goal:
     in_flight = Probe.objects.filter(state="running", progress_bytes__gt=0)
     wait(children, lambda: in_flight.count() >= size.held)
     worker = children.by_name["worker"].pid
-    peak, now = megabytes(worker, "VmHWM"), megabytes(worker, "VmRSS")
+    peak, now = peak_mb(worker), resident_mb(worker)
     wait(children, lambda: results() >= size.held)
-    peak = max(peak, megabytes(worker, "VmHWM"))
+    peak = max(peak, peak_mb(worker))
     note = f"{now:.0f} MB while all moved; {results()} ended, none failed"
     spread = Spread(peak, now, peak, 1)
     text = HELD.format(held=size.held)
@@ -135,7 +139,7 @@ def busy(children: Known, size: Size) -> Goal:
         f"{name} {1000 * (seconds - began[name]) / ended:.1f}"
         for name, seconds in processor_seconds(children).items()
     ]
-    memory = megabytes(children.by_name["worker"].pid, "VmHWM")
+    memory = peak_mb(children.by_name["worker"].pid)
     note = (
         f"{size.windows} windows of {size.window_seconds:g} s; ms of processor for each transfer: "
         f"{', '.join(costs)}; the worker took {memory:.0f} MB"
@@ -165,15 +169,6 @@ def wait(children: Known, ready: Callable[[], bool]) -> None:
             probes, done = Probe.objects.count(), Transfer.objects.count()
             raise RuntimeError(f"not ready in {PATIENCE_SECONDS:g} s: {probes=}, {done=}")
         time.sleep(LOOK_SECONDS)
-
-
-def megabytes(pid: int, field: str) -> float:
-    """Return the memory of a process, VmRSS now or VmHWM at most until now."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    match = re.search(rf"{field}:\s+(\d+) kB", status)
-    if match is None:
-        raise RuntimeError(f"the kernel does not tell {field}")
-    return int(match[1]) * 1024 / MB
 
 
 def processor_seconds(children: Known) -> dict[str, float]:

@@ -1,4 +1,8 @@
-"""What subprocesses.py measures: a worker full of copies by one mover, and by all in turn."""
+"""Goal 15: fifty transfers by programs in flight in one worker process, and their memory in all.
+
+By one mover, and by all in turn. The servers are real: two XRootD servers and two GridFTP servers,
+which hold each copy midway.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +42,7 @@ def goal(grid: held.Grid, home: Path, counts: Mapping[str, int]) -> Goal:
     waiting = sum(max(count - held.AT_ONCE.get(mover, count), 0) for mover, count in counts.items())
     turns = f"; {waiting} waited for their turn" if waiting else ""
     note = f"the worker {alone:.0f} MB, each copy {each:.1f} MB; all ended well{turns}"
-    spread = Spread(together, together, together, 1)
+    spread = Spread.of([together])
     return Goal.from_spread(15, text, LIMIT_MB, spread, "MB", at_least=False, note=note)
 
 

@@ -1,6 +1,9 @@
-"""What service.py measures: a worker full of jobs that wait at an FTS3 server."""
+"""Goal 16: 500 transfers of FTS3 in flight in one small worker process that asks rarely.
 
-import re
+Everything is real and runs on two cores, but the FTS3 server, which is the one of the tests: it
+keeps each job in its queue for a while, and then lets a storage node fetch the file.
+"""
+
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +15,7 @@ from sonar.models import Mesh, Probe
 from tests.benchmarks.in_flight import (
     DAY,
     LIMIT_MB,
-    MB,
     Known,
-    megabytes,
     order,
     processor_seconds,
     results,
@@ -22,6 +23,7 @@ from tests.benchmarks.in_flight import (
     wait,
 )
 from tests.benchmarks.measured import Goal, Spread
+from tests.benchmarks.memory import own_mb, peak_mb
 from tests.ports import free_port
 
 HELD = "memory of one worker process with {held} jobs waiting at FTS3"
@@ -70,35 +72,26 @@ def held(children: Known, size: Size, url: str) -> list[Goal]:
     wait(children, lambda: (heard(url) or {}).get("POST", 0) >= size.held)
     worker = children.by_name["worker"].pid
     polls, used = polls_per_second(url, size, children)
-    shares = [own_megabytes(worker)]
+    shares = [own_mb(worker)]
     waiting = Probe.objects.filter(state="running").count()
 
     def all_ended() -> bool:
-        shares.append(own_megabytes(worker))
+        shares.append(own_mb(worker))
         return results() >= size.held
 
     wait(children, all_ended)
     note = (
         f"{shares[0]:.0f} MB while {waiting} waited; {results()} ended, none failed; with what "
-        f"other processes share {megabytes(worker, 'VmHWM'):.0f} MB"
+        f"other processes share {peak_mb(worker):.0f} MB"
     )
     peak = Spread(max(shares), min(shares), max(shares), len(shares))
     text = HELD.format(held=size.held)
     memory = Goal.from_spread(16, text, LIMIT_MB, peak, "MB", at_least=False, note=note)
     cost = f"{1000 * used / size.window_seconds:.1f} ms of processor per second in the worker"
-    rate = Spread(polls, polls, polls, 1)
+    rate = Spread.of([polls])
     text = POLLS.format(held=size.held)
     asks = Goal.from_spread(16, text, POLLS_PER_SECOND, rate, "/s", at_least=False, note=cost)
     return [memory, asks]
-
-
-def own_megabytes(pid: int) -> float:
-    """Return the memory of a process; what it shares with others counts by its part of it."""
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    match = re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)
-    if match is None:
-        raise RuntimeError("the kernel does not tell Pss")
-    return int(match[1]) * 1024 / MB
 
 
 def polls_per_second(url: str, size: Size, children: Known) -> tuple[float, float]:

@@ -12,7 +12,8 @@ import numpy as np
 from django.db import connection, transaction
 from psycopg import Cursor
 
-from tests.benchmarks.copy_rows import COLUMNS, HEADER, TRAILER, Ids, encode
+from sonar.database import pg_copy
+from tests.benchmarks.copy_rows import COLUMNS, Ids, encode
 from tests.benchmarks.data import Day
 from tests.benchmarks.scale import SEED
 
@@ -71,10 +72,10 @@ def copy_in(cursor: Cursor[Any], table: object, pieces: Iterable[bytes]) -> None
     # Frozen as by a vacuum: there is no need to read and write it all again.
     statement = f"COPY {table} ({', '.join(COLUMNS)}) FROM STDIN (FORMAT BINARY, FREEZE)"
     with cursor.copy(statement) as copy:
-        copy.write(HEADER)
+        copy.write(pg_copy.SIGNATURE)
         for piece in pieces:
             copy.write(piece)
-        copy.write(TRAILER)
+        copy.write(pg_copy.TRAILER)
 
 
 def chunks(days: Iterable[Day], ids: Ids, progress: Callable[[int], None]) -> Iterator[bytes]:

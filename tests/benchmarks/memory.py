@@ -19,16 +19,20 @@ def peak_mb(pid: int | str = "self") -> float:
 
     Not getrusage: a child's ru_maxrss begins with what its parent had when it started it.
     """
-    return status_mb("VmHWM:", pid)
+    return told_mb("VmHWM:", f"/proc/{pid}/status")
 
 
 def resident_mb(pid: int | str = "self") -> float:
-    return status_mb("VmRSS:", pid)
+    return told_mb("VmRSS:", f"/proc/{pid}/status")
 
 
-def status_mb(name: str, pid: int | str) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith(name))
+def own_mb(pid: int) -> float:
+    """Return the memory of a process; what it shares with others counts by its part of it."""
+    return told_mb("Pss:", f"/proc/{pid}/smaps_rollup")
+
+
+def told_mb(name: str, path: str) -> float:
+    line = next(line for line in Path(path).read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024 / 1e6
 
 

@@ -1,5 +1,7 @@
 """The grid of the benchmarks: endpoints of sites in clouds, and one mesh over all their links."""
 
+from datetime import datetime
+
 import numpy as np
 
 from sonar import scheduler
@@ -16,8 +18,12 @@ SITES_PER_SECOND_ENDPOINT = 4
 EVERY_SECONDS = 86_400
 
 
-def register(endpoints: int) -> Ids:
-    """Make the registry and its schedule in an empty database."""
+def register(endpoints: int, size: str = "", now: datetime = END) -> Ids:
+    """Make the registry and its schedule in an empty database.
+
+    With a size class, tests are of that alone and made alike, so that no cell is a mixture.
+    """
+    sizes = SizeClass.objects.filter(name=size) if size else SizeClass.objects.all()
     sites = make_sites(endpoints)
     Endpoint.objects.bulk_create(
         Endpoint(name=f"{site.name}_{label}", site=site, label=label, base_url=url(site, label))
@@ -25,14 +31,17 @@ def register(endpoints: int) -> Ids:
     )
     mesh = Mesh.objects.create(name="all-links", mover="http-tpc")
     MeshInterval.objects.bulk_create(
-        MeshInterval(mesh=mesh, size_class=size, every_seconds=EVERY_SECONDS)
-        for size in SizeClass.objects.all()
+        MeshInterval(mesh=mesh, size_class=size_class, every_seconds=EVERY_SECONDS)
+        for size_class in sizes
     )
     Profile.objects.bulk_create(
-        Profile(mover="http-tpc", mode="pull", streams=2**number, mesh=mesh)
-        for number in range(PROFILES)
+        Profile(mover="http-tpc", mode="pull", mesh=mesh, **kind)
+        for kind in (
+            {"activity": f"part {number}"} if size else {"streams": 2**number}
+            for number in range(PROFILES)
+        )
     )
-    scheduler.follow_registry(END)
+    scheduler.follow_registry(now)
     return known_ids()
 
 

@@ -1,9 +1,13 @@
 """What a run has found, for people and as JSON."""
 
 import json
+import os
+import platform
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 
+from django.db import connection
 from rich.console import Console
 from rich.table import Table
 
@@ -14,6 +18,31 @@ WORDS = {True: "[green]met[/]", False: "[red]NOT met[/]", None: "not measured"}
 # The goals are about a grid: on small data all are fast, and only the answers are looked at.
 TOO_SMALL = "small"
 WIDTH = 150
+LIBRARIES = ("django", "djangorestframework", "psycopg", "numpy", "orjson", "duckdb", "gunicorn")
+SETTINGS: tuple[str, ...] = ("shared_buffers", "work_mem", "jit", "max_parallel_workers_per_gather")
+SETTINGS += ("fsync", "synchronous_commit", "autovacuum")
+
+
+def about_machine() -> dict[str, str]:
+    """Say on what a run was measured."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "machine": f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.machine()}",
+        "load": f"{os.getloadavg()[0]:.1f} when the run began",
+        "Python": platform.python_version(),
+        "PostgreSQL": about_postgres(),
+        "libraries": ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
+    }
+
+
+def about_postgres() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        found = [str(cursor.fetchone()[0])]
+        for name in SETTINGS:
+            cursor.execute(f"SHOW {name}")
+            found.append(f"{name} {cursor.fetchone()[0]}")
+    return ", ".join(found)
 
 
 def show(bench: Bench, machine: dict[str, str]) -> None:

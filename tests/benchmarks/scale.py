@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import environ
 
-from sonar.notation.windows import Window
+from sonar.notation.windows import Window, format_time
 
 # The data ends with the last whole day before the run, of which pages show the week; all processes
 # of a run agree on it. Same seed, same rows, but for the date.
@@ -61,6 +61,11 @@ SCALES = {
 def aligned(days: int) -> Window:
     """Return the last whole days of the data."""
     return Window(END - timedelta(days=days), END)
+
+
+def bounds(window: Window) -> dict[str, str]:
+    """Return a window as parameters of an address."""
+    return {"from": format_time(window.start), "to": format_time(window.end)}
 
 
 def odd(days: int) -> tuple[Window, ...]:

@@ -13,6 +13,8 @@ from tests import template
 from tests.benchmarks.scale import Scale
 
 DATABASE = "bench"
+# Nobody is there: nothing may queue.
+NO_REDIS = "redis://localhost:1/0"
 
 # fsync and synchronous_commit stay as they are by default: writers are measured here too.
 OPTIONS = (
@@ -36,6 +38,12 @@ def home_directory(kept: str | None, scale: Scale) -> Iterator[Path]:
         home.mkdir(parents=True, exist_ok=True)
         yield home
         return
+    with temporary_directory() as home:
+        yield home
+
+
+@contextlib.contextmanager
+def temporary_directory() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="sonar-bench-") as name:
         Path(name).chmod(0o755)  # PostgreSQL may run as another user
         yield Path(name)
@@ -63,12 +71,12 @@ def postgres(home: Path, scale: Scale) -> Iterator[str]:
         yield url
 
 
-def environment(home: Path, url: str) -> dict[str, str]:
+def environment(home: Path, url: str, redis: str = NO_REDIS) -> dict[str, str]:
     """Return the variables with which Sonar's own processes find this database."""
     return {
         "DJANGO_SETTINGS_MODULE": "sonar.settings",
         "SONAR_HOME": str(home),
         "SONAR_SECRET_KEY": "only-for-benchmarks",
         "DATABASE_URL": url,
-        "REDIS_URL": "redis://localhost:1/0",  # nobody there: nothing here may queue
+        "REDIS_URL": redis,
     }

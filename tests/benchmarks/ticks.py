@@ -1,4 +1,7 @@
-"""What planning.py measures: ticks over a schedule in which the same number is always due."""
+"""Goal 9: one planning tick over three million scheduled rows, of which 2,000 are due.
+
+The same number is due in each.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta

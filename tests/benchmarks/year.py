@@ -1,7 +1,7 @@
-"""A year of kept results in a database of its own, and files of new ones imported into it.
+"""Files of new results, imported into a database that has a year of kept ones.
 
-Runs as processes of their own: `python -m tests.benchmarks.year fill SCALE` fills the database
-that its environment names, `... import SCALE FILE ROUNDS` prints rows per second of each round.
+Runs as a process of its own on the database that its environment names:
+`python -m tests.benchmarks.year SCALE FILE ROUNDS` prints rows per second of each round.
 """
 
 import csv
@@ -33,17 +33,6 @@ def year_of(name: str) -> Scale:
     return replace(SCALES[name], days=DAYS)
 
 
-def fill(scale: Scale) -> None:
-    from django.core.management import call_command
-
-    from tests.benchmarks import load, registry
-
-    call_command("migrate", verbosity=0)
-    ids = registry.register(scale.endpoints)
-    load.load(data.days(scale), ids, lambda _: None)
-    load.vacuum("sonar_transfer")
-
-
 def write(path: Path, scale: Scale, number: int) -> int:
     """Write a file of new results from all over the year, oldest first; return how many."""
     from sonar.records.record import FIELDS
@@ -61,13 +50,9 @@ def lines(scale: Scale, count: int, number: int) -> Iterator[list[object]]:
 
     names = sorted(Endpoint.objects.values_list("name", flat=True))
     rng = np.random.default_rng([SEED, number])
-    rows = np.zeros(count, data.ROW)
     span = scale.days * data.DAY_US
-    rows["started_us"] = data.unix_us(END) - np.sort(rng.integers(1, span, count))[::-1]
-    rows["source"], rows["destination"] = data.random_links(rng, scale.endpoints, count)
-    rows["size_class"] = rng.integers(0, len(data.TEST_BYTES), count)
-    data.measure(rng, rows, data.usual_rates(scale.endpoints))
-    for row in rows:
+    started = data.unix_us(END) - np.sort(rng.integers(1, span, count))[::-1]
+    for row in data.drawn(rng, started, data.usual_rates(scale.endpoints)):
         moment = END + timedelta(microseconds=int(row["started_us"]) - data.unix_us(END))
         failed = ["failed", "503 Service Unavailable", "destination"]
         yield [
@@ -101,13 +86,9 @@ def rates(scale: Scale, path: Path, rounds: int) -> list[float]:
     return found
 
 
-def main(what: str, name: str, *more: str) -> None:
+def main(name: str, path: str, rounds: str) -> None:
     django.setup()
-    if what == "fill":
-        fill(year_of(name))
-    else:
-        path, rounds = more
-        sys.stdout.write(json.dumps(rates(year_of(name), Path(path), int(rounds))))
+    sys.stdout.write(json.dumps(rates(year_of(name), Path(path), int(rounds))))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from matrix.store import runs
 from matrix.store.profiles import passing
 from sonar.models import Transfer
 from sonar.notation.windows import format_time
-from sonar.results import partitions, sealing
+from sonar.results import sealing
 from sonar.results import store as results
 from tests.matrix import world
 from tests.properties import examples
@@ -254,7 +254,7 @@ def weeks_of(store: Store) -> list[results.Result]:
 
 def test_rates_now_and_against_usual_are_those_of_sql(small_world, subtests):
     tests = weeks_of(Store(small_world.endpoints))
-    partitions.ensure([test.started_at for test in tests])
+    results.make_months([test.started_at for test in tests])
     results.store(tests)
     sealing.seal(NOW)
     windows = ("window=24h", "window=7d", "from=2026-10-25&to=2026-10-31")

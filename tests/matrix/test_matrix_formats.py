@@ -94,7 +94,8 @@ def filled(height: int, width: int) -> Grid:
     last = np.where(np.isnan(value), NAN, NOW.timestamp() - random.random(value.shape) * 1e6)
     state = random.integers(0, len(STATES), value.shape)
     standings = standings_of(state, {"level": state % len(LEVELS), "since": last})
-    cells = CellArrays(value, value, value / 3, tests, tests // 9, last, state, **standings)
+    counts = {"ok": tests, "failed": tests // 9, "last": last, "state": state}
+    cells = CellArrays(value=value, mean=value, std=value / 3, **counts, **standings)
     return grid(cells, *([named(f"{n}") for n in range(size)] for size in value.shape))
 
 

@@ -1,7 +1,6 @@
 """The results of a window as sorted runs: equal to plain SQL, whatever is sealed."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from typing import Any
@@ -10,8 +9,6 @@ import numpy as np
 import pytest
 from django.db import InternalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
-from hypothesis import strategies as st
 from psycopg import IsolationLevel
 
 from matrix.query.filters import Filter
@@ -24,7 +21,6 @@ from sonar.notation.windows import Window
 from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.world import HOUR, NOW, World, transfer
-from tests.properties import examples
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -54,10 +50,6 @@ def empty_cache() -> Iterator[None]:
     segment_columns.CACHE.clear()
     yield
     segment_columns.CACHE.clear()
-
-
-def window(start: datetime, end: datetime) -> Window:
-    return Window(start, end)
 
 
 def large() -> int:
@@ -144,84 +136,9 @@ def at(
     return transfer(source, destination, rate, ago=NOW - moment, **more)
 
 
-# Moments that matter: just before, at and after midnight and full hours, and any others.
-OFFSETS = st.one_of(
-    st.sampled_from([0, -1, 1, 3_600_000, 3_599_999, -3_600_000, -3_600_001, 43_200_000]),
-    st.integers(-50 * 3_600_000, 50 * 3_600_000),
-)
-RESULTS = st.lists(
-    st.tuples(
-        OFFSETS,
-        st.sampled_from([(0, 1), (1, 0), (2, 3)]),
-        st.one_of(st.none(), st.sampled_from([5.0, 7.0]), st.floats(0.001, 5000)),
-        st.sampled_from(["", "", "", "lost"]),
-    ),
-    max_size=12,
-)
-SECONDS = st.one_of(
-    st.sampled_from([-48 * 3600, -24 * 3600, -12 * 3600, -3600, 0, 3600, 12 * 3600, 24 * 3600]),
-    st.integers(-50 * 3600, 50 * 3600),
-)
-BOUNDS = st.tuples(SECONDS, SECONDS).map(sorted).filter(lambda both: both[0] < both[1])
-
-
-def fill(small_world: World, results: Sequence[tuple[Any, ...]]) -> None:
-    with world.transfers() as some:
-        for offset, (source, destination), rate, state in results:
-            some.add(
-                small_world.endpoints[source],
-                small_world.endpoints[destination],
-                None if state else rate,
-                ago=NOW - MIDNIGHT - timedelta(milliseconds=offset),
-                state=state,
-            )
-
-
-@contextmanager
-def undone() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
-
-
-@given(
-    early=RESULTS,
-    sealed_at=st.integers(-60, 60),
-    late=RESULTS,
-    sealed_days=st.sets(st.integers(-3, 2)),
-    later_still=RESULTS,
-    bounds=st.lists(BOUNDS, min_size=1, max_size=4),
-    deleted=st.booleans(),
-)
-@examples(60)
-def test_any_window_is_equal_to_sql_whatever_is_sealed(
-    small_world: World,
-    early: list[Any],
-    sealed_at: int,
-    late: list[Any],
-    sealed_days: set[int],
-    later_still: list[Any],
-    bounds: list[list[int]],
-    deleted: bool,
-):
-    with undone():
-        fill(small_world, early)
-        sealing.seal(MIDNIGHT + sealed_at * HOUR)
-        fill(small_world, late)
-        for day in sealed_days:
-            seal(MIDNIGHT + day * DAY)
-        fill(small_world, later_still)
-        if deleted:
-            Transfer.objects.filter(state="failed").delete()
-        for start, end in bounds:
-            asked = window(MIDNIGHT + timedelta(seconds=start), MIDNIGHT + timedelta(seconds=end))
-            assert_equal_to_sql(asked)
-            assert_equal_to_sql(asked)  # out of the cache
-
-
 def test_a_result_is_seen_at_once_and_still_when_its_hour_and_day_are_sealed(small_world: World):
     at(small_world.ral, small_world.glasgow, TODAY + 10 * HOUR, 8.0)
-    asked = window(TODAY, TODAY + DAY)
+    asked = Window(TODAY, TODAY + DAY)
     expected = assert_equal_to_sql(asked)
     assert expected[0][3] == pytest.approx(8e6)
     assert any("sonar_transfer" in sql for sql in statements(lambda: read(asked)))
@@ -237,10 +154,10 @@ def test_a_late_result_is_seen_beside_the_sealed_ones_of_its_day(small_world: Wo
         at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR, 1.0 + hour)
     seal(TODAY)
     at(small_world.ral, small_world.glasgow, TODAY + 5 * HOUR + timedelta(minutes=1), 100.0)
-    found = read(window(TODAY, TODAY + DAY))
+    found = read(Window(TODAY, TODAY + DAY))
     assert len(found) == 24
     assert sum(run.keys.size for run in found) == 25
-    assert_equal_to_sql(window(TODAY, TODAY + DAY))
+    assert_equal_to_sql(Window(TODAY, TODAY + DAY))
 
 
 def test_an_edited_and_a_deleted_result_are_read_as_they_are_now(small_world: World):
@@ -249,10 +166,10 @@ def test_an_edited_and_a_deleted_result_are_read_as_they_are_now(small_world: Wo
     seal(TODAY)
     gone.delete()
     Transfer.objects.filter(id=moved.id).update(started_at=TODAY - HOUR)
-    assert read(window(TODAY, TODAY + DAY)) == ()
-    assert_equal_to_sql(window(TODAY - DAY, TODAY))
+    assert read(Window(TODAY, TODAY + DAY)) == ()
+    assert_equal_to_sql(Window(TODAY - DAY, TODAY))
     seal(TODAY)
-    assert read(window(TODAY, TODAY + DAY)) == ()
+    assert read(Window(TODAY, TODAY + DAY)) == ()
 
 
 @pytest.mark.parametrize("sealed", ["nothing", "hours", "day"])
@@ -265,9 +182,9 @@ def test_a_window_that_cuts_a_bucket_holds_its_start_and_not_its_end(
         at(small_world.ral, small_world.glasgow, moment, float(rate))
     if sealed != "nothing":
         seal(TODAY, TODAY + 22 * HOUR if sealed == "hours" else LATER)
-    (found,) = assert_equal_to_sql(window(start, end))
+    (found,) = assert_equal_to_sql(Window(start, end))
     assert (found[1], found[3]) == (2, pytest.approx(2.5e6))
-    assert {run.keys.size for run in read(window(start, end))} == {2 if sealed == "day" else 1}
+    assert {run.keys.size for run in read(Window(start, end))} == {2 if sealed == "day" else 1}
 
 
 @pytest.mark.parametrize("sealed_until", [0, 30, 48])
@@ -276,20 +193,20 @@ def test_runs_are_in_order_of_time(small_world: World, sealed_until: int):
         at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR)
     sealing.seal(TODAY + sealed_until * HOUR + sealing.GRACE)
     at(small_world.ral, small_world.glasgow, TODAY + 7 * HOUR)
-    newest = [int(run.lasts[0]) for run in read(window(TODAY, TODAY + 2 * DAY))]
+    newest = [int(run.lasts[0]) for run in read(Window(TODAY, TODAY + 2 * DAY))]
     assert newest == sorted(newest)
 
 
 def test_a_lost_result_is_in_no_run(small_world: World):
     at(small_world.ral, small_world.glasgow, TODAY, None, state="lost")
-    assert read(window(TODAY, TODAY + DAY)) == ()
+    assert read(Window(TODAY, TODAY + DAY)) == ()
     seal(TODAY)
-    assert read(window(TODAY, TODAY + DAY)) == ()
+    assert read(Window(TODAY, TODAY + DAY)) == ()
 
 
 def test_sizes_come_only_if_asked_for(small_world: World):
     at(small_world.ral, small_world.glasgow, TODAY)
-    asked = window(TODAY, TODAY + DAY)
+    asked = Window(TODAY, TODAY + DAY)
     for _ in range(2):
         assert [run.sizes for run in read(asked, sizes=False)] == [None]
         assert [run.sizes.tolist() for run in read(asked) if run.sizes is not None] == [[2 * 10**9]]
@@ -322,8 +239,8 @@ def test_filters_choose_by_how_a_result_was_made_and_leave_links_to_others(
     if sealed != "nothing":
         seal(TODAY, TODAY + 22 * HOUR if sealed == "hours" else LATER)
     chosen = [made[name] for name in names.split()] or [Profile(id=0)]
-    assert_equal_to_sql(window(TODAY, TODAY + DAY), *filters, made=chosen)
-    assert_equal_to_sql(window(TODAY + HOUR, TODAY + 21 * HOUR), *filters, made=chosen)
+    assert_equal_to_sql(Window(TODAY, TODAY + DAY), *filters, made=chosen)
+    assert_equal_to_sql(Window(TODAY + HOUR, TODAY + 21 * HOUR), *filters, made=chosen)
 
 
 @pytest.mark.parametrize("megabytes", [0, 0.001, 256])
@@ -337,8 +254,8 @@ def test_the_cache_changes_nothing_whatever_its_size(
     for day in range(3):
         seal(TODAY + day * DAY)
     for asked in (
-        window(TODAY, TODAY + 3 * DAY),
-        window(TODAY + 5 * HOUR, TODAY + 3 * DAY - timedelta(minutes=1)),
+        Window(TODAY, TODAY + 3 * DAY),
+        Window(TODAY + 5 * HOUR, TODAY + 3 * DAY - timedelta(minutes=1)),
     ):
         assert_equal_to_sql(asked)
         assert_equal_to_sql(asked)
@@ -349,10 +266,10 @@ def test_a_warm_window_fetches_no_column_and_a_wider_one_only_what_is_new(small_
     for day in range(3):
         at(small_world.ral, small_world.glasgow, TODAY + day * DAY)
         seal(TODAY + day * DAY)
-    asked = window(TODAY, TODAY + 2 * DAY)
+    asked = Window(TODAY, TODAY + 2 * DAY)
     assert len(statements(lambda: read(asked))) == 3
     assert len(statements(lambda: read(asked))) == 2
-    *_, columns = statements(lambda: read(window(TODAY, TODAY + 3 * DAY)))
+    *_, columns = statements(lambda: read(Window(TODAY, TODAY + 3 * DAY)))
     newest = Segment.objects.get(level="day", start=TODAY + 2 * DAY)
     assert columns.count(f"'{{{newest.id}}}'") == columns.count("SELECT") == 4
 
@@ -377,7 +294,7 @@ def test_columns_are_aligned_and_cannot_be_written_to(small_world: World):
     for day in range(3):
         at(small_world.ral, small_world.glasgow, TODAY + day * DAY)
         seal(TODAY + day * DAY)
-    for run in read(window(TODAY, TODAY + 3 * DAY)):
+    for run in read(Window(TODAY, TODAY + 3 * DAY)):
         for array in (run.keys, run.links, run.lasts, run.sizes):
             assert array is not None
             assert array.flags.aligned
@@ -386,7 +303,7 @@ def test_columns_are_aligned_and_cannot_be_written_to(small_world: World):
 
 def test_five_statements_read_any_window(small_world: World):
     filters = (Filter("streams", "1"),)
-    asked = window(TODAY - 3 * DAY, TODAY + DAY)
+    asked = Window(TODAY - 3 * DAY, TODAY + DAY)
 
     def names() -> list[str]:
         made = statements(lambda: read(asked, *filters))
@@ -403,9 +320,9 @@ def test_five_statements_read_any_window(small_world: World):
 
 def test_an_unknown_size_class_and_a_window_finer_than_a_millisecond_are_errors(db: None):
     with pytest.raises(ValueError, match="giant"):
-        runs.read("giant", window(TODAY, TODAY + DAY), ())
+        runs.read("giant", Window(TODAY, TODAY + DAY), ())
     with pytest.raises(ValueError, match="millisecond"):
-        read(window(TODAY, TODAY + timedelta(microseconds=1500)))
+        read(Window(TODAY, TODAY + timedelta(microseconds=1500)))
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -414,13 +331,13 @@ def test_a_window_of_all_time_holds_every_result(small_world: World, sealed: boo
     if sealed:
         seal(TODAY)
     last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-    assert len(assert_equal_to_sql(window(datetime(1970, 1, 1, tzinfo=UTC), last))) == 1
-    assert read(window(last - HOUR, last)) == ()
-    assert data_version.read("large", window(TODAY, last))
+    assert len(assert_equal_to_sql(Window(datetime(1970, 1, 1, tzinfo=UTC), last))) == 1
+    assert read(Window(last - HOUR, last)) == ()
+    assert data_version.read("large", Window(TODAY, last))
 
 
 def test_the_fingerprint_changes_with_every_change_in_the_window_and_class(small_world: World):
-    asked = window(TODAY + HOUR + timedelta(minutes=30), TODAY + DAY)
+    asked = Window(TODAY + HOUR + timedelta(minutes=30), TODAY + DAY)
     seen = [data_version.read("large", asked)]
 
     def changed() -> bool:
@@ -471,7 +388,7 @@ def test_what_is_written_and_sealed_while_a_window_is_read_is_not_in_it(
     for hour in range(30):
         at(small_world.ral, small_world.glasgow, TODAY - DAY + hour * HOUR, 1.0 + hour)
     sealing.seal(TODAY + 3 * HOUR)
-    asked = window(TODAY - DAY, TODAY + DAY)
+    asked = Window(TODAY - DAY, TODAY + DAY)
     before = statistics_of(read(asked))
     segment_columns.CACHE.clear()
 
@@ -512,12 +429,12 @@ def test_a_reader_sees_each_batch_of_a_writer_whole_or_not_at_all(real_commits: 
     writer.start()
     counts = [0]
     while not stopped.wait(0.001):
-        counts.append(sum(run.keys.size for run in read(window(TODAY - 2 * DAY, TODAY + DAY))))
+        counts.append(sum(run.keys.size for run in read(Window(TODAY - 2 * DAY, TODAY + DAY))))
     writer.join()
     assert [count for count in counts if count % 3] == []
     assert counts == sorted(counts)
     assert len(set(counts)) > 3
-    assert_equal_to_sql(window(TODAY - 2 * DAY, TODAY + DAY))
+    assert_equal_to_sql(Window(TODAY - 2 * DAY, TODAY + DAY))
 
 
 def test_a_snapshot_can_only_read_and_leaves_the_connection_as_it_was(real_commits: None):
@@ -554,11 +471,11 @@ def test_the_profiles_that_occur_are_those_of_the_window(small_world: World, sea
     if sealed:
         seal(TODAY)
         seal(TODAY - DAY)
-    both, today = window(TODAY - DAY, TODAY + DAY), window(TODAY, TODAY + DAY)
+    both, today = Window(TODAY - DAY, TODAY + DAY), Window(TODAY, TODAY + DAY)
     for _ in range(2):  # what is known of a segment by then is as good
         assert ways(both) == {early.id, late.id}
         assert ways(today) == {late.id}
-        assert ways(window(TODAY + 11 * HOUR, TODAY + 12 * HOUR)) == frozenset()
+        assert ways(Window(TODAY + 11 * HOUR, TODAY + 12 * HOUR)) == frozenset()
         assert ways(both, Filter("streams", "1")) == {early.id}
 
 
@@ -567,17 +484,10 @@ def test_profiles_of_whole_segments_are_read_once_and_not_kept(
 ) -> None:
     transfer(small_world.ral, small_world.glasgow, 1.0)
     seal(TODAY)
-    fetched: list[list[str]] = []
-    fetch = segment_columns.fetch
-
-    def noted(keys: Sequence[segment_columns.Key]) -> Iterator[tuple[segment_columns.Key, Any]]:
-        fetched.append([key.column for key in keys])
-        return fetch(keys)
-
-    monkeypatch.setattr(segment_columns, "fetch", noted)
+    fetched = fetched_columns(monkeypatch)
     for _ in range(2):
-        runs.read("large", window(TODAY, TODAY + DAY), (), distinct_profiles=True)
-    assert fetched == [["keys", "links", "lasts", "profiles"]]
+        runs.read("large", Window(TODAY, TODAY + DAY), (), distinct_profiles=True)
+    assert fetched == [["keys", "lasts", "links", "profiles"]]
     assert segment_columns.CACHE.bytes < 8 + 4 + 8 + 2 + 2
 
 
@@ -611,7 +521,7 @@ def test_experiments_are_left_out_of_whole_cut_and_raw_pieces(
         seal(TODAY - DAY)
     for _ in range(2):
         for start, end in ((-24, 24), (0, 24), (-20, 9), (-24, 0), (2, 3)):
-            asked = window(TODAY + start * HOUR, TODAY + end * HOUR)
+            asked = Window(TODAY + start * HOUR, TODAY + end * HOUR)
             assert_equal_to_sql(asked, made=[plain])
             only = Filter("purpose", "experiment")
             assert_equal_to_sql(asked, only, made=[tried])
@@ -635,7 +545,7 @@ def test_what_experiments_leave_of_a_segment_is_made_once(
         at(*ends, TODAY - DAY + hour * HOUR, 5.0, made=world.profile())
     seal(TODAY)
     seal(TODAY - DAY)
-    fetched, whole = fetched_columns(monkeypatch), window(TODAY - DAY, TODAY + DAY)
+    fetched, whole = fetched_columns(monkeypatch), Window(TODAY - DAY, TODAY + DAY)
     for _ in range(3):
         assert [run.keys.size for run in runs.read("large", whole, ())] == [3, 2]
     assert fetched == [["profiles"], ["keys", "lasts", "links", "offsets"]]
@@ -651,5 +561,5 @@ def test_where_there_never_was_an_experiment_no_profile_is_looked_at(
     at(small_world.ral, small_world.glasgow, TODAY, 5.0)
     seal(TODAY)
     fetched = fetched_columns(monkeypatch)
-    runs.read("large", window(TODAY, TODAY + DAY), ())
+    runs.read("large", Window(TODAY, TODAY + DAY), ())
     assert fetched == [["keys", "lasts", "links"]]

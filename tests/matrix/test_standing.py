@@ -20,7 +20,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
 from sonar.models import Downtime, Transfer
-from sonar.results import partitions, sealing
+from sonar.results import sealing
 from sonar.results import store as results
 from tests.matrix import moderated
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers
@@ -95,7 +95,7 @@ def fill(store: Store, histories: list[tuple[Any, ...]]) -> None:
             made = store.result(moment, "done" if factor else "failed", link)
             seconds = 100 / (factor or 1) * float(random.lognormal(0, scatter))
             tests.append(replace(made, seconds=seconds))
-    partitions.ensure([test.started_at for test in tests])
+    results.make_months([test.started_at for test in tests])
     results.store(tests)
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from hypothesis import strategies as st
 
 from sonar.models import Endpoint, SizeClass, Transfer
-from sonar.results import partitions, sealing
+from sonar.results import sealing
 from sonar.results import store as results
 from sonar.results.store import Result
 
@@ -119,7 +119,7 @@ def carry_out(store: Store, step: tuple[Any, ...], stored: list[Result]) -> None
     elif stored:
         one = stored[values[-1] % len(stored)]
         if kind == "edit":
-            partitions.ensure([values[0]])
+            results.make_months([values[0]])
             Transfer.objects.filter(id=one.id).update(started_at=values[0], seconds=99)
         elif kind == "delete":
             Transfer.objects.filter(id=one.id).delete()

@@ -2,6 +2,7 @@
 
 import csv
 import uuid
+from collections import defaultdict
 from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -48,130 +49,61 @@ PLAIN = {
     "tcp_buffer_bytes": "1048576",
 }
 FAILED = PLAIN | {"state": "failed", "error": "503", "error_where": "source", "seconds": "0"}
-# Ways to write a value: plain, unusual, and wrong.
-MEANS, NUMBERS = ["0", "1.5", "-1", "40000", "x", ""], ["0", "2", "-1", "40000", "1.5", "x", ""]
-SECONDS, BUFFERS = ["0", "2.5", "-1", "1e9", "x", ""], ["1048576", "0", "1.5", "x", ""]
-CELLS = {
-    "beside_source": MEANS,
-    "beside_source_max": NUMBERS,
-    "beside_destination": MEANS,
-    "beside_destination_max": NUMBERS,
-    "clock": ["request", "tool", "", "sundial", "Tool"],
-    "purpose": ["scheduled", "ordered", "", "fun", "Ordered"],
-    **dict.fromkeys((name for name in ACCOUNT if name.endswith("_seconds")), SECONDS),
-    **dict.fromkeys(("tcp_buffer_bytes", "tcp_buffer_used_bytes"), BUFFERS),
-    "remote_id": ["0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1", "7", "", "=7", "a b", "x" * 101],
-    "log_url": [
-        "https://fts.example:8449/log/7",
-        "",
-        "ftp://fts.example/7",
-        "https://me:secret@fts.example/7",
-        "https://fts.example/7?token=x",
-    ],
-    "data_server": [
-        "st-048.example.org:8443",
-        "[2001:db8::48]:1094",
-        "",
-        "st-048.example.org",
-        "-x.example.org:1",
-        "[::1]:x",
-    ],
-    "scitag": ["139", "0", "65535", "65536", "1.5", ""],
-    "id": [
-        "6F1C9A52-8f0e-4a4e-9d0c-2b7f3c1d5e61",
-        "6f1c9a528f0e4a4e9d0c2b7f3c1d5e60",
-        "x",
-        "",
-        "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e6g",
-        "6f1c9a52+8f0e+4a4e+9d0c+2b7f3c1d5e60",
-        "é" * 36,
-        "6f1c9a5-28f0e-4a4e-9d0c-2b7f3c1d5e60",
-        " 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e6",
-    ],
-    "source": ["LANCS_DATADISK", "RAL_DATADISK", "NOWHERE", "", "glasgow_datadisk"],
-    "destination": ["LANCS_DATADISK", "GLASGOW_DATADISK", "NOWHERE", ""],
-    "started_at": [
-        "2026-11-20T03:00:00Z",
-        "2026-11-20T03:00:00",
-        "2026-11-20T03:00:00.12Z",
-        "2026-11-20 03:00:00Z",
-        "2026-11-20T03:00:00+00:00",
-        "2026-02-30T03:00:00.000000Z",
-        "2026-11-20T04:05:00.000000Z",
-        "2026-11-20T04:05:00.000001Z",
-        "2025-10-16T04:00:00.000000Z",
-        "2025-10-16T03:59:59.999999Z",
-        "2026-11-20T24:00:00Z",
-        "2026-11-20T03:60:00Z",
-        "now",
-        "",
-        "2026-11-20T03:00:60Z",
-        "0000-01-01T00:00:00Z",
-        "2026-13-01T00:00:00Z",
-        "٢026-11-20T03:00:00Z",
-        "2026-00-10T00:00:00Z",
-        "2026-11-20T03:00:00,123456Z",
-        "2026-11-20t03:00:00z",
-    ],
-    "seconds": [
-        "1",
-        "0",
-        "1e-5",
-        "1E5",
-        "0.0019",
-        "0.002",
-        ".5",
-        "5.",
-        "+5",
-        "-1",
-        "nan",
-        "inf",
-        "1e400",
-        "1_0",
-        " 1",
-        "100000000",
-        "100000000.1",
-        "0x10",
-        "١",
-        "1e-400",
-        "1,5",
-        "",
-        "123456789012345678",
-        "0.1234567890123456789012345678",
-        "00012.5",
-        "1e10",
-        "-0",
-    ],
-    "bytes": [
-        "1",
-        "0",
-        "-5",
-        "01",
-        "+1",
-        "1.0",
-        "1e3",
-        "1_000",
-        "999999999999999999",
-        "",
-        " 1",
-        "1000000000000000000",
-        "9" * 30,
-        "٣",
-        "100000000",
-        "99999999",
-        "x",
-        "1,2",
-    ],
-    "state": ["failed", "done", "lost", "", "Done"],
-    "error": ["503", "", "a\0b", "x" * 10_000, "x" * 10_001, "é\n\"'"],
-    "error_where": ["source", "destination", "transfer", "control", "", "nowhere"],
-    "mover": ["fts", "", "m" * 21, "a b"],
-    "mode": ["", "push", "both"],
-    "streams": ["", "1", "0", "10000", "x", "01"],
-    "streams_used": ["", "2", "0", "10000", "x"],
-    "ip_version": ["", "4", "5", "x"],
-    "origin": ["", "production", "Test"],
-}
+# Ways to write a value: plain, unusual, and wrong. Each may be empty, too.
+WRITTEN = """
+    state failed done lost Done
+    clock request tool sundial Tool
+    purpose scheduled ordered fun Ordered
+    beside_source 0 1.5 -1 40000 x
+    beside_destination 0 1.5 -1 40000 x
+    beside_source_max 0 2 -1 40000 1.5 x
+    beside_destination_max 0 2 -1 40000 1.5 x
+    tcp_buffer_bytes 1048576 0 1.5 x
+    tcp_buffer_used_bytes 1048576 0 1.5 x
+    remote_id 0ae3b5de-c6b5-11f0-8a1d-fa163e4bd5e1 7 =7
+    log_url https://fts.example:8449/log/7 ftp://fts.example/7 https://me:secret@fts.example/7
+    log_url https://fts.example/7?token=x
+    data_server st-048.example.org:8443 [2001:db8::48]:1094 st-048.example.org -x.example.org:1
+    data_server [::1]:x
+    scitag 139 0 65535 65536 1.5
+    id 6F1C9A52-8f0e-4a4e-9d0c-2b7f3c1d5e61 6f1c9a528f0e4a4e9d0c2b7f3c1d5e60 x
+    id 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e6g 6f1c9a52+8f0e+4a4e+9d0c+2b7f3c1d5e60
+    id 6f1c9a5-28f0e-4a4e-9d0c-2b7f3c1d5e60
+    source LANCS_DATADISK RAL_DATADISK NOWHERE glasgow_datadisk
+    destination LANCS_DATADISK GLASGOW_DATADISK NOWHERE
+    started_at 2026-11-20T03:00:00Z 2026-11-20T03:00:00 2026-11-20T03:00:00.12Z
+    started_at 2026-11-20T03:00:00+00:00 2026-02-30T03:00:00.000000Z 2026-11-20T04:05:00.000000Z
+    started_at 2026-11-20T04:05:00.000001Z 2025-10-16T04:00:00.000000Z 2025-10-16T03:59:59.999999Z
+    started_at 2026-11-20T24:00:00Z 2026-11-20T03:60:00Z now 2026-11-20T03:00:60Z
+    started_at 0000-01-01T00:00:00Z 2026-13-01T00:00:00Z ٢026-11-20T03:00:00Z 2026-00-10T00:00:00Z
+    started_at 2026-11-20T03:00:00,123456Z 2026-11-20t03:00:00z
+    seconds 1 0 1e-5 1E5 0.0019 0.002 .5 5. +5 -1 nan inf 1e400 1_0 100000000 100000000.1 0x10 ١
+    seconds 1e-400 1,5 123456789012345678 0.1234567890123456789012345678 00012.5 1e10 -0
+    bytes 1 0 -5 01 +1 1.0 1e3 1_000 999999999999999999 1000000000000000000 ٣ 100000000 99999999
+    bytes x 1,2
+    error 503
+    error_where source destination transfer control nowhere
+    mover fts
+    mode push both
+    streams 1 0 10000 x 01
+    streams_used 2 0 10000 x
+    ip_version 4 5 x
+    origin production Test
+"""
+CELLS = defaultdict[str, list[str]](lambda: [""])
+for name, *cells in map(str.split, WRITTEN.strip().splitlines()):
+    CELLS[name] += cells
+for name in ACCOUNT:
+    if name.endswith("_seconds"):
+        CELLS[name] += ["0", "2.5", "-1", "1e9", "x"]
+# Those that are long, or have a blank in them.
+CELLS["remote_id"] += ["a b", "x" * 101]
+CELLS["id"] += ["é" * 36, " 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e6"]
+CELLS["started_at"] += ["2026-11-20 03:00:00Z"]
+CELLS["seconds"] += [" 1"]
+CELLS["bytes"] += [" 1", "9" * 30]
+CELLS["error"] += ["a\0b", "x" * 10_000, "x" * 10_001, "é\n\"'"]
+CELLS["mover"] += ["m" * 21, "a b"]
 lines = st.builds(
     lambda base, change: base | change,
     st.sampled_from([PLAIN, PLAIN, FAILED]),

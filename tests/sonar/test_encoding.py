@@ -53,6 +53,6 @@ def test_what_looks_at_the_database_before_it_makes_tables_ends_with_it(
 
 @pytest.mark.django_db
 def test_a_database_of_utf_8_is_as_it_should_be() -> None:
-    from sonar.database import encoding as encodings
+    from sonar.database import tables
 
-    assert encodings.problem(connection.connection) is None
+    assert tables.encoding_problem(connection.connection) is None

@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from sonar.fireflies import collector, flows, packet
 from sonar.fireflies.collector import Collector, counted
-from sonar.fireflies.endpoint_addresses import Addresses, look_up
+from sonar.fireflies.flows import Addresses, look_up
 from sonar.management.commands import collect_fireflies
 from sonar.models import Flow
 from sonar.notation.windows import parse_time

@@ -27,7 +27,7 @@ from sonar.models import (
 from sonar.movers.base import Stopped
 from sonar.movers.watch import Watch
 from sonar.obstacles.capacity import Capacity
-from sonar.results import network
+from sonar.results import endings
 from sonar.scheduler import dispatch
 from sonar.work import probes, sweep
 from tests.needs import needs
@@ -234,7 +234,7 @@ def test_what_is_too_old_is_not_kept(ends):
     facts |= {"streams": 1, "state": "done", "seconds": 1.0, "bytes": 1}
     for days in (9, 11):
         NetworkResult.objects.create(started_at=NOW - timedelta(days=days), **facts)
-    network.drop_expired(NOW, keep_days=10)
+    endings.drop_expired_of_network(NOW, keep_days=10)
     assert NetworkResult.objects.get().started_at == NOW - timedelta(days=9)
 
 

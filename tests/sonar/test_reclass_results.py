@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from sonar.models import DirtyMark, Probe, Segment, SizeClass, Transfer
 from sonar.people.roles import Role
-from sonar.results import partitions, reclass, sealing, segments, store
+from sonar.results import reclass, sealing, segments, store
 from sonar.results.store import Result
 from tests.accounts import account, logged_in
 from tests.sonar.history import HOUR, MIDNIGHT, NOW
@@ -49,7 +49,7 @@ def class_of(size: int) -> int:
 def store_results(moments_and_sizes: list[tuple[datetime, int]]) -> None:
     glasgow, lancs, _ = three_endpoints()
     profile = store.Profiles().id_of(mover="http-tpc")
-    partitions.ensure(moment for moment, _ in moments_and_sizes)
+    store.make_months(moment for moment, _ in moments_and_sizes)
     store.store(
         [
             Result(

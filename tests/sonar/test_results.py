@@ -12,7 +12,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from sonar.models import DirtyMark, Segment, SizeClass, Transfer
-from sonar.results import partitions, store
+from sonar.results import store
 from sonar.results.store import Result
 from tests.sonar import world
 
@@ -99,20 +99,20 @@ def test_a_bad_result_keeps_all_others_out(some, monkeypatch):
 
 
 def test_months_are_made_on_demand_for_old_and_late_results(some):
-    before = set(partitions.existing())
+    before = set(store.months())
     old = replace(some[0], started_at=datetime(2025, 3, 31, 23, 59, 59, 999999, tzinfo=UTC))
     new = replace(some[1], started_at=datetime(2025, 4, 1, tzinfo=UTC))
     store.store([old, new])
-    made = set(partitions.existing()) - before
+    made = set(store.months()) - before
     assert made == {"sonar_transfer_2025_03", "sonar_transfer_2025_04"}
     assert Transfer.objects.count() == 2
 
 
 def test_months_are_made_ahead(db):
-    partitions.make_ahead(datetime(2027, 1, 20, tzinfo=UTC))
-    assert partitions.existing()[-2:] == ["sonar_transfer_2027_01", "sonar_transfer_2027_03"]
-    partitions.make_ahead(datetime(2027, 2, 1, tzinfo=UTC))
-    assert partitions.existing()[-2:] == ["sonar_transfer_2027_02", "sonar_transfer_2027_03"]
+    store.make_months_ahead(datetime(2027, 1, 20, tzinfo=UTC))
+    assert store.months()[-2:] == ["sonar_transfer_2027_01", "sonar_transfer_2027_03"]
+    store.make_months_ahead(datetime(2027, 2, 1, tzinfo=UTC))
+    assert store.months()[-2:] == ["sonar_transfer_2027_02", "sonar_transfer_2027_03"]
 
 
 def segment(size_class: int, level: str, start: datetime) -> Segment:
@@ -128,8 +128,8 @@ def test_a_month_that_is_too_old_goes_with_its_segments_and_marks_and_nothing_el
     store.store([september, october])
     gone = segment(october.size_class_id, "day", datetime(2026, 9, 30, tzinfo=UTC))
     kept = segment(october.size_class_id, "hour", datetime(2026, 10, 1, tzinfo=UTC))
-    assert partitions.drop_expired(datetime(2026, 10, 30, tzinfo=UTC), keep_days=30) == []
-    dropped = partitions.drop_expired(datetime(2026, 10, 31, tzinfo=UTC), keep_days=30)
+    assert store.drop_expired(datetime(2026, 10, 30, tzinfo=UTC), keep_days=30) == []
+    dropped = store.drop_expired(datetime(2026, 10, 31, tzinfo=UTC), keep_days=30)
     assert dropped == ["sonar_transfer_2026_09"]
     assert list(Transfer.objects.values_list("id", flat=True)) == [october.id]
     assert list(Segment.objects.all()) == [kept]
@@ -138,14 +138,14 @@ def test_a_month_that_is_too_old_goes_with_its_segments_and_marks_and_nothing_el
 
 
 def test_a_month_that_somebody_reads_is_left_for_the_next_time(real_commits, monkeypatch, caplog):
-    monkeypatch.setattr(partitions, "LONGEST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(store, "LONGEST_WAIT_SECONDS", 0.1)
     old = datetime(2024, 1, 1, tzinfo=UTC)
-    partitions.ensure([old])
+    store.make_months([old])
     with psycopg.connect(**connection.get_connection_params()) as reader:
         reader.execute("SELECT count(*) FROM sonar_transfer_2024_01")
-        assert partitions.drop_expired(NOW, keep_days=400) == []
+        assert store.drop_expired(NOW, keep_days=400) == []
     assert "sonar_transfer_2024_01 is too old but could not be dropped" in caplog.text
-    assert "sonar_transfer_2024_01" in partitions.drop_expired(NOW, keep_days=400)
+    assert "sonar_transfer_2024_01" in store.drop_expired(NOW, keep_days=400)
 
 
 def test_writers_of_one_hour_do_not_wait_for_each_other(real_commits):

@@ -12,6 +12,7 @@ from hypothesis import given
 
 from sonar.models import DirtyMark, Segment, Transfer
 from sonar.models.segment import Level
+from sonar.notation.windows import unix_ms
 from sonar.results import sealing, segments
 from sonar.results import store as results
 from sonar.results.store import Result
@@ -33,7 +34,7 @@ def buckets(level: Level) -> dict[datetime, list[tuple[int, int, int, float]]]:
         segment.start: sorted(
             zip(
                 (keys >> np.uint64(32)).tolist(),
-                (segments.unix_ms(segment.start) + column(segment, "offsets").astype(int)).tolist(),
+                (unix_ms(segment.start) + column(segment, "offsets").astype(int)).tolist(),
                 column(segment, "sizes").tolist(),
                 keys.astype(np.uint32).view(np.float32).tolist(),
                 strict=True,
@@ -56,7 +57,7 @@ def truth(length: timedelta) -> dict[datetime, list[tuple[int, int, int, float]]
         start = start if length == HOUR else start.replace(hour=0)
         rate = float(np.float32(one.bytes / one.seconds)) if one.state == "done" else -1.0
         link = one.source_id << 16 | one.destination_id
-        row = (link, segments.unix_ms(one.started_at), one.bytes, rate)
+        row = (link, unix_ms(one.started_at), one.bytes, rate)
         found.setdefault(start, []).append(row)
     return {start: sorted(rows) for start, rows in found.items()}
 

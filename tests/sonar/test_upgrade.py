@@ -28,7 +28,7 @@ from sonar.models import (
 )
 from sonar.notation.windows import Window, parse_time
 from sonar.people import roles, tokens
-from sonar.results import partitions, sealing
+from sonar.results import sealing, store
 from tests.accounts import account
 from tests.api import edges
 from tests.conftest import MONTHS
@@ -107,7 +107,7 @@ def test_results_and_credentials_of_an_older_sonar_come_along_and_go_back():
     finally:
         migrate_to_now()
     assert Transfer.objects.get().started_at == STARTED
-    assert "sonar_transfer_2025_12" in partitions.existing()
+    assert "sonar_transfer_2025_12" in store.months()
     assert DirtyMark.objects.get().start == STARTED.replace(minute=0)
     assert sealing.seal(datetime(2026, 11, 20, tzinfo=UTC)) == 2
     assert Segment.objects.count() == 2
@@ -127,7 +127,7 @@ def test_results_and_credentials_of_an_older_sonar_come_along_and_go_back():
     assert Transfer.objects.get().id == UUID(int=7)
     assert DirtyMark.objects.count() == 1
     assert Endpoint.objects.get(name="LANCS_DATADISK").credential.name == "uk"
-    partitions.ensure(MONTHS)
+    store.make_months(MONTHS)
 
 
 def check_credentials() -> None:
@@ -302,7 +302,7 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
         source=glasgow, destination=ral, variable="streams", mover="fake", requested_at=STARTED
     )
     ExperimentStep.objects.create(experiment=experiment, position=0, value="1", test_id=UUID(int=4))
-    partitions.ensure([STARTED, STARTED + timedelta(days=2)])
+    store.make_months([STARTED, STARTED + timedelta(days=2)])
     migrate(BEFORE_PURPOSES)
     try:
         scheduled, single, several = old_profile(1, made.id), old_profile(1), old_profile(4)

@@ -12,7 +12,7 @@ from matrix.statistics.levels.outages import EndOutage, LinkOutages, LinkTests, 
 from matrix.statistics.samples.run import NEVER, Run
 from matrix.store.read_plan import moment
 from sonar.models import Outage
-from sonar.results.outages import FoundOutage
+from sonar.results.changes import FoundOutage
 
 # Of the source and, 16 bits lower, of the destination of a link as keys have it.
 ENDS = 0xFFFF

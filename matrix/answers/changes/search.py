@@ -17,12 +17,9 @@ from matrix.statistics.estimates.moderation import discoveries
 from matrix.statistics.levels.change_points import NORMAL
 from matrix.store import data_version, registry, runs
 from sonar.models import ChangeSearch, SizeClass
-from sonar.notation.windows import Window, format_time
+from sonar.notation.windows import Window, format_time, unix_ms
 from sonar.results import changes
-from sonar.results.changes import FoundChange
-from sonar.results.outages import FoundOutage
-from sonar.results.searches import Search, Stored
-from sonar.results.segments import unix_ms
+from sonar.results.changes import FoundChange, FoundOutage, Search, Stored
 
 # Raised with anything that would find other changes in the same results.
 METHOD = 3

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.store import link_rows
+from matrix.store import transfers
 from matrix.store.read_plan import Span
 from sonar.database import pg_copy
 from sonar.models import Profile
@@ -93,7 +93,7 @@ def read_links(
 
     Experiments only if they are asked for, here or by a filter.
     """
-    rows = link_rows.read(pairs, window, filters, experiments=experiments)
+    rows = transfers.read_links(pairs, window, filters, experiments=experiments)
     rates = segments.rates(rows)
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)

@@ -13,7 +13,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.samples.quantiles import quantiles
 from matrix.statistics.samples.reduce import ratio
-from matrix.store import link_rows
+from matrix.store import transfers
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
 from sonar.database import pg_copy
 from sonar.notation.units import MB
@@ -71,7 +71,7 @@ def build(
     Raises ValueError for more than MOST buckets.
     """
     cut = cut_for(window, bucket)
-    rows = link_rows.read([link], window, filters, size)
+    rows = transfers.read_links([link], window, filters, size)
     return in_buckets(pg_copy.unix_ms(rows["started_at"]), segments.rates(rows), cut)
 
 

@@ -19,12 +19,12 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.samples.quantiles import across_links, quantiles_by
 from matrix.statistics.samples.reduce import ratio
-from matrix.store import link_rows
-from matrix.store.link_rows import Ends
+from matrix.store import transfers
 from matrix.store.read_plan import Span, moment
+from matrix.store.transfers import Ends
 from sonar.database import pg_copy
 from sonar.notation.units import MB
-from sonar.notation.windows import Window
+from sonar.notation.windows import Window, unix_ms
 from sonar.results import segments
 
 # A bucket of fewer links on average has no middle half.
@@ -56,7 +56,7 @@ class LinkResults:
         cls, links: Sequence[Ends], window: Window, filters: Sequence[Filter], size: str
     ) -> LinkResults:
         """Read those of these links and of a size class. One SQL statement."""
-        rows = link_rows.read(links, window, filters, size)
+        rows = transfers.read_links(links, window, filters, size)
         place = {ends: at for at, ends in enumerate(links)}
         pairs = zip(rows["source_id"].tolist(), rows["destination_id"].tolist(), strict=True)
         link = np.fromiter((place.get(pair, -1) for pair in pairs), np.int64, count=len(rows))
@@ -82,7 +82,7 @@ class LinkResults:
 
     def during(self, start: datetime, end: datetime) -> LinkResults:
         """Return those that started at or after ``start`` and before ``end``."""
-        low, high = segments.unix_ms(start), segments.unix_ms(end)
+        low, high = unix_ms(start), unix_ms(end)
         return self.taken((self.started >= low) & (self.started < high))
 
 

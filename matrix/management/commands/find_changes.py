@@ -12,7 +12,7 @@ from matrix.answers.changes.search import Outcome, search
 from sonar.management.base import QuickCommand
 from sonar.models import SizeClass
 from sonar.notation.units import format_count, three_digits
-from sonar.results.searches import Stored
+from sonar.results.changes import Stored
 
 
 class Command(QuickCommand):

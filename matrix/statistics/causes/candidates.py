@@ -1,10 +1,8 @@
 """What may be the cause of a change: links that have something in common. Pure numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -35,7 +33,7 @@ class MatrixCells:
     @classmethod
     def of(
         cls, has_value: Flags, endpoints: Sequence[str] | None, sites: Sequence[str] | None
-    ) -> MatrixCells:
+    ) -> Self:
         """Number endpoints and sites by their names, as name_causes() takes them."""
         rows, columns = has_value.shape
         by_place = np.arange(rows), np.arange(columns) + (0 if rows == columns else rows)

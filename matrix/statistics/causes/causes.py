@@ -5,13 +5,12 @@ links by one factor. They are named one after the other, the one that explains m
 selection with studentised t.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 
@@ -68,6 +67,24 @@ class Cause:
     high: float
     p: float
     n: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is named: ``alarms`` are how often each kind may be named by chance.
+
+    ``known_dof`` is given where the noise is known, from so many degrees of freedom, and not up
+    to a factor: it need not be estimated from what the causes leave. With ``slower_only``, what is
+    faster is named to tell the others from it alone, as easily as what is slower.
+    """
+
+    alarms: Mapping[Kind, float]
+    slower_only: bool = False
+    known_dof: int | None = None
+
+    @property
+    def directions(self) -> int:
+        return 1 if self.slower_only else 2
 
 
 def name_causes(
@@ -134,24 +151,6 @@ def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> 
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What is named: ``alarms`` are how often each kind may be named by chance.
-
-    ``known_dof`` is given where the noise is known, from so many degrees of freedom, and not up
-    to a factor: it need not be estimated from what the causes leave. With ``slower_only``, what is
-    faster is named to tell the others from it alone, as easily as what is slower.
-    """
-
-    alarms: Mapping[Kind, float]
-    slower_only: bool = False
-    known_dof: int | None = None
-
-    @property
-    def directions(self) -> int:
-        return 1 if self.slower_only else 2
-
-
-@dataclass(frozen=True)
 class Model:
     """What is left of n cells beside a level and the causes named so far, by least squares.
 
@@ -167,7 +166,7 @@ class Model:
     squares: float
 
     @classmethod
-    def of(cls, values: Floats, regressors: Floats, noise: CellNoise) -> Model:
+    def of(cls, values: Floats, regressors: Floats, noise: CellNoise) -> Self:
         solved = np.stack([noise.solve(regressor) for regressor in regressors])
         inverse = np.asarray(np.linalg.pinv(solved @ regressors.T, hermitian=True), dtype=float)
         effects = inverse @ (solved @ values)

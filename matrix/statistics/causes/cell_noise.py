@@ -1,9 +1,8 @@
 """How noisy the cells of a matrix are, and how alike the errors of cells of one site are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class CellNoise:
     @classmethod
     def of(
         cls, logs: Floats, spread: Floats | None, site_of_row: Integers, site_of_column: Integers
-    ) -> CellNoise:
+    ) -> Self:
         """Estimate it from what rows and columns leave unexplained.
 
         ``spread`` says how much more one cell scatters than another, shape of ``logs``, up to a
@@ -69,7 +68,7 @@ class CellNoise:
     @classmethod
     def of_history(
         cls, scatter: Floats, rest: Floats, site_of_row: Integers, site_of_column: Integers
-    ) -> CellNoise:
+    ) -> Self:
         """Take the standard deviations of the cells, which are known; shape (rows, columns).
 
         ``rest`` is what each of many windows has beyond the usual, in standard deviations, shape
@@ -211,7 +210,7 @@ class LinkNoise:
     dof: int
 
     @classmethod
-    def of(cls, history: Floats, spread: Floats) -> LinkNoise:
+    def of(cls, history: Floats, spread: Floats) -> Self:
         """Take logs of windows, shape (windows, rows, columns), NaN for holes, and their spread.
 
         The scatter of a link is its own, drawn to that of all links by as much as these are alike.

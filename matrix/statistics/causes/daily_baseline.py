@@ -4,16 +4,15 @@ Each link is taken against its own mean of all those days, so that it does not m
 a cell were tested on a day.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from matrix.statistics.arrays import Floats, Integers, each
-from matrix.statistics.samples.log_rates import Sums, mean_of, sums_of
 from matrix.statistics.samples.pooling import Pooling
+from matrix.statistics.samples.reduce import LogSums, log_sums, mean_log
 from matrix.statistics.samples.run import Run, by_day
 
 
@@ -32,19 +31,19 @@ class DailyBaseline:
     other_ok: Integers
 
     @classmethod
-    def of(cls, results: Sequence[Run], before: Sequence[Run], pooling: Pooling) -> DailyBaseline:
+    def of(cls, results: Sequence[Run], before: Sequence[Run], pooling: Pooling) -> Self:
         """Reduce the runs of a window and, in the order of time, those of the days before it."""
         runs_of_days = [runs for _, runs in by_day(before)]
         # They are all kept: 16 bytes for each link and day cost less than to go over them twice.
         own, *days = each(
-            lambda runs: sums_of(runs, pooling.numbering), [list(results), *runs_of_days]
+            lambda runs: log_sums(runs, pooling.numbering), [list(results), *runs_of_days]
         )
         links = JudgedLinks.of(own, days, pooling)
         (total, ok), *of_days = each(links.pooled, [own, *days])
         blank = np.zeros((0, *pooling.shape), dtype=np.int64)
         other_ok = np.stack([count for _, count in of_days]) if of_days else blank
-        means = np.stack([mean_of(sums) for sums in of_days]) if of_days else blank.astype(float)
-        return cls(mean_of((total, ok)), means, ok, other_ok)
+        means = np.stack([mean_log(sums) for sums in of_days]) if of_days else blank.astype(float)
+        return cls(mean_log((total, ok)), means, ok, other_ok)
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class JudgedLinks:
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, own: Sums, days: Sequence[Sums], pooling: Pooling) -> JudgedLinks:
+    def of(cls, own: LogSums, days: Sequence[LogSums], pooling: Pooling) -> Self:
         total, count = np.zeros(len(own[0])), np.zeros(len(own[0]), dtype=np.int64)
         for of_day, count_of_day in days:
             total += of_day
@@ -69,7 +68,7 @@ class JudgedLinks:
         cells = pooling.rows[source] * pooling.shape[1] + pooling.columns[destination]
         return cls(numbers, total[numbers] / count[numbers], cells, pooling.shape)
 
-    def pooled(self, sums: Sums) -> Sums:
+    def pooled(self, sums: LogSums) -> LogSums:
         """Add up the logs of the links of each cell, each beside its usual one; (rows, columns)."""
         total, count = sums[0][self.numbers], sums[1][self.numbers]
         cells = self.shape[0] * self.shape[1]

@@ -1,12 +1,10 @@
 """The endpoints of a matrix, the links between them, and the rows and columns they make."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +126,7 @@ class AxisGroup:
         return {"name": self.name, **self.facts, "simulated": self.simulated}
 
     @classmethod
-    def of(cls, name: str, members: Sequence[EndpointInfo]) -> AxisGroup:
+    def of(cls, name: str, members: Sequence[EndpointInfo]) -> Self:
         if len(members) == 1:
             return cls(name, members[0].facts, members[0].simulated)
         facts = {
@@ -152,7 +150,7 @@ class Axis:
     starts: Integers
 
     @classmethod
-    def along(cls, places: Sequence[EndpointInfo], shown: Flags, grouping: str) -> Axis:
+    def along(cls, places: Sequence[EndpointInfo], shown: Flags, grouping: str) -> Self:
         """Group the shown places, in the order of the groups' names."""
         members: dict[str, list[int]] = {}
         for index in np.flatnonzero(shown).tolist():

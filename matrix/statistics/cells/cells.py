@@ -1,10 +1,8 @@
 """The cells of a matrix: results and promises of links, pooled by row and column."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +11,11 @@ from matrix.query.catalogue import AGE, STATISTICS, TIMES, TRANSFERS
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import Axis, AxisGroup, LinkIndex
-from matrix.statistics.cells.standing import LEVELS, UNKNOWN, USUAL, Rates, Standings
+from matrix.statistics.cells.standing import LEVELS, UNKNOWN, USUAL, Standings
 from matrix.statistics.cells.states import (
     MEASURED,
     STATES,
     CellStandings,
-    Counts,
     Evidence,
     States,
 )
@@ -35,19 +32,12 @@ MOST_VALUES = 255
 
 
 @dataclass(frozen=True)
-class CellArrays:
-    """Arrays of shape (sources, destinations). Rates in MB/s; NaN where there is none.
+class CellArrays(CellStandings):
+    """Arrays of shape (sources, destinations). All rates in MB/s; NaN where there is none.
 
     ``value`` is the asked statistic in Grid.unit; ``last`` is when the last result started,
-    in Unix time; ``state`` indexes STATES. ``extras`` are rates that were asked for by name.
-
-    How a cell is now: ``level`` indexes LEVELS; ``usual`` and ``now`` are the means of those of its
-    links that have both, and ``ratio_low`` and ``ratio_high`` bound now / usual of a single one
-    with 95 % confidence; ``streak`` counts the tests that made its links failing, slower or
-    faster, and ``since`` is when the first of them started, in Unix time; ``tested_links``
-    count its links that were tested lately, ``failing_links``, ``slower_links`` and
-    ``faster_links`` those that are, ``judged_links`` those of which it is known whether they are
-    as usual. ``partly`` says that a part of its tests or links fails.
+    in Unix time; ``state`` indexes STATES. ``partly`` says that a part of its tests or links fails.
+    ``extras`` are rates that were asked for by name.
     """
 
     value: Floats
@@ -57,18 +47,6 @@ class CellArrays:
     failed: Integers
     last: Floats
     state: States
-    level: NDArray[np.uint8]
-    usual: Floats
-    now: Floats
-    ratio_low: Rates
-    ratio_high: Rates
-    since: Floats
-    streak: Counts
-    tested_links: Counts
-    failing_links: Counts
-    judged_links: Counts
-    slower_links: Counts
-    faster_links: Counts
     partly: Flags
     extras: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -104,7 +82,7 @@ class Frame:
     @classmethod
     def around(
         cls, links: LinkIndex, newest: Integers, promise: Floats, grouping: tuple[str, str]
-    ) -> Frame:
+    ) -> Self:
         """Lay out the rows and columns of the links that have a result or a promise."""
         applicable = np.isfinite(promise) | (newest > 0)
         sources, destinations = links.touched(applicable)
@@ -194,7 +172,7 @@ class Frame:
             failed=reduced.failed,
             last=last,
             state=evidence.states(),
-            partly=now.partly(reduced.ok, reduced.failed),
+            partly=now.fail_partly(reduced.ok, reduced.failed),
             extras=extras,
             **vars(now) | {"usual": now.usual / MB, "now": now.now / MB},
         )

@@ -4,11 +4,10 @@ The one place that says what `failing`, `slower`, `faster` and `usual` mean, of 
 class. Everything is as of a moment, the end of a window, and looks back beyond its beginning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +81,7 @@ class UsualRates(ArrayFields):
     precision: Precision
 
     @classmethod
-    def of(cls, runs: Sequence[Run], numbering: Numbering) -> UsualRates:
+    def of(cls, runs: Sequence[Run], numbering: Numbering) -> Self:
         """Reduce the runs of usual_window(), in the order of time, each of a day or a part of one.
 
         The precision is worth something only if all links are among them.
@@ -128,7 +127,7 @@ class Standings(ArrayFields):
     streak: NDArray[np.int32]
     since: Floats
 
-    def not_failing(self, paused: Flags) -> Standings:
+    def not_failing(self, paused: Flags) -> Self:
         """Return them with no link failing of those whose tests are paused: nobody tests them."""
         over = self.failing & paused
         if not over.any():
@@ -141,7 +140,7 @@ class Standings(ArrayFields):
         )
 
     @classmethod
-    def blank(cls, shape: tuple[int, int]) -> Standings:
+    def blank(cls, shape: tuple[int, int]) -> Self:
         """Return those of links of which nothing is known."""
         usual, now, since = np.full((3, *shape), np.nan)
         low, high = np.full((2, *shape), NONE)
@@ -150,7 +149,7 @@ class Standings(ArrayFields):
         return cls(level, usual, now, low, high, failing, tested, streak, since)
 
     @classmethod
-    def unjudged(cls, newest: NewestTests, usual: Floats, numbering: Numbering) -> Standings:
+    def unjudged(cls, newest: NewestTests, usual: Floats, numbering: Numbering) -> Self:
         """Return how links stand before all are judged together: all known ones as usual."""
         now = np.where(
             numbering.square(newest.started)[-1] > 0,
@@ -180,7 +179,7 @@ class Standings(ArrayFields):
         usual: UsualRates,
         numbering: Numbering,
         history: Callable[[], Sequence[Run]],
-    ) -> Standings:
+    ) -> Self:
         """Judge each link among all of them.
 
         ``history`` reads the runs that ``newest`` was made of, with offsets: only asked if links

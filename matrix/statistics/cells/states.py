@@ -1,11 +1,9 @@
 """The states of cells and links, and how the links of each cell stand together."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +109,7 @@ class LinksOfKind(NamedTuple):
     per_cell: Counts
 
     @classmethod
-    def of(cls, links: Flags, cells_of: CellsOf, shape: tuple[int, ...]) -> LinksOfKind:
+    def of(cls, links: Flags, cells_of: CellsOf, shape: tuple[int, ...]) -> Self:
         number = np.flatnonzero(links)
         cell = cells_of(number)
         per_cell = np.bincount(cell, minlength=math.prod(shape)).astype(np.int32)
@@ -129,13 +127,15 @@ class LinksOfKind(NamedTuple):
 
 @dataclass(frozen=True)
 class CellStandings:
-    """How cells are now, as CellArrays has it: arrays of shape (sources, destinations).
+    """How cells are now: arrays of shape (sources, destinations).
 
     A cell is ``failing`` when all of its links are that were tested lately, and slower or faster
-    when more than half of those links are of which it is known. Its rates, in bytes/s, are the
-    means of those links; ``ratio_low`` and ``ratio_high`` bound now / usual of a single one with
-    95 % confidence, and are NaN of several. ``streak`` and ``since`` are of the links that make it
-    what it is, or else of those that fail, are slower, or faster, in this order.
+    when more than half of those links are of which it is known (``judged_links``): ``level``
+    indexes LEVELS. Its rates, in bytes/s, are the means of those links; ``ratio_low`` and
+    ``ratio_high`` bound now / usual of a single one with 95 % confidence, and are NaN of several.
+    ``streak`` counts the tests that made its links failing, slower or faster, and ``since`` is when
+    the first of them started, in Unix time: of the links that make the cell what it is, or else of
+    those that fail, are slower, or faster, in this order.
     """
 
     level: NDArray[np.uint8]
@@ -159,7 +159,7 @@ class CellStandings:
         has_results: Flags,
         pool: Pool,
         cells_of: CellsOf,
-    ) -> CellStandings:
+    ) -> Self:
         """Pool the links that are ``applicable``; those without results are neither slower nor
         faster. ``cells_of`` gives the flat place of the cell of each link."""
         level = standings.level * (has_results & applicable)
@@ -214,7 +214,7 @@ class CellStandings:
         """Say of which cells all links are failing that were tested lately."""
         return np.asarray((self.failing_links > 0) & (self.failing_links == self.tested_links))
 
-    def partly(self, ok: Integers, failed: Integers) -> Flags:
+    def fail_partly(self, ok: Integers, failed: Integers) -> Flags:
         """Say which cells fail in part, by the counts of the window's tests."""
         some_links = (self.failing_links > 0) & (self.failing_links < self.tested_links)
         return fail_partly(ok, failed, self.failing) | some_links

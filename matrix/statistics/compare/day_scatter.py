@@ -4,17 +4,16 @@ From how much the mean of one day differs from that of the day before: what a da
 of a link then counts, a level that drifts or jumped once hardly does (von Neumann 1941).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from matrix.statistics.arrays import Floats
 from matrix.statistics.compare.two_samples import KnownScatter
-from matrix.statistics.samples.log_rates import beside_mean, moments_of
 from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.reduce import log_moments, squares_beside_mean
 from matrix.statistics.samples.run import Run, by_day
 
 # Of a link that was tested on fewer days, its days say nothing.
@@ -71,7 +70,7 @@ class Days:
     ``squares`` are those of the ``steps`` from the mean of a day to that of the next, each over the
     variance that it has where that of a test is 1; ``tests`` are those of a day, added up over
     steps. ``inner`` are squares beside the mean of a day, ``inner_dof`` their degrees of freedom.
-    ``moments`` are those of moments_of(), of all days.
+    ``moments`` are those of log_moments(), of all days.
     """
 
     squares: Floats
@@ -82,19 +81,19 @@ class Days:
     moments: Floats
 
     @classmethod
-    def of(cls, runs: Sequence[Run], numbering: Numbering) -> Days:
+    def of(cls, runs: Sequence[Run], numbering: Numbering) -> Self:
         links = numbering.stride**2
         squares, steps, tests, inner, inner_dof, last, last_count = np.zeros((7, links))
         days = cls(squares, steps, tests, inner, inner_dof, np.zeros((3, links)))
         for _, of_day in by_day(runs):
-            moments = moments_of(of_day, numbering)
+            moments = log_moments(of_day, numbering)
             count, mean = moments[0], moments[1] / np.maximum(moments[0], 1)
             # The variance of a step where that of a test is 1, inverted: 0 for no step.
             weight = count * last_count / np.maximum(count + last_count, 1)
             days.squares[:] += np.square(mean - last) * weight
             days.steps[:] += weight > 0
             days.tests[:] += 2 * weight
-            days.inner[:] += beside_mean(moments)
+            days.inner[:] += squares_beside_mean(moments)
             days.inner_dof[:] += np.maximum(count - 1, 0)
             days.moments[:] += moments
             last, last_count = (
@@ -113,7 +112,7 @@ class Days:
     def whole(self) -> tuple[Floats, Floats]:
         """Return the variance of all tests, and its degrees of freedom."""
         dof = np.maximum(self.moments[0] - 1, 0)
-        return beside_mean(self.moments) / np.maximum(dof, 1), dof
+        return squares_beside_mean(self.moments) / np.maximum(dof, 1), dof
 
 
 def dof_of_steps(steps: Floats) -> Floats:

@@ -5,12 +5,11 @@ faster than something else. How far single tests of a link scatter is told by it
 far as links are alike in that, by those of all links that are compared (see moderation.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,10 +52,10 @@ class Pairs(ArrayFields):
     centres: Floats
     squares: Floats
 
-    def parts(self, number: int) -> list[Pairs]:
+    def parts(self, number: int) -> list[Self]:
         arrays = (self.counts, 1), (self.centres, 1), (self.squares, 0)
         cut = (np.array_split(values, number, axis=axis) for values, axis in arrays)
-        return [Pairs(*values) for values in zip(*cut, strict=True)]
+        return [type(self)(*values) for values in zip(*cut, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,9 @@ class KnownScatter(ArrayFields):
     squares: Floats
     dof: Floats
 
-    def parts(self, number: int) -> list[KnownScatter | None]:
+    def parts(self, number: int) -> list[Self | None]:
         both = (np.array_split(values, number) for values in (self.squares, self.dof))
-        return [KnownScatter(*values) for values in zip(*both, strict=True)]
+        return [type(self)(*values) for values in zip(*both, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class Precision(ArrayFields):
     dof: Floats
 
     @classmethod
-    def of(cls, counts: Integers, of: str, variance: Floats, dof: Floats) -> Precision:
+    def of(cls, counts: Integers, of: str, variance: Floats, dof: Floats) -> Self:
         """Return that of medians or means of so many tests, shape (2, ...), of such a scatter."""
         squares = inflation(of, counts, variance) * variance / counts.clip(1)
         return cls(np.sqrt(squares.sum(axis=0)), dof)
@@ -160,7 +159,7 @@ class Ratios(ArrayFields):
         return is_apart(self.ratio, self.low, self.high) & ~self.sure
 
     @classmethod
-    def blank(cls, groups: int) -> Ratios:
+    def blank(cls, groups: int) -> Self:
         """Return those of groups without samples."""
         value, other, ratio, low, high, p = np.full((6, groups), np.nan)
         ok, other_ok = np.zeros((2, groups), dtype=np.int64)
@@ -175,7 +174,7 @@ class Ratios(ArrayFields):
         prior: Prior,
         known_scatter: KnownScatter | None,
         unit: float = 1.0,
-    ) -> Ratios:
+    ) -> Self:
         """Compare the two samples of each group; ``unit`` is MB/s in the unit of their rates.
 
         None is ``sure``, as that is said of all together.

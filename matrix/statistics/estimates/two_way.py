@@ -1,10 +1,8 @@
 """What rows and columns explain of a matrix with holes: level + row + column + rest. Pure numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,7 +33,7 @@ class Components:
     count: int
 
     @classmethod
-    def of(cls, has_value: Flags) -> Components:
+    def of(cls, has_value: Flags) -> Self:
         row, column = (np.full(length, -1) for length in has_value.shape)
         count = 0
         for first in np.flatnonzero(has_value.any(axis=1)).tolist():
@@ -157,7 +155,7 @@ class TwoWay(ArrayFields):
         """Return how many standard errors to either side an interval reaches; NaN without dof."""
         return float(quantile(0.5 + confidence / 2, self.dof)) if self.dof else np.nan
 
-    def flipped(self) -> TwoWay:
+    def flipped(self) -> Self:
         """Return the model of the transposed matrix."""
         return replace(
             self,
@@ -278,7 +276,7 @@ class _Normal:
     leverage: Floats
 
     @classmethod
-    def of(cls, has_value: Flags, components: Components) -> _Normal:
+    def of(cls, has_value: Flags, components: Components) -> Self:
         ones = has_value.astype(np.float64)
         in_row = np.maximum(ones.sum(axis=1), 1)
         shares = ones / in_row[:, None]

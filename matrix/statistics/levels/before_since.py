@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats, Integers, significant
+from matrix.statistics.samples.reduce import mean_log
 from matrix.statistics.samples.run import SPAN
 
 # On each side of what happened.
@@ -76,19 +77,19 @@ class LogRates:
     def levels(self, link: Integers, start: Integers, end: Integers) -> Floats:
         """Return the mean of the logs of each link from a moment until another, NaN for none."""
         count, total = self.binned(link, np.stack([start, end], axis=1))
-        return mean(count[:, 0], total[:, 0])
+        return mean_log((total[:, 0], count[:, 0]))
 
     def courses(self, link: Integers, levels: Floats, sides: BeforeSince) -> list[Factors]:
         """Return a course for each link, against its level before."""
         counts, excess = self._bins(link, levels, sides)
-        return as_factors(mean(counts, excess))
+        return as_factors(mean_log((excess, counts)))
 
     def course(self, link: Integers, levels: Floats, sides: BeforeSince) -> Factors:
         """Return the course that links with a level have together, each against its own."""
         counts, excess = self._bins(link, levels, sides)
         has_level = ~np.isnan(levels)
         counts, excess = counts[has_level].sum(axis=0), excess[has_level].sum(axis=0)
-        return as_factors(mean(counts, excess)[None])[0]
+        return as_factors(mean_log((excess, counts))[None])[0]
 
     def _bins(self, link: Integers, levels: Floats, sides: BeforeSince) -> tuple[Integers, Floats]:
         counts, sums = (
@@ -96,10 +97,6 @@ class LogRates:
             for both in zip(*(self.binned(link, edges) for edges in sides.edges()), strict=True)
         )
         return counts, sums - counts * levels[:, None]
-
-
-def mean(counts: Integers, sums: Floats) -> Floats:
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def as_factors(logs: Floats) -> list[Factors]:

@@ -6,17 +6,17 @@ that day, without links that are far off: what befalls one of them should not sh
 Their middle is 0, so that the others stay where they are when one changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers, each
+from matrix.statistics.arrays import ArrayFields, Flags, Floats, Integers, each
 from matrix.statistics.estimates import two_way
-from matrix.statistics.samples.log_rates import Sums, mean_of, sums_of
 from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.reduce import log_sums, mean_log
 from matrix.statistics.samples.run import Run, by_day
 
 # An endpoint has an effect on a day on which so many of its links were tested.
@@ -26,7 +26,7 @@ FURTHEST = 2.5
 
 
 @dataclass(frozen=True)
-class DailyEffects:
+class DailyEffects(ArrayFields):
     """Effects in natural logs, NaN for none; ``days`` are the days (since 1970), ascending.
 
     ``source`` and ``destination`` have shape (endpoints, days), ``grid`` (days): the level of all.
@@ -41,31 +41,40 @@ class DailyEffects:
     tests: Integers
 
     @classmethod
-    def of(
-        cls, runs: Sequence[Run], numbering: Numbering, left_out: Sequence[int] = ()
-    ) -> DailyEffects:
+    def of(cls, runs: Sequence[Run], numbering: Numbering, left_out: Sequence[int] = ()) -> Self:
         """Reduce runs, in the order of time, each of a day or a part of one.
 
         ``left_out`` are links, as keys have them, that tell nothing of their ends.
         """
-        days_of_runs = by_day(runs)
-        means = mean_of(sums_of(runs, numbering))
+        means = mean_log(log_sums(runs, numbering))
         means[numbering.numbers(np.array(left_out, dtype=np.uint32))] = np.nan
 
-        def effects(of_day: list[Run]) -> Effects:
-            return Effects.of(sums_of(of_day, numbering), means, numbering)
+        days, places = by_day(runs), len(numbering.ids)
+        if days:
+            parts = each(lambda day_and_runs: cls.of_day(*day_and_runs, means, numbering), days)
+            return cls.joined(parts, partial(np.stack, axis=-1))
+        source, destination = np.empty((2, places, 0))
+        tests = np.empty((2, places, 0), dtype=np.int64)
+        return cls(np.empty(0, dtype=np.int64), np.empty(0), source, destination, tests)
 
-        days = np.array([day for day, _ in days_of_runs], dtype=np.int64)
-        parts = each(effects, [of_day for _, of_day in days_of_runs])
-        places = len(numbering.ids)
+    @classmethod
+    def of_day(cls, day: int, runs: Sequence[Run], means: Floats, numbering: Numbering) -> Self:
+        """Return those of one day, without its dimension."""
+        sums = log_sums(runs, numbering)
+        logs = without_outliers(numbering.square(mean_log(sums) - means))
+        count = numbering.square(sums[1])
+        tested = ~np.isnan(logs)
+        fit = two_way.fit(logs, how="means")
+        source = _clear(fit.row, fit.row_component, tested.sum(axis=1))
+        destination = _clear(fit.column, fit.column_component, tested.sum(axis=0))
+        middles = [middle_of(source), middle_of(destination)]
+        grid = fit.level + sum(middles) if tested.sum() >= FEWEST_LINKS**2 else np.nan
         return cls(
-            days,
-            np.array([part.grid for part in parts]),
-            np.array([part.source for part in parts]).reshape(len(days), places).T,
-            np.array([part.destination for part in parts]).reshape(len(days), places).T,
-            np.array([part.tests for part in parts])
-            .reshape(len(days), 2, places)
-            .transpose(1, 2, 0),
+            np.array(day),
+            np.array(grid),
+            source - middles[0],
+            destination - middles[1],
+            np.stack([count.sum(axis=1), count.sum(axis=0)]),
         )
 
     def grid_of(self, kind: str) -> Floats:
@@ -85,33 +94,6 @@ class DailyEffects:
             for place, values in enumerate(effects):
                 there = ~np.isnan(values)
                 yield kind, place, there, values[there]
-
-
-@dataclass(frozen=True)
-class Effects:
-    """Those of one day."""
-
-    grid: float
-    source: Floats
-    destination: Floats
-    tests: Integers
-
-    @classmethod
-    def of(cls, sums: Sums, means: Floats, numbering: Numbering) -> Effects:
-        logs = numbering.square(mean_of(sums) - means)
-        count = numbering.square(sums[1])
-        logs = without_outliers(logs)
-        tested = ~np.isnan(logs)
-        fit = two_way.fit(logs, how="means")
-        source = _clear(fit.row, fit.row_component, tested.sum(axis=1))
-        destination = _clear(fit.column, fit.column_component, tested.sum(axis=0))
-        middles = [middle_of(source), middle_of(destination)]
-        return cls(
-            fit.level + sum(middles) if tested.sum() >= FEWEST_LINKS**2 else np.nan,
-            source - middles[0],
-            destination - middles[1],
-            np.stack([count.sum(axis=1), count.sum(axis=0)]),
-        )
 
 
 def without_outliers(logs: Floats) -> Floats:

@@ -5,12 +5,10 @@ A link is out while at least as many of its tests failed one after the other as 
 started in the same millisecond, only the success counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +39,7 @@ class LinkTests:
     rates: NDArray[np.float32]
 
     @classmethod
-    def of(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkTests:
+    def of(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> Self:
         """Take tests out of runs with offsets, but failures that started with a success."""
         tests = cls(links, *samples_of(runs, links))
         failed = np.flatnonzero(tests.failed)

@@ -1,9 +1,8 @@
 """The newest tests of each link, and all of a few links in the order of time. Pure numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +30,7 @@ class NewestTests(ArrayFields):
     since: Integers
 
     @classmethod
-    def of(
-        cls, runs: Sequence[Run], numbering: Numbering, before: NewestTests | None = None
-    ) -> NewestTests:
+    def of(cls, runs: Sequence[Run], numbering: Numbering, before: Self | None = None) -> Self:
         """Go through runs with offsets, in the order of time, and on with what was ``before``."""
         links = numbering.stride**2
         newest = cls(
@@ -78,7 +75,7 @@ class NewestTests(ArrayFields):
             blank = self.since[number[order]] == 0
             self.since[number[order][blank]] = started[order][blank]
 
-    def _with(self, newer: NewestTests, filled: NDArray[np.uint8]) -> NewestTests:
+    def _with(self, newer: Self, filled: NDArray[np.uint8]) -> Self:
         """Return both together; only links that have something newer are gone through."""
         started, rates = self.started.copy(), self.rates.copy()
         streak, since = self.streak.copy(), self.since.copy()
@@ -95,7 +92,7 @@ class NewestTests(ArrayFields):
         goes_on = np.flatnonzero((filled == 0) & (newer.streak > 0))
         streak[goes_on] += newer.streak[goes_on]
         since[goes_on] = np.where(self.streak[goes_on] > 0, since[goes_on], newer.since[goes_on])
-        return NewestTests(started, rates, streak, since)
+        return type(self)(started, rates, streak, since)
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ class LinkSamples:
     rates: NDArray[np.float32]
 
     @classmethod
-    def of_links(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> LinkSamples:
+    def of_links(cls, runs: Sequence[Run], links: NDArray[np.uint32]) -> Self:
         """Take the successes of links (as keys have them) out of runs with offsets."""
         return cls(len(links), *samples_of(runs, links, failed=False))
 

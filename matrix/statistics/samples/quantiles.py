@@ -94,7 +94,7 @@ def put(result: Floats, groups: Integers, quantiles: Floats) -> None:
         values[groups] = of_groups
 
 
-def of_sorted(bits: Bits, starts: Integers, ok: Integers, fractions: Fractions) -> Floats:
+def of_sorted(bits: Bits | Floats, starts: Integers, ok: Integers, fractions: Fractions) -> Floats:
     """Return the quantiles of groups that are sorted, each with at least one sample that is ok."""
     result = np.empty((len(fractions), len(starts)))
     last = ok - 1
@@ -118,13 +118,15 @@ def _of_one(samples: Bits, ok: int, fractions: Sequence[float]) -> Floats:
     return _between(parted[below], parted[above], position - below)
 
 
-def _between(low: Bits, high: Bits, share: Floats) -> Floats:
+def _between(low: Bits | Floats, high: Bits | Floats, share: Floats) -> Floats:
     first = _numbers(low)
     return first + (_numbers(high) - first) * share
 
 
-def _numbers(bits: Bits) -> Floats:
-    return bits.view(np.float32).astype(np.float64)
+def _numbers(bits: Bits | Floats) -> Floats:
+    """Return what 32 bits say, or numbers as they are."""
+    values = bits.view(np.float32) if bits.dtype == np.uint32 else bits
+    return values.astype(np.float64, copy=False)
 
 
 def quantiles_by(
@@ -134,13 +136,9 @@ def quantiles_by(
     ordered = values[np.lexsort((values, group))]
     count = np.bincount(group, minlength=groups)
     filled = np.flatnonzero(count)
-    first, last = (np.cumsum(count) - count)[filled], count[filled] - 1
-    position = last * np.array(fractions)[:, None]
-    below = position.astype(np.int64)
-    low = ordered[first + below]
-    high = ordered[first + np.minimum(below + 1, last)]
+    first = (np.cumsum(count) - count)[filled]
     result = np.full((len(fractions), groups), np.nan)
-    result[:, filled] = low + (high - low) * (position - below)
+    result[:, filled] = of_sorted(ordered, first, count[filled], fractions)
     return result
 
 

@@ -1,18 +1,17 @@
 """Exact statistics of the cells of a matrix, from the samples of a window. Pure numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import QUANTILES
 from matrix.statistics.arrays import Floats, Integers, Numbers, each
-from matrix.statistics.samples.pooling import HIDDEN, Cells, Chunk, Pooling, cut
+from matrix.statistics.samples.pooling import HIDDEN, Cells, Chunk, Numbering, Pooling, cut
 from matrix.statistics.samples.quantiles import Bits, of_sorted, put, quantiles
-from matrix.statistics.samples.run import Run
+from matrix.statistics.samples.run import FAILED_BIT, Run
 
 # The sign of a float32 is set in failed samples, and nowhere else.
 FAILED = np.uint32(1 << 31)
@@ -36,12 +35,12 @@ class Reduced:
     extras: dict[str, Floats]
 
     @classmethod
-    def blank(cls, shape: tuple[int, int], extras: Collection[str]) -> Reduced:
+    def blank(cls, shape: tuple[int, int], extras: Collection[str]) -> Self:
         ok, failed = np.zeros((2, *shape), dtype=np.int64)
         mean, std, *others = np.full((2 + len(extras), *shape), np.nan)
         return cls(ok, failed, mean, std, dict(zip(extras, others, strict=True)))
 
-    def put(self, rows: Integers | slice, part: Reduced) -> None:
+    def put(self, rows: Integers | slice, part: Self) -> None:
         """Fill in rows, of which ``part`` has the cells one after the other."""
         shape = (-1, self.ok.shape[1])
         self.ok[rows], self.failed[rows] = part.ok.reshape(shape), part.failed.reshape(shape)
@@ -91,7 +90,7 @@ class Samples:
     ordered: bool
 
     @classmethod
-    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells, *, ordered: bool) -> Samples:
+    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells, *, ordered: bool) -> Self:
         keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
         if ordered:
             # A merge of what is sorted already; for many samples that is slower than by cell.
@@ -204,3 +203,49 @@ def geometric_averages(values: Floats) -> Averages:
     with np.errstate(divide="ignore"):
         logs = averages(np.log(values))
     return Averages(np.exp(logs.row), np.exp(logs.column), float(np.exp(logs.grand)))
+
+
+# A sum of logs and how many there are, by the number of a link.
+LogSums = tuple[Floats, Integers]
+
+
+def log_sums(runs: Sequence[Run], numbering: Numbering) -> LogSums:
+    """Add up the logs of the rates of successes, by link."""
+    total = np.zeros(numbering.stride**2)
+    count = np.zeros(numbering.stride**2, dtype=np.int64)
+    for run in runs:
+        keys = run.keys[run.keys & FAILED_BIT == 0]
+        number = numbering.numbers(keys)
+        logs = logs_of(keys)
+        total += np.bincount(number, logs, minlength=len(total))
+        count += np.bincount(number, minlength=len(total))
+    return total, count
+
+
+def logs_of(keys: NDArray[np.uint64]) -> Floats:
+    """Return the natural log of the rate of each success."""
+    rates = keys.astype(np.uint32).view(np.float32).astype(np.float64)
+    return np.asarray(np.log(np.maximum(rates, LEAST_RATE)))
+
+
+def mean_log(sums: LogSums) -> Floats:
+    """Return the mean of each link, NaN for none."""
+    total, count = sums
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def log_moments(runs: Sequence[Run], numbering: Numbering) -> Floats:
+    """Return by link the number of successes, their logs and the squares, added up."""
+    moments = np.zeros((3, numbering.stride**2))
+    for run in runs:
+        keys = run.keys[run.keys & FAILED_BIT == 0]
+        number, logs = numbering.numbers(keys), logs_of(keys)
+        for power, weights in enumerate((None, logs, np.square(logs))):
+            moments[power] += np.bincount(number, weights, minlength=moments.shape[1])
+    return moments
+
+
+def squares_beside_mean(moments: Floats) -> Floats:
+    """Return the squares beside the mean, added up."""
+    count, total, squares = moments
+    return np.asarray(np.maximum(squares - np.square(total) / np.maximum(count, 1), 0))

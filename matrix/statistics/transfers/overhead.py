@@ -4,13 +4,12 @@ It goes through the medians of the size classes, so that single slow transfers d
 errors are relative, as those of rates are: small files weigh as much as large ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +55,12 @@ class ClassTimes(ArrayFields):
     ok: Integers
 
     @classmethod
-    def blank(cls, shape: tuple[int, ...]) -> ClassTimes:
+    def blank(cls, shape: tuple[int, ...]) -> Self:
         size, seconds, error = np.full((3, *shape), np.nan)
         return cls(size, seconds, error, np.zeros(shape, dtype=np.int64))
 
     @classmethod
-    def of_groups(cls, sizes: Floats, rates: NDArray[np.float32], ok: Integers) -> ClassTimes:
+    def of_groups(cls, sizes: Floats, rates: NDArray[np.float32], ok: Integers) -> Self:
         """Take successes that stand together by group, ``ok`` of each; bytes, and bytes/s."""
         starts = np.cumsum(ok) - ok
         low, width = around_median(ok)
@@ -70,7 +69,7 @@ class ClassTimes(ArrayFields):
         return cls(_medians(sizes, starts, ok) / MB, median, np.log(upper / lower) / width, ok)
 
     @classmethod
-    def of_runs(cls, runs: Sequence[Run], pooling: Pooling) -> ClassTimes:
+    def of_runs(cls, runs: Sequence[Run], pooling: Pooling) -> Self:
         """Pool the results of all shown links by cell; the runs must have sizes."""
         whole = cls.blank(pooling.shape)
         if not runs or not whole.ok.size:

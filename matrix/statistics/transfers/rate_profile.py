@@ -1,10 +1,8 @@
 """Transfers from within: their rate from one progress sample to the next, and its shape."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -63,9 +61,7 @@ class RateProfile:
     rates: Floats
 
     @classmethod
-    def of(
-        cls, samples: Sequence[Sequence[float]], seconds: float, moved: float
-    ) -> RateProfile | None:
+    def of(cls, samples: Sequence[Sequence[float]], seconds: float, moved: float) -> Self | None:
         """Return the course of a transfer; None with fewer than FEWEST_STRETCHES or no bytes."""
         parts = stretches([*samples, (seconds, moved)])
         if len(parts) < FEWEST_STRETCHES or moved <= 0:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from sonar.fireflies.collector import Collector, Networks
-from sonar.fireflies.endpoint_addresses import Addresses
+from sonar.fireflies.flows import Addresses
 from sonar.management.base import QuickCommand
 
 

@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 from django.core.management import call_command
 from django.test import override_settings
 
-from sonar.notation.windows import format_time
 from tests.benchmarks import chromium, loopback, scale, server
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.chromium import Seen
@@ -26,7 +25,6 @@ HOVER_LIMIT_MS = 20
 DRAG_LIMIT_MS, DRAGGED_ENDPOINTS = 200, 200
 DAYS = 1
 ROUNDS = 5
-DATABASE = "every_cell"
 ALL_KINDS = ("css", "js", "json", "map", "svg", "txt")
 
 
@@ -92,13 +90,12 @@ def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
 
     In a smoke test, whose figures nobody reads, once is enough.
     """
-    window = scale.aligned(DAYS)
-    bounds = {"from": format_time(window.start), "to": format_time(window.end), "size": SIZE}
+    query = {"size": SIZE} | scale.bounds(scale.aligned(DAYS))
     rounds = 1 if bench.scale.is_small else ROUNDS
     with database(bench, endpoints) as url, bench.at_work(f"{endpoints} endpoints in Chromium"):
         environment = server.environment(bench.home, url)
         with loopback.sonar(bench.home, environment) as web, chromium.running() as browser:
-            address = f"{web.url}/?{urlencode(bounds)}"
+            address = f"{web.url}/?{urlencode(query)}"
             if not bench.scale.is_small:
                 chromium.see(browser, address)
             return [chromium.see(browser, address) for _ in range(rounds)]
@@ -109,5 +106,5 @@ def database(bench: Bench, endpoints: int) -> Iterator[str]:
     if endpoints == bench.scale.endpoints:
         yield bench.url
         return
-    with another(bench, DATABASE, "full_database", str(endpoints)) as url:
+    with another(bench, "every_cell", endpoints) as url:
         yield url

@@ -4,21 +4,23 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from os import environ
 from uuid import UUID
 
 import numpy as np
+from django.db import connection, models
 
-from sonar.results import partitions, store
+from sonar.models import Transfer
+from sonar.results import store
 from sonar.results.store import Result
 from tests.benchmarks import data, server, year
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.copy_rows import ERROR, WHERE, WORKER, Ids
 from tests.benchmarks.databases import another
 from tests.benchmarks.measured import Contestant, Goal, Spread, of_the_fastest, ratio
-from tests.benchmarks.peers import plain
 from tests.benchmarks.scale import SEED
 
 BATCH = 1_000
@@ -31,20 +33,27 @@ MONTH = datetime(2020, 1, 1, tzinfo=UTC)
 AFTERWARDS = MONTH + timedelta(days=70)
 SONAR, IMPORT, BULK_CREATE = "Sonar, own tests", "Sonar, imports", "Django bulk_create"
 
+# The usual way to store: bulk_create into an ordinary table with the same columns.
+PLAIN_TABLE = "peer_plain"
+MAKE_PLAIN = f"""
+    DROP TABLE IF EXISTS {PLAIN_TABLE};
+    CREATE TABLE {PLAIN_TABLE} (LIKE sonar_transfer INCLUDING ALL);
+"""
+
 
 def goal_6(bench: Bench) -> list[Goal]:
     each = 1 if bench.scale.is_small else BATCHES_PER_ROUND
     count = (bench.scale.rounds + 1) * each
     batches = list(islice(stream(bench.ids, bench.scale.endpoints), 2 * count))
-    plain.make_table()
+    make_plain_table()
     try:
         seconds = bench.contest(
             f"{each} batches of {BATCH:,} results, each committed",
             contestants(batches, each),
         )
     finally:
-        plain.drop_table()
-        partitions.drop_expired(AFTERWARDS, 1)
+        drop_plain_table()
+        store.drop_expired(AFTERWARDS, 1)
     rate = BATCH * each / np.median(seconds[SONAR])
     text = "ingest with dirty marks against bulk_create, batches of 1,000"
     note = f"{of_the_fastest(seconds[BULK_CREATE], seconds[SONAR])}; {rate:,.0f} results/s"
@@ -60,10 +69,10 @@ def goal_6(bench: Bench) -> list[Goal]:
 def files_into_a_year(bench: Bench) -> Goal:
     """Import files by the command into as many results, spread over a year."""
     with (
-        another(bench, "year", "year", "fill", bench.scale.name) as url,
+        another(bench, "year", bench.scale.name) as url,
         bench.at_work("Importing files into a year of results"),
     ):
-        arguments = ["import", bench.scale.name, str(bench.home / "new.csv"), str(FILES)]
+        arguments = [bench.scale.name, str(bench.home / "new.csv"), str(FILES)]
         found = subprocess.run(
             [sys.executable, "-m", "tests.benchmarks.year", *arguments],
             check=True,
@@ -80,10 +89,10 @@ def files_into_a_year(bench: Bench) -> Goal:
 
 def contestants(batches: list[list[Result]], each: int) -> dict[str, Contestant]:
     """Return who stores ``each`` next batches of the same rows; objects are made beforehand."""
-    model = plain.model()
+    model = plain_model()
     half = len(batches) // 2
     ours, imported = iter(batches[:half]), iter(batches[half:])
-    theirs = iter([plain.objects_of(model, batch) for batch in batches[:half]])
+    theirs = iter([[model(**asdict(one)) for one in batch] for batch in batches[:half]])
 
     def store_new() -> None:
         for batch in islice(ours, each):
@@ -95,7 +104,7 @@ def contestants(batches: list[list[Result]], each: int) -> dict[str, Contestant]
 
     def bulk_create() -> None:
         for objects in islice(theirs, each):
-            plain.store(model, objects)
+            model._default_manager.bulk_create(objects, batch_size=len(objects))
 
     return {SONAR: store_new, IMPORT: look_and_store, BULK_CREATE: bulk_create}
 
@@ -106,11 +115,7 @@ def stream(ids: Ids, endpoints: int) -> Iterator[list[Result]]:
     usual = data.usual_rates(endpoints)
     start = data.unix_us(MONTH)
     while True:
-        rows = np.zeros(BATCH, dtype=data.ROW)
-        rows["started_us"] = start + np.sort(rng.integers(0, BATCH_US, BATCH))
-        rows["source"], rows["destination"] = data.random_links(rng, endpoints, BATCH)
-        rows["size_class"] = rng.integers(0, len(data.TEST_BYTES), BATCH)
-        data.measure(rng, rows, usual)
+        rows = data.drawn(rng, start + np.sort(rng.integers(0, BATCH_US, BATCH)), usual)
         yield [result(row, ids, rng) for row in rows]
         start += BATCH_US
 
@@ -131,3 +136,21 @@ def result(row: np.void, ids: Ids, rng: np.random.Generator) -> Result:
         error_where=WHERE.decode() if failed else "",
         worker=WORKER.decode(),
     )
+
+
+def plain_model() -> type[models.Model]:
+    """Return a model with the fields of Transfer over a table of its own."""
+    meta = type("Meta", (), {"managed": False, "db_table": PLAIN_TABLE, "app_label": "sonar"})
+    fields = {one.name: one.clone() for one in Transfer._meta.concrete_fields}
+    return type("PlainTransfer", (models.Model,), {**fields, "Meta": meta, "__module__": __name__})
+
+
+def make_plain_table() -> None:
+    """Make the table: columns, checks, primary key and indexes as those of the store."""
+    with connection.cursor() as cursor:
+        cursor.execute(MAKE_PLAIN)
+
+
+def drop_plain_table() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE {PLAIN_TABLE}")

@@ -2,7 +2,6 @@
 
 from urllib.parse import urlencode
 
-from sonar.notation.windows import Window, format_time
 from tests.benchmarks import clients, loopback, scale
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.clients import Load, Seen
@@ -60,7 +59,7 @@ def seconds(bench: Bench) -> float:
 
 def calls(url: str) -> list[tuple[str, list[str], bool]]:
     """Return the calls: a name, addresses to ask for in turn, whether clients remember them."""
-    window = bounds(scale.aligned(DAYS))
+    window = scale.bounds(scale.aligned(DAYS))
     matrix = f"{url}/api/v1/matrix/?{urlencode({'size': SIZE, **window})}"
     best = {"min_mb_s": "1", "ordering": f"-{SIZE}.mean_mb_s", "page_size": "100", **window}
     links = [
@@ -73,7 +72,3 @@ def calls(url: str) -> list[tuple[str, list[str], bool]]:
         (f"{LINKS}, the same again", links[:1], False),
         (f"{LINKS}, four clouds in turn", links, False),
     ]
-
-
-def bounds(window: Window) -> dict[str, str]:
-    return {"from": format_time(window.start), "to": format_time(window.end)}

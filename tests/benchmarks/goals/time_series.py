@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from sonar.notation.units import MB
-from sonar.notation.windows import Window, format_time
+from sonar.notation.windows import Window
 from tests.benchmarks import data, loopback, scale, server
 from tests.benchmarks.answer import DisagreementError
 from tests.benchmarks.bench import SIZE, Bench
@@ -15,7 +15,6 @@ from tests.benchmarks.measured import Goal, of_the_fastest, ratio
 from tests.benchmarks.peers import prometheus
 from tests.benchmarks.peers.prometheus import Prometheus
 
-DATABASE = "hourly"
 HOURS = 24
 # Sonar rounds rates to the byte per second, or to seven digits.
 TOLERANCE = 1e-5
@@ -30,7 +29,7 @@ def goal_7(bench: Bench) -> list[Goal]:
     endpoints = min(bench.scale.endpoints, scale.SCALES["default"].endpoints)
     rows = data.hourly(endpoints).rows
     with (
-        another(bench, DATABASE, "hourly", str(endpoints)) as url,
+        another(bench, "hourly", endpoints) as url,
         loopback.sonar(bench.home, server.environment(bench.home, url)) as web,
         prometheus.running(bench.home / "prometheus", rows) as peer,
     ):
@@ -55,8 +54,7 @@ def measure(bench: Bench, web: Web, peer: Prometheus, samples: int) -> list[Goal
 
 
 def question(stat: str, window: Window) -> dict[str, str]:
-    bounds = {"from": format_time(window.start), "to": format_time(window.end)}
-    return {"size": SIZE, "stat": stat, "fields": "value", **bounds}
+    return {"size": SIZE, "stat": stat, "fields": "value"} | scale.bounds(window)
 
 
 def agree(stat: str, web: Web, peer: Prometheus, window: Window) -> None:

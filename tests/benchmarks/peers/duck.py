@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 from psycopg import Cursor
 
+from sonar.database import pg_copy
 from sonar.notation.windows import Window
 from tests.benchmarks.answer import Answer
 from tests.benchmarks.copy_rows import EPOCH_2000_US
@@ -26,7 +27,6 @@ READ = """
     COPY (SELECT started_at, source_id, destination_id, size_class_id, coalesce(rate, 'NaN')
           FROM peer_transfer) TO STDOUT (FORMAT BINARY)
 """
-HEADER_BYTES = 19
 PIECE_BYTES = 64 * 2**20
 ADD = """
     INSERT INTO transfer
@@ -94,21 +94,14 @@ def floats(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.ma.filled(values.astype(np.float64), np.nan)
 
 
-def layout() -> np.dtype[np.void]:
-    parts = [("fields", ">i2")]
-    for name, kind in FIELDS.items():
-        parts += [(f"{name} width", ">i4"), (name, kind)]
-    return np.dtype(parts)
-
-
 def pieces() -> Iterator[NDArray[np.void]]:
     """Read peer_transfer, a good million rows at a time."""
-    row = layout()
+    row = pg_copy.row_of(FIELDS)
     pending = bytearray()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")  # keeps the order
         with cast("Cursor[Any]", cursor).copy(READ) as copy:
-            pending += next(iter(copy))[HEADER_BYTES:]
+            pending += next(iter(copy))[len(pg_copy.SIGNATURE) :]
             for data in copy:
                 pending += data
                 if len(pending) >= PIECE_BYTES:

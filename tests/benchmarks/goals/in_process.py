@@ -1,0 +1,156 @@
+"""Goals 5, 12, 13 and 14: what the process of an answer computes, each on its own.
+
+5: the matrix answer as bytes, against a DRF serializer over one object for each link. 12: two
+windows compared link by link, against one matrix of the same window. 13: the two-way model of a
+matrix, with intervals and every link left out once. 14: changes of level of all links and endpoints
+over 90 days, and of a single link.
+"""
+
+import gzip
+from functools import partial
+
+import numpy as np
+
+from matrix.answers.changes import level_shifts, search
+from matrix.answers.matrix.grid import Grid
+from matrix.statistics.arrays import Floats
+from matrix.statistics.estimates import two_way
+from matrix.store import runs
+from sonar.notation.windows import Window, unix_ms
+from tests.benchmarks import product, scale
+from tests.benchmarks.answer import DisagreementError
+from tests.benchmarks.bench import SIZE, Bench
+from tests.benchmarks.measured import Contestant, Goal, Spread, of_the_fastest, ratio, timed
+from tests.benchmarks.peers import serializer
+
+SONAR, SERIALIZER = "Sonar", "DRF serializer"
+DAYS = 30
+GZIP_LEVEL = 6
+COMPARED, MEDIAN, MEAN = "30 d against the 30 d before", "30 d, median", "30 d, mean"
+# Sides of the matrix, and the limit in ms.
+ATTRIBUTION_LIMITS = {200: 50.0, 1000: 1500.0}
+# Of the cells, so many have no value.
+HOLES = 0.3
+SEARCHED_DAYS = 90
+EVERY, SINGLE = "all links and endpoints, 90 d", "one link, 90 d"
+
+
+def goal_5(bench: Bench) -> list[Goal]:
+    grid = product.grid(SIZE, scale.aligned(DAYS), "mean")
+    links = serializer.links_of(grid)
+    seconds = bench.contest(
+        f"the answer for {len(links):,} links as bytes",
+        {
+            SONAR: partial(product.as_bytes, grid),
+            SERIALIZER: partial(serializer.answer, links),
+        },
+    )
+    text = "matrix answer as bytes against a DRF serializer"
+    spread = ratio(seconds[SERIALIZER], seconds[SONAR])
+    fastest = of_the_fastest(seconds[SERIALIZER], seconds[SONAR])
+    note = f"{fastest}; the serializer's objects are made before"
+    return [
+        Goal.from_spread(5, text, 100, spread, note=note),
+        size_goal(
+            product.as_bytes(grid),
+            serializer.answer(links),
+            serializer.answer(serializer.links_of(grid, rounded=True)),
+        ),
+    ]
+
+
+def size_goal(ours: bytes, theirs: bytes, theirs_rounded: bytes) -> Goal:
+    sizes = [len(gzip.compress(body, GZIP_LEVEL)) for body in (ours, theirs, theirs_rounded)]
+    note = (
+        f"{sizes[0] / 1e6:.3f} against {sizes[1] / 1e6:.3f} MB; "
+        f"{sizes[2] / sizes[0]:.1f}x against a serializer that rounds as Sonar does"
+    )
+    spread = Spread.of([sizes[1] / sizes[0]])
+    return Goal.from_spread(5, "the same, gzip -6 size", 7, spread, note=note)
+
+
+def goal_12(bench: Bench) -> list[Goal]:
+    window = scale.aligned(DAYS)
+    grid = product.compared(SIZE, window)
+    agree_with_both(grid, window)
+    seconds = bench.contest(
+        f"{grid.comparison.enough.sum():,} links compared" if grid.comparison else "",
+        {
+            COMPARED: partial(product.compared, SIZE, window),
+            MEDIAN: partial(product.grid, SIZE, window, "median"),
+            MEAN: partial(product.grid, SIZE, window, "mean"),
+        },
+    )
+    spread = ratio(seconds[COMPARED], seconds[MEDIAN])
+    note = f"{ratio(seconds[COMPARED], seconds[MEAN]).median:.3g}x the matrix of means"
+    note = f"{of_the_fastest(seconds[COMPARED], seconds[MEDIAN])}; {note}"
+    text = "ratio, interval, p of two 30 d windows against one 30 d matrix"
+    return [Goal.from_spread(12, text, 2.5, spread, at_least=False, note=note)]
+
+
+def agree_with_both(compared: Grid, window: Window) -> None:
+    """See that both medians are those of the two windows by themselves."""
+    before = Window(window.start - (window.end - window.start), window.start)
+    comparison = compared.comparison
+    assert comparison is not None
+    for values, of in ((comparison.value, window), (comparison.other, before)):
+        np.testing.assert_allclose(values, product.grid(SIZE, of, "median").cells.value)
+
+
+def goal_13(bench: Bench) -> list[Goal]:
+    agree_with_a_solver()
+    limits = [*ATTRIBUTION_LIMITS.items()][: 1 if bench.scale.is_small else None]
+    return [attribution(bench, side, limit) for side, limit in limits]
+
+
+def attribution(bench: Bench, side: int, limit: float) -> Goal:
+    logs = matrix(side)
+    contestants = {how: partial(two_way.fit, logs, how) for how in two_way.FITS}
+    seconds = bench.contest(f"two-way model of {side:,} x {side:,}", contestants)
+    spreads = {how: Spread.of([1000 * each for each in of]) for how, of in seconds.items()}
+    text = f"attribution over {side:,} x {side:,}, 30 % missing"
+    note = f"by a polish {spreads['polish'].median:.3g} ms"
+    return Goal.from_spread(13, text, limit, spreads["means"], "ms", at_least=False, note=note)
+
+
+def matrix(side: int) -> Floats:
+    """Return logs of rates: effects of both ends, noise, and holes."""
+    rng = np.random.default_rng(side)
+    row, column = rng.normal(0, 0.5, (2, side))
+    logs = row[:, None] + column + rng.normal(0, 0.4, (side, side))
+    return np.where(rng.random(logs.shape) < HOLES, np.nan, logs)
+
+
+def agree_with_a_solver() -> None:
+    """See that a small one is fitted as a solver does."""
+    logs = matrix(20)
+    rows, columns = np.nonzero(np.isfinite(logs))
+    lines = np.hstack([np.eye(20)[rows], np.eye(20)[columns]])
+    values = logs[rows, columns]
+    solved = lines @ np.linalg.lstsq(lines, values, rcond=None)[0]
+    if not np.allclose(two_way.fit(logs).fitted[rows, columns], solved):
+        raise DisagreementError("the two-way model is not that of a least-squares solver")
+
+
+def goal_14(bench: Bench) -> list[Goal]:
+    window = scale.aligned(min(SEARCHED_DAYS, bench.scale.days))
+    sequences = search.find(SIZE, window).sequences
+    one = single(window)
+    # All of them take so long that two rounds are enough.
+    with bench.at_work(EVERY):
+        of_all = Spread.of(timed(2, {EVERY: lambda: search.find(SIZE, window)})[EVERY])
+    of_one = Spread.of([1000 * seconds for seconds in bench.contest(SINGLE, {SINGLE: one})[SINGLE]])
+    text = f"changes of level of {bench.scale.links:,} links, {SEARCHED_DAYS} d"
+    note = f"{sequences:,} sequences searched, reading included"
+    about, beside = "changes of level of one link", "from its results as they are read"
+    return [
+        Goal.from_spread(14, text, 60, of_all, "s", at_least=False, note=note),
+        Goal.from_spread(14, about, 20, of_one, "ms", at_least=False, note=beside),
+    ]
+
+
+def single(window: Window) -> Contestant:
+    """Return a search of one link in the results of all."""
+    results = runs.read(SIZE, window, (), offsets=True)
+    link = np.unique(np.concatenate([run.links for run in results]))[:1]
+    return lambda: level_shifts.link_changes(results, link, unix_ms(window.end))
