@@ -4,11 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.accuracy import faults
-from tests.accuracy.dating import DatedByItself, DatedByItsRow
 from tests.accuracy.faults import Fault
 from tests.accuracy.grids import Grid
-from tests.accuracy.set_up import ToldFromBandwidth
-from tests.accuracy.trials import MEAN_OVER_MEDIAN, Compared, Figure, Question, Remembered
+from tests.accuracy.set_up import told_from_bandwidth
+from tests.accuracy.trials import (
+    MEAN_OVER_MEDIAN,
+    Compared,
+    Figure,
+    Question,
+    Remembered,
+    dated_by_its_row,
+    dated_by_itself,
+)
 
 NOISES = (1.2, 1.5, 2.0)
 # That of the published rates of 2011, with about 10 transfers in a cell.
@@ -33,9 +40,9 @@ HISTORY_2 = Question("link /2, 30 days of mean logs", LINK_2.fault, Remembered(M
 HISTORY_4 = Question("link /4, 30 days of mean logs", LINK_4.fault, Remembered(MEAN_OVER_MEDIAN))
 MEDIANS_4 = Question("link /4, 30 days of medians", LINK_4.fault, Remembered(1))
 
-SET_UP = Question("endpoint +10 s of overhead", SOURCE_2.fault, ToldFromBandwidth())
-DATED_LINK = Question("link /2, dated by its 60 tests", LINK_2.fault, DatedByItself())
-DATED_ENDPOINT = Question("endpoint /2, dated by its row", SOURCE_2.fault, DatedByItsRow())
+SET_UP = Question("endpoint +10 s of overhead", SOURCE_2.fault, told_from_bandwidth)
+DATED_LINK = Question("link /2, dated by its 60 tests", LINK_2.fault, dated_by_itself)
+DATED_ENDPOINT = Question("endpoint /2, dated by its row", SOURCE_2.fault, dated_by_its_row)
 
 QUESTIONS = (
     NOTHING,

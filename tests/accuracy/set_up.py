@@ -1,7 +1,5 @@
 """Ten seconds more before each transfer of an endpoint: is it named, and as overhead?"""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from matrix.statistics.arrays import Flags, Floats
@@ -20,29 +18,26 @@ SECONDS = 10.0
 STAYED = 1.5
 
 
-@dataclass(frozen=True)
-class ToldFromBandwidth:
+def told_from_bandwidth(grid: Grid, fault: Fault, noise: float, rng: np.random.Generator) -> bool:
     """Name the endpoint by its small files, and fit the lines of its links before and after."""
-
-    def __call__(self, grid: Grid, fault: Fault, noise: float, rng: np.random.Generator) -> bool:
-        shape = (grid.size, grid.size)
-        start, pace = (
-            middle * np.exp(np.log(factor) * rng.normal(size=shape))
-            for middle, factor in (OVERHEAD, BANDWIDTH)
-        )
-        tested = np.where(grid.tested(rng), 0.0, np.nan)
-        names, shift = fault.into(tested, grid, rng)
-        later = np.where(shift < 0, SECONDS, 0.0)
-        before, after = [], []
-        for size in SIZES:
-            errors = grid.windows(rng, noise, 2).errors
-            before.append((start + size / pace) * np.exp(errors[0]) + tested)
-            after.append((start + later + size / pace) * np.exp(errors[1]) + tested)
-        causes = name_causes(np.log(before[0] / after[0]), sites=grid.sites())
-        if [name_of(cause) for cause in causes] != names:
-            return False
-        slowed = (shift < 0) & np.isfinite(tested)
-        return _is_overhead(*(_lines(times, slowed, noise) for times in (before, after)))
+    shape = (grid.size, grid.size)
+    start, pace = (
+        middle * np.exp(np.log(factor) * rng.normal(size=shape))
+        for middle, factor in (OVERHEAD, BANDWIDTH)
+    )
+    tested = np.where(grid.tested(rng), 0.0, np.nan)
+    names, shift = fault.into(tested, grid, rng)
+    later = np.where(shift < 0, SECONDS, 0.0)
+    before, after = [], []
+    for size in SIZES:
+        errors = grid.windows(rng, noise, 2).errors
+        before.append((start + size / pace) * np.exp(errors[0]) + tested)
+        after.append((start + later + size / pace) * np.exp(errors[1]) + tested)
+    causes = name_causes(np.log(before[0] / after[0]), sites=grid.sites())
+    if [name_of(cause) for cause in causes] != names:
+        return False
+    slowed = (shift < 0) & np.isfinite(tested)
+    return _is_overhead(*(_lines(times, slowed, noise) for times in (before, after)))
 
 
 def _lines(times: list[Floats], links: Flags, noise: float) -> Lines:

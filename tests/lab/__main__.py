@@ -12,8 +12,7 @@ from pathlib import Path
 import yaml
 
 from tests.lab.enclosure import RefusedError
-from tests.lab.link import Lab
-from tests.lab.registry import registry
+from tests.lab.link import Lab, registry
 from tests.lab.scenarios import SCENARIOS
 
 NAMED = {scenario.name: scenario for scenario in SCENARIOS}

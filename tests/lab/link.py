@@ -1,4 +1,7 @@
-"""The links of the lab as they stand: pairs of XRootD servers, and the ways between them."""
+"""The links of the lab as they stand: pairs of XRootD servers, and the ways between them.
+
+And the servers as Sonar's registry has them.
+"""
 
 import shutil
 import tempfile
@@ -6,13 +9,17 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sonar.movers.content import TestFile
 from tests.lab.disks import PREFIX, Disk
 from tests.lab.enclosure import Enclosure
-from tests.lab.scenarios import HEALTHY, NOTHING, Scenario, Way
+from tests.lab.scenarios import HEALTHY, NOTHING, SIZES, Scenario, Way
 from tests.lab.wires import Bridge, Host, Wires
 from tests.storage.xrootd import Authority, Server, give_to_server
+
+TIMEOUT_SECONDS = 120
+EVERY = "5m"
 
 
 class Storage(Server):
@@ -134,3 +141,48 @@ class Lab:
         self.enclosure.close()
         self._parts.close()
         shutil.rmtree(self._room, ignore_errors=True)
+
+
+def registry(lab: Lab) -> dict[str, Any]:
+    """Return what a registry file of a lab says: each server at a site of its own."""
+    servers = {
+        server.name: server
+        for link in lab.links.values()
+        for server in (link.source, link.destination)
+    }
+    return {
+        "size_classes": size_classes(),
+        "sites": [{"name": name, "tier": 2} for name in servers],
+        "endpoints": [
+            {"name": name, "site": name, "base_url": f"{server.url}/base"}
+            for name, server in servers.items()
+        ],
+        "meshes": [mesh(name, link) for name, link in lab.links.items()]
+        + [
+            mesh(f"{name}-{way}", link)
+            for name, links in lab.partners.items()
+            for way, link in zip(("FROM", "TO"), links, strict=True)
+        ],
+    }
+
+
+def mesh(name: str, link: Link) -> dict[str, Any]:
+    return {
+        "name": name,
+        "sources": [link.source.name],
+        "destinations": [link.destination.name],
+        "every": dict.fromkeys(SIZES, EVERY),
+    }
+
+
+def size_classes() -> list[dict[str, Any]]:
+    bounds = [0, *(size // 2 for size in list(SIZES.values())[1:])]
+    return [
+        {
+            "name": name,
+            "from_bytes": bound,
+            "test_bytes": size,
+            "timeout_seconds": TIMEOUT_SECONDS,
+        }
+        for (name, size), bound in zip(SIZES.items(), bounds, strict=True)
+    ]

@@ -18,8 +18,7 @@ from sonar.ordering import experiments
 from sonar.registry import file
 from sonar.work import probes
 from sonar.work.transfer_request import order_for, source_path
-from tests.lab.link import Lab, Link
-from tests.lab.registry import registry
+from tests.lab.link import Lab, Link, registry
 from tests.lab.scenarios import REPEATS, STREAMS, Scenario
 
 Claim = Callable[[], Probe]
