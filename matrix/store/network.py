@@ -37,10 +37,8 @@ def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:
     Of each the shortest that was reported, of the newest in the window; None for none. One SQL
     query.
     """
-    first, second = ([end.id] for end in ends)
     rows = Flow.objects.filter(
-        Q(source_endpoints__contains=first, destination_endpoints__contains=second)
-        | Q(source_endpoints__contains=second, destination_endpoints__contains=first),
+        _either_way(*(end.id for end in ends)),
         Q(sent_bytes__gte=LEAST_BYTES) | Q(received_bytes__gte=LEAST_BYTES),
         started_at__gte=window.start,
         started_at__lt=window.end,
@@ -54,16 +52,20 @@ def round_trip_ms(ends: Sequence[EndpointInfo], window: Window) -> float | None:
 def near(transfer: Transfer, scitag: int) -> list[Flow]:
     """Return the connections with a flow label at the time of a test, either way. One SQL query."""
     start, end = transfer.times()
-    source, destination = [transfer.source_id], [transfer.destination_id]
-    between = Q(source_endpoints__contains=source, destination_endpoints__contains=destination)
-    back = Q(source_endpoints__contains=destination, destination_endpoints__contains=source)
     rows = Flow.objects.filter(
-        between | back,
+        _either_way(transfer.source_id, transfer.destination_id),
         scitag=scitag,
         started_at__gte=start - CLOCKS,
         started_at__lte=end + CLOCKS,
     )
     return list(rows.order_by("started_at", "source_port"))
+
+
+def _either_way(first: int, second: int) -> Q:
+    """Return what holds for connections between two endpoints."""
+    return Q(source_endpoints__contains=[first], destination_endpoints__contains=[second]) | Q(
+        source_endpoints__contains=[second], destination_endpoints__contains=[first]
+    )
 
 
 def tests_beside(flows: Sequence[Flow], transfer: Transfer) -> list[tuple[Link, Times]]:

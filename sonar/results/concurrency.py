@@ -6,7 +6,7 @@ with all that it prepares and cleans up. One whose worker has died counts until 
 nobody can tell how long its transfer went on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import NamedTuple, cast
@@ -22,15 +22,6 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 class Span(NamedTuple):
     """From a moment on until before another."""
 
-    began: datetime
-    ended: datetime
-
-
-class Run(NamedTuple):
-    """A test at its two ends, and when."""
-
-    source_id: int
-    destination_id: int
     began: datetime
     ended: datetime
 
@@ -86,12 +77,14 @@ def beside(probe: Probe, move: Span | None) -> Company:
         return Company()
     runs = _runs(probe, move)
     at_source, at_destination = (
-        count(move, _at(end, runs)) for end in (probe.source_id, probe.destination_id)
+        count(move, [Span(began, ended) for *ends, began, ended in runs if end in ends])
+        for end in (probe.source_id, probe.destination_id)
     )
     return Company(*at_source, *at_destination)
 
 
-def _runs(probe: Probe, move: Span) -> list[Run]:
+def _runs(probe: Probe, move: Span) -> list[tuple[int, int, datetime, datetime]]:
+    """Return the ends of tests that may have been there, when they began and when they ended."""
     ends = [probe.source_id, probe.destination_id]
     there = Q(source__in=ends) | Q(destination__in=ends)
     running = Probe.objects.filter(there, state=Probe.State.RUNNING, started_at__lt=move.ended)
@@ -100,15 +93,7 @@ def _runs(probe: Probe, move: Span) -> list[Run]:
         recent.values_list("source_id", "destination_id", "began_at", "ended_at"), all=True
     )
     # A running probe has a start and a deadline: a constraint of its table holds that.
-    return [Run(*cast("tuple[int, int, datetime, datetime]", row)) for row in both]
-
-
-def _at(endpoint_id: int, runs: Sequence[Run]) -> list[Span]:
-    return [
-        Span(run.began, run.ended)
-        for run in runs
-        if endpoint_id in (run.source_id, run.destination_id)
-    ]
+    return cast("list[tuple[int, int, datetime, datetime]]", list(both))
 
 
 def note(probe: Probe, now: datetime) -> None:

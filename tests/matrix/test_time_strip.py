@@ -27,9 +27,9 @@ from matrix.store.cache import ANSWERS
 from sonar.models import SizeClass, Transfer
 from sonar.results import sealing
 from tests.matrix import moderated, responses, world
-from tests.matrix.test_runs import undone
 from tests.matrix.world import HOUR, NOW, World
 from tests.properties import examples
+from tests.sonar.history import undone
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)

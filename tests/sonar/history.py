@@ -1,6 +1,7 @@
 """Histories of results: stored, repeated, edited, deleted, sealed and interrupted at will."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
@@ -80,6 +81,14 @@ class Store:
         made = self.result(moment, state, link)
         results.store([made])
         return made
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Undo all that is stored within."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 class KilledError(Exception):

@@ -7,7 +7,7 @@ import numpy as np
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import connection
 from hypothesis import given
 
 from sonar.models import DirtyMark, Segment, Transfer
@@ -18,7 +18,7 @@ from sonar.results import store as results
 from sonar.results.store import Result
 from tests.properties import examples
 from tests.sonar import world
-from tests.sonar.history import DAY, HOUR, MIDNIGHT, NOW, STEPS, Store, carry_out
+from tests.sonar.history import DAY, HOUR, MIDNIGHT, NOW, STEPS, Store, carry_out, undone
 
 pytestmark = pytest.mark.django_db
 
@@ -87,7 +87,7 @@ def check_clean_buckets() -> None:
 @examples(60)
 @given(steps=STEPS)
 def test_a_clean_bucket_holds_what_the_raw_rows_say_after_any_history(store, steps):
-    with transaction.atomic():
+    with undone():
         stored: list[Result] = []
         for step in steps:
             carry_out(store, step, stored)
@@ -95,7 +95,6 @@ def test_a_clean_bucket_holds_what_the_raw_rows_say_after_any_history(store, ste
         sealing.seal(NOW)
         check_clean_buckets()
         assert not sealing.dirty_days(NOW)
-        transaction.set_rollback(True)
 
 
 def test_an_hour_is_sealed_a_minute_after_its_end_and_its_day_a_minute_after_midnight(store):
