@@ -3,14 +3,13 @@
 A version is a value, and a text only where it leaves as an ETag.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import local
+from typing import Self
 
 from django.db import connection, transaction
 from django.utils.http import quote_etag
@@ -119,18 +118,18 @@ class DataVersion:
     question: str = ""
     variant: tuple[str, ...] = ()
 
-    def of_question(self, question: object) -> DataVersion:
+    def of_question(self, question: object) -> Self:
         """Return the version of the answer to a question, told from others by its repr."""
         return replace(self, question=hashlib.sha256(repr(question).encode()).hexdigest()[:12])
 
-    def shown(self, *variant: str) -> DataVersion:
+    def shown(self, *variant: str) -> Self:
         """Return the version of the same answer in another form."""
         return replace(self, variant=(*self.variant, *variant))
 
     @property
-    def plan(self) -> DataVersion:
+    def plan(self) -> Self:
         """Leave out all but registry and schedule."""
-        return DataVersion(self.registry, self.schedule)
+        return type(self)(self.registry, self.schedule)
 
     @property
     def text(self) -> str:

@@ -24,45 +24,33 @@ TEN, FIFTEEN, HUNDRED = Grid(10), Grid(15, 0.3), Grid(100, 0.3)
 HARD_FIFTEEN, HARD_HUNDRED = Grid(15, 0.3, hard=True), Grid(100, 0.3, hard=True)
 GRIDS = (TEN, FIFTEEN, HARD_FIFTEEN, HUNDRED, HARD_HUNDRED)
 
-NOTHING = Question("nothing", Fault("nothing", faults.nowhere))
-DRIFT = Question("drift: everything /1.3", Fault("drift", faults.everywhere, 1.3))
-SOURCE_2 = Question("endpoint as source /2", Fault("source", faults.source, 2))
-DESTINATION_2 = Question("endpoint as destination /2", Fault("destination", faults.destination, 2))
-THREE_WINDOWS = Question("endpoint /2, three windows of it", SOURCE_2.fault, Compared(3))
-SOURCE_4 = Question("endpoint as source /4", Fault("source", faults.source, 4))
-DESTINATION_4 = Question("endpoint as destination /4", Fault("destination", faults.destination, 4))
-BOTH_2 = Question("endpoint both ways /2", Fault("both", faults.both, 2))
-SITE_2 = Question("a whole site /2", Fault("site", faults.site, 2))
-LINK_2 = Question("link /2", Fault("link", faults.link, 2))
-LINK_4 = Question("link /4", Fault("link", faults.link, 4))
-QUIET_HISTORY = Question("nothing, 30 days of history", NOTHING.fault, Remembered(1))
-HISTORY_2 = Question("link /2, 30 days of mean logs", LINK_2.fault, Remembered(MEAN_OVER_MEDIAN))
-HISTORY_4 = Question("link /4, 30 days of mean logs", LINK_4.fault, Remembered(MEAN_OVER_MEDIAN))
-MEDIANS_4 = Question("link /4, 30 days of medians", LINK_4.fault, Remembered(1))
-
-SET_UP = Question("endpoint +10 s of overhead", SOURCE_2.fault, told_from_bandwidth)
-DATED_LINK = Question("link /2, dated by its 60 tests", LINK_2.fault, dated_by_itself)
-DATED_ENDPOINT = Question("endpoint /2, dated by its row", SOURCE_2.fault, dated_by_its_row)
-
 QUESTIONS = (
-    NOTHING,
-    DRIFT,
-    SOURCE_2,
-    DESTINATION_2,
-    THREE_WINDOWS,
-    SOURCE_4,
-    DESTINATION_4,
-    BOTH_2,
-    SITE_2,
-    LINK_2,
-    LINK_4,
-    QUIET_HISTORY,
-    HISTORY_2,
-    HISTORY_4,
-    MEDIANS_4,
-    SET_UP,
-    DATED_LINK,
-    DATED_ENDPOINT,
+    NOTHING := Question("nothing", Fault("nothing", faults.nowhere)),
+    DRIFT := Question("drift: everything /1.3", Fault("drift", faults.everywhere, 1.3)),
+    SOURCE_2 := Question("endpoint as source /2", Fault("source", faults.source, 2)),
+    DESTINATION_2 := Question(
+        "endpoint as destination /2", Fault("destination", faults.destination, 2)
+    ),
+    THREE_WINDOWS := Question("endpoint /2, three windows of it", SOURCE_2.fault, Compared(3)),
+    SOURCE_4 := Question("endpoint as source /4", Fault("source", faults.source, 4)),
+    DESTINATION_4 := Question(
+        "endpoint as destination /4", Fault("destination", faults.destination, 4)
+    ),
+    BOTH_2 := Question("endpoint both ways /2", Fault("both", faults.both, 2)),
+    SITE_2 := Question("a whole site /2", Fault("site", faults.site, 2)),
+    LINK_2 := Question("link /2", Fault("link", faults.link, 2)),
+    LINK_4 := Question("link /4", Fault("link", faults.link, 4)),
+    QUIET_HISTORY := Question("nothing, 30 days of history", NOTHING.fault, Remembered(1)),
+    HISTORY_2 := Question(
+        "link /2, 30 days of mean logs", LINK_2.fault, Remembered(MEAN_OVER_MEDIAN)
+    ),
+    HISTORY_4 := Question(
+        "link /4, 30 days of mean logs", LINK_4.fault, Remembered(MEAN_OVER_MEDIAN)
+    ),
+    MEDIANS_4 := Question("link /4, 30 days of medians", LINK_4.fault, Remembered(1)),
+    SET_UP := Question("endpoint +10 s of overhead", SOURCE_2.fault, told_from_bandwidth),
+    DATED_LINK := Question("link /2, dated by its 60 tests", LINK_2.fault, dated_by_itself),
+    DATED_ENDPOINT := Question("endpoint /2, dated by its row", SOURCE_2.fault, dated_by_its_row),
 )
 
 

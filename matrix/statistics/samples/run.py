@@ -1,7 +1,5 @@
 """The results of a piece of a window, in the order of link and rate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,6 +24,13 @@ ANY_RATE = np.uint64(2**32 - 1)
 # A link with a failed result in a run: its place among the links of the run, and when its newest
 # ok result (0 for none) and its newest failed one started, in Unix ms.
 FAILURE = np.dtype([("at", "<u4"), ("ok", "<i8"), ("failed", "<i8")])
+
+
+class Newest(NamedTuple):
+    """Distinct links, ascending, and when some result of each started, in Unix ms."""
+
+    links: NDArray[np.uint32]
+    lasts: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -76,13 +81,6 @@ class Run:
         if self.failures is None:
             raise ValueError("runs with failures are needed to say when a link was ok")
         return self.failures
-
-
-class Newest(NamedTuple):
-    """Distinct links, ascending, and when some result of each started, in Unix ms."""
-
-    links: NDArray[np.uint32]
-    lasts: NDArray[np.int64]
 
 
 def failures_of(
