@@ -69,13 +69,11 @@ def kinds(client: Client, text: str = "") -> list[str]:
         ("?source_site=Glasgow&source_site=RAL", ["link", "source", "destination", "grid"]),
     ],
 )
-def test_parameters_narrow_it_down(
-    client: Client, some_changes: World, text: str, expected: list[str]
-) -> None:
+def test_parameters_narrow_it_down(client, some_changes, text, expected):
     assert kinds(client, text) == expected
 
 
-def test_a_sentence_can_be_quoted(client: Client, some_changes: World) -> None:
+def test_a_sentence_can_be_quoted(client, some_changes):
     sentences = [each["sentence"] for each in responses.answer(client, API)["changes"]]
     assert sentences == [
         "Large files from RAL_DATADISK to Glasgow_DATADISK: 0.50× (0.40–0.62) since 19 Nov "
@@ -90,7 +88,7 @@ def test_a_sentence_can_be_quoted(client: Client, some_changes: World) -> None:
     ]
 
 
-def test_json_csv_and_ndjson_have_the_same(client: Client, some_changes: World) -> None:
+def test_json_csv_and_ndjson_have_the_same(client, some_changes):
     answer = responses.answer(client, f"{API}?level=slower")
     assert answer["query"]["level"] == "slower"
     assert answer["query"]["sure"] == "yes"
@@ -107,7 +105,7 @@ def test_json_csv_and_ndjson_have_the_same(client: Client, some_changes: World) 
     assert ndjson.content.count(b"\n") == 3
 
 
-def test_each_change_leads_to_before_and_after_it(client: Client, some_changes: World) -> None:
+def test_each_change_leads_to_before_and_after_it(client, some_changes):
     """Up to 7 days of the new level, which began with the change, and the 7 days before it."""
     paths = [
         *("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/Glasgow/", "/sites/DESY/", "/"),
@@ -126,13 +124,13 @@ def test_each_change_leads_to_before_and_after_it(client: Client, some_changes: 
         assert client.get(url).status_code == 200
 
 
-def test_a_change_of_a_clock_ahead_can_be_compared(client: Client, small_world: World) -> None:
+def test_a_change_of_a_clock_ahead_can_be_compared(client, small_world):
     change(small_world.ral, small_world.glasgow, ago=-timedelta(seconds=20))
     (one,) = responses.answer(client, API)["changes"]
     assert client.get(one["comparison_url"]).status_code == 200
 
 
-def test_pages_follow_each_other_without_gaps(client: Client, small_world: World) -> None:
+def test_pages_follow_each_other_without_gaps(client, small_world):
     for number in range(55):
         # Five at each moment: the id tells them apart.
         change(small_world.ral, small_world.glasgow, ago=(number // 5 + 1) * HOUR)
@@ -145,9 +143,7 @@ def test_pages_follow_each_other_without_gaps(client: Client, small_world: World
     assert len(seen) == len(set(seen)) == 55
 
 
-def test_notes_and_downtimes_near_a_change_stand_beside_it(
-    client: Client, small_world: World
-) -> None:
+def test_notes_and_downtimes_near_a_change_stand_beside_it(client, small_world):
     ral, glasgow = small_world.ral, small_world.glasgow
     change(ral, glasgow, ago=3 * DAY)
     at = NOW - 3 * DAY
@@ -189,33 +185,29 @@ def test_notes_and_downtimes_near_a_change_stand_beside_it(
         ("mover=http-tpc", "mover", "There is no parameter"),
     ],
 )
-def test_bad_parameters_are_named(
-    client: Client, small_world: World, text: str, parameter: str, allowed: str
-) -> None:
+def test_bad_parameters_are_named(client, small_world, text, parameter, allowed):
     response = client.get(f"{API}?{text}")
     assert response.status_code == 400
     assert list(response.json()["errors"]) == [parameter]
     assert allowed in response.json()["errors"][parameter][0]
 
 
-def test_bad_cursors_are_refused(client: Client, small_world: World) -> None:
+def test_bad_cursors_are_refused(client, small_world):
     for cursor in ("x", "2026-11-20T00:00:00Z", "2026-11-20T00:00:00Z_9" + "9" * 30):
         assert client.get(f"{API}?cursor={cursor}").status_code == 400
 
 
-def test_retired_endpoints_keep_their_changes(client: Client, some_changes: World) -> None:
+def test_retired_endpoints_keep_their_changes(client, some_changes):
     Endpoint.objects.filter(id=some_changes.glasgow.id).update(retired_at=NOW)
     assert len(kinds(client)) == 4
 
 
-def test_a_deleted_or_renamed_class_takes_its_changes_along(
-    client: Client, some_changes: World
-) -> None:
+def test_a_deleted_or_renamed_class_takes_its_changes_along(client, some_changes):
     SizeClass.objects.filter(name="small").update(name="tiny")
     assert kinds(client, "?size=tiny") == ["grid"]
 
 
-def test_the_number_of_queries_does_not_grow(client: Client, some_changes: World) -> None:
+def test_the_number_of_queries_does_not_grow(client, some_changes):
     def count(address: str) -> int:
         with CaptureQueriesContext(
             connection,
@@ -246,9 +238,7 @@ QUESTIONS = st.fixed_dictionaries(
 
 
 @given(params=QUESTIONS)
-def test_an_address_and_its_question_say_the_same(
-    small_world: World, params: dict[str, str]
-) -> None:
+def test_an_address_and_its_question_say_the_same(small_world, params):
     question = ChangesQuestion.read({name: [text] for name, text in params.items()})
     assert ChangesQuestion.read(question.to_params()) == question
     again = QueryDict(mutable=True)

@@ -28,9 +28,7 @@ def results(small_world: World) -> None:
     transfer(small_world.ral, small_world.glasgow, 77.0, size="small")
 
 
-def test_buckets_have_counts_and_rates_and_empty_ones_null(
-    client: Client, small_world: World
-) -> None:
+def test_buckets_have_counts_and_rates_and_empty_ones_null(client, small_world):
     results(small_world)
     answer = get(client, "&window=6h&bucket=1h")
     assert (answer["bucket"], answer["bucket_seconds"], answer["unit"]) == ("1h", 3600, "MB/s")
@@ -46,16 +44,14 @@ def test_buckets_have_counts_and_rates_and_empty_ones_null(
     assert "points" not in answer
 
 
-def test_the_direction_is_as_asked_and_so_is_the_size_class(
-    client: Client, small_world: World
-) -> None:
+def test_the_direction_is_as_asked_and_so_is_the_size_class(client, small_world):
     results(small_world)
     back = "/api/v1/series/?source=Glasgow_DATADISK&destination=RAL_DATADISK"
     assert get(client, "&bucket=1d&window=1h", back)["buckets"]["mean_mb_s"] == [99.0]
     assert get(client, "&bucket=1d&window=1h&size=small")["buckets"]["mean_mb_s"] == [77.0]
 
 
-def test_points_are_single_results(client: Client, small_world: World) -> None:
+def test_points_are_single_results(client, small_world):
     results(small_world)
     points = get(client, "&points=1")["points"]
     assert points["started_at"] == ["2026-11-20T09:00:30Z"] + ["2026-11-20T11:30:30Z"] * 3
@@ -64,7 +60,7 @@ def test_points_are_single_results(client: Client, small_world: World) -> None:
     assert rates == {5.0: "done", 10.0: "done", 20.0: "done", None: "failed"}
 
 
-def test_csv_has_a_line_for_each_bucket_or_each_result(client: Client, small_world: World) -> None:
+def test_csv_has_a_line_for_each_bucket_or_each_result(client, small_world):
     results(small_world)
     body = client.get(f"{URL}&window=6h&bucket=1h&format=csv").content.decode()
     table = list(csv.DictReader(io.StringIO(body)))
@@ -80,12 +76,12 @@ def test_csv_has_a_line_for_each_bucket_or_each_result(client: Client, small_wor
     assert len(table) == 4
 
 
-def test_a_link_without_results_is_answered(client: Client, small_world: World) -> None:
+def test_a_link_without_results_is_answered(client, small_world):
     assert set(get(client)["buckets"]["ok"]) == {0}
     assert client.get(f"{URL}&points=1&format=csv").content.decode().count("\n") == 1
 
 
-def test_filters_on_how_it_was_measured_hold(client: Client, small_world: World) -> None:
+def test_filters_on_how_it_was_measured_hold(client, small_world):
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 3.0, made=world.profile(**PLAIN))
     transfer(*ends, 9.0, made=world.profile(**PLAIN | {"streams": 4}))
@@ -117,16 +113,14 @@ def test_filters_on_how_it_was_measured_hold(client: Client, small_world: World)
     ],
 )
 def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
-    client: Client, small_world: World, url: str, parameter: str, said: str
-) -> None:
+    client, small_world, url, parameter, said
+):
     response = client.get(f"/api/v1/series/{url.removeprefix('/api/v1/series/')}")
     assert response.status_code == 400
     assert said in response.json()["errors"][parameter][0]
 
 
-def test_the_number_of_queries_does_not_grow_with_the_data(
-    client: Client, small_world: World
-) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
     get(client)
     for count in (5, 500):
         many(small_world.ral, small_world.glasgow, count, NOW - MINUTE)

@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,7 +11,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from pytest_django import Settings
 
 from matrix.api.transfers.lines import FIRST, columns_of
 from sonar.models import Mesh, Probe, SizeClass, Transfer
@@ -21,7 +19,7 @@ from sonar.people import roles
 from sonar.records.record import FIELDS
 from tests.matrix import responses, world
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
-from tests.matrix.world import HOUR, NOW, World
+from tests.matrix.world import HOUR, NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/transfers/"
@@ -37,9 +35,7 @@ def lines(client: Client, text: str = "?format=csv", path: str = URL) -> list[di
     return responses.csv_rows(client, f"{path}{text}")
 
 
-def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
-    client: Client, small_world: World
-) -> None:
+def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(client, small_world):
     made = world.profile(
         **PLAIN | {"mode": "push"} | {"streams": 4, "streams_used": 1, "ip_version": 6},
         clock="service",
@@ -99,8 +95,8 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
 
 
 def test_what_ran_beside_it_what_it_moved_and_how_it_was_made_stand_in_every_form(
-    client: Client, small_world: World
-) -> None:
+    client, small_world
+):
     made = world.profile(**PLAIN | {"mode": "push", "streams": 4, "streams_used": 1}, beside=1)
     kept = {
         "beside_source": 1.4,
@@ -123,7 +119,7 @@ def test_what_ran_beside_it_what_it_moved_and_how_it_was_made_stand_in_every_for
     assert (line["mode"], line["streams"], line["streams_used"]) == ("push", "4", "1")
 
 
-def test_a_failed_one_has_no_rate_and_its_whole_error(client: Client, small_world: World) -> None:
+def test_a_failed_one_has_no_rate_and_its_whole_error(client, small_world):
     error = f"{MARKUP}\nline two " + "x" * 5000
     send(small_world.ral, small_world.glasgow, NOW, error=error)
     response = client.get(URL)
@@ -134,8 +130,8 @@ def test_a_failed_one_has_no_rate_and_its_whole_error(client: Client, small_worl
 
 
 def test_pages_follow_each_other_in_one_window_and_leave_nothing_out(
-    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    client, small_world, monkeypatch
+):
     many(small_world.ral, small_world.glasgow, 25, NOW)
     send(small_world.ral, small_world.glasgow, NOW - 2 * HOUR)
     seen: list[str] = []
@@ -149,14 +145,14 @@ def test_pages_follow_each_other_in_one_window_and_leave_nothing_out(
     assert seen == sorted(seen, reverse=True)
 
 
-def test_the_first_page_has_a_hundred(client: Client, small_world: World) -> None:
+def test_the_first_page_has_a_hundred(client, small_world):
     many(small_world.ral, small_world.glasgow, 101, NOW)
     answer = get(client)
     assert len(answer["transfers"]) == 100
     assert len(get(client, "?page_size=1000")["transfers"]) == 101
 
 
-def test_filters_narrow_it_as_everywhere(client: Client, small_world: World) -> None:
+def test_filters_narrow_it_as_everywhere(client, small_world):
     ral, glasgow, desy, _ = small_world.endpoints
     there = send(ral, glasgow, NOW)
     back = send(glasgow, ral, NOW, size="small")
@@ -179,9 +175,7 @@ def test_filters_narrow_it_as_everywhere(client: Client, small_world: World) -> 
     assert ids("?streams=4") == ids("?cloud=FR") == set()
 
 
-def test_mode_and_what_ran_beside_are_filters_that_exclude_too(
-    client: Client, small_world: World
-) -> None:
+def test_mode_and_what_ran_beside_are_filters_that_exclude_too(client, small_world):
     ends = small_world.ral, small_world.glasgow
     kinds = {
         ("pull", 0): {"mode": "pull", "beside": 0},
@@ -209,7 +203,7 @@ def test_mode_and_what_ran_beside_are_filters_that_exclude_too(
     assert kinds_of("beside=0&mode=push") == set()
 
 
-def test_the_answer_says_what_was_asked(client: Client, small_world: World) -> None:
+def test_the_answer_says_what_was_asked(client, small_world):
     query = get(client, "?window=24h&state=failed&source_cloud=UK&error=x")["query"]
     assert query == {
         "size": None,
@@ -241,14 +235,14 @@ def test_the_answer_says_what_was_asked(client: Client, small_world: World) -> N
     ],
 )
 def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
-    client: Client, small_world: World, text: str, parameter: str, said: str
-) -> None:
+    client, small_world, text, parameter, said
+):
     response = client.get(f"{URL}?{text}")
     assert response.status_code == 400
     assert said in response.json()["errors"][parameter][0]
 
 
-def test_csv_has_everything_that_matches_as_records(client: Client, small_world: World) -> None:
+def test_csv_has_everything_that_matches_as_records(client, small_world):
     many(small_world.ral, small_world.glasgow, 2500, NOW)
     many(small_world.glasgow, small_world.ral, 10, NOW)
     found = lines(client, "?format=csv&source_site=RAL")
@@ -270,9 +264,7 @@ def test_csv_has_everything_that_matches_as_records(client: Client, small_world:
         assert line["verified"] == ("" if one["verified"] is None else str(one["verified"]).lower())
 
 
-def test_what_goes_out_as_csv_comes_in_again(
-    client: Client, small_world: World, tmp_path: Path
-) -> None:
+def test_what_goes_out_as_csv_comes_in_again(client, small_world, tmp_path):
     ends = small_world.ral, small_world.glasgow
     error = 'said "no", twice\nand, then, nothing'
     plain = world.profile(**PLAIN | {"origin": "external"})
@@ -289,20 +281,20 @@ def test_what_goes_out_as_csv_comes_in_again(
     assert list(Transfer.objects.order_by("id").values(*fields)) == before
 
 
-def test_csv_of_nothing_is_a_header(client: Client, small_world: World) -> None:
+def test_csv_of_nothing_is_a_header(client, small_world):
     for text in ("?format=csv", "?format=csv&cloud=FR"):
         response = client.get(f"{URL}{text}")
         assert b"".join(response.streaming_content).decode() == ",".join(CSV_FIELDS) + "\n"
 
 
-def test_csv_leaves_in_pieces_and_keeps_none(client: Client, small_world: World) -> None:
+def test_csv_leaves_in_pieces_and_keeps_none(client, small_world):
     many(small_world.ral, small_world.glasgow, 3000, NOW)
     pieces = [len(piece) for piece in client.get(f"{URL}?format=csv").streaming_content]
     assert len(pieces) > 3
     assert max(pieces) < 70_000
 
 
-def test_one_has_all_that_is_kept_of_it(client: Client, small_world: World) -> None:
+def test_one_has_all_that_is_kept_of_it(client, small_world):
     mesh = Mesh.objects.create(name="production")
     made = world.profile(**PLAIN | {"mesh": mesh, "mode": "pull", "tcp_buffer_bytes": 4096})
     one = send(
@@ -325,7 +317,7 @@ def test_one_has_all_that_is_kept_of_it(client: Client, small_world: World) -> N
     assert line["id"] == str(one)
 
 
-def test_names_of_machines_are_for_who_may_see_them(client: Client, small_world: World) -> None:
+def test_names_of_machines_are_for_who_may_see_them(client, small_world):
     ends = small_world.ral, small_world.glasgow
     one = send(*ends, NOW, remote_connections=["tcp:[::1]:1094"], worker="w1")
     assert not {"worker", "remote_connections"} & set(get(client, path=f"{URL}{one}/"))
@@ -340,9 +332,7 @@ def test_names_of_machines_are_for_who_may_see_them(client: Client, small_world:
     assert (answer["worker"], answer["remote_connections"]) == ("w1", ["tcp:[::1]:1094"])
 
 
-def test_one_that_there_is_not_is_a_404_that_says_why(
-    client: Client, small_world: World, settings: Settings
-) -> None:
+def test_one_that_there_is_not_is_a_404_that_says_why(client, small_world, settings):
     settings.SONAR_KEEP_DAYS = 123
     response = client.get(f"{URL}{uuid4()}/")
     assert response.status_code == 404
@@ -361,9 +351,7 @@ def test_one_that_there_is_not_is_a_404_that_says_why(
     assert client.get(f"{URL}nothing/").status_code == 404
 
 
-def test_reading_needs_a_right_where_it_is_not_public(
-    client: Client, small_world: World, settings: Settings
-) -> None:
+def test_reading_needs_a_right_where_it_is_not_public(client, small_world, settings):
     settings.SONAR_PUBLIC_READ = False
     one = send(small_world.ral, small_world.glasgow, NOW)
     for path in (URL, f"{URL}{one}/", "/api/v1/series/"):
@@ -375,9 +363,7 @@ def test_reading_needs_a_right_where_it_is_not_public(
     ("text", "pinned"),
     [("", 3), ("?format=csv", 4), ("?format=ndjson", 4), ("?size=large&mover=x", 4)],
 )
-def test_the_number_of_queries_does_not_grow_with_the_data(
-    client: Client, small_world: World, text: str, pinned: int
-) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world, text, pinned):
     get(client)
     for count in (5, 500):
         many(small_world.ral, small_world.glasgow, count, NOW)

@@ -17,7 +17,7 @@ from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Endpoint, Site
 from tests.matrix import responses, world
-from tests.matrix.world import NOW, World
+from tests.matrix.world import NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -52,7 +52,7 @@ def page(client: Client, text: str = "") -> str:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_published_matrix_in_the_api(client: Client) -> None:
+def test_the_published_matrix_in_the_api(client):
     document = answer(client)
     assert document["r2"] == pytest.approx(0.848, **CLOSE)
     assert document["r2_adjusted"] == pytest.approx(0.81, **CLOSE)
@@ -79,7 +79,7 @@ def test_the_published_matrix_in_the_api(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_published_matrix_by_a_polish(client: Client) -> None:
+def test_the_published_matrix_by_a_polish(client):
     document = answer(client, "?fit=polish")
     assert document["query"]["fit"] == "polish"
     assert document["r2"] == pytest.approx(0.829, **CLOSE)
@@ -90,8 +90,8 @@ def test_the_published_matrix_by_a_polish(client: Client) -> None:
 
 @pytest.mark.usefixtures("published")
 def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(
-    client: Client,
-) -> None:
+    client,
+):
     text = page(client, "?rows=site")
     assert (
         "MAN sends at 42 % of what its partners reach elsewhere (32–54 %, 10 partners). Check the "
@@ -101,7 +101,7 @@ def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(
 
 
 @pytest.mark.usefixtures("published")
-def test_the_page_says_what_the_published_matrix_says(client: Client) -> None:
+def test_the_page_says_what_the_published_matrix_says(client):
     text = page(client)
     assert (
         "2 sources and 3 destinations are slow. Sources and destinations explain 85 % of the "
@@ -127,7 +127,7 @@ def test_the_page_says_what_the_published_matrix_says(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_lists_begin_with_the_slowest(client: Client) -> None:
+def test_the_lists_begin_with_the_slowest(client):
     text = responses.html(client, "/causes/")
     for end, slowest, fastest in (
         ("source", "UKI-NORTHGRID-MAN-HEP", "UKI-LT2-QMUL"),
@@ -140,7 +140,7 @@ def test_the_lists_begin_with_the_slowest(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_csv_has_a_line_for_each_end(client: Client) -> None:
+def test_the_csv_has_a_line_for_each_end(client):
     lines = responses.csv_rows(client, f"{API}?format=csv")
     assert len(lines) == 19
     assert [line["end"] for line in lines] == ["source"] * 9 + ["destination"] * 10
@@ -150,7 +150,7 @@ def test_the_csv_has_a_line_for_each_end(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_expected_and_residual_in_the_matrix(client: Client) -> None:
+def test_expected_and_residual_in_the_matrix(client):
     expected, residual, median = (
         responses.answer(client, f"/api/v1/matrix/?stat={stat}&fields=value")
         for stat in ("expected", "residual", "median")
@@ -179,7 +179,7 @@ def test_expected_and_residual_in_the_matrix(client: Client) -> None:
         ("residual", "Links that deviate from their endpoints: median / expected rate of"),
     ],
 )
-def test_the_matrix_page_and_the_wall_show_them(client: Client, stat: str, sentence: str) -> None:
+def test_the_matrix_page_and_the_wall_show_them(client, stat, sentence):
     for address in (f"/?stat={stat}", f"/?stat={stat}&wall=1"):
         assert client.get(address).status_code == 200
     assert sentence in page_of_matrix(client, stat)
@@ -190,7 +190,7 @@ def page_of_matrix(client: Client, stat: str) -> str:
 
 
 @pytest.mark.usefixtures("published")
-def test_means_stand_for_links_if_they_are_asked_for(client: Client) -> None:
+def test_means_stand_for_links_if_they_are_asked_for(client):
     source, destination = (
         Endpoint.objects.get(name=f"{name}_DATADISK") for name in ("UKI-LT2-QMUL", "FZK-LCG2")
     )
@@ -203,7 +203,7 @@ def test_means_stand_for_links_if_they_are_asked_for(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_peers_are_those_that_the_filters_let_pass(client: Client) -> None:
+def test_peers_are_those_that_the_filters_let_pass(client):
     text = page(client, "?destination_site=FZK-LCG2")
     assert "All 9 links with results have the same destination. Only a second destination" in text
     # What a single column leaves of each link is nothing.
@@ -214,7 +214,7 @@ def test_peers_are_those_that_the_filters_let_pass(client: Client) -> None:
     assert {record["partners"] for record in document["sources"]} == {2}
 
 
-def test_an_empty_grid_says_so(client: Client, small_world: World) -> None:
+def test_an_empty_grid_says_so(client, small_world):
     assert "No link has results to compare." in page(client)
     document = answer(client)
     assert document["headline"] == "No link has results to compare."
@@ -222,12 +222,12 @@ def test_an_empty_grid_says_so(client: Client, small_world: World) -> None:
     assert document["sources"] == document["links"] == []
 
 
-def test_one_link_says_nothing(client: Client, small_world: World) -> None:
+def test_one_link_says_nothing(client, small_world):
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     assert "The only link with results has nothing to be compared with." in page(client)
 
 
-def test_what_no_results_connect_is_not_compared(client: Client, small_world: World) -> None:
+def test_what_no_results_connect_is_not_compared(client, small_world):
     places = small_world.endpoints
     extra = world.endpoints(
         [(f"S{number}_DISK", Site.objects.create(name=f"S{number}")) for number in range(4)]
@@ -244,7 +244,7 @@ def test_what_no_results_connect_is_not_compared(client: Client, small_world: Wo
     assert "This matrix has 2 parts that no results connect" in page(client)
 
 
-def test_links_within_a_site_are_no_network_to_compare(client: Client, small_world: World) -> None:
+def test_links_within_a_site_are_no_network_to_compare(client, small_world):
     desy, scratch = small_world.desy, small_world.scratch
     with world.transfers() as some:
         for source in small_world.endpoints:
@@ -271,9 +271,7 @@ def test_links_within_a_site_are_no_network_to_compare(client: Client, small_wor
         ("?size=huge", "size", "size “huge” is not known"),
     ],
 )
-def test_bad_parameters_are_named(
-    client: Client, small_world: World, text: str, name: str, sentence: str
-) -> None:
+def test_bad_parameters_are_named(client, small_world, text, name, sentence):
     for address in (API, "/causes/"):
         response = client.get(f"{address}{text}")
         assert response.status_code == 400
@@ -283,7 +281,7 @@ def test_bad_parameters_are_named(
 
 
 @pytest.mark.usefixtures("published")
-def test_one_view_has_one_address(client: Client) -> None:
+def test_one_view_has_one_address(client):
     response = client.get("/causes/?stat=median&fit=means&window=7d")
     assert response.status_code == 302
     assert response["Location"] == "/causes/"
@@ -292,13 +290,13 @@ def test_one_view_has_one_address(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_filter_form_adds_a_filter_without_a_script(client: Client) -> None:
+def test_the_filter_form_adds_a_filter_without_a_script(client):
     response = client.get("/causes/?filter_end=source&filter_on=site&filter_value=UKI-LT2-QMUL")
     assert response["Location"] == "/causes/?source_site=UKI-LT2-QMUL"
 
 
 @pytest.mark.usefixtures("published")
-def test_the_same_answer_is_not_sent_twice(client: Client) -> None:
+def test_the_same_answer_is_not_sent_twice(client):
     first = client.get(API)
     assert client.get(API, headers={"If-None-Match": first["ETag"]}).status_code == 304
     assert client.get(f"{API}?fit=polish")["ETag"] != first["ETag"]
@@ -306,8 +304,8 @@ def test_the_same_answer_is_not_sent_twice(client: Client) -> None:
 
 @pytest.mark.parametrize(("address", "most"), [("/causes/", 13), (API, 9)])
 def test_the_number_of_queries_is_the_same_for_little_and_for_much(
-    client: Client, small_world: World, address: str, most: int
-) -> None:
+    client, small_world, address, most
+):
     def queries() -> tuple[int, str]:
         world.transfer(small_world.ral, small_world.glasgow, 5.0)
         with CaptureQueriesContext(connection) as captured:
@@ -325,7 +323,7 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
 
 
 @pytest.mark.usefixtures("published")
-def test_an_attribution_is_built_once_for_page_and_api() -> None:
+def test_an_attribution_is_built_once_for_page_and_api():
     query = MatrixQuery(stat="median")
     version = grid.version(query, NOW)
     first = attribution.build(query, NOW, version, "means")
@@ -334,7 +332,7 @@ def test_an_attribution_is_built_once_for_page_and_api() -> None:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_site_page_says_it_first(client: Client) -> None:
+def test_the_site_page_says_it_first(client):
     text = html.unescape(responses.words(responses.html(client, "/sites/UKI-NORTHGRID-MAN-HEP/")))
     first = text.split("Make this my site")[1].split("Standing")[0]
     assert (
@@ -355,7 +353,7 @@ def peers(client: Client, site: str) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("published")
-def test_the_api_says_the_same_of_a_site_and_its_peers(client: Client) -> None:
+def test_the_api_says_the_same_of_a_site_and_its_peers(client):
     assert peers(client, "TAIWAN-LCG2") == {
         "kind": "slow",
         "sentence": "Slow against its peers: receives at 24 % of what its partners reach elsewhere "
@@ -365,9 +363,7 @@ def test_the_api_says_the_same_of_a_site_and_its_peers(client: Client) -> None:
     assert peers(client, "UKI-LT2-QMUL")["sentence"].startswith("Fast against its peers: sends at")
 
 
-def test_of_a_site_with_too_few_links_nothing_is_said_but_that(
-    client: Client, small_world: World
-) -> None:
+def test_of_a_site_with_too_few_links_nothing_is_said_but_that(client, small_world):
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     assert peers(client, "RAL") == {
         "kind": "unknown",
@@ -389,7 +385,7 @@ def compared_grid() -> None:
                     some.add(source, destination, float(rate), ago=hours * world.HOUR)
 
 
-def test_of_a_comparison_the_cause_is_named(client: Client, db: None) -> None:
+def test_of_a_comparison_the_cause_is_named(client, db):
     compared_grid()
     text = "?window=24h&compare=previous"
     document = answer(client, text)
@@ -408,16 +404,14 @@ def test_of_a_comparison_the_cause_is_named(client: Client, db: None) -> None:
     assert "%, 10 links). Check the outbound path." in shown
 
 
-def test_a_comparison_in_which_nothing_changed_names_nothing(client: Client, db: None) -> None:
+def test_a_comparison_in_which_nothing_changed_names_nothing(client, db):
     compared_grid()
     text = "?window=24h&source_site=!S03&compare=previous"
     assert answer(client, text)["changes"] == []
     assert "changed significantly compared with the 24 hours before." in page(client, text)
 
 
-def test_a_comparison_without_results_says_what_is_missing(
-    client: Client, small_world: World
-) -> None:
+def test_a_comparison_without_results_says_what_is_missing(client, small_world):
     world.transfer(small_world.ral, small_world.glasgow, 10.0)
     text = page(client, "?compare=previous")
     assert "No link has 3 successful transfers on both sides to compare." in text
@@ -426,7 +420,7 @@ def test_a_comparison_without_results_says_what_is_missing(
 
 
 @pytest.mark.usefixtures("published")
-def test_a_link_to_a_site_is_called_after_it(client: Client) -> None:
+def test_a_link_to_a_site_is_called_after_it(client):
     html = responses.html(client, "/causes/")
     findings = html.split('aria-labelledby="findings"')[1].split("</section>")[0]
     links = re.findall(r'<a href="/sites/([^/]+)/"[^>]*>([^<]+)</a>', findings)

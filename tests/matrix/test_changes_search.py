@@ -308,7 +308,7 @@ def test_a_class_that_is_deleted_takes_its_changes_along():
 
 
 @pytest.mark.django_db
-def test_the_task_and_the_command_search_every_class(monkeypatch: pytest.MonkeyPatch):
+def test_the_task_and_the_command_search_every_class(monkeypatch):
     places = grid(4)
     history = History(places, noise=1.2, seed=7)
     history.slower(places[0], places[1], 0.4)

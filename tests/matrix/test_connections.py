@@ -17,7 +17,7 @@ from tests.accounts import account
 from tests.matrix import responses
 from tests.matrix.responses import words
 from tests.matrix.sent import send
-from tests.matrix.world import HOUR, NOW, World
+from tests.matrix.world import HOUR, NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 SECOND = timedelta(seconds=1)
@@ -47,7 +47,7 @@ def flow(source: Endpoint, destination: Endpoint, **fields: Any) -> Flow:
     return Flow.objects.create(**plain | fields)
 
 
-def test_what_was_reported_between_its_ends_at_its_time_is_its_own(small_world: World) -> None:
+def test_what_was_reported_between_its_ends_at_its_time_is_its_own(small_world):
     source, destination, other = small_world.ral, small_world.glasgow, small_world.desy
     own = send(source, destination, BEGAN, scitag=139)
     flow(source, destination)
@@ -61,7 +61,7 @@ def test_what_was_reported_between_its_ends_at_its_time_is_its_own(small_world: 
     assert connection.other_tests == 0
 
 
-def test_a_connection_from_the_other_side_counts_what_came_in(small_world: World) -> None:
+def test_a_connection_from_the_other_side_counts_what_came_in(small_world):
     source, destination = small_world.ral, small_world.glasgow
     own = send(source, destination, BEGAN, scitag=139)
     flow(destination, source, received_bytes=7_000, source_address="192.0.2.2")
@@ -70,7 +70,7 @@ def test_a_connection_from_the_other_side_counts_what_came_in(small_world: World
     assert connection.destination_address == "192.0.2.2"
 
 
-def test_tcps_numbers_say_what_held_it_up(small_world: World) -> None:
+def test_tcps_numbers_say_what_held_it_up(small_world):
     source, destination = small_world.ral, small_world.glasgow
     own = send(source, destination, BEGAN, scitag=139)
     tcp = {"rtt": 14, "snd_cwnd": 100, "snd_mss": 1448, "total_retrans": 7, "busy_time": 4e6}
@@ -81,7 +81,7 @@ def test_tcps_numbers_say_what_held_it_up(small_world: World) -> None:
     assert connection.seconds is None
 
 
-def test_what_may_be_of_several_tests_is_said_to_be_of_any(small_world: World) -> None:
+def test_what_may_be_of_several_tests_is_said_to_be_of_any(small_world):
     source, destination, other = small_world.ral, small_world.glasgow, small_world.desy
     own = send(source, destination, BEGAN, scitag=139)
     send(source, destination, BEGAN + 5 * SECOND, scitag=139)
@@ -113,9 +113,7 @@ def page(client: Client, transfer: UUID) -> str:
     return words(responses.html(client, f"/transfers/{transfer}/"))
 
 
-def test_its_page_has_them_with_addresses_for_those_who_may_see_machines(
-    client: Client, small_world: World
-) -> None:
+def test_its_page_has_them_with_addresses_for_those_who_may_see_machines(client, small_world):
     own = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
     flow(small_world.ral, small_world.glasgow)
     plain = page(client, own)
@@ -127,18 +125,14 @@ def test_its_page_has_them_with_addresses_for_those_who_may_see_machines(
     assert "192.0.2.1 → 192.0.2.2 192.0.2.1, xrdcp" in page(client, own)
 
 
-def test_a_page_without_says_so_and_one_without_a_label_has_no_such_part(
-    client: Client, small_world: World
-) -> None:
+def test_a_page_without_says_so_and_one_without_a_label_has_no_such_part(client, small_world):
     labelled = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
     assert "No server reported a connection with this flow label" in page(client, labelled)
     plain = send(small_world.ral, small_world.glasgow, BEGAN)
     assert HEADING not in page(client, plain)
 
 
-def test_scripts_get_the_same_and_addresses_only_with_the_right(
-    client: Client, small_world: World
-) -> None:
+def test_scripts_get_the_same_and_addresses_only_with_the_right(client, small_world):
     own = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
     flow(small_world.ral, small_world.glasgow)
     (plain,) = client.get(f"/api/v1/transfers/{own}/").json()["connections"]
@@ -149,9 +143,7 @@ def test_scripts_get_the_same_and_addresses_only_with_the_right(
     assert (whole["source_address"], whole["reporter"]) == ("192.0.2.1", "192.0.2.1")
 
 
-def test_a_queue_that_nobody_can_have_waited_in_is_no_error(
-    client: Client, small_world: World
-) -> None:
+def test_a_queue_that_nobody_can_have_waited_in_is_no_error(client, small_world):
     """As an older Sonar may have kept one: its end lies beyond the year 9999."""
     own = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139, queue_seconds=1e12)
     flow(small_world.ral, small_world.glasgow)
@@ -176,9 +168,7 @@ UPLOAD = {
 }
 
 
-def test_an_upload_of_the_source_file_is_shown_as_what_it_is(
-    client: Client, small_world: World
-) -> None:
+def test_an_upload_of_the_source_file_is_shown_as_what_it_is(client, small_world):
     own = send(small_world.ral, small_world.glasgow, BEGAN, upload=UPLOAD)
     text = page(client, own)
     assert HEADING not in text
@@ -198,9 +188,7 @@ def test_an_upload_of_the_source_file_is_shown_as_what_it_is(
         assert figure in text
 
 
-def test_an_upload_has_dashes_for_what_the_kernel_did_not_tell(
-    client: Client, small_world: World
-) -> None:
+def test_an_upload_has_dashes_for_what_the_kernel_did_not_tell(client, small_world):
     little = send(
         small_world.ral, small_world.glasgow, BEGAN, upload={"seconds": 0.5, "rtt_ms": 9.5}
     )
@@ -213,13 +201,13 @@ def test_an_upload_has_dashes_for_what_the_kernel_did_not_tell(
     assert "None" not in text
 
 
-def test_a_test_that_uploaded_nothing_has_no_such_part(client: Client, small_world: World) -> None:
+def test_a_test_that_uploaded_nothing_has_no_such_part(client, small_world):
     plain = send(small_world.ral, small_world.glasgow, BEGAN, scitag=139)
     assert UPLOAD_HEADING not in page(client, plain)
     assert client.get(f"/api/v1/transfers/{plain}/").json()["upload"] is None
 
 
-def test_scripts_get_an_upload(client: Client, small_world: World) -> None:
+def test_scripts_get_an_upload(client, small_world):
     own = send(small_world.ral, small_world.glasgow, BEGAN, upload=UPLOAD)
     assert client.get(f"/api/v1/transfers/{own}/").json()["upload"] == {
         "seconds": 0.5,
@@ -237,8 +225,8 @@ def test_scripts_get_an_upload(client: Client, small_world: World) -> None:
 
 
 def test_the_round_trip_of_a_link_is_that_of_connections_that_moved_a_file(
-    small_world: World,
-) -> None:
+    small_world,
+):
     source, destination, other = small_world.ral, small_world.glasgow, small_world.desy
     places = {place.id: place for place in read_places(read_versions())}
     ends = [places[source.id], places[destination.id]]

@@ -48,12 +48,12 @@ SAW = [40.0, 50.0, 60.0, 70.0, 80.0] * 5
         ("uneven", [80.0, 50.0, 95.0, 60.0, 85.0, 45.0, 100.0, 55.0, 70.0, 90.0] * 2),
     ],
 )
-def test_a_shape_is_named(shape: str, rates: list[float]):
+def test_a_shape_is_named(shape, rates):
     assert shapes_of(rates)[shape] > 0.95
 
 
 @pytest.mark.parametrize("noise", [1.2, 1.5, 2.0])
-def test_plain_noise_is_hardly_called_anything_but_uneven(noise: float):
+def test_plain_noise_is_hardly_called_anything_but_uneven(noise):
     shapes = shapes_of([80.0] * 30, noise)
     assert shapes["uneven"] + shapes["ceiling"] > 0.9
     assert shapes["stalls"] < 0.01

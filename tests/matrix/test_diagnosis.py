@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.http import QueryDict
-from django.test import Client
 
 from matrix.answers.diagnosis.evidence import (
     DirectedLink,
@@ -37,7 +36,7 @@ from matrix.statistics.transfers.evidence import (
 from sonar.models import Endpoint, Site, Transfer
 from tests.matrix import responses, world
 from tests.matrix.responses import words
-from tests.matrix.world import World, transfer
+from tests.matrix.world import transfer
 
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
 FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
@@ -414,7 +413,7 @@ def four_sites() -> list[Endpoint]:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -> None:
+def test_page_and_api_say_the_same(client, four_sites):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     answer = client.get("/api/v1/diagnosis/", link).json()
     (said,) = answer["diagnoses"]
@@ -430,8 +429,8 @@ def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon", "four_sites")
 def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
-    client: Client, admin_client: Client
-) -> None:
+    client, admin_client
+):
     address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
     offer = f'<a href="{address}">Run a stream experiment</a>'
     assert offer in responses.html(admin_client, "/links/A_DISK/B_DISK/")
@@ -444,7 +443,7 @@ def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_failures_are_those_of_the_size_class(client: Client, four_sites: list[Endpoint]) -> None:
+def test_failures_are_those_of_the_size_class(client, four_sites):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     for number in range(4):
         transfer(*four_sites[:2], None, ago=number * world.HOUR, size="small")
@@ -489,7 +488,7 @@ def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites: list[Endpoint]) -> None:
+def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites):
     site = Site.objects.get(name="A")
     second = world.endpoints([("A_SECOND", site)])["A_SECOND"]
     a, b, c, _ = four_sites
@@ -510,9 +509,7 @@ def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites: list[Endp
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_more_streams_are_seen_in_the_tests_of_the_window(
-    client: Client, four_sites: list[Endpoint]
-) -> None:
+def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites):
     for rate in (9.95, 10.0, 10.05):
         transfer(*four_sites[:2], rate)
     for rate in (39.0, 40.0, 41.0):
@@ -524,16 +521,14 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_without_results_nothing_is_judged(client: Client, small_world: World) -> None:
+def test_without_results_nothing_is_judged(client, small_world):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
     assert "No results with large files in this window to judge by." in html
 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(
-    client: Client, four_sites: list[Endpoint]
-) -> None:
+def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites):
     (said,) = client.get("/api/v1/sites/A/").json()["diagnoses"]
     assert (said["source"], said["destination"], said["kind"]) == ("A_DISK", "B_DISK", "slow-link")
     html = words(responses.html(client, "/sites/A/"))
@@ -544,7 +539,7 @@ def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_a_site_has_its_failing_links_first(client: Client, four_sites: list[Endpoint]) -> None:
+def test_a_site_has_its_failing_links_first(client, four_sites):
     for number in range(6):
         transfer(four_sites[0], four_sites[2], None, ago=number * world.HOUR)
     said = client.get("/api/v1/sites/A/").json()["diagnoses"]

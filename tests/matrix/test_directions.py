@@ -39,7 +39,7 @@ def of_class(found: LinkReport, size: str = "large") -> tuple[Direction, Directi
     return one.there, one.back
 
 
-def test_the_two_directions_are_never_swapped(small_world: World) -> None:
+def test_the_two_directions_are_never_swapped(small_world):
     ral, glasgow = small_world.ral, small_world.glasgow
     for rate in (10.0, 14.0):
         transfer(ral, glasgow, rate)
@@ -55,7 +55,7 @@ def test_the_two_directions_are_never_swapped(small_world: World) -> None:
         assert np.median(large.reverse.rates / 1e6) == pytest.approx(13.5 - rate)
 
 
-def test_numbers_are_those_of_plain_sql(small_world: World) -> None:
+def test_numbers_are_those_of_plain_sql(small_world):
     ral, glasgow = small_world.ral, small_world.glasgow
     many(ral, glasgow, 100, NOW)
     with connection.cursor() as cursor:
@@ -134,9 +134,7 @@ QUESTIONS = (
 )
 
 
-def test_every_direction_has_the_state_and_the_numbers_of_its_cell(
-    small_world: World, subtests: pytest.Subtests
-) -> None:
+def test_every_direction_has_the_state_and_the_numbers_of_its_cell(small_world, subtests):
     every_state(small_world)
     matrix = grid.build(MatrixQuery(), NOW)
     assert all(count for count in matrix.states().values()), "all states are met"
@@ -173,7 +171,7 @@ def is_as_its_cell(direction: Direction, cells: Any, at: tuple[int, int]) -> Non
         assert getattr(direction, name) == pytest.approx(expected, nan_ok=True), (ends, name)
 
 
-def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world: World) -> None:
+def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world):
     ends = small_world.ral, small_world.glasgow
     for number, rate in enumerate((1.0, 2.0, 30.0, 40.0, 50.0)):
         transfer(*ends, rate, ago=8 * DAY + number * HOUR)
@@ -188,7 +186,7 @@ def test_usual_is_the_median_of_the_four_weeks_before_the_window(small_world: Wo
     assert back.against_usual == there.against(back) == ""
 
 
-def test_too_few_earlier_results_say_nothing_of_what_is_usual(small_world: World) -> None:
+def test_too_few_earlier_results_say_nothing_of_what_is_usual(small_world):
     ends = small_world.ral, small_world.glasgow
     for number in range(4):
         transfer(*ends, 5.0, ago=8 * DAY + number * HOUR)
@@ -197,7 +195,7 @@ def test_too_few_earlier_results_say_nothing_of_what_is_usual(small_world: World
     assert there.usual_count == 4
 
 
-def test_filters_hold_for_what_is_usual_too(small_world: World) -> None:
+def test_filters_hold_for_what_is_usual_too(small_world):
     ends = small_world.ral, small_world.glasgow
     four = world.profile(**PLAIN | {"streams": 4})
     for number in range(6):
@@ -221,11 +219,11 @@ def test_filters_hold_for_what_is_usual_too(small_world: World) -> None:
         (1500.0, "1\u202f500×"),
     ],
 )
-def test_a_ratio_is_said_in_words(ratio: float, words: str) -> None:
+def test_a_ratio_is_said_in_words(ratio, words):
     assert compared(ratio, 1) == words
 
 
-def test_lost_results_count_for_nothing(small_world: World) -> None:
+def test_lost_results_count_for_nothing(small_world):
     ends = small_world.ral, small_world.glasgow
     send(*ends, NOW, state="lost", error="its worker died", error_where="control")
     found = asked(*ends)

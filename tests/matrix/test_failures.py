@@ -27,7 +27,7 @@ def groups(
     return grouped(links, size, preset(window, NOW), filters)
 
 
-def test_what_differs_in_numbers_hosts_and_paths_is_one_group(small_world: World) -> None:
+def test_what_differs_in_numbers_hosts_and_paths_is_one_group(small_world):
     failed(small_world.ral, small_world.glasgow, "503 at node01: /data/a1", ago=3 * HOUR)
     failed(small_world.ral, small_world.desy, "503 at node22: /data/b2", ago=2 * HOUR)
     last = failed(small_world.ral, small_world.desy, "503 at node3: /data/c", ago=HOUR)
@@ -39,7 +39,7 @@ def test_what_differs_in_numbers_hosts_and_paths_is_one_group(small_world: World
     assert (second.count, second.error, total) == (1, "504 at node3: /data/c", 4)
 
 
-def test_only_failed_tests_of_these_links_size_and_window_count(small_world: World) -> None:
+def test_only_failed_tests_of_these_links_size_and_window_count(small_world):
     failed(small_world.ral, small_world.glasgow, "counts")
     failed(small_world.glasgow, small_world.ral, "the other way")
     failed(small_world.ral, small_world.glasgow, "too small", size="small")
@@ -50,7 +50,7 @@ def test_only_failed_tests_of_these_links_size_and_window_count(small_world: Wor
     assert ([one.error for one in found], total) == (["counts"], 1)
 
 
-def test_only_those_made_as_asked_count(small_world: World) -> None:
+def test_only_those_made_as_asked_count(small_world):
     for streams, error in ((1, "one stream"), (4, "four streams")):
         made = world.profile(streams=streams)
         failed(small_world.ral, small_world.glasgow, error, made=made)
@@ -59,14 +59,14 @@ def test_only_those_made_as_asked_count(small_world: World) -> None:
     assert groups(small_world, Filter("streams", "9")) == ([], 0)
 
 
-def test_ten_groups_at_most_are_returned_and_all_failures_counted(small_world: World) -> None:
+def test_ten_groups_at_most_are_returned_and_all_failures_counted(small_world):
     for number in range(12):
         failed(small_world.ral, small_world.glasgow, "abcdefghijkl"[number] * 3)
     found, total = groups(small_world)
     assert (len(found), total) == (10, 12)
 
 
-def test_no_links_need_no_query(db: None) -> None:
+def test_no_links_need_no_query(db):
     with CaptureQueriesContext(connection) as captured:
         assert grouped([], "large", preset("7d", NOW), ()) == ([], 0)
     assert len(captured) == 0

@@ -24,16 +24,14 @@ def said(
         ({"source": 8, "destination": 8}, "Only this link fails; other links of both endpoints"),
     ],
 )
-def test_what_fails_on_this_link_alone_is_a_matter_of_the_pair(
-    where: dict[str, int], sentence: str
-) -> None:
+def test_what_fails_on_this_link_alone_is_a_matter_of_the_pair(where, sentence):
     found = said(where)
     assert found
     assert found.sentence.startswith(sentence)
     assert found.advice == PAIR
 
 
-def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail() -> None:
+def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail():
     for where in ("destination", "source", "transfer"):
         assert said({where: 9}, destination=OFTEN) == Fault(
             "The destination fails with others, too: 30 of 40 tests from other sources to CAM "
@@ -53,7 +51,7 @@ def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail() -> Non
         assert found.advice == f"Check {name} first."
 
 
-def test_an_end_that_fails_with_some_others_is_named() -> None:
+def test_an_end_that_fails_with_some_others_is_named():
     for where in ({"destination": 9}, {"transfer": 9}):
         found = said(where, destination=SOME)
         assert found
@@ -64,7 +62,7 @@ def test_an_end_that_fails_with_some_others_is_named() -> None:
         assert found.advice == "Check CAM first."
 
 
-def test_without_other_links_nothing_is_said_of_others() -> None:
+def test_without_other_links_nothing_is_said_of_others():
     assert said({"destination": 9}, destination=FEW) == Fault(
         "The destination fails; its other links have too few tests to compare.",
         "Check CAM first.",
@@ -73,7 +71,7 @@ def test_without_other_links_nothing_is_said_of_others() -> None:
     assert fault_of(FailureCounts(NAMES, {}, {})) is None
 
 
-def test_sonar_itself_is_no_endpoint() -> None:
+def test_sonar_itself_is_no_endpoint():
     found = said({"control": 9}, source=OFTEN, destination=OFTEN)
     assert found
     assert found.sentence == "Sonar itself failed, not an endpoint."

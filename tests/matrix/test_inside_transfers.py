@@ -76,7 +76,7 @@ def test_every_shape_has_words():
     }
 
 
-def test_shapes_are_counted_and_rates_weighed_by_time(small_world: World):
+def test_shapes_are_counted_and_rates_weighed_by_time(small_world):
     for hours in range(1, 5):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
     run(small_world.ral, small_world.glasgow, STALLING)
@@ -93,7 +93,7 @@ def test_shapes_are_counted_and_rates_weighed_by_time(small_world: World):
     assert found.nominal is None
 
 
-def test_the_lowest_capacity_of_both_sites_counts(small_world: World):
+def test_the_lowest_capacity_of_both_sites_counts(small_world):
     Site.objects.filter(name="RAL").update(wan_gbit_s=6)
     Site.objects.filter(name="Glasgow").update(wan_gbit_s=1)
     Site.objects.filter(name="DESY").update(wan_gbit_s=0.1)
@@ -104,7 +104,7 @@ def test_the_lowest_capacity_of_both_sites_counts(small_world: World):
     assert (found.nominal.site, found.nominal.mb_s) == ("Glasgow", 125)
 
 
-def test_transfers_without_enough_samples_say_nothing(client: Client, small_world: World):
+def test_transfers_without_enough_samples_say_nothing(client, small_world):
     assert looked(small_world) is None
     run(small_world.ral, small_world.glasgow, STEADY[:4])
     assert looked(small_world) is None
@@ -112,7 +112,7 @@ def test_transfers_without_enough_samples_say_nothing(client: Client, small_worl
     assert "Inside transfers" not in words(client, "/sites/RAL/")
 
 
-def test_ceilings_that_differ_are_not_one(small_world: World):
+def test_ceilings_that_differ_are_not_one(small_world):
     for number in range(6):
         run(small_world.ral, small_world.glasgow, [20.0 * 2**number] * 20, number + 1)
     found = looked(small_world)
@@ -121,7 +121,7 @@ def test_ceilings_that_differ_are_not_one(small_world: World):
     assert found.ceiling is None
 
 
-def test_only_the_newest_are_looked_at(small_world: World, monkeypatch: pytest.MonkeyPatch):
+def test_only_the_newest_are_looked_at(small_world, monkeypatch):
     monkeypatch.setattr(rate_profile, "MOST_TRANSFERS", 2)
     run(small_world.ral, small_world.glasgow, STALLING, 9)
     for hours in (1, 2):
@@ -131,7 +131,7 @@ def test_only_the_newest_are_looked_at(small_world: World, monkeypatch: pytest.M
     assert (found.looked_at, found.counts["stalls"], MOST_TRANSFERS) == (2, 0, 300)
 
 
-def test_the_page_of_a_link_says_it(client: Client, small_world: World):
+def test_the_page_of_a_link_says_it(client, small_world):
     Site.objects.filter(name="RAL").update(wan_gbit_s=6)
     for hours in range(1, 5):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
@@ -144,7 +144,7 @@ def test_the_page_of_a_link_says_it(client: Client, small_world: World):
     assert "progress samples" not in words(client, f"{LINK}?size=small")
 
 
-def test_a_full_link_is_called_so(client: Client, small_world: World):
+def test_a_full_link_is_called_so(client, small_world):
     Site.objects.filter(name="Glasgow").update(wan_gbit_s=0.66)
     for hours in range(1, 4):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
@@ -152,7 +152,7 @@ def test_a_full_link_is_called_so(client: Client, small_world: World):
     assert "That reaches the nominal capacity of Glasgow (82.5 MB/s)" in html
 
 
-def test_the_page_of_a_site_says_it_for_each_direction(client: Client, small_world: World):
+def test_the_page_of_a_site_says_it_for_each_direction(client, small_world):
     for hours in range(1, 4):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
         run(small_world.desy, small_world.ral, STALLING, hours)
@@ -163,7 +163,7 @@ def test_the_page_of_a_site_says_it_for_each_direction(client: Client, small_wor
     assert "3 run at a ceiling" in html
 
 
-def test_the_call_has_the_same_figures(client: Client, small_world: World):
+def test_the_call_has_the_same_figures(client, small_world):
     Site.objects.filter(name="RAL").update(wan_gbit_s=6)
     for hours in range(1, 5):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
@@ -195,7 +195,7 @@ def test_the_call_has_the_same_figures(client: Client, small_world: World):
     assert (refused.status_code, list(refused.json()["errors"])) == (400, ["compare"])
 
 
-def test_the_call_costs_as_many_queries_however_many_there_are(client: Client, small_world: World):
+def test_the_call_costs_as_many_queries_however_many_there_are(client, small_world):
     url = "/api/v1/inside/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
     counts = []
     for hours in (1, 2, 3):
@@ -207,7 +207,7 @@ def test_the_call_costs_as_many_queries_however_many_there_are(client: Client, s
     assert counts == [3, 3, 3]
 
 
-def test_the_report_on_a_site_has_both_directions(client: Client, small_world: World):
+def test_the_report_on_a_site_has_both_directions(client, small_world):
     for hours in range(1, 4):
         run(small_world.desy, small_world.ral, STALLING, hours)
     report = responses.answer(client, "/api/v1/sites/RAL/")

@@ -104,7 +104,7 @@ def cell(answer: grid.Grid, source: str, destination: str) -> float:
 
 @pytest.mark.parametrize("stat", ["overhead", "bandwidth"])
 @pytest.mark.parametrize("size", ["small", "large"])
-def test_a_cell_has_the_line_through_medians_of_sql(measured: World, stat: str, size: str):
+def test_a_cell_has_the_line_through_medians_of_sql(measured, stat, size):
     query = MatrixQuery(stat=stat, size=size)
     answer = grid.build(query, NOW)
     for name in ("Glasgow_DATADISK", "DESY_DATADISK"):
@@ -116,13 +116,13 @@ def test_a_cell_has_the_line_through_medians_of_sql(measured: World, stat: str, 
         assert math.isnan(cell(answer, "Glasgow_DATADISK", "RAL_DATADISK"))
 
 
-def test_a_cell_of_several_links_pools_their_transfers(measured: World):
+def test_a_cell_of_several_links_pools_their_transfers(measured):
     query = MatrixQuery(stat="overhead", rows="cloud", columns="cloud")
     true = line_in_sql("ss.cloud = 'UK' AND ds.cloud = 'DE'", query.window_at(NOW))
     assert cell(grid.build(query, NOW), "UK", "DE") == pytest.approx(true["overhead"], rel=1e-5)
 
 
-def test_a_new_result_of_any_class_makes_a_new_answer(measured: World):
+def test_a_new_result_of_any_class_makes_a_new_answer(measured):
     query = MatrixQuery(stat="overhead")
     assert cell(grid.build(query, NOW), "RAL_DATADISK", "Glasgow_DATADISK") > 1
     new = Transfers()
@@ -140,7 +140,7 @@ def links(client: Client, params: str) -> list[dict[str, Any]]:
 ENDS = "source.has=RAL_DATADISK&destination.has=Glasgow"
 
 
-def test_matrix_table_csv_and_link_page_say_the_same(client: Client, measured: World):
+def test_matrix_table_csv_and_link_page_say_the_same(client, measured):
     shown = json.loads(client.get("/api/v1/matrix/?stat=overhead").content)
     assert shown["unit"] == "s"
     assert shown["description"].startswith("Overhead of transfers of all size classes")
@@ -173,7 +173,7 @@ def test_matrix_table_csv_and_link_page_say_the_same(client: Client, measured: W
     assert "spend most of their time waiting" in html
 
 
-def test_what_does_not_fit_says_so(client: Client, measured: World):
+def test_what_does_not_fit_says_so(client, measured):
     (bent,) = links(client, "source.has=DESY_DATADISK&destination.has=RAL&overhead=1")
     assert bent["line"] == "bent"
     assert [bent[name] for name in LINE_COLUMNS[:-1]] == [None] * 7
@@ -187,7 +187,7 @@ def test_what_does_not_fit_says_so(client: Client, measured: World):
     assert "overhead-heading" not in html
 
 
-def test_columns_are_there_for_who_asks_orders_or_filters(client: Client, measured: World):
+def test_columns_are_there_for_who_asks_orders_or_filters(client, measured):
     (plain,) = links(client, ENDS)
     assert not set(LINE_COLUMNS) & set(plain)
     ordered = links(client, "ordering=-overhead_s")
@@ -202,7 +202,7 @@ def test_columns_are_there_for_who_asks_orders_or_filters(client: Client, measur
     assert [row["destination"]["name"] for row in chosen] == ["DESY_DATADISK"]
 
 
-def test_a_listing_names_its_columns_and_drops_them(measured: World):
+def test_a_listing_names_its_columns_and_drops_them(measured):
     def listing(text: str) -> table_query.TableQuery:
         return table_query.read(QueryDict(text), list(SIZES))[1]
 
@@ -218,7 +218,7 @@ def test_a_listing_names_its_columns_and_drops_them(measured: World):
     assert link_table.build(MatrixQuery(), NOW).lines == {}
 
 
-def test_the_page_of_the_table_has_them_by_a_click(client: Client, measured: World):
+def test_the_page_of_the_table_has_them_by_a_click(client, measured):
     html = responses.html(client, "/table/")
     assert 'href="/table/?overhead=1"' in html
     html = responses.html(client, "/table/?ordering=-overhead_s&overhead=1")
@@ -228,7 +228,7 @@ def test_the_page_of_the_table_has_them_by_a_click(client: Client, measured: Wor
     assert 'href="/table/"' in html
 
 
-def test_the_worst_of_the_matrix_lead_to_the_table(client: Client, measured: World):
+def test_the_worst_of_the_matrix_lead_to_the_table(client, measured):
     html = responses.html(client, "/?stat=overhead")
     assert "ost overhead" in html
     assert "/table/?ordering=-overhead_s" in html
@@ -238,7 +238,7 @@ def test_the_worst_of_the_matrix_lead_to_the_table(client: Client, measured: Wor
     assert "east bandwidth" in responses.html(client, "/?stat=bandwidth")
 
 
-def test_the_number_of_queries_depends_on_the_classes_alone(measured: World):
+def test_the_number_of_queries_depends_on_the_classes_alone(measured):
     def queries() -> int:
         with CaptureQueriesContext(
             connection,

@@ -5,9 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from sonar.models import Site, Transfer
 from sonar.people.roles import Role
@@ -46,9 +44,7 @@ def rows(html: str) -> list[list[str]]:
     ]
 
 
-def test_each_size_class_has_its_rate_now_its_ratio_and_its_state(
-    client: Client, measured: World
-) -> None:
+def test_each_size_class_has_its_rate_now_its_ratio_and_its_state(client, measured):
     head, *lines = rows(client.get(CARD).content.decode())
     assert head == ["size", "now, MB/s", "now / usual", "state"]
     assert lines == [
@@ -61,14 +57,12 @@ def test_each_size_class_has_its_rate_now_its_ratio_and_its_state(
     assert large == ["large", "9.00", "0.90×", "as usual"]
 
 
-def test_why_a_failing_class_has_no_rate_is_said_on_hover(client: Client, measured: World) -> None:
+def test_why_a_failing_class_has_no_rate_is_said_on_hover(client, measured):
     html = client.get(CARD).content.decode()
     assert html.count('title="failing: its last successes are more than 2 h old"') == 2
 
 
-def test_the_most_common_error_since_it_fails_is_said_with_where(
-    client: Client, measured: World
-) -> None:
+def test_the_most_common_error_since_it_fails_is_said_with_where(client, measured):
     html = client.get(CARD).content.decode()
     assert "Error of all 3 failed tests, at the destination: 503 Service Unavailable" in html
     send(measured.ral, measured.glasgow, world.NOW, error="no worker", error_where="control")
@@ -77,7 +71,7 @@ def test_the_most_common_error_since_it_fails_is_said_with_where(
     assert "no worker" not in html
 
 
-def test_the_last_error_is_said_with_where_and_when(client: Client, measured: World) -> None:
+def test_the_last_error_is_said_with_where_and_when(client, measured):
     send(measured.ral, measured.glasgow, world.NOW, error="no worker", error_where="control")
     world.transfer(measured.ral, measured.glasgow, 9.0, ago=timedelta(0))
     html = client.get(CARD).content.decode()
@@ -85,9 +79,7 @@ def test_the_last_error_is_said_with_where_and_when(client: Client, measured: Wo
     assert "No test with small files failed" in client.get(f"{CARD}?size=small").content.decode()
 
 
-def test_markup_in_an_error_stays_text_and_a_long_one_is_cut(
-    client: Client, measured: World
-) -> None:
+def test_markup_in_an_error_stays_text_and_a_long_one_is_cut(client, measured):
     Transfer.objects.filter(state="failed").update(error="<script>alert(1)</script>" + "x" * 500)
     html = client.get(CARD).content.decode()
     assert "&lt;script&gt;alert(1)" in html
@@ -96,7 +88,7 @@ def test_markup_in_an_error_stays_text_and_a_long_one_is_cut(
 
 
 @pytest.mark.parametrize("page", [CARD, "/sites/RAL/"])
-def test_an_error_that_is_cut_keeps_its_reason(client: Client, measured: World, page: str) -> None:
+def test_an_error_that_is_cut_keeps_its_reason(client, measured, page):
     """As HTTP third-party copies say it, why it failed stands last."""
     send(
         measured.ral,
@@ -112,7 +104,7 @@ def test_an_error_that_is_cut_keeps_its_reason(client: Client, measured: World, 
     )
 
 
-def test_the_week_is_a_line_with_ticks_for_failures(client: Client, measured: World) -> None:
+def test_the_week_is_a_line_with_ticks_for_failures(client, measured):
     # Of four tests no line is drawn.
     assert "<svg" not in client.get(CARD).content.decode()
     world.transfer(measured.ral, measured.glasgow, 8.0, ago=4 * DAY)
@@ -121,7 +113,7 @@ def test_the_week_is_a_line_with_ticks_for_failures(client: Client, measured: Wo
     assert html.count('<line class="usual"') == 1
 
 
-def test_the_week_ends_with_the_window(client: Client, measured: World) -> None:
+def test_the_week_ends_with_the_window(client, measured):
     past = f"{CARD}?from=2026-11-12T00:00:00Z&to=2026-11-13T00:00:00Z"
     html = client.get(past).content.decode()
     line = re.search(r'<polyline points="([^"]*)"', html)
@@ -129,7 +121,7 @@ def test_the_week_ends_with_the_window(client: Client, measured: World) -> None:
     assert line[1].count(",") > 10
 
 
-def test_a_link_that_was_never_tested_has_an_empty_card(client: Client, measured: World) -> None:
+def test_a_link_that_was_never_tested_has_an_empty_card(client, measured):
     response = client.get("/links/DESY_DATADISK/DESY_SCRATCHDISK/card/")
     assert response.status_code == 200
     assert [line[1:] for line in rows(response.content.decode())[1:]] == [
@@ -139,9 +131,7 @@ def test_a_link_that_was_never_tested_has_an_empty_card(client: Client, measured
     ]
 
 
-def test_it_is_kept_for_a_minute_by_its_reader_and_then_asked_for_by_its_tag(
-    client: Client, measured: World
-) -> None:
+def test_it_is_kept_for_a_minute_by_its_reader_and_then_asked_for_by_its_tag(client, measured):
     response = client.get(CARD)
     assert response["Cache-Control"] == "private, max-age=60"
     assert "Cookie" in response["Vary"]
@@ -154,7 +144,7 @@ def test_it_is_kept_for_a_minute_by_its_reader_and_then_asked_for_by_its_tag(
     assert client.get(CARD, headers=known).status_code == 200
 
 
-def test_the_number_of_queries_does_not_grow_with_the_data(client: Client, measured: World) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_data(client, measured):
     client.get(CARD)
     counts = []
     for more in (0, 1, 20):
@@ -168,16 +158,14 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client: Client, measu
     assert counts == [11, 11, 25]
 
 
-def test_who_may_not_read_is_led_to_the_login(
-    client: Client, measured: World, settings: Settings
-) -> None:
+def test_who_may_not_read_is_led_to_the_login(client, measured, settings):
     settings.SONAR_PUBLIC_READ = False
     response = client.get(CARD)
     assert (response.status_code, response["Location"]) == (302, f"/login/?next={CARD}")
     assert "max-age" not in response.get("Cache-Control", "")
 
 
-def test_only_who_may_test_it_is_offered_a_test(client: Client, measured: World) -> None:
+def test_only_who_may_test_it_is_offered_a_test(client, measured):
     offer = 'href="/links/RAL_DATADISK/Glasgow_DATADISK/#test-now"'
     ral, desy = (Site.objects.get(name=name) for name in ("RAL", "DESY"))
     offered = {
@@ -209,8 +197,8 @@ def test_only_who_may_test_it_is_offered_a_test(client: Client, measured: World)
     ],
 )
 def test_what_is_no_link_or_no_question_is_refused_and_kept_by_nobody(
-    client: Client, measured: World, path: str, status: int
-) -> None:
+    client, measured, path, status
+):
     response = client.get(path)
     assert response.status_code == status
     assert "max-age" not in response.get("Cache-Control", "")

@@ -90,9 +90,7 @@ def hourly(
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("text", ["", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-18"])
-def test_now_usual_and_streak_are_those_of_plain_sql(
-    small_world: World, seed: int, text: str
-) -> None:
+def test_now_usual_and_streak_are_those_of_plain_sql(small_world, seed, text):
     chance = random.Random(seed)
     with world.transfers() as some:
         for number in range(200):
@@ -123,9 +121,7 @@ def test_now_usual_and_streak_are_those_of_plain_sql(
         )
 
 
-def test_a_failing_link_is_told_first_with_since_count_where_and_why(
-    client: Client, small_world: World
-) -> None:
+def test_a_failing_link_is_told_first_with_since_count_where_and_why(client, small_world):
     ends = small_world.ral, small_world.glasgow
     hourly(small_world, 7.5, 12 * DAY, 17 * HOUR)
     hourly(small_world, 1.2, 12 * DAY, size="small")
@@ -148,9 +144,7 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(
     assert failing.endswith("last 16 failed since 19 Nov 20:00")
 
 
-def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(
-    client: Client, small_world: World
-) -> None:
+def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_world):
     """Each test fails at the destination, whose other links work: a ticket for this pair."""
     ral, glasgow, desy, _ = small_world.endpoints
     for hours in range(1, 7):
@@ -175,8 +169,8 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(
 
 
 def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past(
-    client: Client, small_world: World
-) -> None:
+    client, small_world
+):
     hourly(small_world, 4.9, 12 * DAY)
     for rate in (38.0, 40.0, 42.0):
         transfer(small_world.ral, small_world.desy, rate)
@@ -192,16 +186,14 @@ def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past
     assert 'id="against-others"' not in responses.html(client, BACK), "nothing to compare"
 
 
-def test_the_newest_error_keeps_its_reason_however_long_it_is(
-    client: Client, small_world: World
-) -> None:
+def test_the_newest_error_keeps_its_reason_however_long_it_is(client, small_world):
     long = f"failure: COPY {'x' * 500} refused: HTTP 403 Permission refused"
     for hours in (3, 2, 1):
         send(small_world.ral, small_world.glasgow, NOW - hours * HOUR, error=long)
     assert "refused: HTTP 403 Permission refused. " in verdict(client)
 
 
-def test_failures_from_before_the_window_are_told_too(client: Client, small_world: World) -> None:
+def test_failures_from_before_the_window_are_told_too(client, small_world):
     for days in (2, 3, 4):
         send(small_world.ral, small_world.glasgow, NOW - days * DAY, error=NO_SPACE)
     said = verdict(client, f"{LINK}?window=24h")
@@ -209,9 +201,7 @@ def test_failures_from_before_the_window_are_told_too(client: Client, small_worl
     assert f"Each time at the destination, Glasgow_DATADISK: {NO_SPACE}." in said
 
 
-def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(
-    client: Client, small_world: World
-) -> None:
+def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(client, small_world):
     hourly(small_world, 7.5, 12 * DAY, 15 * HOUR)
     hourly(small_world, 2.1, 15 * HOUR)
     # The day before the last hour has both rates, and so tells of some scatter.
@@ -229,9 +219,7 @@ def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(
     assert "slower since 19 Nov 21:00 UTC" in labels
 
 
-def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(
-    client: Client, small_world: World
-) -> None:
+def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(client, small_world):
     hourly(small_world, 7.5, 12 * DAY)
     path = f"{LINK}?from=2026-11-18T00:00:00Z&to=2026-11-19T00:00:00Z"
     assert verdict(client, path).startswith(
@@ -241,9 +229,7 @@ def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(
     assert f'<a href="{LINK}">How it is now</a>' in html
 
 
-def test_a_declared_downtime_is_told_before_what_it_explains(
-    client: Client, small_world: World
-) -> None:
+def test_a_declared_downtime_is_told_before_what_it_explains(client, small_world):
     for hours in (1, 2, 3):
         transfer(small_world.ral, small_world.glasgow, None, ago=hours * HOUR)
     Downtime.objects.create(
@@ -263,9 +249,7 @@ def by_size(html: str) -> dict[str, str]:
     return {head: words(rest).strip() for head, rest in heads.items()}
 
 
-def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(
-    client: Client, small_world: World
-) -> None:
+def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(client, small_world):
     hourly(small_world, 7.5, 9 * DAY)
     hourly(small_world, 1.2, 9 * DAY, size="small")
     html = responses.html(client, f"{LINK}?window=24h&reverse=1")
@@ -287,9 +271,7 @@ def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(
     assert "Small files over time" in words(small_page)
 
 
-def test_what_fails_costs_as_many_queries_whatever_the_data(
-    client: Client, small_world: World
-) -> None:
+def test_what_fails_costs_as_many_queries_whatever_the_data(client, small_world):
     responses.html(client, LINK)
     counts = []
     for failures in (0, 3, 300):
@@ -305,9 +287,7 @@ def test_what_fails_costs_as_many_queries_whatever_the_data(
     assert counts == [counts[0], 32, 32], counts
 
 
-def test_what_came_through_before_all_failed_is_no_rate_of_now(
-    client: Client, small_world: World
-) -> None:
+def test_what_came_through_before_all_failed_is_no_rate_of_now(client, small_world):
     """The newest successes are from before the window: neither direction has a rate now."""
     hourly(small_world, 7.5, 12 * DAY, 2 * DAY)
     send(small_world.ral, small_world.glasgow, NOW - HOUR, error=NO_SPACE)
@@ -327,5 +307,5 @@ def test_what_came_through_before_all_failed_is_no_rate_of_now(
         ("down", ""),
     ],
 )
-def test_a_rate_now_is_left_out_where_all_tests_since_failed(state: str, why: str) -> None:
+def test_a_rate_now_is_left_out_where_all_tests_since_failed(state, why):
     assert why_no_rate(state, (NOW - 30 * HOUR).timestamp(), NOW) == why

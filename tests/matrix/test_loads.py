@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from matrix.answers.site.loads import IN, OUT, PlannedTests, plan_for
 from sonar.models import Endpoint, Mesh, Probe, Schedule, SizeClass
 from tests.matrix import world
-from tests.matrix.world import HOUR, NOW, World
+from tests.matrix.world import HOUR, NOW
 
 pytestmark = pytest.mark.django_db
 GB = 10**9
@@ -19,7 +19,7 @@ def plan(*endpoints: Endpoint) -> PlannedTests:
     return plan_for([one.id for one in endpoints])
 
 
-def test_tests_and_bytes_of_a_day_are_worked_out_from_the_intervals(small_world: World) -> None:
+def test_tests_and_bytes_of_a_day_are_worked_out_from_the_intervals(small_world):
     # Each of RAL's three links is tested hourly with 2 GB, and now one daily with 20 MB, too.
     Schedule.objects.create(
         mesh=Mesh.objects.create(name="daily"),
@@ -40,29 +40,29 @@ def test_tests_and_bytes_of_a_day_are_worked_out_from_the_intervals(small_world:
 
 
 def test_a_link_within_the_site_is_planned_out_of_one_endpoint_and_into_the_other(
-    small_world: World,
-) -> None:
+    small_world,
+):
     found = plan(small_world.desy, small_world.scratch)
     assert found.of_direction(OUT).links == found.of_direction(IN).links == 6
     one = found.of_endpoint(small_world.desy.id)
     assert (one.links, one.bytes_per_day) == (6, pytest.approx(6 * 24 * 2 * GB))
 
 
-def test_other_sites_links_are_not_planned_for_it(small_world: World) -> None:
+def test_other_sites_links_are_not_planned_for_it(small_world):
     Schedule.objects.exclude(source=small_world.ral).exclude(destination=small_world.ral).delete()
     assert plan(small_world.glasgow).of_direction(OUT).links == 1
     Schedule.objects.all().delete()
     assert plan(small_world.glasgow).lines() == []
 
 
-def test_how_many_run_at_once_follows_from_rates_and_sizes(small_world: World) -> None:
+def test_how_many_run_at_once_follows_from_rates_and_sizes(small_world):
     found = plan(small_world.ral)
     # 72 tests a day that take 200 s each.
     assert found.at_once("source", {"large": 10.0}) == pytest.approx(72 * 200 / 86_400)
     assert math.isnan(found.at_once("source", {"large": math.nan}))
 
 
-def test_what_waits_is_counted_by_reason(small_world: World) -> None:
+def test_what_waits_is_counted_by_reason(small_world):
     Schedule.objects.filter(source=small_world.ral, destination=small_world.glasgow).update(
         skipped_because="budget", skipped_since=NOW - HOUR
     )
@@ -76,7 +76,7 @@ def test_what_waits_is_counted_by_reason(small_world: World) -> None:
     assert plan(small_world.ral).of_direction(IN).links == 3
 
 
-def test_probes_are_counted_once_and_by_end(small_world: World) -> None:
+def test_probes_are_counted_once_and_by_end(small_world):
     for source, destination, state in (
         (small_world.ral, small_world.glasgow, "queued"),
         (small_world.desy, small_world.scratch, "running"),
@@ -100,7 +100,7 @@ def test_probes_are_counted_once_and_by_end(small_world: World) -> None:
     assert found.running(small_world.desy.id, IN) == 0
 
 
-def test_a_plan_is_read_with_two_queries(small_world: World) -> None:
+def test_a_plan_is_read_with_two_queries(small_world):
     for number in range(3):
         mesh = Mesh.objects.create(name=f"mesh-{number}")
         world.schedule(mesh, (small_world.ral, small_world.desy))

@@ -52,7 +52,7 @@ def columns(sets: CandidateSets, cells: int) -> Floats:
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.4])
-def test_the_covariance_of_cells_is_solved_as_if_it_were_written_out(correlation: float):
+def test_the_covariance_of_cells_is_solved_as_if_it_were_written_out(correlation):
     cells = cells_of(quiet(), SITES)
     noise = uneven(cells, correlation)
     inverse = linalg.inv(dense(noise))
@@ -66,7 +66,7 @@ def test_the_covariance_of_cells_is_solved_as_if_it_were_written_out(correlation
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.4])
-def test_what_each_set_would_explain_is_that_of_least_squares_with_it(correlation: float):
+def test_what_each_set_would_explain_is_that_of_least_squares_with_it(correlation):
     logs = quiet()
     cells = cells_of(logs, SITES)
     values, noise = logs[cells.row, cells.column], uneven(cells, correlation)
@@ -180,7 +180,7 @@ def test_what_is_small_is_no_news_however_certain():
 
 
 @pytest.mark.parametrize(("size", "is_named"), [(20, True), (60, False)])
-def test_of_many_endpoints_less_is_taken_for_more_than_chance(size: int, is_named: bool):
+def test_of_many_endpoints_less_is_taken_for_more_than_chance(size, is_named):
     """The t of a source is put between what stands out of few endpoints and of so many."""
     logs = quiet((size, size), holes=0)
     alarms = FALSE_ALARMS["source"] / size / 2
@@ -201,7 +201,7 @@ def test_half_of_a_grid_is_not_named_as_it_may_be_the_other_half_that_changed():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_names_do_not_depend_on_the_order_of_rows_and_columns(seed: int):
+def test_names_do_not_depend_on_the_order_of_rows_and_columns(seed):
     logs = quiet()
     two_of_them(logs)
     order = np.random.default_rng(seed).permutation(SIZE)
@@ -224,14 +224,14 @@ def test_rows_and_columns_are_one_endpoint_by_its_name():
 
 
 @pytest.mark.parametrize("parameter", ["sites", "endpoints"])
-def test_a_name_for_each_row_and_column_is_asked_for(parameter: str):
+def test_a_name_for_each_row_and_column_is_asked_for(parameter):
     with pytest.raises(ValueError, match=f"{parameter}: 3 names for 2 rows and 4 columns"):
         name_causes(np.zeros((2, 4)), **{parameter: ["a", "b", "c"]})
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 1), (1, 9), (9, 1), (2, 2), (3, 3)])
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf, 1.5])
-def test_what_is_empty_tiny_or_all_the_same_names_nothing(shape: tuple[int, int], value: float):
+def test_what_is_empty_tiny_or_all_the_same_names_nothing(shape, value):
     logs = np.full(shape, value)
     assert name_causes(logs) == []
     assert name_slower(logs, np.full((7, *shape), value)) == []
@@ -290,7 +290,7 @@ def test_rows_and_columns_that_were_taken_out_do_not_make_a_small_grid_look_less
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_how_much_of_the_scatter_is_that_of_few_transfers_is_learned_too(share: float):
+def test_how_much_of_the_scatter_is_that_of_few_transfers_is_learned_too(share):
     rng = np.random.default_rng(2)
     spread = np.sqrt(rng.choice([0.2, 1, 3], (60, 60)))
     variance = 1 - share + share * np.square(spread) / np.square(spread).mean()
@@ -325,7 +325,7 @@ def test_a_link_is_slower_than_its_own_history_where_its_own_scatter_is_small():
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
-def test_how_alike_errors_are_is_learned_from_all_windows_of_a_history(correlation: float):
+def test_how_alike_errors_are_is_learned_from_all_windows_of_a_history(correlation):
     """About 1,800 pairs of cells share a row or column and their sites: within 0.02 or so."""
     rng = np.random.default_rng(2)
     sites = np.repeat(np.arange(4), 2)

@@ -59,7 +59,7 @@ def fits(lines: Lines) -> list[str]:
 
 
 @pytest.mark.parametrize("line", [(14.0, 10.9), (1.8, 42.0), (0.05, 950.0), (600.0, 0.3)])
-def test_a_line_without_noise_is_given_back(line: tuple[float, float]):
+def test_a_line_without_noise_is_given_back(line):
     lines = overhead.fit(exact(line))
     assert fits(lines) == ["line"]
     assert lines.overhead[0] == pytest.approx(line[0], rel=1e-5)
@@ -144,7 +144,7 @@ def test_the_median_of_files_of_several_sizes_goes_with_that_of_their_times():
         *("small too fast", "large quicker", "middle off", "middle nearly on"),
     ],
 )
-def test_whether_there_is_a_line_and_whether_it_fits_is_said(classes: list[ClassTimes], said: str):
+def test_whether_there_is_a_line_and_whether_it_fits_is_said(classes, said):
     lines = overhead.fit(classes)
     assert fits(lines) == [said]
     assert bool(np.isnan(lines.overhead[0])) == (said == "few")
@@ -173,9 +173,7 @@ def test_a_single_slow_transfer_moves_nothing():
 @pytest.mark.parametrize("noise", [1.2, 1.5, 2.0])
 @pytest.mark.parametrize("line", [(0.0, 42.0), (0.1, 42.0), (1.8, 42.0), (14.0, 10.9)])
 @pytest.mark.parametrize("numbers", [(3, 3, 3), (5, 5, 5), (10, 10, 10), (8, 20, 60), (99, 99, 99)])
-def test_intervals_hold_what_they_should(
-    line: tuple[float, float], noise: float, numbers: tuple[int, ...]
-):
+def test_intervals_hold_what_they_should(line, noise, numbers):
     lines = overhead.fit(transfers(line, numbers, noise, groups=4000))
     inside = (lines.overhead_low <= line[0]) & (line[0] <= lines.overhead_high)
     of_bandwidth = (lines.bandwidth_low <= line[1]) & (line[1] <= lines.bandwidth_high)

@@ -80,9 +80,7 @@ def mixed_month(small: World) -> None:
 
 @pytest.mark.parametrize("grouping", ["endpoint", "site"])
 @pytest.mark.parametrize("window", ["24h", "7d"])
-def test_days_of_cells_are_those_of_the_rows_in_sql(
-    small_world: World, grouping: str, window: str
-) -> None:
+def test_days_of_cells_are_those_of_the_rows_in_sql(small_world, grouping, window):
     mixed_month(small_world)
     query = MatrixQuery(window=window, stat="median", rows=grouping, columns=grouping)
     text = {**query.to_params(), "stat": ["median"], "compare": ["month"]}
@@ -128,9 +126,7 @@ def test_days_of_cells_are_those_of_the_rows_in_sql(
         assert own.unjudged.sum() == 1
 
 
-def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(
-    client: Client, db: None
-) -> None:
+def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(client, db):
     month_of(8, slow_link)
     document = answer(client)
     (change,) = document["changes"]
@@ -158,7 +154,7 @@ def test_a_single_link_is_named_by_its_own_days_where_one_comparison_does_not(
     assert (plain["changes"], plain["history"]) == ([], None)
 
 
-def test_its_numbers_are_those_of_the_rows_in_sql(client: Client, db: None) -> None:
+def test_its_numbers_are_those_of_the_rows_in_sql(client, db):
     places = [place.name for place in month_of(8, slow_link)]
     now, before = logs_of_links(MatrixQuery(window="24h"))
     days = [before[day] for day in sorted(before)]
@@ -176,7 +172,7 @@ def test_its_numbers_are_those_of_the_rows_in_sql(client: Client, db: None) -> N
         assert change[name] == pytest.approx(getattr(cause, name), rel=1e-4)
 
 
-def test_of_a_source_all_its_tests_are_counted(client: Client, db: None) -> None:
+def test_of_a_source_all_its_tests_are_counted(client, db):
     month_of(6, lambda row, _, day: 20 / (2 if (row, day) == (3, 0) else 1))
     (change,) = answer(client)["changes"]
     assert (change["kind"], change["source"], change["destination"]) == ("source", "S03_DISK", None)
@@ -184,7 +180,7 @@ def test_of_a_source_all_its_tests_are_counted(client: Client, db: None) -> None
     assert "%, 5 links, 10 tests, 300 before). Check the outbound path." in page(client)
 
 
-def test_several_causes_are_counted_by_what_they_are(client: Client, db: None) -> None:
+def test_several_causes_are_counted_by_what_they_are(client, db):
     hit = {(3, 5), (6, 2), *((row, 7) for row in range(9))}
     month_of(9, lambda row, column, day: 20 / (4 if (row, column) in hit and not day else 1))
     document = answer(client)
@@ -199,7 +195,7 @@ def test_several_causes_are_counted_by_what_they_are(client: Client, db: None) -
     )
 
 
-def test_what_became_faster_or_stayed_is_not_named(client: Client, db: None) -> None:
+def test_what_became_faster_or_stayed_is_not_named(client, db):
     month_of(6, lambda row, _, day: 20 * (3 if (row, day) == (3, 0) else 1))
     assert answer(client)["changes"] == []
     shown = page(client)
@@ -210,7 +206,7 @@ def test_what_became_faster_or_stayed_is_not_named(client: Client, db: None) -> 
     )
 
 
-def test_the_csv_has_the_causes_before_the_ends(client: Client, db: None) -> None:
+def test_the_csv_has_the_causes_before_the_ends(client, db):
     month_of(8, slow_link, per_day=3)
     first, *lines = responses.csv_rows(client, f"{API}{MONTH}&format=csv")
     (change,) = answer(client)["changes"]
@@ -223,14 +219,14 @@ def test_the_csv_has_the_causes_before_the_ends(client: Client, db: None) -> Non
     assert {line["text"] for line in lines} == {""}
 
 
-def test_a_long_window_says_that_its_days_count_together(client: Client, db: None) -> None:
+def test_a_long_window_says_that_its_days_count_together(client, db):
     month_of(6, slow_link)
     shown = page(client, "?compare=month")
     assert "30 links are compared" in shown
     assert "All days of this window count together" in shown
 
 
-def test_where_more_differs_the_sides_are_compared_as_wholes(client: Client, db: None) -> None:
+def test_where_more_differs_the_sides_are_compared_as_wholes(client, db):
     month_of(6, slow_link)
     for text in (f"{MONTH}&compare=reverse", f"{MONTH}&compare.size=small"):
         assert answer(client, text)["history"] is None
@@ -238,7 +234,7 @@ def test_where_more_differs_the_sides_are_compared_as_wholes(client: Client, db:
 
 
 @pytest.mark.parametrize(("days", "judged"), [(4, 0), (5, 6)])
-def test_too_few_days_are_said(client: Client, small_world: World, days: int, judged: int) -> None:
+def test_too_few_days_are_said(client, small_world, days, judged):
     links = [
         (source, destination)
         for source in small_world.endpoints[:3]
@@ -257,7 +253,7 @@ def test_too_few_days_are_said(client: Client, small_world: World, days: int, ju
     assert (few in page(client)) == (not judged)
 
 
-def test_an_empty_grid_says_so(client: Client, small_world: World) -> None:
+def test_an_empty_grid_says_so(client, small_world):
     document = answer(client)
     assert (document["changes"], document["history"]) == (
         [],
@@ -268,14 +264,14 @@ def test_an_empty_grid_says_so(client: Client, small_world: World) -> None:
     assert answer(client)["history"] == {"judged_links": 0, "unjudged_links": 1}
 
 
-def test_filters_choose_the_links_that_are_judged(client: Client, db: None) -> None:
+def test_filters_choose_the_links_that_are_judged(client, db):
     month_of(6, slow_link)
     document = answer(client, f"{MONTH}&source_site=S03&source_site=S04")
     assert document["history"] == {"judged_links": 10, "unjudged_links": 0}
     assert answer(client, f"{MONTH}&streams=4")["history"]["judged_links"] == 0
 
 
-def test_it_is_computed_once_for_page_and_api(client: Client, db: None) -> None:
+def test_it_is_computed_once_for_page_and_api(client, db):
     month_of(6, slow_link)
     query = MatrixQuery.from_params({"window": ["24h"], "compare": ["month"], "stat": ["median"]})
     version = grid.version(query, NOW)
@@ -287,9 +283,7 @@ def test_it_is_computed_once_for_page_and_api(client: Client, db: None) -> None:
 
 
 @pytest.mark.parametrize(("address", "most"), [("/causes/", 24), (API, 20)])
-def test_the_number_of_queries_does_not_depend_on_the_data(
-    client: Client, small_world: World, address: str, most: int
-) -> None:
+def test_the_number_of_queries_does_not_depend_on_the_data(client, small_world, address, most):
     # Its tests are no change of a level: since when one lasts is read only where there is one.
     idle = world.endpoint("X", small_world.ral.site), world.endpoint("Y", small_world.desy.site)
 

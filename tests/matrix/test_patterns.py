@@ -37,13 +37,13 @@ def sent(places: Iterable[Endpoint], rates: dict[str, float | None]) -> None:
             some.add(source, destination, next(rates[key] for key in keys if key in rates))
 
 
-def test_nothing_stands_out_where_all_is_well_or_nothing_was_tested(five: list[Endpoint]) -> None:
+def test_nothing_stands_out_where_all_is_well_or_nothing_was_tested(five):
     assert found() == []
     sent(five, {"*": 10.0})
     assert found() == []
 
 
-def test_it_fails_as_destination_only(five: list[Endpoint]) -> None:
+def test_it_fails_as_destination_only(five):
     sent(five, {"*a": None, "*": 10.0})
     (finding,) = found()
     assert finding.title == "Fails as destination, not as source."
@@ -52,21 +52,21 @@ def test_it_fails_as_destination_only(five: list[Endpoint]) -> None:
     assert found("b")[0].title == "Fails as source on individual links."
 
 
-def test_it_fails_as_source_only(five: list[Endpoint]) -> None:
+def test_it_fails_as_source_only(five):
     sent(five, {"a*": None, "*": 10.0})
     (finding,) = found()
     assert finding.title == "Fails as source, not as destination."
     assert "with 4 of 4 destinations; as destination only with 0 of 4 sources" in finding.sentence
 
 
-def test_it_fails_both_ways(five: list[Endpoint]) -> None:
+def test_it_fails_both_ways(five):
     sent(five, {"a*": None, "*a": None, "*": 10.0})
     (finding,) = found()
     assert finding.title == "Fails as source and as destination."
     assert "with 4 of 4 destinations and with 4 of 4 sources" in finding.sentence
 
 
-def test_two_thirds_of_the_partners_are_most_of_them(five: list[Endpoint]) -> None:
+def test_two_thirds_of_the_partners_are_most_of_them(five):
     sent(five, {"ba": None, "ca": None, "*": 10.0})
     assert found()[0].title == "Fails as destination on individual links."
     transfer(five[3], five[0], None)
@@ -74,7 +74,7 @@ def test_two_thirds_of_the_partners_are_most_of_them(five: list[Endpoint]) -> No
     assert found()[0].title == "Fails as destination, not as source."
 
 
-def test_single_links_are_named_with_what_else_fails_there(five: list[Endpoint]) -> None:
+def test_single_links_are_named_with_what_else_fails_there(five):
     sent(five, {"*b": None, "ac": None, "*": 10.0})
     (finding,) = found()
     assert finding.title == "Fails as source on individual links."
@@ -85,20 +85,20 @@ def test_single_links_are_named_with_what_else_fails_there(five: list[Endpoint])
     assert finding.advice.startswith("Most others work")
 
 
-def test_of_few_partners_nothing_is_concluded(five: list[Endpoint]) -> None:
+def test_of_few_partners_nothing_is_concluded(five):
     transfer(five[0], five[1], None)
     (finding,) = found()
     assert "1 of 1 destinations: to b (not tested with other sources)" in finding.sentence
     assert finding.advice.startswith("Too few partners")
 
 
-def test_a_link_with_as_many_ok_as_failed_does_not_fail(five: list[Endpoint]) -> None:
+def test_a_link_with_as_many_ok_as_failed_does_not_fail(five):
     sent(five, {"*": 10.0})
     transfer(five[0], five[1], None)
     assert found() == []
 
 
-def test_it_is_slow_with_most_where_its_peers_are_twice_as_fast(five: list[Endpoint]) -> None:
+def test_it_is_slow_with_most_where_its_peers_are_twice_as_fast(five):
     sent(five, {"a*": 4.9, "*": 10.0})
     (finding,) = found()
     assert finding.title == "Slow as source with most destinations."
@@ -107,13 +107,13 @@ def test_it_is_slow_with_most_where_its_peers_are_twice_as_fast(five: list[Endpo
     assert found() == []
 
 
-def test_it_is_slow_as_destination(five: list[Endpoint]) -> None:
+def test_it_is_slow_as_destination(five):
     sent(five, {"*a": 1.0, "*": 10.0})
     (finding,) = found()
     assert finding.title == "Slow as destination with most sources."
 
 
-def test_slowness_is_judged_by_sites_of_the_same_tier(five: list[Endpoint]) -> None:
+def test_slowness_is_judged_by_sites_of_the_same_tier(five):
     Site.objects.filter(name="a").update(tier=3)
     sent(five, {"a*": 1.0, "*": 10.0})
     assert found() == []

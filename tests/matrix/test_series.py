@@ -62,9 +62,7 @@ def at(world_: World, moment: datetime, rate: float | None = 5.0, **more: Any) -
     bucket=st.sampled_from(list(STRIDES)),
 )
 @examples(40)
-def test_buckets_are_equal_to_sql(
-    small_world: World, results: list[Any], bounds: tuple[int, int], bucket: str
-):
+def test_buckets_are_equal_to_sql(small_world, results, bounds, bucket):
     Transfer.objects.all().delete()
     with world.transfers() as some:
         for offset, rate in results:
@@ -87,7 +85,7 @@ def test_buckets_are_equal_to_sql(
 
 
 def test_buckets_begin_with_full_hours_and_hold_nothing_from_outside_the_window(
-    small_world: World,
+    small_world,
 ):
     for minutes in (-31, -29, 30, 89, 91):
         at(small_world, TODAY + 10 * HOUR + minutes * MINUTE)
@@ -97,7 +95,7 @@ def test_buckets_begin_with_full_hours_and_hold_nothing_from_outside_the_window(
     assert found.ok.tolist() == [1, 1, 1]
 
 
-def test_an_empty_bucket_is_there_with_counts_of_zero_and_no_rate(small_world: World):
+def test_an_empty_bucket_is_there_with_counts_of_zero_and_no_rate(small_world):
     at(small_world, TODAY + 2 * HOUR, 8.0)
     at(small_world, TODAY + 3 * HOUR, None)
     found = built(small_world, Window(TODAY, TODAY + 5 * HOUR), "1h")
@@ -109,7 +107,7 @@ def test_an_empty_bucket_is_there_with_counts_of_zero_and_no_rate(small_world: W
 
 
 @pytest.mark.parametrize("window", [timedelta(seconds=1), HOUR, 90 * DAY])
-def test_a_link_without_results_has_buckets_and_no_points(small_world: World, window: timedelta):
+def test_a_link_without_results_has_buckets_and_no_points(small_world, window):
     found = built(small_world, Window(TODAY, TODAY + window))
     assert found.ok.sum() == found.failed.sum() == found.points.rate.size == 0
     assert np.isnan(found.rates["p95"]).all()
@@ -128,13 +126,13 @@ def test_a_link_without_results_has_buckets_and_no_points(small_world: World, wi
     ],
 )
 def test_auto_takes_the_finest_bucket_of_which_there_are_not_too_many(
-    small_world: World, length: timedelta, bucket: str, count: int
+    small_world, length, bucket, count
 ):
     found = built(small_world, Window(TODAY, TODAY + length))
     assert (found.bucket, len(found.starts)) == (bucket, count)
 
 
-def test_points_are_single_results_in_the_order_of_time(small_world: World):
+def test_points_are_single_results_in_the_order_of_time(small_world):
     with connection.cursor() as cursor:  # or the index happens to give that order
         cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
     for hour, rate in ((5, 7.0), (1, None), (3, 2.5)):
@@ -145,7 +143,7 @@ def test_points_are_single_results_in_the_order_of_time(small_world: World):
     assert points.ok.tolist() == [False, True, True]
 
 
-def test_only_results_of_the_link_the_class_and_the_filters_count(small_world: World):
+def test_only_results_of_the_link_the_class_and_the_filters_count(small_world):
     transfer(small_world.glasgow, small_world.ral, 1.0, ago=NOW - TODAY)
     at(small_world, TODAY, 2.0, size="small")
     at(small_world, TODAY, None, state="lost")
@@ -158,7 +156,7 @@ def test_only_results_of_the_link_the_class_and_the_filters_count(small_world: W
     assert built(small_world, day, "auto", unlike).points.rate.tolist() == [4.0]
 
 
-def test_one_statement_reads_a_link_sealed_or_not(small_world: World):
+def test_one_statement_reads_a_link_sealed_or_not(small_world):
     at(small_world, TODAY, 3.0)
     window = Window(TODAY - 30 * DAY, TODAY + DAY)
     for _ in range(2):
@@ -169,7 +167,7 @@ def test_one_statement_reads_a_link_sealed_or_not(small_world: World):
         sealing.seal(TODAY + 2 * DAY)
 
 
-def test_too_many_buckets_are_an_error_that_says_so(small_world: World):
+def test_too_many_buckets_are_an_error_that_says_so(small_world):
     with pytest.raises(ValueError, match="at most 30000"):
         built(small_world, Window(TODAY, TODAY + 400 * DAY), "5m")
     assert len(built(small_world, Window(TODAY, TODAY + 90 * DAY), "5m").starts) == 25920
@@ -187,5 +185,5 @@ def test_too_many_buckets_are_an_error_that_says_so(small_world: World):
         (timedelta(seconds=1), "5m"),
     ],
 )
-def test_a_table_has_no_more_buckets_than_somebody_may_want_to_read(length: timedelta, bucket: str):
+def test_a_table_has_no_more_buckets_than_somebody_may_want_to_read(length, bucket):
     assert series.cut_for_table(Window(TODAY, TODAY + length)).bucket == bucket

@@ -13,7 +13,7 @@ ALONE = np.array([22.9, 23.8, 20.5])
 COMPANY = np.array([2.6, 2.7, 2.77, 2.85, 2.95])
 
 
-def test_what_five_tests_at_once_do_to_a_link_is_told_with_both_medians() -> None:
+def test_what_five_tests_at_once_do_to_a_link_is_told_with_both_medians():
     assert slowdown(ALONE, COMPANY) == Slowdown(22.9, 3, 2.77, 5)
     assert slowdown(ALONE, COMPANY[:3]) == Slowdown(22.9, 3, 2.7, 3)
 
@@ -32,13 +32,11 @@ def test_what_five_tests_at_once_do_to_a_link_is_told_with_both_medians() -> Non
         (np.full(50, 20.0), np.repeat([20.0, 2.0], [40, 10])),
     ],
 )
-def test_few_tests_faster_ones_and_those_within_the_scatter_are_no_slowdown(
-    alone: Floats, company: Floats
-) -> None:
+def test_few_tests_faster_ones_and_those_within_the_scatter_are_no_slowdown(alone, company):
     assert slowdown(alone, company) is None
 
 
-def test_one_stalled_test_alone_hides_no_slowdown_of_many() -> None:
+def test_one_stalled_test_alone_hides_no_slowdown_of_many():
     random = np.random.default_rng(11)
     alone = np.append(random.normal(20, 2, 30), 0.5)
     found = slowdown(alone, random.normal(12, 2, 20))
@@ -58,7 +56,7 @@ KINDS: dict[str, Callable[[Generator, int], Floats]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_equally_fast_tests_are_called_slower_in_one_case_of_a_hundred_at_most(kind: str) -> None:
+def test_equally_fast_tests_are_called_slower_in_one_case_of_a_hundred_at_most(kind):
     random = np.random.default_rng(11)
     for counts in ((3, 3), (3, 5), (5, 5), (3, 50), (50, 3), (10, 10), (30, 30)):
         groups = ([KINDS[kind](random, count) for count in counts] for _ in range(2000))

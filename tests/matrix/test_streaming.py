@@ -110,9 +110,7 @@ def nasty(small_world: World) -> None:
 @pytest.mark.parametrize(
     "text", ["", "state=lost&state=failed", "size=small", "error=no", "cloud=FR"]
 )
-def test_a_line_is_the_same_record_as_in_json(
-    client: Client, small_world: World, text: str
-) -> None:
+def test_a_line_is_the_same_record_as_in_json(client, small_world, text):
     nasty(small_world)
     streamed, paged = ndjson(client, text=text), pages(client, URL, "transfers", text)
     assert len(streamed) == len(paged)
@@ -127,9 +125,7 @@ def test_a_line_is_the_same_record_as_in_json(
 @pytest.mark.parametrize(
     ("text", "sort"), [("", "off"), ("state=failed&mover=x", "off"), ("source_site=RAL", "on")]
 )
-def test_all_of_a_window_leaves_in_the_order_of_an_index(
-    client: Client, small_world: World, text: str, sort: str
-) -> None:
+def test_all_of_a_window_leaves_in_the_order_of_an_index(client, small_world, text, sort):
     many(small_world.ral, small_world.glasgow, 500, NOW)
     with CaptureQueriesContext(connection) as captured:
         ndjson(client, text=text)
@@ -145,7 +141,7 @@ def test_all_of_a_window_leaves_in_the_order_of_an_index(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_csv_has_the_same_texts_and_numbers(client: Client, small_world: World) -> None:
+def test_csv_has_the_same_texts_and_numbers(client, small_world):
     nasty(small_world)
     body = b"".join(client.get(f"{URL}?format=csv").streaming_content).decode()
     lines = list(csv.DictReader(io.StringIO(body, newline="")))
@@ -158,7 +154,7 @@ def test_csv_has_the_same_texts_and_numbers(client: Client, small_world: World) 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_links_are_the_same_records_too(client: Client, small_world: World) -> None:
+def test_links_are_the_same_records_too(client, small_world):
     many(small_world.ral, small_world.glasgow, 30, NOW - MINUTE)
     for text in ("", "ordering=-large.mean_mb_s&source_cloud=UK", "min_mb_s=1", "search=nothing"):
         streamed = ndjson(client, LINKS, text)
@@ -183,9 +179,7 @@ def test_links_are_the_same_records_too(client: Client, small_world: World) -> N
     ],
 )
 @pytest.mark.parametrize("path", [URL, LINKS])
-def test_the_accept_header_chooses_by_its_weights(
-    client: Client, db: None, path: str, accept: str, kind: str
-) -> None:
+def test_the_accept_header_chooses_by_its_weights(client, db, path, accept, kind):
     response = client.get(path, headers={"accept": accept})
     assert (response.status_code, response["Content-Type"]) == (200, kind)
     assert "Accept" in response["Vary"]
@@ -193,14 +187,14 @@ def test_the_accept_header_chooses_by_its_weights(
 
 
 @pytest.mark.django_db
-def test_who_asks_for_the_head_alone_gets_it_before_a_row_is_read(client: Client) -> None:
+def test_who_asks_for_the_head_alone_gets_it_before_a_row_is_read(client):
     with CaptureQueriesContext(connection) as captured:
         response = client.head(f"{URL}{NDJSON}")
     assert (response.status_code, response["Content-Type"]) == (200, "application/x-ndjson")
     assert not [one["sql"] for one in captured.captured_queries if "COPY" in one["sql"]]
 
 
-def test_lines_go_in_pieces_and_the_first_one_at_once() -> None:
+def test_lines_go_in_pieces_and_the_first_one_at_once():
     lines = [b"x" * 999 + b"\n"] * 1000
     pieces = list(by_piece(iter(lines), b"head\n"))
     assert pieces[0] == b"head\n" + lines[0]
@@ -224,7 +218,7 @@ def one_place(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("one_place")
-def test_one_more_than_may_be_is_a_503_that_says_when(client: Client, small_world: World) -> None:
+def test_one_more_than_may_be_is_a_503_that_says_when(client, small_world):
     def pieces() -> Iterator[bytes]:
         yield b"1"
         yield b"2"
@@ -242,7 +236,7 @@ def test_one_more_than_may_be_is_a_503_that_says_when(client: Client, small_worl
 
 @pytest.mark.usefixtures("one_place")
 @pytest.mark.parametrize("taken", [0, 1, 2])
-def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken: int) -> None:
+def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken):
     closed: list[int] = []
 
     def pieces() -> Iterator[bytes]:
@@ -261,7 +255,7 @@ def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken: int) ->
 
 
 @pytest.mark.usefixtures("one_place")
-def test_an_error_before_the_first_piece_is_one_of_the_call() -> None:
+def test_an_error_before_the_first_piece_is_one_of_the_call():
     def pieces() -> Iterator[bytes]:
         raise OperationalError("gone")
         yield b""
@@ -273,8 +267,8 @@ def test_an_error_before_the_first_piece_is_one_of_the_call() -> None:
 
 @pytest.mark.usefixtures("one_place")
 def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    caplog,
+):
     def pieces() -> Iterator[bytes]:
         yield b"first"
         raise OperationalError("gone\nfor good")
@@ -288,7 +282,7 @@ def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
     assert streaming.places.acquire(blocking=False)
 
 
-def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever() -> None:
+def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         environ = {"gunicorn.socket": ours}
@@ -354,7 +348,7 @@ def beside(running: loopback.Web) -> int:
     return running.get(URL, {"format": "csv", "size": "small"}).status
 
 
-def test_a_stream_arrives_whole_or_has_no_end(web: Web, much: datetime, tmp_path: Path) -> None:
+def test_a_stream_arrives_whole_or_has_no_end(web, much, tmp_path):
     """Of one server and another, which take seconds to start, all is asked that there is to ask."""
     running = web()
     for headers in ({}, {"Accept-Encoding": "gzip"}):

@@ -36,7 +36,7 @@ def test_a_slope_is_that_of_a_regression_of_logarithms():
         (0, 3, "unclear"),
     ],
 )
-def test_a_trend_is_what_the_interval_bears_out(exponent: float, noise: float, trend: str):
+def test_a_trend_is_what_the_interval_bears_out(exponent, noise, trend):
     assert fit_slope(STREAMS, rates(exponent, noise)).trend == trend
 
 
@@ -50,7 +50,7 @@ def test_the_interval_holds_the_true_exponent_in_95_of_100_sweeps():
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_too_few_tests_have_no_slope(count: int):
+def test_too_few_tests_have_no_slope(count):
     assert fit_slope(STREAMS[-count:] if count else STREAMS[:0], np.ones(count)) is None
 
 

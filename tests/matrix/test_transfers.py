@@ -17,7 +17,7 @@ from sonar.models import Transfer
 from sonar.notation.windows import Window
 from tests.matrix import world
 from tests.matrix.sent import MINUTE, PLAIN, many, send
-from tests.matrix.world import HOUR, NOW, World
+from tests.matrix.world import HOUR, NOW
 
 pytestmark = pytest.mark.django_db
 DAY = Window(NOW - 24 * HOUR, NOW + HOUR)
@@ -33,7 +33,7 @@ def ids(*filters: Filter, **more: Any) -> set[UUID]:
     return {one.id for one in rows(*filters, **more)}
 
 
-def test_pages_follow_each_other_newest_first_and_leave_nothing_out(small_world: World) -> None:
+def test_pages_follow_each_other_newest_first_and_leave_nothing_out(small_world):
     ends = small_world.ral, small_world.glasgow
     sent = [send(*ends, NOW - (number // 3) * MINUTE) for number in range(10)]
     seen: list[UUID] = []
@@ -50,7 +50,7 @@ def test_pages_follow_each_other_newest_first_and_leave_nothing_out(small_world:
     assert order == sorted(order, reverse=True)
 
 
-def test_a_last_page_that_is_full_has_no_next(small_world: World) -> None:
+def test_a_last_page_that_is_full_has_no_next(small_world):
     for number in range(4):
         send(small_world.ral, small_world.glasgow, NOW - number * MINUTE)
     assert transfers.listing(rows(), 4).next is None
@@ -58,12 +58,12 @@ def test_a_last_page_that_is_full_has_no_next(small_world: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "_", "2026-11-20T12:00:00Z", "x_y", f"2026_{UUID(int=7)}x"])
-def test_a_cursor_that_no_answer_had_is_an_error(text: str) -> None:
+def test_a_cursor_that_no_answer_had_is_an_error(text):
     with pytest.raises(ValueError):
         Cursor.parse(text)
 
 
-def test_filters_on_ends_choose_what_the_matrix_chooses(small_world: World) -> None:
+def test_filters_on_ends_choose_what_the_matrix_chooses(small_world):
     ral, glasgow, desy, scratch = small_world.endpoints
     there = send(ral, glasgow, NOW)
     back = send(glasgow, ral, NOW)
@@ -78,7 +78,7 @@ def test_filters_on_ends_choose_what_the_matrix_chooses(small_world: World) -> N
     assert ids(Filter("cloud", "FR", exclude=True)) == {there, back, far}
 
 
-def test_state_error_size_window_and_method_narrow_a_list(small_world: World) -> None:
+def test_state_error_size_window_and_method_narrow_a_list(small_world):
     ends = small_world.ral, small_world.glasgow
     done = send(*ends, NOW)
     failed = send(*ends, NOW, error="503 Service Unavailable")
@@ -107,7 +107,7 @@ def test_state_error_size_window_and_method_narrow_a_list(small_world: World) ->
         ("it is 123456 bytes", "it is 98765 bytes"),
     ],
 )
-def test_errors_of_one_cause_are_one_group(small_world: World, one: str, other: str) -> None:
+def test_errors_of_one_cause_are_one_group(small_world, one, other):
     send(small_world.ral, small_world.glasgow, NOW - HOUR, error=one)
     newest = send(small_world.ral, small_world.glasgow, NOW, error=other.removesuffix(": "))
     (group,) = transfers.failures(rows())
@@ -124,15 +124,13 @@ def test_errors_of_one_cause_are_one_group(small_world: World, one: str, other: 
         ("no route over IPv4", "no route over IPv6"),
     ],
 )
-def test_errors_that_say_something_else_are_two_groups(
-    small_world: World, one: str, other: str
-) -> None:
+def test_errors_that_say_something_else_are_two_groups(small_world, one, other):
     for error in (one, other):
         send(small_world.ral, small_world.glasgow, NOW, error=error)
     assert [group.count for group in transfers.failures(rows())] == [1, 1]
 
 
-def test_groups_differ_by_where_and_lost_ones_stand_apart(small_world: World) -> None:
+def test_groups_differ_by_where_and_lost_ones_stand_apart(small_world):
     ends = small_world.ral, small_world.glasgow
     for where in ("source", "destination", "source"):
         send(*ends, NOW, error="timeout", error_where=where)
@@ -145,7 +143,7 @@ def test_groups_differ_by_where_and_lost_ones_stand_apart(small_world: World) ->
     }
 
 
-def test_a_page_and_the_groups_take_the_same_queries_whatever_there_is(small_world: World) -> None:
+def test_a_page_and_the_groups_take_the_same_queries_whatever_there_is(small_world):
     many(small_world.ral, small_world.glasgow, 6, NOW)
     for _ in range(2):
         with CaptureQueriesContext(connection) as captured:
@@ -158,7 +156,7 @@ def test_a_page_and_the_groups_take_the_same_queries_whatever_there_is(small_wor
         many(small_world.ral, small_world.glasgow, 300, NOW - HOUR)
 
 
-def test_the_results_of_a_link_are_found_by_its_index(small_world: World) -> None:
+def test_the_results_of_a_link_are_found_by_its_index(small_world):
     for source in small_world.endpoints:
         for destination in small_world.endpoints:
             if source != destination:

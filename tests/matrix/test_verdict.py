@@ -92,7 +92,7 @@ def why(*parts: Any, **changes: Any) -> str:
     return verdict_of(link(*parts, **changes)).why
 
 
-def test_as_usual_has_the_factors_and_rates_of_all_classes() -> None:
+def test_as_usual_has_the_factors_and_rates_of_all_classes():
     assert said() == (
         "usual",
         "As usual: small 1.00×, medium 1.00×, large 1.00×.",
@@ -101,7 +101,7 @@ def test_as_usual_has_the_factors_and_rates_of_all_classes() -> None:
     )
 
 
-def test_failing_says_since_when_how_many_where_and_why_and_what_still_works() -> None:
+def test_failing_says_since_when_how_many_where_and_why_and_what_still_works():
     parts = {"large": FAILING}
     kind, headline, rest = said(parts, errors={"large": [NO_SPACE]})
     assert kind == "failing"
@@ -112,7 +112,7 @@ def test_failing_says_since_when_how_many_where_and_why_and_what_still_works() -
     assert rest == "Small and medium files still work. The reverse direction is as usual."
 
 
-def test_several_classes_that_fail_are_one_sentence_since_the_first_of_them() -> None:
+def test_several_classes_that_fail_are_one_sentence_since_the_first_of_them():
     earlier = FAILING | {"streak": 20, "since": EVENING}
     errors = {"large": [NO_SPACE], "medium": [CommonError(3, "source", "timeout")]}
     _, headline, rest = said({"medium": earlier, "large": FAILING}, errors=errors)
@@ -129,7 +129,7 @@ def error_at(count: int, where: str, text: str, hour: int) -> CommonError:
     return CommonError(count, where, text, text, NOW.replace(hour=hour))
 
 
-def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_told() -> None:
+def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_told():
     errors = {
         "large": [error_at(9, "destination", "507 Insufficient Storage", 9)],
         "medium": [
@@ -143,7 +143,7 @@ def test_an_error_is_counted_over_all_classes_and_that_of_the_newest_test_is_tol
     )
 
 
-def test_of_an_error_that_a_server_reports_the_reason_is_told() -> None:
+def test_of_an_error_that_a_server_reports_the_reason_is_told():
     """Which copy that was of, and about which end it is, stands in the rest of the sentence."""
     text = (
         "COPY CAM_DATADISK/sonar/incoming/682914db-df7f-47d0-9034-a73be7bb3a02 reported about "
@@ -155,7 +155,7 @@ def test_of_an_error_that_a_server_reports_the_reason_is_told() -> None:
     )
 
 
-def test_of_a_long_error_the_reason_stays() -> None:
+def test_of_a_long_error_the_reason_stays():
     """As HTTP third-party copies say it: what was asked for first, and why it failed last."""
     path = "CAM_DATADISK/sonar/incoming/682914db-df7f-47d0-9034-a73be7bb3a02"
     text = f"the active end says: failure: COPY {path} refused: HTTP 403 Permission refused"
@@ -189,14 +189,14 @@ def test_of_a_long_error_the_reason_stays() -> None:
         (None, ""),
     ],
 )
-def test_errors_are_said_in_one_line_with_where(error: CommonError | None, words: str) -> None:
+def test_errors_are_said_in_one_line_with_where(error, words):
     found = why({"large": FAILING}, errors={"large": [error]} if error else {})
     assert words in found
     assert "\n" not in found
     assert bool(found) == bool(error)
 
 
-def test_a_class_that_is_slower_while_another_fails_is_said_after_it() -> None:
+def test_a_class_that_is_slower_while_another_fails_is_said_after_it():
     _, _, rest = said({"large": FAILING, "medium": SLOWER})
     assert rest == (
         "Medium files are slower than usual: 2.10 MB/s, usually 9.60 (0.22×). "
@@ -204,7 +204,7 @@ def test_a_class_that_is_slower_while_another_fails_is_said_after_it() -> None:
     )
 
 
-def test_slower_says_the_factor_and_since_when() -> None:
+def test_slower_says_the_factor_and_since_when():
     kind, headline, rest = said({"large": SLOWER})
     assert (kind, headline) == (
         "slower",
@@ -216,7 +216,7 @@ def test_slower_says_the_factor_and_since_when() -> None:
     )
 
 
-def test_several_slower_classes_are_one_sentence() -> None:
+def test_several_slower_classes_are_one_sentence():
     later = SLOWER | {"since": SINCE, "now": 4.1, "ratio_low": 0.40, "ratio_high": 0.46}
     _, headline, rest = said({"large": SLOWER, "medium": later})
     assert headline == (
@@ -236,17 +236,17 @@ def test_several_slower_classes_are_one_sentence() -> None:
         (0.7, "Less than a tenth of the usual rate"),
     ],
 )
-def test_how_much_slower_is_true_of_the_factor(now: float, words: str) -> None:
+def test_how_much_slower_is_true_of_the_factor(now, words):
     assert said({"large": SLOWER | {"now": now}})[1].startswith(f"{words} since")
 
 
-def test_slower_is_said_of_stale_classes_too_as_their_newest_tests_were() -> None:
+def test_slower_is_said_of_stale_classes_too_as_their_newest_tests_were():
     kind, _, rest = said({"large": SLOWER | {"state": "stale"}})
     assert kind == "slower"
     assert "Small and medium files are as usual." in rest
 
 
-def test_faster_says_the_same_the_other_way_round() -> None:
+def test_faster_says_the_same_the_other_way_round():
     between = {"ratio_low": 180.0, "ratio_high": 257.0}
     small = {"level": "faster", "now": 258.0, "since": EVENING} | between
     kind, headline, _ = said({"small": small})
@@ -256,19 +256,19 @@ def test_faster_says_the_same_the_other_way_round() -> None:
     )
 
 
-def test_what_is_slower_comes_before_what_is_faster() -> None:
+def test_what_is_slower_comes_before_what_is_faster():
     kind, _, rest = said({"small": {"level": "faster", "now": 3.0}, "large": SLOWER})
     assert kind == "slower"
     assert "Small files are faster than usual: 3.00 MB/s, usually 1.20 (2.5×)." in rest
 
 
-def test_single_failures_of_a_link_that_works_are_counted() -> None:
+def test_single_failures_of_a_link_that_works_are_counted():
     _, _, rest = said({"large": {"ok": 76, "failed": 9}, "small": {"ok": 83, "failed": 8}})
     assert "9 of 85 tests with large files failed in this window." in rest
     assert "small" not in rest, "less than one in ten"
 
 
-def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is() -> None:
+def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is():
     kind, headline, rest = said(every(NEW), every(NEW))
     assert (kind, headline) == (
         "unknown",
@@ -284,7 +284,7 @@ def test_usual_that_is_not_known_yet_is_said_so_with_what_there_is() -> None:
     assert "The usual rate with small files is not known yet." in rest
 
 
-def test_one_or_two_tests_that_failed_are_no_failing_link_but_said() -> None:
+def test_one_or_two_tests_that_failed_are_no_failing_link_but_said():
     error = CommonError(1, "transfer", "checksum differs")
     parts = {"large": FAILED}
     kind, headline, rest = said(parts, errors={"large": [error]})
@@ -299,7 +299,7 @@ def test_one_or_two_tests_that_failed_are_no_failing_link_but_said() -> None:
     assert why(two, errors=errors) == "Each time during the transfer: checksum differs."
 
 
-def test_stale_says_since_when_there_was_no_test_and_how_it_was() -> None:
+def test_stale_says_since_when_there_was_no_test_and_how_it_was():
     late = {"state": "stale", "last": (NOW - 5 * HOUR).timestamp()}
     none = UNTESTED | {"state": "not_applicable"}
     kind, headline, rest = said({"small": none, "medium": none, "large": late})
@@ -313,7 +313,7 @@ def test_stale_says_since_when_there_was_no_test_and_how_it_was() -> None:
     assert "Large files have not been tested recently." in rest
 
 
-def test_down_says_whose_downtime_until_when_and_why() -> None:
+def test_down_says_whose_downtime_until_when_and_why():
     site = Site(name="BNL")
     long = Downtime(site=site, starts_at=NOW - HOUR, ends_at=NOW + 12 * HOUR, reason="new disks.")
     short = Downtime(site=site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="network")
@@ -348,7 +348,7 @@ def test_down_says_whose_downtime_until_when_and_why() -> None:
         ),
     ],
 )
-def test_a_link_without_a_test_says_why(changes: dict[str, Any], headline: str) -> None:
+def test_a_link_without_a_test_says_why(changes, headline):
     assert said(every(UNTESTED), every(UNTESTED), **changes) == (
         "untested",
         headline,
@@ -356,12 +356,12 @@ def test_a_link_without_a_test_says_why(changes: dict[str, Any], headline: str) 
     )
 
 
-def test_what_fails_since_before_the_window_fails() -> None:
+def test_what_fails_since_before_the_window_fails():
     kind, _, _ = said({"small": UNTESTED, "medium": UNTESTED, "large": FAILING | {"failed": 0}})
     assert kind == "failing"
 
 
-def test_a_window_that_is_over_is_spoken_of_as_of_its_end() -> None:
+def test_a_window_that_is_over_is_spoken_of_as_of_its_end():
     _, headline, _ = said({"large": FAILING}, is_past=True)
     assert headline.startswith(
         "As of 20 Nov 20:00, all 16 tests with large files have failed since"
@@ -389,11 +389,9 @@ def test_a_window_that_is_over_is_spoken_of_as_of_its_end() -> None:
         ({}, every(NEW), "The usual rate in the reverse direction is not known yet."),
     ],
 )
-def test_the_reverse_direction_is_one_sentence(
-    there: dict[str, Any], back: dict[str, Any], words: str
-) -> None:
+def test_the_reverse_direction_is_one_sentence(there, back, words):
     assert words in said(there, back)[2]
 
 
-def test_parts_are_joined_as_in_a_sentence() -> None:
+def test_parts_are_joined_as_in_a_sentence():
     assert [join("abc"[:count]) for count in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
