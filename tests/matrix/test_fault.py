@@ -1,5 +1,7 @@
 """Whose fault it is that tests of a link fail: one statement, by where and by what others do."""
 
+from typing import Any
+
 import pytest
 
 from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of
@@ -11,7 +13,7 @@ FINE, SOME, OFTEN, FEW = (1, 50), (10, 50), (30, 40), (2, 2)
 
 def said(
     where: dict[str, int], source: tuple[int, int] = FINE, destination: tuple[int, int] = FINE
-) -> Fault | None:
+) -> Any:
     return fault_of(FailureCounts(NAMES, where, {"source": source, "destination": destination}))
 
 
@@ -26,40 +28,35 @@ def said(
 )
 def test_what_fails_on_this_link_alone_is_a_matter_of_the_pair(where, sentence):
     found = said(where)
-    assert found
     assert found.sentence.startswith(sentence)
     assert found.advice == PAIR
 
 
-def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail():
-    for where in ("destination", "source", "transfer"):
-        assert said({where: 9}, destination=OFTEN) == Fault(
-            "The destination fails with others, too: 30 of 40 tests from other sources to CAM "
-            "failed.",
-            "Check CAM first.",
-        )
+@pytest.mark.parametrize("where", ["destination", "source", "transfer"])
+def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail(where):
+    assert said({where: 9}, destination=OFTEN) == Fault(
+        "The destination fails with others, too: 30 of 40 tests from other sources to CAM failed.",
+        "Check CAM first.",
+    )
+
+
+def test_of_two_ends_that_fail_with_others_that_is_named_at_which_the_tests_fail():
     assert said({"source": 9}, source=OFTEN) == Fault(
         "The source fails with others, too: 30 of 40 tests from LANCS to other destinations "
         "failed.",
         "Check LANCS first.",
     )
-    # Of two, that at which the tests of this link fail.
-    both = {"source": OFTEN, "destination": OFTEN}
     for end, name in NAMES.items():
-        found = said({end: 9}, **both)
-        assert found
-        assert found.advice == f"Check {name} first."
+        assert said({end: 9}, OFTEN, OFTEN).advice == f"Check {name} first."
 
 
-def test_an_end_that_fails_with_some_others_is_named():
-    for where in ({"destination": 9}, {"transfer": 9}):
-        found = said(where, destination=SOME)
-        assert found
-        assert found.sentence == (
-            "The destination fails with some others, too: 10 of 50 tests from other sources to CAM "
-            "failed."
-        )
-        assert found.advice == "Check CAM first."
+@pytest.mark.parametrize("where", ["destination", "transfer"])
+def test_an_end_that_fails_with_some_others_is_named(where):
+    assert said({where: 9}, destination=SOME) == Fault(
+        "The destination fails with some others, too: 10 of 50 tests from other sources to CAM "
+        "failed.",
+        "Check CAM first.",
+    )
 
 
 def test_without_other_links_nothing_is_said_of_others():
@@ -73,5 +70,4 @@ def test_without_other_links_nothing_is_said_of_others():
 
 def test_sonar_itself_is_no_endpoint():
     found = said({"control": 9}, source=OFTEN, destination=OFTEN)
-    assert found
     assert found.sentence == "Sonar itself failed, not an endpoint."

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import permutations
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -46,31 +47,20 @@ FROM ended WHERE tests >= 3 ORDER BY 1, 2, 4
 """
 
 
-class HourlyTests:
-    """Tests of links by the hour: `.` succeeds, `x` fails, a blank is no test."""
+def add(source: Endpoint, destination: Endpoint, outcomes: str, ago: timedelta) -> None:
+    """Store a test an hour from a time ago on: `.` succeeds, `x` fails, a blank is no test."""
+    with transfers() as some:
+        for hour, letter in enumerate(outcomes):
+            if letter != " ":
+                rate = 40 if letter == "." else None
+                some.add(source, destination, rate, ago=ago - hour * HOUR)
 
-    def __init__(self, places: Sequence[Endpoint]) -> None:
-        self.places = places
 
-    def add(
-        self,
-        source: Endpoint,
-        destination: Endpoint,
-        outcomes: str,
-        ago: timedelta,
-        rate: float = 40,
-    ) -> None:
-        """Store one test an hour from a time ago on."""
-        with transfers() as some:
-            for hour, letter in enumerate(outcomes):
-                if letter != " ":
-                    rate = 40 if letter == "." else None
-                    some.add(source, destination, rate, ago=ago - hour * HOUR)
-
-    def into(self, destination: Endpoint, outcomes: str, ago: timedelta) -> None:
-        for source in self.places:
-            if source != destination:
-                self.add(source, destination, outcomes, ago)
+def add_into(places: Sequence[Endpoint], outcomes: str, ago: timedelta) -> None:
+    """Store tests of all links to the last of some endpoints."""
+    *sources, destination = places
+    for source in sources:
+        add(source, destination, outcomes, ago)
 
 
 def search(now: datetime = NOW) -> tuple[int, int, int]:
@@ -91,27 +81,17 @@ def values() -> list[dict[str, object]]:
 
 def test_outages_of_links_are_those_that_sql_finds_and_lasting_ones_are_failing_links():
     places = endpoints_of(5)
-    tests, rng = HourlyTests(places), np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     for source, destination in permutations(places, 2):
         letters = rng.choice(list(".x "), 150, p=[0.3, 0.5, 0.2])
-        tests.add(source, destination, "".join(letters), timedelta(hours=150))
+        add(source, destination, "".join(letters), timedelta(hours=150))
     search()
     with connection.cursor() as cursor:
         cursor.execute(SQL)
         in_sql = cursor.fetchall()
     assert len(in_sql) > 100
-    assert [
-        (
-            row.source_id,
-            row.destination_id,
-            row.last_ok,
-            row.began,
-            row.newest,
-            row.ended,
-            row.tests,
-        )
-        for row in rows()
-    ] == in_sql
+    fields = ("source_id", "destination_id", "last_ok", "began", "newest", "ended", "tests")
+    assert list(map(attrgetter(*fields), rows())) == in_sql
     standings = grid.build(MatrixQuery(), NOW).links()
     lasting = Outage.objects.filter(kind="link", ended=None)
     assert standings["failing"] == lasting.count() > 2
@@ -119,8 +99,7 @@ def test_outages_of_links_are_those_that_sql_finds_and_lasting_ones_are_failing_
 
 def test_a_destination_that_fails_has_a_row_of_its_own_beside_its_links():
     places = endpoints_of(5)
-    tests = HourlyTests(places)
-    tests.into(places[4], "......xxxxx...", timedelta(hours=20))
+    add_into(places, "......xxxxx...", timedelta(hours=20))
     assert search() == (5, 0, 0)
     (row,) = rows("destination")
     start = NOW - timedelta(hours=20)
@@ -134,13 +113,12 @@ def test_a_destination_that_fails_has_a_row_of_its_own_beside_its_links():
 
 def test_an_outage_that_ends_keeps_its_row():
     places = endpoints_of(4)
-    tests = HourlyTests(places)
-    tests.into(places[3], "....xxx", timedelta(hours=40))
+    add_into(places, "....xxx", timedelta(hours=40))
     then = NOW - timedelta(hours=30)
     assert search(then) == (4, 0, 0)
     first = values()
     assert {row["ended"] for row in first} == {None}
-    tests.into(places[3], "xx..", timedelta(hours=29))
+    add_into(places, "xx..", timedelta(hours=29))
     assert search(NOW) == (0, 4, 0)
     later = values()
     assert [(row["id"], row["found_at"]) for row in later] == [(row["id"], then) for row in first]
@@ -153,12 +131,11 @@ def test_an_outage_that_ends_keeps_its_row():
 
 
 def test_late_results_split_an_outage_and_deleted_ones_take_it_along():
-    ral, glasgow, *_ = places = endpoints_of(3)
-    tests = HourlyTests(places)
-    tests.add(ral, glasgow, ".xxxxxxx.", timedelta(hours=20))
+    ral, glasgow, *_ = endpoints_of(3)
+    add(ral, glasgow, ".xxxxxxx.", timedelta(hours=20))
     assert search() == (1, 0, 0)
     (before,) = rows()
-    tests.add(ral, glasgow, ".", timedelta(hours=15, minutes=30))
+    add(ral, glasgow, ".", timedelta(hours=15, minutes=30))
     assert search() == (1, 1, 0)
     first, second = rows()
     assert (first.id, first.ended) == (before.id, NOW - timedelta(hours=15, minutes=30))
@@ -169,36 +146,34 @@ def test_late_results_split_an_outage_and_deleted_ones_take_it_along():
 
 
 def test_an_old_outage_stands_and_one_that_lasts_goes_on_beyond_the_days_searched():
-    ral, glasgow, third = places = endpoints_of(3)
-    tests = HourlyTests(places)
-    tests.add(ral, glasgow, ".xxx.", timedelta(days=102))
-    tests.add(ral, third, ".xxx", timedelta(days=102))
+    ral, glasgow, third = endpoints_of(3)
+    add(ral, glasgow, ".xxx.", timedelta(days=102))
+    add(ral, third, ".xxx", timedelta(days=102))
     assert search(NOW - timedelta(days=100)) == (2, 0, 0)
     ended, lasting = values()
     # By now both began before the days of a search.
-    tests.add(ral, third, "xxxx", timedelta(days=70))
-    tests.add(ral, third, "xxxx", timedelta(days=1))
+    add(ral, third, "xxxx", timedelta(days=70))
+    add(ral, third, "xxxx", timedelta(days=1))
     assert search() == (0, 1, 0)
     old, renewed = values()
     assert old == ended
     assert renewed == lasting | {"newest": NOW - timedelta(hours=21), "tests": 3 + 8}
-    tests.add(ral, third, ".", timedelta(hours=20))
+    add(ral, third, ".", timedelta(hours=20))
     assert search() == (0, 1, 0)
     assert values() == [old, renewed | {"ended": NOW - timedelta(hours=20)}]
 
 
 def test_what_ended_before_the_days_that_are_renewed_stands_whatever_comes_late():
-    ral, glasgow, third = places = endpoints_of(3)
-    tests = HourlyTests(places)
-    tests.add(ral, glasgow, ".xxxxx.", timedelta(days=80))
-    tests.add(ral, third, ".xxxxx", timedelta(days=80))
-    tests.add(glasgow, ral, ".", timedelta(hours=2))
+    ral, glasgow, third = endpoints_of(3)
+    add(ral, glasgow, ".xxxxx.", timedelta(days=80))
+    add(ral, third, ".xxxxx", timedelta(days=80))
+    add(glasgow, ral, ".", timedelta(hours=2))
     assert search() == (2, 0, 0)
     before = values()
     # A failure more in each, from then; and the end of the second, from today.
     for destination in (glasgow, third):
-        tests.add(ral, destination, "x", timedelta(days=80) - 3 * HOUR - timedelta(minutes=30))
-    tests.add(ral, third, ".", timedelta(hours=1))
+        add(ral, destination, "x", timedelta(days=80) - 3 * HOUR - timedelta(minutes=30))
+    add(ral, third, ".", timedelta(hours=1))
     assert search() == (0, 1, 0)
     first, second = values()
     assert first == before[0]
@@ -207,24 +182,22 @@ def test_what_ended_before_the_days_that_are_renewed_stands_whatever_comes_late(
 
 
 def test_an_outage_with_few_tests_in_the_days_searched_stands():
-    ral, glasgow, *_ = places = endpoints_of(3)
-    tests = HourlyTests(places)
+    ral, glasgow, *_ = endpoints_of(3)
     for days in (95, 94, 50):
-        tests.add(ral, glasgow, "x", timedelta(days=days))
+        add(ral, glasgow, "x", timedelta(days=days))
     assert search(NOW - timedelta(days=40)) == (1, 0, 0)
     before = values()
-    tests.add(glasgow, ral, ".", timedelta(hours=2))
+    add(glasgow, ral, ".", timedelta(hours=2))
     assert search() == (0, 0, 0)
     assert values() == before
 
 
 def test_an_outage_after_a_success_is_another_than_one_from_before_the_days_searched():
-    ral, glasgow, *_ = places = endpoints_of(3)
-    tests = HourlyTests(places)
-    tests.add(ral, glasgow, ".xxx", timedelta(days=102))
+    ral, glasgow, *_ = endpoints_of(3)
+    add(ral, glasgow, ".xxx", timedelta(days=102))
     assert search(NOW - timedelta(days=100)) == (1, 0, 0)
     (before,) = values()
-    tests.add(ral, glasgow, ".xxx", timedelta(days=2))
+    add(ral, glasgow, ".xxx", timedelta(days=2))
     assert search() == (1, 0, 0)
     old, new = values()
     assert (old["newest"], old["tests"]) == (before["newest"], 3)
@@ -249,10 +222,9 @@ def test_outages_keep_what_rates_were_before_and_since():
 
 
 def test_an_outage_that_lasts_has_nothing_since_and_one_from_the_first_on_nothing_at_all():
-    ral, glasgow, third = places = endpoints_of(3)
-    tests = HourlyTests(places)
-    tests.add(ral, glasgow, ".....xxx", timedelta(hours=8))
-    tests.add(ral, third, "xxxx....", timedelta(hours=8))
+    ral, glasgow, third = endpoints_of(3)
+    add(ral, glasgow, ".....xxx", timedelta(hours=8))
+    add(ral, third, "xxxx....", timedelta(hours=8))
     search()
     lasting, first = rows()
     # At least six hours are shown: half an hour each.
@@ -261,10 +233,9 @@ def test_an_outage_that_lasts_has_nothing_since_and_one_from_the_first_on_nothin
 
 
 def test_outages_are_forgotten_with_their_results():
-    ral, glasgow, third = places = endpoints_of(3)
-    tests = HourlyTests(places)
-    tests.add(ral, glasgow, ".xxx.", timedelta(days=2))
-    tests.add(ral, third, ".xxxx", timedelta(days=2))
+    ral, glasgow, third = endpoints_of(3)
+    add(ral, glasgow, ".xxx.", timedelta(days=2))
+    add(ral, third, ".xxxx", timedelta(days=2))
     search()
     first, last = (row.newest for row in rows())
     kept = timedelta(days=400)
@@ -278,9 +249,8 @@ def test_storing_takes_the_same_number_of_statements_whatever_is_found(
     django_assert_max_num_queries,
 ):
     places = endpoints_of(6)
-    tests = HourlyTests(places)
-    for destination in places:
-        tests.into(destination, ".xxx.xxx", timedelta(hours=20))
+    for source, destination in permutations(places, 2):
+        add(source, destination, ".xxx.xxx", timedelta(hours=20))
     sealing.seal(NOW)
     with django_assert_max_num_queries(60):
         search_all(NOW)
