@@ -11,6 +11,7 @@ import pytest
 from django.http import QueryDict
 
 from matrix.answers.diagnosis.evidence import (
+    NOBODY,
     DirectedLink,
     FailureEvidence,
     LinkEvidence,
@@ -39,6 +40,7 @@ from tests.matrix import responses, world
 from tests.matrix.responses import words
 from tests.matrix.world import transfer
 
+at_noon = pytest.mark.usefixtures("db", "at_noon")
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
 FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
 LINEAR = effect_of(STREAMS, np.array([10, 10.1, 9.9, 40.2, 39.9, 40]), "tests of this window")
@@ -110,9 +112,8 @@ def test_a_link_with_too_few_results_is_not_slow():
 
 @pytest.mark.parametrize("end", ["sending", "receiving"])
 def test_an_end_without_other_links_says_nothing(end):
-    nobody = PeerRates(math.nan, 0, math.nan, math.nan, math.nan, 0)
     for level in ("slower", "unknown"):
-        assert kinds(level=level, usual=80.0, streams=FLAT, **{end: nobody}) == []
+        assert kinds(level=level, usual=80.0, streams=FLAT, **{end: NOBODY}) == []
 
 
 def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
@@ -131,13 +132,10 @@ def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
 def test_a_saw_tooth_within_transfers_is_loss_and_a_ceiling_there_says_nothing():
     shapes = dict.fromkeys(("stalls", "saw-tooth", "ramps", "slows", "ceiling", "uneven"), 0)
     saw = SimpleNamespace(courses=[None] * 5, counts=shapes | {"saw-tooth": 4, "ceiling": 1})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rate_profile=saw) == [
-        "loss-limited"
-    ]
     even = SimpleNamespace(courses=[None] * 5, counts=shapes | {"ceiling": 5})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), rate_profile=even) == [
-        "loss-limited"
-    ]
+    for profile, spread in ((saw, 0.01), (even, 0.2)):
+        scattered = RateScatter(spread, 0.06, 9)
+        assert kinds(streams=LINEAR, scatter=scattered, rate_profile=profile) == ["loss-limited"]
 
 
 def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
@@ -177,25 +175,16 @@ def test_a_nominal_capacity_that_is_reached_is_named():
 
 
 @pytest.mark.parametrize(
-    ("end", "name", "sentence"),
-    [
-        (
-            "sending",
-            "source",
-            "Without this link, RAL sends at 13 % of what its partners reach elsewhere (10–17 %, 4",
-        ),
-        (
-            "receiving",
-            "destination",
-            "Without this link, DESY receives at 13 % of what its partners reach elsewhere (10–17",
-        ),
-    ],
+    ("end", "name", "does"),
+    [("sending", "source", "RAL sends"), ("receiving", "destination", "DESY receives")],
 )
-def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
+def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, does):
     (said,) = diagnose(evidence(streams=FLAT, **{end: SLOW}))
     assert said.kind == "storage-limited"
     assert said.headline.startswith(f"The {name} is the limit")
-    assert said.evidence[0].startswith(sentence)
+    assert said.evidence[0].startswith(
+        f"Without this link, {does} at 13 % of what its partners reach elsewhere (10–17 %, 4"
+    )
     (unsure,) = diagnose(evidence(**{end: SLOW}))
     assert unsure.strength < said.strength
     assert "A stream experiment shows whether the disks" in unsure.next
@@ -243,9 +232,8 @@ def test_a_link_that_became_slower_alone_is_not_blamed_on_what_its_ends_always_d
 
 def test_an_end_that_is_no_limit_is_not_called_one():
     # Streams help: no disk does that.
-    assert kinds(sending=SLOW, streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9)) == [
-        "window-limited"
-    ]
+    steady = RateScatter(0.01, 0.06, 9)
+    assert kinds(sending=SLOW, streams=LINEAR, scatter=steady) == ["window-limited"]
     # Its other links are faster than this one by far: it does not explain this one.
     assert kinds(sending=dataclasses.replace(SLOW, rate=40.0)) == ["slow-link"]
     # It may be chance.
@@ -340,11 +328,9 @@ def test_one_test_that_took_long_does_not_make_a_link_uneven():
         for rates in ([1.0, 1.01, 0.99], [2.0, 2.02, 0.4], [1.5, 1.52, 1.49])
     ]
     pooled = scatter(alike, 1.0)
-    assert pooled
     assert (pooled.is_steady, pooled.spread) == (True, pytest.approx(0.0125, rel=0.1))
-    twice = scatter([*alike, AlikeTests(np.array([1.0, 1.01, 0.2]), 4e6)], 1.0)
-    assert twice
-    assert not twice.is_steady
+    twice = [*alike, AlikeTests(np.array([1.0, 1.01, 0.2]), 4e6)]
+    assert not scatter(twice, 1.0).is_steady
 
 
 def test_lost_packets_make_rates_scatter_the_less_the_more_are_lost():
@@ -369,7 +355,6 @@ def test_where_packets_are_lost_rates_are_not_steady(law, rtt_ms, loss, packets)
     rng = np.random.default_rng(5)
     rates = SEGMENT / (rtt_ms * 1e3) * np.array([aimd(rng, loss, packets, law) for _ in range(100)])
     lossy = scatter([AlikeTests(rates, packets * SEGMENT)], float(np.median(rates)))
-    assert lossy
     assert not lossy.is_steady
 
 
@@ -382,7 +367,6 @@ def test_a_window_is_steady_though_each_test_starts_and_ends_with_a_delay():
         for size in (1e6, 4e6, 33.6e6)
     ]
     pooled = scatter(groups, rate / 1e6)
-    assert pooled
     assert pooled.spread < 0.7 * pooled.by_loss
 
 
@@ -398,7 +382,7 @@ def aimd(rng: np.random.Generator, loss: float, packets: int, law: tuple[float, 
 
 
 @pytest.fixture
-def four_sites() -> list[Endpoint]:
+def four_sites(db: None) -> list[Endpoint]:
     """Register endpoints of four sites, all links between them with 80 MB/s and one with 10."""
     rng = np.random.default_rng(1)
     sites = Site.objects.bulk_create(Site(name=name, tier=2) for name in "ABCD")
@@ -412,8 +396,7 @@ def four_sites() -> list[Endpoint]:
     return endpoints
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_page_and_api_say_the_same(client, four_sites):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     answer = client.get("/api/v1/diagnosis/", link).json()
@@ -427,8 +410,8 @@ def test_page_and_api_say_the_same(client, four_sites):
     assert "Diagnosis Nothing stands out with large files." in healthy
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon", "four_sites")
+@at_noon
+@pytest.mark.usefixtures("four_sites")
 def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
     client, admin_client
 ):
@@ -442,8 +425,7 @@ def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away
     assert '<option value="large" selected>' in form
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_failures_are_those_of_the_size_class(client, four_sites):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     for number in range(4):
@@ -474,21 +456,14 @@ def test_failures_are_those_of_the_size_class(client, four_sites):
         ({"median": 79.0}, False),
         ({"overhead": line(60.0, 100.0)}, False),
     ],
-    ids=[
-        "slow",
-        "streams are known",
-        "streams are refused",
-        "not slow",
-        "its start takes the time",
-    ],
+    ids=["slow", "streams known", "streams refused", "not slow", "its start takes the time"],
 )
 def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
     current = evidence(**changed)
     assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites):
     site = Site.objects.get(name="A")
     second = world.endpoints([("A_SECOND", site)])["A_SECOND"]
@@ -508,8 +483,7 @@ def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites):
     assert slower_elsewhere(links, direction) == {"source": (1, 2), "destination": (1, 3)}
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites):
     for rate in (9.95, 10.0, 10.05):
         transfer(*four_sites[:2], rate)
@@ -520,15 +494,13 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites):
     assert said["evidence"]["streams"]["trend"] == "proportional"
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_without_results_nothing_is_judged(client, small_world):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
     assert "No results with large files in this window to judge by." in html
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites):
     (said,) = client.get("/api/v1/sites/A/").json()["diagnoses"]
     assert (said["source"], said["destination"], said["kind"]) == ("A_DISK", "B_DISK", "slow-link")
@@ -538,8 +510,7 @@ def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, fo
     assert "its slowest and failing links" not in responses.html(client, "/sites/C/")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_a_site_has_its_failing_links_first(client, four_sites):
     for number in range(6):
         transfer(four_sites[0], four_sites[2], None, ago=number * world.HOUR)
