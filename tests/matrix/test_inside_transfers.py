@@ -1,21 +1,21 @@
 """What the pages of links and sites say of the rate within transfers."""
 
-import re
 from datetime import timedelta
+from typing import Any
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.link import rate_profile
-from matrix.answers.link.rate_profile import MOST_TRANSFERS, SHAPE_WORDS, TransferProfiles, verb
+from matrix.answers.link.rate_profile import MOST_TRANSFERS, SHAPE_WORDS, verb
 from matrix.api.diagnosis import LinkInside
 from matrix.api.schema.operation import stored_examples
 from matrix.api.site_report import SiteReport
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.transfers.rate_profile import SHAPES
 from matrix.store import registry
 from sonar.models import Endpoint, Site
@@ -32,36 +32,21 @@ LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 
 def run(source: Endpoint, destination: Endpoint, rates: list[float], hours: float = 1) -> None:
     """Record a transfer with a sample every 5 s, of these rates between one and the next."""
-    samples, moved = [], 0.0
-    for number, rate in enumerate(rates, 1):
-        moved += 5 * rate * 1e6
-        samples.append([5.0 * number, moved])
-    send(
-        source,
-        destination,
-        NOW - timedelta(hours=hours),
-        seconds=5.0 * len(rates),
-        moved_bytes=int(moved),
-        samples=samples[:-1],
-    )
+    moved = (5e6 * np.cumsum(rates)).tolist()
+    samples = [[5.0 * number, sent] for number, sent in enumerate(moved, 1)]
+    whole = {"seconds": 5.0 * len(rates), "moved_bytes": int(moved[-1])}
+    send(source, destination, NOW - timedelta(hours=hours), samples=samples[:-1], **whole)
 
 
 def words(client: Client, path: str) -> str:
-    """Return the text of a page, without its tags."""
-    return re.sub("<[^>]*>", "", responses.html(client, path))
+    return responses.page(client, path).words
 
 
-def endpoints() -> tuple[EndpointInfo, ...]:
-    return registry.read_places(registry.read_versions())
-
-
-def looked(world: World) -> TransferProfiles | None:
-    query = MatrixQuery()
-    ends = (
-        Filter("source_endpoint", world.ral.name),
-        Filter("destination_endpoint", "Glasgow_DATADISK"),
-    )
-    return rate_profile.read(query, query.window_at(NOW), endpoints(), ends, ["RAL", "Glasgow"])
+def looked(world: World) -> Any:
+    query, ends = MatrixQuery(), (world.ral, world.glasgow)
+    filters = map(Filter, ("source_endpoint", "destination_endpoint"), (end.name for end in ends))
+    places = registry.read_places(registry.read_versions())
+    return rate_profile.read(query, query.window_at(NOW), places, filters, ["RAL", "Glasgow"])
 
 
 def test_every_shape_has_words():
@@ -83,7 +68,6 @@ def test_shapes_are_counted_and_rates_weighed_by_time(small_world):
     run(small_world.glasgow, small_world.ral, STALLING)
     run(small_world.ral, small_world.glasgow, STEADY[:3])
     found = looked(small_world)
-    assert found is not None
     assert found.looked_at == 6
     assert {shape: n for shape, n in found.counts.items() if n} == {"stalls": 1, "ceiling": 4}
     assert found.seconds.sum() == pytest.approx(5 * (4 * 20 + 26))
@@ -99,8 +83,6 @@ def test_the_lowest_capacity_of_both_sites_counts(small_world):
     Site.objects.filter(name="DESY").update(wan_gbit_s=0.1)
     run(small_world.ral, small_world.glasgow, STEADY)
     found = looked(small_world)
-    assert found is not None
-    assert found.nominal is not None
     assert (found.nominal.site, found.nominal.mb_s) == ("Glasgow", 125)
 
 
@@ -116,7 +98,6 @@ def test_ceilings_that_differ_are_not_one(small_world):
     for number in range(6):
         run(small_world.ral, small_world.glasgow, [20.0 * 2**number] * 20, number + 1)
     found = looked(small_world)
-    assert found is not None
     assert found.counts["ceiling"] == 6
     assert found.ceiling is None
 
@@ -127,7 +108,6 @@ def test_only_the_newest_are_looked_at(small_world, monkeypatch):
     for hours in (1, 2):
         run(small_world.ral, small_world.glasgow, STEADY, hours)
     found = looked(small_world)
-    assert found is not None
     assert (found.looked_at, found.counts["stalls"], MOST_TRANSFERS) == (2, 0, 300)
 
 

@@ -1,10 +1,8 @@
 """The link page says how the link is: first of all, of all size classes, as plain SQL has it."""
 
-import json
 import random
 import re
 from datetime import UTC, datetime, timedelta
-from html import unescape
 
 import pytest
 from django.db import connection
@@ -19,8 +17,8 @@ from matrix.answers.words.phrases import why_no_rate
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store import registry
 from sonar.models import Downtime
+from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.responses import words
 from tests.matrix.sent import send
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -67,17 +65,7 @@ def large(made: World, text: str = "") -> Direction:
 
 
 def verdict(client: Client, path: str = LINK) -> str:
-    return box(responses.html(client, path), "verdict")
-
-
-def box(html: str, name: str) -> str:
-    return words(html.partition(f'id="{name}"')[2].partition("</div>")[0].partition(">")[2])
-
-
-def figure_of(html: str) -> dict:
-    text = html.partition('<script id="rates-data" type="application/json">')[2]
-    found: dict = json.loads(text.partition("</script>")[0])
-    return found
+    return responses.page(client, path).part("#verdict").words
 
 
 def hourly(
@@ -137,9 +125,10 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(client, sma
     assert "Small files still work." in said
     assert "The reverse direction has no test in this window." in said
     assert "The reverse direction is failing, with large files." in verdict(client, BACK)
-    html = responses.html(client, LINK)
+    page = responses.page(client, LINK)
+    html = page.source
     assert html.index("</h1>") < html.index('id="verdict"') < html.index('id="rates"')
-    failing = by_size(html)["large"]
+    failing = by_size(page)["large"]
     assert failing.startswith("fails usual 7.50 16 of ")
     assert failing.endswith("last 16 failed since 19 Nov 20:00")
 
@@ -156,7 +145,7 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_worl
         "The destination refuses this source only; others work (0 of 6 tests failed). Check what "
         "is specific to this pair: permissions, routing, firewalls." in said
     )
-    page = words(responses.html(client, LINK))
+    page = responses.page(client, LINK).words
     assert page.count("Check what is specific to this pair") == 1
     assert "have one cause" not in page
     # Where the others fail as well, it is no matter of the pair.
@@ -175,13 +164,12 @@ def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past
     for rate in (38.0, 40.0, 42.0):
         transfer(small_world.ral, small_world.desy, rate)
         transfer(small_world.desy, small_world.glasgow, 2 * rate)
-    html = responses.html(client, LINK)
-    assert box(html, "verdict").startswith("As usual: large 1.00×.")
-    assert unescape(box(html, "against-others")) == (
+    page = responses.page(client, LINK)
+    assert page.part("#verdict").words.startswith("As usual: large 1.00×.")
+    assert page.part("#against-others").words == (
         "Slow against its endpoints' other links in this window: 12 % of what both reach there "
-        "(12–12 %, 168 "
-        "tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 MB/s to 1 other destination. "
-        "Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
+        "(12–12 %, 168 tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 "
+        "MB/s to 1 other destination. Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
     )
     assert 'id="against-others"' not in responses.html(client, BACK), "nothing to compare"
 
@@ -205,17 +193,14 @@ def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(client, small_world
     hourly(small_world, 7.5, 12 * DAY, 15 * HOUR)
     hourly(small_world, 2.1, 15 * HOUR)
     # The day before the last hour has both rates, and so tells of some scatter.
-    for text, interval in (
-        ("", "0.28–0.28"),
-        ("?window=24h", "0.28–0.28"),
-        ("?window=1h", "0.23–0.33"),
-    ):
+    intervals = {"": "0.28–0.28", "?window=24h": "0.28–0.28", "?window=1h": "0.23–0.33"}
+    for text, interval in intervals.items():
         assert verdict(client, f"{LINK}{text}").startswith(
             f"Less than a third of the usual rate since 19 Nov 21:00: large 0.28× ({interval}). "
             "Now 2.10 MB/s, usually 7.50."
         ), text
-    html = responses.html(client, LINK)
-    labels = [one["text"] for one in figure_of(html)["layout"]["annotations"]]
+    figure = responses.page(client, LINK).data("rates-data")
+    labels = [one["text"] for one in figure["layout"]["annotations"]]
     assert "slower since 19 Nov 21:00 UTC" in labels
 
 
@@ -225,8 +210,7 @@ def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(client, sm
     assert verdict(client, path).startswith(
         "As of 19 Nov 00:00, as usual: large 1.00×. Now 7.50 MB/s"
     )
-    html = responses.html(client, path)
-    assert f'<a href="{LINK}">How it is now</a>' in html
+    assert responses.page(client, path).link("How it is now") == LINK
 
 
 def test_a_declared_downtime_is_told_before_what_it_explains(client, small_world):
@@ -240,35 +224,34 @@ def test_a_declared_downtime_is_told_before_what_it_explains(client, small_world
     )
 
 
-def by_size(html: str) -> dict[str, str]:
+def by_size(page: Page) -> dict[str, str]:
     """Return what the rail says of each size class, and of the reverse direction."""
-    table = html.split('id="by-size"')[1].split("</table>", maxsplit=1)[0]
-    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)(?=<th scope="row">|</tbody>)', table, re.S)
-    # Behind its name stands the size of its files.
-    heads = {re.sub(r" [\d.]+ \w?B$", "", words(head).strip()): rest for head, rest in rows}
-    return {head: words(rest).strip() for head, rest in heads.items()}
+    name, said = "", {}
+    for row in page.parts("#by-size tbody tr"):
+        for head in row.texts("th"):
+            # Behind its name stands the size of its files.
+            name = re.sub(r" [\d.]+ \w?B$", "", head)
+        said.setdefault(name, []).extend(filter(None, row.texts("td")))
+    return {name: " ".join(texts) for name, texts in said.items()}
 
 
 def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(client, small_world):
     hourly(small_world, 7.5, 9 * DAY)
     hourly(small_world, 1.2, 9 * DAY, size="small")
-    html = responses.html(client, f"{LINK}?window=24h&reverse=1")
-    rows = re.findall(
-        r'<tr class="(\w+)" title="[^"]*">\s*<th scope="row">\s*'
-        r'(?:<a href="([^"]+)"( aria-current)?)?',
-        html.split('id="by-size"')[1].split("</table>")[0],
-    )
-    assert rows == [
-        ("usual", f"{LINK}?size=small&amp;window=24h&amp;reverse=1", ""),
-        ("not_applicable", f"{LINK}?size=medium&amp;window=24h&amp;reverse=1", ""),
-        ("usual", f"{LINK}?window=24h&amp;reverse=1", " aria-current"),
-        ("untested", "", ""),
+    page = responses.page(client, f"{LINK}?window=24h&reverse=1")
+    rows = page.parts("#by-size tr[title]")
+    assert [row["class"] for row in rows] == ["usual", "not_applicable", "usual", "untested"]
+    assert [row.links("th a") for row in rows] == [
+        [f"{LINK}?size=small&window=24h&reverse=1"],
+        [f"{LINK}?size=medium&window=24h&reverse=1"],
+        [f"{LINK}?window=24h&reverse=1"],
+        [],
     ]
-    said = by_size(html)
+    assert [len(row.parts("a[aria-current]")) for row in rows] == [0, 0, 1, 0]
+    said = by_size(page)
     assert said["small"] == "1.20 usual 1.20 1.00×"
     assert said["reverse, large"].endswith("no test in this window")
-    small_page = responses.html(client, f"{LINK}?size=small")
-    assert "Small files over time" in words(small_page)
+    assert "Small files over time" in responses.page(client, f"{LINK}?size=small").words
 
 
 def test_what_fails_costs_as_many_queries_whatever_the_data(client, small_world):
@@ -292,7 +275,7 @@ def test_what_came_through_before_all_failed_is_no_rate_of_now(client, small_wor
     hourly(small_world, 7.5, 12 * DAY, 2 * DAY)
     send(small_world.ral, small_world.glasgow, NOW - HOUR, error=NO_SPACE)
     for path, name in ((LINK, "large"), (BACK, "reverse, large")):
-        row = by_size(responses.html(client, f"{path}?window=24h"))[name]
+        row = by_size(responses.page(client, f"{path}?window=24h"))[name]
         assert row.startswith("failed")
         assert "1.00×" not in row
 

@@ -110,6 +110,10 @@ def test_the_median_of_files_of_several_sizes_goes_with_that_of_their_times():
     assert times.ok.tolist() == [3, 0, 4]
 
 
+def constant(size: float, seconds: float, number: int = 5) -> ClassTimes:
+    return times_of(size, np.full((1, number), seconds))
+
+
 @pytest.mark.parametrize(
     ("classes", "said"),
     [
@@ -117,27 +121,15 @@ def test_the_median_of_files_of_several_sizes_goes_with_that_of_their_times():
         (exact((14.0, 10.9), (20, 20)), "few"),
         (exact((14.0, 10.9), (20, 79)), "few"),
         (exact((14.0, 10.9), (20, 80)), "line"),
-        (
-            [
-                times_of(20, np.full((1, FEWEST_TRANSFERS - 1), 9.0)),
-                times_of(200, np.full((1, 9), 9.0)),
-            ],
-            "few",
-        ),
-        (
-            [
-                times_of(20, np.full((1, FEWEST_TRANSFERS), 1.0)),
-                times_of(200, np.full((1, 9), 9.0)),
-            ],
-            "line",
-        ),
+        ([constant(20, 9.0, FEWEST_TRANSFERS - 1), constant(200, 9.0, 9)], "few"),
+        ([constant(20, 1.0, FEWEST_TRANSFERS), constant(200, 9.0, 9)], "line"),
         # Small files are faster than any line allows.
-        ([times_of(20, np.full((1, 5), 1.0)), times_of(200, np.full((1, 5), 100.0))], "bent"),
+        ([constant(20, 1.0), constant(200, 100.0)], "bent"),
         # Larger files are quicker.
-        ([times_of(20, np.full((1, 5), 9.0)), times_of(200, np.full((1, 5), 3.0))], "bent"),
+        ([constant(20, 9.0), constant(200, 3.0)], "bent"),
         # The middle takes 1.5 times what the others say; 1.2 times is nothing.
-        ([times_of(s, np.full((1, 5), t)) for s, t in ((20, 2), (200, 16.5), (2000, 101))], "bent"),
-        ([times_of(s, np.full((1, 5), t)) for s, t in ((20, 2), (200, 13), (2000, 101))], "line"),
+        ([constant(20, 2.0), constant(200, 16.5), constant(2000, 101.0)], "bent"),
+        ([constant(20, 2.0), constant(200, 13.0), constant(2000, 101.0)], "line"),
     ],
     ids=[
         *("one size", "same size", "alike", "just not alike", "too few", "just enough"),

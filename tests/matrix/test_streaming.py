@@ -38,6 +38,7 @@ from tests.matrix.conftest import Web
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, result, send
 from tests.matrix.world import HOUR, NOW, World
 
+at_noon = pytest.mark.usefixtures("db", "at_noon")
 URL = "/api/v1/transfers/"
 LINKS = "/api/v1/links/"
 NDJSON = "?format=ndjson"
@@ -105,8 +106,7 @@ def nasty(small_world: World) -> None:
     send(*ends, NOW - 3 * HOUR, state="lost", error="worker died", error_where="control")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 @pytest.mark.parametrize(
     "text", ["", "state=lost&state=failed", "size=small", "error=no", "cloud=FR"]
 )
@@ -120,8 +120,7 @@ def test_a_line_is_the_same_record_as_in_json(client, small_world, text):
     assert len(paged) == {"": 316, "cloud=FR": 0}.get(text, len(paged))
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 @pytest.mark.parametrize(
     ("text", "sort"), [("", "off"), ("state=failed&mover=x", "off"), ("source_site=RAL", "on")]
 )
@@ -139,8 +138,7 @@ def test_all_of_a_window_leaves_in_the_order_of_an_index(client, small_world, te
     assert ("Sort" in steps) is (sort == "on")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_csv_has_the_same_texts_and_numbers(client, small_world):
     nasty(small_world)
     body = b"".join(client.get(f"{URL}?format=csv").streaming_content).decode()
@@ -152,8 +150,7 @@ def test_csv_has_the_same_texts_and_numbers(client, small_world):
         assert line["started_at"] == record["started_at"]
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
+@at_noon
 def test_links_are_the_same_records_too(client, small_world):
     many(small_world.ral, small_world.glasgow, 30, NOW - MINUTE)
     for text in ("", "ordering=-large.mean_mb_s&source_cloud=UK", "min_mb_s=1", "search=nothing"):
