@@ -1,6 +1,7 @@
 """The call of changes of level: what it lists, narrows down, and says."""
 
 from datetime import timedelta
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
@@ -107,9 +108,7 @@ def test_json_csv_and_ndjson_have_the_same(client, some_changes):
 
 def test_each_change_leads_to_before_and_after_it(client, some_changes):
     """Up to 7 days of the new level, which began with the change, and the 7 days before it."""
-    paths = [
-        *("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/Glasgow/", "/sites/DESY/", "/"),
-    ]
+    paths = "/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/Glasgow/", "/sites/DESY/", "/"
     listed = responses.answer(client, API)["changes"]
     for path, one in zip(paths, listed, strict=True):
         address = urlsplit(one["comparison_url"])
@@ -147,16 +146,11 @@ def test_notes_and_downtimes_near_a_change_stand_beside_it(client, small_world):
     ral, glasgow = small_world.ral, small_world.glasgow
     change(ral, glasgow, ago=3 * DAY)
     at = NOW - 3 * DAY
-    Annotation.objects.create(
-        site=ral.site, text="TCP buffers changed", starts_at=at - 2 * HOUR, public=True
-    )
-    Annotation.objects.create(
-        source=ral, destination=glasgow, text="for operators", starts_at=at, public=False
-    )
-    Annotation.objects.create(
-        site=small_world.desy.site, text="elsewhere", starts_at=at, public=True
-    )
-    Annotation.objects.create(site=ral.site, text="long ago", starts_at=at - 2 * DAY, public=True)
+    note = partial(Annotation.objects.create, starts_at=at, public=True)
+    note(site=ral.site, text="TCP buffers changed", starts_at=at - 2 * HOUR)
+    note(source=ral, destination=glasgow, text="for operators", public=False)
+    note(site=small_world.desy.site, text="elsewhere")
+    note(site=ral.site, text="long ago", starts_at=at - 2 * DAY)
     Downtime.objects.create(
         endpoint=glasgow, starts_at=at - 9 * DAY, ends_at=at - 3 * HOUR, reason="new disks"
     )
@@ -166,9 +160,8 @@ def test_notes_and_downtimes_near_a_change_stand_beside_it(client, small_world):
         "8 Nov 12:00 UTC to 17 Nov 09:00 UTC: new disks",
     ]
     (seen,) = responses.answer(caller(Role.OPERATOR), API)["changes"]
-    assert [text.rpartition(": ")[2] for text in seen["near"]] == [
-        *("for operators", "TCP buffers changed", "new disks")
-    ]
+    texts = [text.rpartition(": ")[2] for text in seen["near"]]
+    assert texts == ["for operators", "TCP buffers changed", "new disks"]
 
 
 @pytest.mark.parametrize(
@@ -209,9 +202,7 @@ def test_a_deleted_or_renamed_class_takes_its_changes_along(client, some_changes
 
 def test_the_number_of_queries_does_not_grow(client, some_changes):
     def count(address: str) -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as context:
+        with CaptureQueriesContext(connection) as context:
             client.get(address)
         return len(context)
 

@@ -73,11 +73,8 @@ def test_numbers_are_those_of_plain_sql(small_world):
         ok, failed, mean, std, quantiles = cursor.fetchone()
     there, _ = of_class(asked(ral, glasgow), "medium")
     assert (there.ok, there.failed) == (ok, failed)
-    found = [
-        there.mean,
-        there.std,
-        *(there.quantiles[name] for name in ("median", "p05", "p95", "p99")),
-    ]
+    parts = (there.quantiles[name] for name in ("median", "p05", "p95", "p99"))
+    found = [there.mean, there.std, *parts]
     assert found == pytest.approx([mean, std, *quantiles], rel=1e-6)
     assert there.success == ok / (ok + failed)
     assert there.last == (NOW - MINUTE).timestamp()
@@ -90,20 +87,14 @@ def every_state(small_world: World) -> None:
     transfer(glasgow, ral, None)
     transfer(desy, ral, 3.0, ago=5 * HOUR)
     transfer(scratch, glasgow, 3.0)
-    Downtime.objects.create(
-        endpoint=scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disk"
-    )
-    Downtime.objects.create(
-        site=glasgow.site, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR, reason="later"
-    )
+    Downtime.objects.create(endpoint=scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR)
+    Downtime.objects.create(site=glasgow.site, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR)
     Schedule.objects.filter(source=glasgow, destination=desy).delete()
     transfer(ral, desy, 7.0, ago=20 * DAY)
     retired = world.endpoint("OLD_DATADISK", desy.site)
     transfer(retired, ral, 4.0, ago=5 * HOUR)
     world.schedule(small_world.mesh, (retired, ral), (retired, glasgow))
-    Downtime.objects.create(
-        endpoint=desy, starts_at=NOW - 3 * HOUR, ends_at=NOW - HOUR, reason="it is over"
-    )
+    Downtime.objects.create(endpoint=desy, starts_at=NOW - 3 * HOUR, ends_at=NOW - HOUR)
     Endpoint.objects.filter(id=retired.id).update(retired_at=NOW - DAY)
     other = world.Mesh.objects.create(name="streams", streams=4)
     world.schedule(other, (glasgow, desy), every=60)

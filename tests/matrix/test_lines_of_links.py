@@ -1,9 +1,6 @@
 """Overhead and bandwidth in the matrix, the table, the API and on the link page: the same."""
 
-import csv
-import io
 import itertools
-import json
 import math
 from datetime import timedelta
 from typing import Any
@@ -134,14 +131,14 @@ def test_a_new_result_of_any_class_makes_a_new_answer(measured):
 
 
 def links(client: Client, params: str) -> list[dict[str, Any]]:
-    return list(json.loads(client.get(f"/api/v1/links/?{params}").content)["links"])
+    return list(responses.answer(client, f"/api/v1/links/?{params}")["links"])
 
 
 ENDS = "source.has=RAL_DATADISK&destination.has=Glasgow"
 
 
 def test_matrix_table_csv_and_link_page_say_the_same(client, measured):
-    shown = json.loads(client.get("/api/v1/matrix/?stat=overhead").content)
+    shown = responses.answer(client, "/api/v1/matrix/?stat=overhead")
     assert shown["unit"] == "s"
     assert shown["description"].startswith("Overhead of transfers of all size classes")
     names = [[group["name"] for group in shown[side]] for side in ("sources", "destinations")]
@@ -154,22 +151,18 @@ def test_matrix_table_csv_and_link_page_say_the_same(client, measured):
     half = row["overhead_s"] * row["bandwidth_mb_s"] * 1e6
     assert row["half_size_bytes"] == pytest.approx(half, rel=1e-5)
     assert row["line"] == "line"
-    body = b"".join(client.get(f"/api/v1/links/?{ENDS}&overhead=1&format=csv"))
-    (line,) = csv.DictReader(io.StringIO(body.decode()))
+    (line,) = responses.csv_rows(client, f"/api/v1/links/?{ENDS}&overhead=1&format=csv")
     assert float(line["overhead_s"]) == row["overhead_s"]
     assert line["line"] == "line"
-    text = b"".join(client.get("/api/v1/matrix/?stat=overhead&format=csv")).decode()
     (own,) = (
         each
-        for each in csv.DictReader(io.StringIO(text))
+        for each in responses.csv_rows(client, "/api/v1/matrix/?stat=overhead&format=csv")
         if (each["source"], each["destination"]) == ("RAL_DATADISK", "Glasgow_DATADISK")
     )
     assert float(own["value_s"]) == value
     html = responses.html(client, "/links/RAL_DATADISK/Glasgow_DATADISK/")
-    low, high = f"{row['overhead_low_s']:.3g}", f"{row['overhead_high_s']:.3g}"
-    assert f"{row['overhead_s']:.3g}" in html
-    assert f"({low}" in html
-    assert f"–{high})" in html
+    for text, name in (("{:.3g}", ""), ("({:.3g}", "low_"), ("–{:.3g})", "high_")):
+        assert text.format(row[f"overhead_{name}s"]) in html
     assert "spend most of their time waiting" in html
 
 
@@ -191,10 +184,8 @@ def test_columns_are_there_for_who_asks_orders_or_filters(client, measured):
     (plain,) = links(client, ENDS)
     assert not set(LINE_COLUMNS) & set(plain)
     ordered = links(client, "ordering=-overhead_s")
-    assert [row["destination"]["name"] for row in ordered[:2]] == [
-        "DESY_DATADISK",
-        "Glasgow_DATADISK",
-    ]
+    first = [row["destination"]["name"] for row in ordered[:2]]
+    assert first == ["DESY_DATADISK", "Glasgow_DATADISK"]
     assert ordered[2]["overhead_s"] is None
     chosen = links(client, "bandwidth_mb_s.min=20")
     assert [row["destination"]["name"] for row in chosen] == ["Glasgow_DATADISK"]
@@ -240,9 +231,7 @@ def test_the_worst_of_the_matrix_lead_to_the_table(client, measured):
 
 def test_the_number_of_queries_depends_on_the_classes_alone(measured):
     def queries() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
+        with CaptureQueriesContext(connection) as captured:
             query = MatrixQuery(stat="overhead")
             grid.compute(query, NOW, grid.version(query, NOW))
         return len(captured)

@@ -21,14 +21,10 @@ def plan(*endpoints: Endpoint) -> PlannedTests:
 
 def test_tests_and_bytes_of_a_day_are_worked_out_from_the_intervals(small_world):
     # Each of RAL's three links is tested hourly with 2 GB, and now one daily with 20 MB, too.
-    Schedule.objects.create(
-        mesh=Mesh.objects.create(name="daily"),
-        source=small_world.ral,
-        destination=small_world.glasgow,
-        size_class=SizeClass.objects.get(name="small"),
-        every_seconds=86_400,
-        next_due=NOW,
-    )
+    mesh, link = Mesh.objects.create(name="daily"), (small_world.ral, small_world.glasgow)
+    world.schedule(mesh, link, every=86_400)
+    small = SizeClass.objects.get(name="small")
+    Schedule.objects.filter(mesh=mesh).update(size_class=small)
     found = plan(small_world.ral)
     out, into = found.of_direction(OUT), found.of_direction(IN)
     assert (out.links, out.tests_per_day) == (4, 3 * 24 + 1)
@@ -69,10 +65,8 @@ def test_what_waits_is_counted_by_reason(small_world):
     Schedule.objects.filter(destination=small_world.ral).update(
         skipped_because="cap", skipped_since=NOW - 2 * HOUR
     )
-    assert plan(small_world.ral).waiting() == [
-        ("cap", 3, NOW - 2 * HOUR),
-        ("budget", 1, NOW - HOUR),
-    ]
+    waiting = plan(small_world.ral).waiting()
+    assert waiting == [("cap", 3, NOW - 2 * HOUR), ("budget", 1, NOW - HOUR)]
     assert plan(small_world.ral).of_direction(IN).links == 3
 
 

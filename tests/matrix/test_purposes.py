@@ -214,10 +214,9 @@ def test_filters_on_other_purposes_let_no_experiment_in():
 def test_a_purpose_that_there_is_not_is_refused_by_its_name(client, db):
     response = client.get("/api/v1/matrix/?purpose=fun")
     assert response.status_code == 400
-    (sentence,) = response.json()["errors"]["purpose"]
-    assert sentence == (
+    assert response.json()["errors"]["purpose"] == [
         "purpose “fun” is not known: use experiment, ordered, scheduled or unknown."
-    )
+    ]
 
 
 def test_experiments_cost_no_query_more(measured, django_assert_max_num_queries):
