@@ -98,9 +98,9 @@ class DiagnosisEvidence(Answer):
     destination: Annotated[EndEvidence, At("receiving")]
     nominal_mb_s: Annotated[Number, At("nominal.mb_s")]
     rtt_ms: Number
-    loss: Number
-    network_mb_s: Annotated[Number, At("network_rate")]
-    network_tests: int
+    loss: Annotated[Number, At("network.loss")]
+    network_mb_s: Annotated[Number, At("network.rate")]
+    network_tests: Annotated[int, At("network.done"), As(len)]
     max_cwnd_bytes: int | None
     max_receive_window_bytes: int | None
 
@@ -134,13 +134,6 @@ LINK = (
     SIZE_CLASS,
     *WINDOW,
     *METHOD_FILTERED,
-)
-
-DIAGNOSIS = described(
-    "Why a link is slow or fails",
-    answer=LinkDiagnosed,
-    parameters=LINK,
-    tag="results",
 )
 
 
@@ -177,21 +170,13 @@ class LinkInside(Answer):
     inside: InsideFigures | None
 
 
-INSIDE = described(
-    "What the rate of a link does while its transfers run",
-    answer=LinkInside,
-    parameters=LINK,
-    tag="results",
-)
-
-
 OWN = ("source", "destination", "format")
 # Among so many of the newest experiments of a link that with streams is looked for.
 MOST_EXPERIMENTS = 5
 
 
 class DiagnosisView(ApiView):
-    @DIAGNOSIS
+    @described("Why a link is slow or fails", answer=LinkDiagnosed, parameters=LINK, tag="results")
     def get(self, request: Request) -> HttpResponse:
         """With the evidence that the rules go by; of a healthy link there is no diagnosis."""
         link, now = read_link(request), timezone.now()
@@ -199,7 +184,7 @@ class DiagnosisView(ApiView):
         source, destination = link.ends
         newest = experiments.newest_reports(source.id, destination.id, now, MOST_EXPERIMENTS)
         diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now)
-        sender, receiver = diagnosis.evidence.sockets or (None, None)
+        sender, receiver = diagnosis.evidence.network.sockets or (None, None)
         evidence = record(
             DiagnosisEvidence,
             diagnosis.evidence,
@@ -220,7 +205,12 @@ def read_link(request: Request) -> Question:
 
 
 class InsideView(ApiView):
-    @INSIDE
+    @described(
+        "What the rate of a link does while its transfers run",
+        answer=LinkInside,
+        parameters=LINK,
+        tag="results",
+    )
     def get(self, request: Request) -> HttpResponse:
         """From the progress samples of its newest 300 successful transfers in the window."""
         link = read_link(request)

@@ -16,12 +16,12 @@ from matrix.answers.diagnosis.evidence import (
     FailureEvidence,
     LinkEvidence,
     beside_query,
+    effect_of,
     slower_elsewhere,
 )
 from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of
 from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
 from matrix.answers.diagnosis.rules import diagnose
-from matrix.answers.diagnosis.streams import effect_of
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.answers.link.rate_profile import NominalCapacity
 from matrix.answers.matrix import grid
@@ -138,12 +138,17 @@ def test_a_saw_tooth_within_transfers_is_loss_and_a_ceiling_there_says_nothing()
         assert kinds(streams=LINEAR, scatter=scattered, rate_profile=profile) == ["loss-limited"]
 
 
+def network(
+    rate: float | None = None, loss: float | None = None, sockets: tuple[int, int] | None = None
+) -> SimpleNamespace:
+    """Return what twelve tests of the network alone say."""
+    return SimpleNamespace(rate=rate, loss=loss, sockets=sockets, done=range(12))
+
+
 def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
-    assert kinds(streams=FLAT, network_rate=15.0) == ["at-capacity"]
-    assert kinds(streams=FLAT, network_rate=20.0) == ["slow-link"]
-    (said,) = diagnose(
-        evidence(network_rate=40.0, network_tests=12, loss=0.0012, sockets=(217_200, 108_000))
-    )
+    assert kinds(streams=FLAT, network=network(15.0)) == ["at-capacity"]
+    assert kinds(streams=FLAT, network=network(20.0)) == ["slow-link"]
+    (said,) = diagnose(evidence(network=network(40.0, 0.0012, (217_200, 108_000))))
     assert said.evidence[2:] == (
         "Network tests between both sites have a median of 40.0 MB/s (n = 12).",
         "0.12 % of packets are lost.",
@@ -156,7 +161,9 @@ def test_known_round_trip_and_loss_are_told():
         evidence(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rtt_ms=90.0, single=0.7)
     )
     assert "At a round trip of 90.0 ms that is 63.0 kB in flight." in said.evidence
-    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), loss=0.012))
+    (said,) = diagnose(
+        evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), network=network(loss=0.012))
+    )
     assert "1.2 % of packets are lost." in said.evidence
 
 

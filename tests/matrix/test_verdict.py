@@ -10,8 +10,7 @@ import pytest
 
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.verdict import LinkNow, Verdict, verdict_of
-from matrix.answers.words.errors import WHOLE_ERROR
-from matrix.answers.words.phrases import join
+from matrix.answers.words.phrases import WHOLE_ERROR, join
 from matrix.answers.words.ratios import PairRatio
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.transfers import CommonError

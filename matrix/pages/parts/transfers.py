@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from matrix.answers.link.rate_profile import SHAPE_WORDS, TransferProfiles, sentences_of, verb
-from matrix.answers.words.errors import shortened
+from matrix.answers.words.phrases import shortened
 from matrix.plots import rate_profile
 from matrix.query.filters import either
 from matrix.statistics.transfers.rate_profile import Stretch

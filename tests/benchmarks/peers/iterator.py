@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from matrix.api.transfers.list import record
+from matrix.api.transfers.views import record
 from sonar.models import Transfer
 from sonar.notation.windows import Window
 
