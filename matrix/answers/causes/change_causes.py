@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matrix.answers.causes import words
-from matrix.answers.causes.attribution import Attribution
-from matrix.answers.causes.words import LOOK, VERBS, percent
+from matrix.answers.causes.attribution import ENDS, Attribution
+from matrix.answers.causes.words import LOOK, ONLY_THIS_LINK, VERBS, percent
 from matrix.answers.comparison import sides
 from matrix.answers.comparison.differences import most_certain
 from matrix.answers.comparison.sides import OtherSide
@@ -243,14 +243,13 @@ def named_cause(
             counted(ok, "test"),
             f"{format_count(other_ok)} {'before' if counts else 'there'}",
         ]
+    ends = [end for end, side in zip(ENDS, (source, destination), strict=True) if side]
     subject = subject_of(cause, source, destination, grid.short_names())
     sentence = f"{subject} at {percent(cause.factor)} of {other}"
     sentence += f" ({', '.join(evidence)})."
     if kind == "slow":
-        ends = [end for end, side in (("source", source), ("destination", destination)) if side]
-        is_link = cause.kind == "link"
-        path = "Only this link: check the path."
-        sentence += f" {path if is_link else LOOK[ends[0] if len(ends) == 1 else 'both']}"
+        look = LOOK[ends[0] if len(ends) == 1 else "both"]
+        sentence += f" {ONLY_THIS_LINK if cause.kind == 'link' else look}"
     return NamedCause(cause, source, destination, kind, ok, other_ok, sentence)
 
 
@@ -267,7 +266,7 @@ def subject_of(
     name = "" if group is None else short[group.name]
     if cause.kind == "site" and group is not None:
         name = f"All of {group.site or group.name}"
-    doing = [VERBS[end] for end, side in (("source", source), ("destination", destination)) if side]
+    doing = [VERBS[end] for end, side in zip(ENDS, (source, destination), strict=True) if side]
     return f"{name} {' and '.join(doing)}"
 
 
