@@ -16,7 +16,7 @@ from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.matrix.grid import Grid
 from matrix.answers.words.phrases import counted, join
 from matrix.query.comparison import A_MONTH, MONTH
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.causes.candidates import Kind
 from matrix.statistics.causes.causes import SMALLEST_FACTOR, Cause, name_causes, name_slower
 from matrix.statistics.causes.cell_noise import FEWEST_WINDOWS
@@ -177,16 +177,18 @@ def causes_of_history(attribution: Attribution, other: OtherSide) -> ChangeCause
     """Name what is slower than in its own 30 days before."""
     grid = attribution.grid
     own = read_history(grid, other)
+    # How far window and days scatter, up to a factor: by the root of their tests.
+    window, days = (1 / np.sqrt(np.maximum(ok, 1)) for ok in (own.days.ok, own.days.other_ok))
     causes = name_slower(
         own.days.window,
         own.days.days,
-        spread=own.spread,
+        spread=(window, days),
         sites=sites_of(grid),
         endpoints=names_of(grid),
     )
     tests = TestCounts(own.judged, own.days.ok, own.days.other_ok.sum(axis=0))
-    days = f"its {A_MONTH.days}-day rate"
-    named = tuple(named_cause(cause, grid, tests, days, counts=True) for cause in causes)
+    other_side = f"its {A_MONTH.days}-day rate"
+    named = tuple(named_cause(cause, grid, tests, other_side, counts=True) for cause in causes)
     return ChangeCauses(named, int(own.judged.sum()), int(own.unjudged.sum()))
 
 
@@ -280,12 +282,6 @@ class OwnHistory:
     days: DailyBaseline
     judged: Flags
     unjudged: Flags
-
-    @property
-    def spread(self) -> tuple[Floats, Floats]:
-        """Return how far window and days scatter, up to a factor: by the root of their tests."""
-        window, days = (np.maximum(count, 1) for count in (self.days.ok, self.days.other_ok))
-        return 1 / np.sqrt(window), 1 / np.sqrt(days)
 
 
 def read_history(grid: Grid, other: OtherSide) -> OwnHistory:

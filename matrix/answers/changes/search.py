@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +64,6 @@ class Outcome:
     outages: Stored | None = None
 
 
-class Occurrences(NamedTuple):
-    """What was found in a window, and in how many sequences changes were looked for."""
-
-    changes: list[FoundChange]
-    outages: list[FoundOutage]
-    sequences: int
-
-
 def search_all(now: datetime, *, again: bool = False) -> list[Outcome]:
     """Search every size class that has new results; all of them ``again`` if that is wanted."""
     return [search(size_class, now, again=again) for size_class in SizeClass.objects.all()]
@@ -89,11 +80,10 @@ def search(size_class: SizeClass, now: datetime, *, again: bool = False) -> Outc
     if last and last.method == METHOD and last.days == days and not again:
         changes.note(last, now)
         return Outcome(size_class.name, last.sequences)
-    there = find(size_class.name, window)
+    shifts, failures, sequences = find(size_class.name, window)
     renews = renewed_from(window, last)
-    done = Search(size_class.id, window.start, renews, window.end, there.sequences, days, METHOD)
-    stored = changes.store(done, there.changes, there.outages, now)
-    return Outcome(size_class.name, there.sequences, *stored)
+    done = Search(size_class.id, window.start, renews, window.end, sequences, days, METHOD)
+    return Outcome(size_class.name, sequences, *changes.store(done, shifts, failures, now))
 
 
 def window_at(now: datetime) -> Window:
@@ -120,8 +110,8 @@ def versions(size: str, window: Window) -> dict[str, str]:
     return {format_time(day.start): version for day, version in zip(days, results, strict=True)}
 
 
-def find(size: str, window: Window) -> Occurrences:
-    """Return the changes and the outages in a window.
+def find(size: str, window: Window) -> tuple[list[FoundChange], list[FoundOutage], int]:
+    """Return the changes and the outages in a window, and how many sequences were searched.
 
     What is common to the links of an endpoint is one change of the endpoint.
     """
@@ -135,7 +125,7 @@ def find(size: str, window: Window) -> Occurrences:
     links = tested[np.isin(tested >> 16, ids) & np.isin(tested & 0xFFFF, ids)]
     results = SearchedResults(window_runs, links, index.numbering, end)
     every, sequences = changes_in(results)
-    return Occurrences(every, outages_in(window_runs, links, end), sequences)
+    return every, outages_in(window_runs, links, end), sequences
 
 
 def changes_in(results: SearchedResults) -> tuple[list[FoundChange], int]:

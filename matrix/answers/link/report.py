@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from matrix.answers.link import comparison, directions, network, rate_profile, samples, series
 from matrix.answers.link.comparison import LinkComparison
-from matrix.answers.link.directions import Direction, History, StateInputs
+from matrix.answers.link.directions import Direction, StateInputs
 from matrix.answers.link.link_profiles import (
     CompanySlowdown,
     ProfileSummary,
@@ -258,11 +258,12 @@ def classes_of(
     classes = []
     for size_class, size in sizes.items():
         promise = promises(planned, size_class, links, filters)
-        history = History.of(counting.of_class(size_class), window, moment)
+        results = counting.of_class(size_class)
         both = directions.compare(
             links,
-            history,
+            results,
             partial(judged, question, size, window, moment),
+            window=window,
             size=size,
             promise=promise,
             moment=moment,
@@ -271,8 +272,8 @@ def classes_of(
             size=size,
             there=both[source.id, destination.id],
             back=both[destination.id, source.id],
-            results=history.results.of_link(source, destination),
-            reverse=history.results.of_link(destination, source),
+            results=results.during(window).of_link(source, destination),
+            reverse=results.during(window).of_link(destination, source),
             tests=tests.of_class(size_class),
         )
         classes.append(of_class)
