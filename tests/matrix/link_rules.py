@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -238,17 +239,13 @@ class LinkRules:
         Which test is the first depends on the bound by which they are judged.
         """
         link = self.source, self.destination, size
-        first = time_in(since, self.end)
-        usual, tests = self.there[size].usual, self.facts.rates(*link)
-        later = [
-            rate
-            for started, rate in tests
-            if started.replace(second=0, microsecond=0, tzinfo=None) >= first
+        first, usual = time_in(since, self.end), self.there[size].usual
+        tests = [
+            (started.replace(second=0, microsecond=0, tzinfo=None), rate)
+            for started, rate in self.facts.rates(*link)
         ]
-        is_first = any(
-            started.replace(second=0, microsecond=0, tzinfo=None) == first for started, _ in tests
-        )
-        return is_first and all((rate < usual) == slower for rate in later)
+        is_first = any(started == first for started, _ in tests)
+        return is_first and all((rate < usual) == slower for at, rate in tests if at >= first)
 
     def factors(self, factors: str, now: str, usual: str) -> None:
         classes = each_size(factors)
@@ -567,11 +564,9 @@ class LinkRules:
             stretch.append(started)
         spans = []
         for started in stretch:
-            try:
+            with suppress(AssertionError):
                 span(text, self.moment - started)
-            except AssertionError:
-                continue
-            spans.append(started)
+                spans.append(started)
         assert spans, (text, size)
 
     def sizes(self) -> list[Rule]:

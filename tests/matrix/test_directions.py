@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.db import connection
 from django.http import QueryDict
 
 from matrix.answers.link import report
@@ -20,6 +19,7 @@ from matrix.statistics.cells.states import STATES
 from matrix.store import registry
 from sonar.models import Downtime, Endpoint, Schedule
 from tests.matrix import world
+from tests.matrix.facts_sql import Facts
 from tests.matrix.sent import MINUTE, PLAIN, many, send
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -58,25 +58,14 @@ def test_the_two_directions_are_never_swapped(small_world):
 def test_numbers_are_those_of_plain_sql(small_world):
     ral, glasgow = small_world.ral, small_world.glasgow
     many(ral, glasgow, 100, NOW)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """SELECT count(*) FILTER (WHERE state = 'done'),
-                      count(*) FILTER (WHERE state = 'failed'),
-                      avg(rate), stddev_samp(rate),
-                      percentile_cont(ARRAY[0.5, 0.05, 0.95, 0.99]) WITHIN GROUP (ORDER BY rate)
-               FROM (SELECT state, CASE WHEN state = 'done' THEN bytes / seconds / 1e6 END AS rate
-                     FROM sonar_transfer WHERE source_id = %s AND destination_id = %s
-                       AND size_class_id = (SELECT id FROM sonar_sizeclass WHERE name = 'medium')
-                    ) AS rated""",
-            [ral.id, glasgow.id],
-        )
-        ok, failed, mean, std, quantiles = cursor.fetchone()
     there, _ = of_class(asked(ral, glasgow), "medium")
-    assert (there.ok, there.failed) == (ok, failed)
+    facts, link = Facts(MatrixQuery().window_at(NOW), NOW), (ral.name, glasgow.name, "medium")
+    true, rates = facts.of(*link), [rate for _, rate in facts.rates(*link)]
+    assert (there.ok, there.failed) == (true.ok, true.failed)
     parts = (there.quantiles[name] for name in ("median", "p05", "p95", "p99"))
-    found = [there.mean, there.std, *parts]
-    assert found == pytest.approx([mean, std, *quantiles], rel=1e-6)
-    assert there.success == ok / (ok + failed)
+    expected = [true.mean, true.std, *np.percentile(rates, [50, 5, 95, 99])]
+    assert [there.mean, there.std, *parts] == pytest.approx(expected, rel=1e-6)
+    assert there.success == true.ok / true.tests
     assert there.last == (NOW - MINUTE).timestamp()
 
 

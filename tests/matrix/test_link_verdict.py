@@ -2,8 +2,9 @@
 
 import random
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.http import QueryDict
@@ -19,6 +20,7 @@ from matrix.store import registry
 from sonar.models import Downtime
 from tests.html import Page
 from tests.matrix import responses, world
+from tests.matrix.facts_sql import Facts
 from tests.matrix.sent import send
 from tests.matrix.world import HOUR, NOW, World, transfer
 
@@ -27,31 +29,6 @@ DAY = timedelta(days=1)
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 BACK = "/links/Glasgow_DATADISK/RAL_DATADISK/"
 NO_SPACE = "507 Insufficient Storage"
-# The newest successes, and what is usual: plain SQL for one link and class.
-NEWEST = """
-    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) FROM (
-        SELECT bytes / seconds / 1e6 AS rate FROM sonar_transfer
-        WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'done'
-          AND started_at >= %(first)s AND started_at < %(end)s
-        ORDER BY started_at DESC LIMIT 3) AS newest
-    HAVING count(*) = 3
-"""
-USUAL = """
-    SELECT percentile_cont(ARRAY[0.5, 0.05, 0.95])
-               WITHIN GROUP (ORDER BY bytes / seconds / 1e6), count(*)
-    FROM sonar_transfer
-    WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'done'
-      AND started_at >= %(first)s AND started_at < %(day)s
-"""
-STREAK = """
-    SELECT count(*), min(started_at) FROM sonar_transfer AS failed
-    WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'failed'
-      AND started_at < %(end)s AND NOT EXISTS (
-        SELECT 1 FROM sonar_transfer AS later
-        WHERE later.source_id = failed.source_id
-          AND later.destination_id = failed.destination_id AND later.state = 'done'
-          AND later.started_at > failed.started_at AND later.started_at < %(end)s)
-"""
 
 
 def asked(made: World, text: str = "") -> LinkReport:
@@ -86,27 +63,19 @@ def test_now_usual_and_streak_are_those_of_plain_sql(small_world, seed, text):
             rate = None if failed else chance.lognormvariate(2, 0.3)
             ago = chance.uniform(0, 4) * number * HOUR
             some.add(small_world.ral, small_world.glasgow, rate, ago=ago)
-    window = MatrixQuery.from_params(QueryDict(text)).window_at(NOW)
-    day = window.start.replace(hour=0, minute=0, second=0, microsecond=0)
-    ends = {"source": small_world.ral.id, "destination": small_world.glasgow.id}
-    bounds = {"first": day - 28 * DAY, "day": day, "end": window.end}
-    with connection.cursor() as cursor:
-        answers = []
-        for sql in (NEWEST, USUAL, STREAK):
-            cursor.execute(sql, ends | bounds)
-            answers.append(cursor.fetchone())
-    newest, (parts, count), (streak, since) = answers
+    facts = Facts(MatrixQuery.from_params(QueryDict(text)).window_at(NOW), NOW)
+    link = small_world.ral.name, small_world.glasgow.name, "large"
+    true, bounds = facts.of(*link), facts.bounds()
+    of_usual = [rate for at, rate in facts.rates(*link) if bounds["first"] <= at < bounds["day"]]
     found = large(small_world, text)
-    assert found.usual_count == count
-    if count >= 5:
-        assert [found.usual, found.low, found.high] == pytest.approx(parts, rel=1e-6)
-    assert found.now == pytest.approx(newest[0] if newest else float("nan"), rel=1e-6, nan_ok=True)
-    assert (found.state == "failing") == (streak >= 3)
-    if streak >= 3:
-        assert found.streak == streak
-        assert datetime.fromtimestamp(found.since, UTC) == since.replace(
-            microsecond=since.microsecond // 1000 * 1000
-        )
+    assert found.usual_count == len(of_usual)
+    assert (found.now, found.usual) == pytest.approx((true.now, true.usual), nan_ok=True)
+    if len(of_usual) >= 5:
+        assert (found.low, found.high) == pytest.approx(tuple(np.percentile(of_usual, [5, 95])))
+    assert (found.state == "failing") == true.is_failing
+    if true.is_failing:
+        assert found.streak == true.streak
+        assert found.since == pytest.approx(true.since.timestamp(), abs=1e-3)
 
 
 def test_a_failing_link_is_told_first_with_since_count_where_and_why(client, small_world):
