@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -328,17 +327,6 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
     assert statements("?page_size=3&search=cern") == 1 + 2 + 1
     assert statements("?page_size=3&search=cern") == 1
     assert Endpoint.objects.count() == 34
-
-
-def test_reading_can_be_for_accounts_only(client, small_world, settings):
-    settings.SONAR_PUBLIC_READ = False
-    assert client.get(API).status_code == 401
-    client.force_login(User.objects.create_user("shifter"))
-    assert client.get(API).status_code == 200
-
-
-def test_it_is_read_only(client, db):
-    assert client.post(API).status_code in (403, 405)
 
 
 def test_an_empty_parameter_counts_as_not_given(client, measured):

@@ -330,14 +330,6 @@ def test_one_that_there_is_not_is_a_404_that_says_why(client, small_world, setti
     assert client.get(f"{URL}nothing/").status_code == 404
 
 
-def test_reading_needs_a_right_where_it_is_not_public(client, small_world, settings):
-    settings.SONAR_PUBLIC_READ = False
-    one = send(small_world.ral, small_world.glasgow, NOW)
-    for path in (URL, f"{URL}{one}/", "/api/v1/series/"):
-        assert client.get(path).status_code == 401
-    assert client.post(URL, "[]", content_type="application/json").status_code == 401
-
-
 @pytest.mark.parametrize(
     ("text", "pinned"),
     [("", 3), ("?format=csv", 4), ("?format=ndjson", 4), ("?size=large&mover=x", 4)],

@@ -53,11 +53,10 @@ def page(client: Client, text: str = "") -> str:
     return responses.page(client, f"/causes/{text}").words
 
 
-@pytest.mark.usefixtures("published")
-def test_the_published_matrix_in_the_api(client):
+def test_the_published_matrix_in_the_api(client, published):
     document = answer(client)
     assert (document["links_explained"], document["degrees_of_freedom"]) == (90, 72)
-    published = {"r2": 0.848, "r2_adjusted": 0.81, "r2_left_out": 0.76}
+    of_model = {"r2": 0.848, "r2_adjusted": 0.81, "r2_left_out": 0.76}
     sources = {"UKI-NORTHGRID-MAN-HEP": 0.415, "UKI-LT2-QMUL": 2.864, "UKI-SCOTGRID-GLASGOW": 1.0}
     links = {
         ("UKI-LT2-QMUL", "FZK-LCG2"): 0.287,
@@ -66,7 +65,7 @@ def test_the_published_matrix_in_the_api(client):
         ("UKI-SCOTGRID-GLASGOW", "NDGF-T1"): 3.279,
     }
     for found, true in (
-        (document, published),
+        (document, of_model),
         (factors(document, "sources"), sources),
         (factors(document, "destinations"), {"TAIWAN-LCG2": 0.240, "TRIUMF-LCG2": 0.518}),
         (off(document), links),
@@ -74,8 +73,7 @@ def test_the_published_matrix_in_the_api(client):
         assert {name: found[name] for name in true} == pytest.approx(true, **CLOSE)
 
 
-@pytest.mark.usefixtures("published")
-def test_the_published_matrix_by_a_polish(client):
+def test_the_published_matrix_by_a_polish(client, published):
     document = answer(client, "?fit=polish")
     assert document["query"]["fit"] == "polish"
     assert document["r2"] == pytest.approx(0.829, **CLOSE)
@@ -84,10 +82,7 @@ def test_the_published_matrix_by_a_polish(client):
     assert 'title="R² 0.83; 0.76 for links' in responses.html(client, "/causes/?fit=polish")
 
 
-@pytest.mark.usefixtures("published")
-def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(
-    client,
-):
+def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(client, published):
     text = page(client, "?rows=site")
     assert (
         "MAN sends at 42 % of what its partners reach elsewhere (32–54 %, 10 partners). Check the "
@@ -96,8 +91,7 @@ def test_of_sites_and_endpoints_none_is_said_to_lack_results_at_the_other_end(
     assert "No results as" not in text
 
 
-@pytest.mark.usefixtures("published")
-def test_the_page_says_what_the_published_matrix_says(client):
+def test_the_page_says_what_the_published_matrix_says(client, published):
     text = page(client)
     assert (
         "2 sources and 3 destinations are slow. Sources and destinations explain 85 % of the "
@@ -122,8 +116,7 @@ def test_the_page_says_what_the_published_matrix_says(client):
         assert row in left
 
 
-@pytest.mark.usefixtures("published")
-def test_the_lists_begin_with_the_slowest(client):
+def test_the_lists_begin_with_the_slowest(client, published):
     text = responses.html(client, "/causes/")
     for end, slowest, fastest in (
         ("source", "UKI-NORTHGRID-MAN-HEP", "UKI-LT2-QMUL"),
@@ -134,8 +127,7 @@ def test_the_lists_begin_with_the_slowest(client):
         assert (names[0], names[-1]) == (f"/sites/{slowest}/", f"/sites/{fastest}/")
 
 
-@pytest.mark.usefixtures("published")
-def test_the_csv_has_a_line_for_each_end(client):
+def test_the_csv_has_a_line_for_each_end(client, published):
     lines = responses.csv_rows(client, f"{API}?format=csv")
     assert len(lines) == 19
     assert [line["end"] for line in lines] == ["source"] * 9 + ["destination"] * 10
@@ -144,8 +136,7 @@ def test_the_csv_has_a_line_for_each_end(client):
     assert lines[0]["kind"] == "slow"
 
 
-@pytest.mark.usefixtures("published")
-def test_expected_and_residual_in_the_matrix(client):
+def test_expected_and_residual_in_the_matrix(client, published):
     expected, residual, median = (
         responses.answer(client, f"/api/v1/matrix/?stat={stat}&fields=value")
         for stat in ("expected", "residual", "median")
@@ -166,7 +157,6 @@ def test_expected_and_residual_in_the_matrix(client):
     assert next(csv.reader(wide))[2] == "value_times"
 
 
-@pytest.mark.usefixtures("published")
 @pytest.mark.parametrize(
     ("stat", "sentence"),
     [
@@ -174,13 +164,12 @@ def test_expected_and_residual_in_the_matrix(client):
         ("residual", "Links that deviate from their endpoints: median / expected rate of"),
     ],
 )
-def test_the_matrix_page_and_the_wall_show_them(client, stat, sentence):
+def test_the_matrix_page_and_the_wall_show_them(client, stat, sentence, published):
     assert client.get(f"/?stat={stat}&wall=1").status_code == 200
     assert sentence in responses.page(client, f"/?stat={stat}").words
 
 
-@pytest.mark.usefixtures("published")
-def test_means_stand_for_links_if_they_are_asked_for(client):
+def test_means_stand_for_links_if_they_are_asked_for(client, published):
     source, destination = (
         Endpoint.objects.get(name=f"{name}_DATADISK") for name in ("UKI-LT2-QMUL", "FZK-LCG2")
     )
@@ -192,8 +181,7 @@ def test_means_stand_for_links_if_they_are_asked_for(client):
     assert by_mean.get(link, 1.0) > 1
 
 
-@pytest.mark.usefixtures("published")
-def test_peers_are_those_that_the_filters_let_pass(client):
+def test_peers_are_those_that_the_filters_let_pass(client, published):
     text = page(client, "?destination_site=FZK-LCG2")
     assert "All 9 links with results have the same destination. Only a second destination" in text
     # What a single column leaves of each link is nothing.
@@ -268,8 +256,7 @@ def test_bad_parameters_are_named(client, small_world, text, name, sentence):
     assert name in json.dumps(errors)
 
 
-@pytest.mark.usefixtures("published")
-def test_one_view_has_one_address(client):
+def test_one_view_has_one_address(client, published):
     response = client.get("/causes/?stat=median&fit=means&window=7d")
     assert response.status_code == 302
     assert response["Location"] == "/causes/"
@@ -277,14 +264,12 @@ def test_one_view_has_one_address(client):
         assert client.get(f"/causes/{text}").status_code == 200
 
 
-@pytest.mark.usefixtures("published")
-def test_the_filter_form_adds_a_filter_without_a_script(client):
+def test_the_filter_form_adds_a_filter_without_a_script(client, published):
     response = client.get("/causes/?filter_end=source&filter_on=site&filter_value=UKI-LT2-QMUL")
     assert response["Location"] == "/causes/?source_site=UKI-LT2-QMUL"
 
 
-@pytest.mark.usefixtures("published")
-def test_the_same_answer_is_not_sent_twice(client):
+def test_the_same_answer_is_not_sent_twice(client, published):
     first = client.get(API)
     assert client.get(API, headers={"If-None-Match": first["ETag"]}).status_code == 304
     assert client.get(f"{API}?fit=polish")["ETag"] != first["ETag"]
@@ -310,8 +295,7 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
     assert queries()[0] == most
 
 
-@pytest.mark.usefixtures("published")
-def test_an_attribution_is_built_once_for_page_and_api():
+def test_an_attribution_is_built_once_for_page_and_api(published):
     query = MatrixQuery(stat="median")
     version = grid.version(query, NOW)
     first = attribution.build(query, NOW, version, "means")
@@ -319,8 +303,7 @@ def test_an_attribution_is_built_once_for_page_and_api():
     assert attribution.build(query, NOW, version, "polish") is not first
 
 
-@pytest.mark.usefixtures("published")
-def test_the_site_page_says_it_first(client):
+def test_the_site_page_says_it_first(client, published):
     of_manchester = responses.page(client, "/sites/UKI-NORTHGRID-MAN-HEP/")
     first = of_manchester.words.split("Make this my site")[1].split("Standing")[0]
     assert (
@@ -338,8 +321,7 @@ def peers(client: Client, site: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.usefixtures("published")
-def test_the_api_says_the_same_of_a_site_and_its_peers(client):
+def test_the_api_says_the_same_of_a_site_and_its_peers(client, published):
     assert peers(client, "TAIWAN-LCG2") == {
         "kind": "slow",
         "sentence": "Slow against its peers: receives at 24 % of what its partners reach elsewhere "
@@ -405,8 +387,7 @@ def test_a_comparison_without_results_says_what_is_missing(client, small_world):
     assert "What explains the change" not in text
 
 
-@pytest.mark.usefixtures("published")
-def test_a_link_to_a_site_is_called_after_it(client):
+def test_a_link_to_a_site_is_called_after_it(client, published):
     html = responses.html(client, "/causes/")
     findings = html.split('aria-labelledby="findings"')[1].split("</section>")[0]
     links = re.findall(r'<a href="/sites/([^/]+)/"[^>]*>([^<]+)</a>', findings)

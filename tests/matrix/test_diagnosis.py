@@ -40,7 +40,6 @@ from tests.matrix import responses, world
 from tests.matrix.responses import words
 from tests.matrix.world import transfer
 
-at_noon = pytest.mark.usefixtures("db", "at_noon")
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
 FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
 LINEAR = effect_of(STREAMS, np.array([10, 10.1, 9.9, 40.2, 39.9, 40]), "tests of this window")
@@ -403,8 +402,7 @@ def four_sites(db: None) -> list[Endpoint]:
     return endpoints
 
 
-@at_noon
-def test_page_and_api_say_the_same(client, four_sites):
+def test_page_and_api_say_the_same(client, four_sites, at_noon):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     answer = client.get("/api/v1/diagnosis/", link).json()
     (said,) = answer["diagnoses"]
@@ -417,10 +415,8 @@ def test_page_and_api_say_the_same(client, four_sites):
     assert "Diagnosis Nothing stands out with large files." in healthy
 
 
-@at_noon
-@pytest.mark.usefixtures("four_sites")
 def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
-    client, admin_client
+    client, admin_client, at_noon, four_sites
 ):
     address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
     offer = f'<a href="{address}">Run a stream experiment</a>'
@@ -432,8 +428,7 @@ def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away
     assert '<option value="large" selected>' in form
 
 
-@at_noon
-def test_failures_are_those_of_the_size_class(client, four_sites):
+def test_failures_are_those_of_the_size_class(client, four_sites, at_noon):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     for number in range(4):
         transfer(*four_sites[:2], None, ago=number * world.HOUR, size="small")
@@ -470,8 +465,7 @@ def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
     assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 
 
-@at_noon
-def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites):
+def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites, at_noon):
     site = Site.objects.get(name="A")
     second = world.endpoints([("A_SECOND", site)])["A_SECOND"]
     a, b, c, _ = four_sites
@@ -490,8 +484,7 @@ def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites):
     assert slower_elsewhere(links, direction) == {"source": (1, 2), "destination": (1, 3)}
 
 
-@at_noon
-def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites):
+def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites, at_noon):
     for rate in (9.95, 10.0, 10.05):
         transfer(*four_sites[:2], rate)
     for rate in (39.0, 40.0, 41.0):
@@ -501,14 +494,12 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites):
     assert said["evidence"]["streams"]["trend"] == "proportional"
 
 
-@at_noon
-def test_without_results_nothing_is_judged(client, small_world):
+def test_without_results_nothing_is_judged(client, small_world, at_noon):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
     assert "No results with large files in this window to judge by." in html
 
 
-@at_noon
-def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites):
+def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites, at_noon):
     (said,) = client.get("/api/v1/sites/A/").json()["diagnoses"]
     assert (said["source"], said["destination"], said["kind"]) == ("A_DISK", "B_DISK", "slow-link")
     html = words(responses.html(client, "/sites/A/"))
@@ -517,8 +508,7 @@ def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, fo
     assert "its slowest and failing links" not in responses.html(client, "/sites/C/")
 
 
-@at_noon
-def test_a_site_has_its_failing_links_first(client, four_sites):
+def test_a_site_has_its_failing_links_first(client, four_sites, at_noon):
     for number in range(6):
         transfer(four_sites[0], four_sites[2], None, ago=number * world.HOUR)
     said = client.get("/api/v1/sites/A/").json()["diagnoses"]

@@ -36,7 +36,6 @@ from tests.matrix.conftest import Web
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, result, send
 from tests.matrix.world import HOUR, NOW, World
 
-at_noon = pytest.mark.usefixtures("db", "at_noon")
 URL = "/api/v1/transfers/"
 LINKS = "/api/v1/links/"
 NDJSON = "?format=ndjson"
@@ -102,11 +101,10 @@ def nasty(small_world: World) -> None:
     send(*ends, NOW - 3 * HOUR, state="lost", error="worker died", error_where="control")
 
 
-@at_noon
 @pytest.mark.parametrize(
     "text", ["", "state=lost&state=failed", "size=small", "error=no", "cloud=FR"]
 )
-def test_a_line_is_the_same_record_as_in_json(client, small_world, text):
+def test_a_line_is_the_same_record_as_in_json(client, small_world, text, at_noon):
     nasty(small_world)
     streamed, paged = ndjson(client, text=text), pages(client, URL, "transfers", text)
     assert len(streamed) == len(paged)
@@ -116,11 +114,10 @@ def test_a_line_is_the_same_record_as_in_json(client, small_world, text):
     assert len(paged) == {"": 316, "cloud=FR": 0}.get(text, len(paged))
 
 
-@at_noon
 @pytest.mark.parametrize(
     ("text", "sort"), [("", "off"), ("state=failed&mover=x", "off"), ("source_site=RAL", "on")]
 )
-def test_all_of_a_window_leaves_in_the_order_of_an_index(client, small_world, text, sort):
+def test_all_of_a_window_leaves_in_the_order_of_an_index(client, small_world, text, sort, at_noon):
     many(small_world.ral, small_world.glasgow, 500, NOW)
     with CaptureQueriesContext(connection) as captured:
         ndjson(client, text=text)
@@ -134,8 +131,7 @@ def test_all_of_a_window_leaves_in_the_order_of_an_index(client, small_world, te
     assert ("Sort" in steps) is (sort == "on")
 
 
-@at_noon
-def test_csv_has_the_same_texts_and_numbers(client, small_world):
+def test_csv_has_the_same_texts_and_numbers(client, small_world, at_noon):
     nasty(small_world)
     lines = responses.csv_rows(client, f"{URL}?format=csv")
     for line, record in zip(lines, ndjson(client), strict=True):
@@ -145,8 +141,7 @@ def test_csv_has_the_same_texts_and_numbers(client, small_world):
         assert line["started_at"] == record["started_at"]
 
 
-@at_noon
-def test_links_are_the_same_records_too(client, small_world):
+def test_links_are_the_same_records_too(client, small_world, at_noon):
     many(small_world.ral, small_world.glasgow, 30, NOW - MINUTE)
     for text in ("", "ordering=-large.mean_mb_s&source_cloud=UK", "min_mb_s=1", "search=nothing"):
         streamed = ndjson(client, LINKS, text)
@@ -154,7 +149,6 @@ def test_links_are_the_same_records_too(client, small_world):
     assert len(ndjson(client, LINKS)) == 12
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
@@ -178,8 +172,7 @@ def test_the_accept_header_chooses_by_its_weights(client, db, path, accept, kind
     response.getvalue()
 
 
-@pytest.mark.django_db
-def test_who_asks_for_the_head_alone_gets_it_before_a_row_is_read(client):
+def test_who_asks_for_the_head_alone_gets_it_before_a_row_is_read(client, db):
     with CaptureQueriesContext(connection) as captured:
         response = client.head(f"{URL}{NDJSON}")
     assert (response.status_code, response["Content-Type"]) == (200, "application/x-ndjson")
@@ -208,9 +201,7 @@ def one_place(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.setattr(streaming, "places", BoundedSemaphore(1))
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("one_place")
-def test_one_more_than_may_be_is_a_503_that_says_when(client, small_world):
+def test_one_more_than_may_be_is_a_503_that_says_when(client, small_world, one_place):
     def pieces() -> Iterator[bytes]:
         yield b"1"
         yield b"2"
@@ -226,9 +217,8 @@ def test_one_more_than_may_be_is_a_503_that_says_when(client, small_world):
     assert client.get(f"{LINKS}{NDJSON}").getvalue()
 
 
-@pytest.mark.usefixtures("one_place")
 @pytest.mark.parametrize("taken", [0, 1, 2])
-def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken):
+def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken, one_place):
     closed: list[int] = []
 
     def pieces() -> Iterator[bytes]:
@@ -246,8 +236,7 @@ def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken):
     stream(asked(), pieces(), "csv", "pieces").close()
 
 
-@pytest.mark.usefixtures("one_place")
-def test_an_error_before_the_first_piece_is_one_of_the_call():
+def test_an_error_before_the_first_piece_is_one_of_the_call(one_place):
     def pieces() -> Iterator[bytes]:
         raise OperationalError("gone")
         yield b""
@@ -257,10 +246,7 @@ def test_an_error_before_the_first_piece_is_one_of_the_call():
             stream(asked(), pieces(), "csv", "pieces")
 
 
-@pytest.mark.usefixtures("one_place")
-def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
-    caplog,
-):
+def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(caplog, one_place):
     def pieces() -> Iterator[bytes]:
         yield b"first"
         raise OperationalError("gone\nfor good")
