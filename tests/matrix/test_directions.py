@@ -185,22 +185,10 @@ def test_filters_hold_for_what_is_usual_too(small_world):
     assert there.usual == 5.0
 
 
-@pytest.mark.parametrize(
-    ("ratio", "words"),
-    [
-        (1.0, "about the same"),
-        (0.93, "about the same"),
-        (1.08, "about the same"),
-        (0.5, "0.50×"),
-        (0.284, "0.28×"),
-        (0.0123, "0.012×"),
-        (2.4, "2.4×"),
-        (214.8, "215×"),
-        (1500.0, "1\u202f500×"),
-    ],
-)
-def test_a_ratio_is_said_in_words(ratio, words):
-    assert compared(ratio, 1) == words
+def test_a_ratio_is_said_in_words():
+    assert {compared(ratio, 1) for ratio in (1.0, 0.93, 1.08)} == {"about the same"}
+    said = [compared(ratio, 1) for ratio in (0.5, 0.284, 0.0123, 2.4, 214.8, 1500.0)]
+    assert said == ["0.50×", "0.28×", "0.012×", "2.4×", "215×", "1\u202f500×"]
 
 
 def test_lost_results_count_for_nothing(small_world):

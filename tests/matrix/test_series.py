@@ -115,22 +115,25 @@ def test_a_link_without_results_has_buckets_and_no_points(small_world, window):
 
 
 @pytest.mark.parametrize(
-    ("length", "bucket", "count"),
+    ("length", "bucket", "count", "in_table"),
     [
-        (HOUR, "5m", 12),
-        (6 * HOUR, "5m", 72),
-        (24 * HOUR, "1h", 24),
-        (7 * DAY, "1h", 168),
-        (30 * DAY, "1h", 720),
-        (90 * DAY, "6h", 360),
-        (400 * DAY, "1d", 400),
+        (timedelta(seconds=1), "5m", 1, "5m"),
+        (HOUR, "5m", 12, "5m"),
+        (6 * HOUR, "5m", 72, "5m"),
+        (24 * HOUR, "1h", 24, "1h"),
+        (7 * DAY, "1h", 168, "1h"),
+        (30 * DAY, "1h", 720, "6h"),
+        (90 * DAY, "6h", 360, "1d"),
+        (400 * DAY, "1d", 400, "1d"),
     ],
 )
-def test_auto_takes_the_finest_bucket_of_which_there_are_not_too_many(
-    small_world, length, bucket, count
+def test_auto_takes_the_finest_bucket_of_which_there_are_not_too_many_and_a_table_fewer(
+    small_world, length, bucket, count, in_table
 ):
-    found = built(small_world, Window(TODAY, TODAY + length))
+    window = Window(TODAY, TODAY + length)
+    found = built(small_world, window)
     assert (found.bucket, len(found.starts)) == (bucket, count)
+    assert series.cut_for_table(window).bucket == in_table
 
 
 def test_points_are_single_results_in_the_order_of_time(small_world):
@@ -172,22 +175,6 @@ def test_too_many_buckets_are_an_error_that_says_so(small_world):
     with pytest.raises(ValueError, match="at most 30000"):
         built(small_world, Window(TODAY, TODAY + 400 * DAY), "5m")
     assert len(built(small_world, Window(TODAY, TODAY + 90 * DAY), "5m").starts) == 25920
-
-
-@pytest.mark.parametrize(
-    ("length", "bucket"),
-    [
-        (HOUR, "5m"),
-        (24 * HOUR, "1h"),
-        (7 * DAY, "1h"),
-        (30 * DAY, "6h"),
-        (90 * DAY, "1d"),
-        (400 * DAY, "1d"),
-        (timedelta(seconds=1), "5m"),
-    ],
-)
-def test_a_table_has_no_more_buckets_than_somebody_may_want_to_read(length, bucket):
-    assert series.cut_for_table(Window(TODAY, TODAY + length)).bucket == bucket
 
 
 URL = "/api/v1/series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
