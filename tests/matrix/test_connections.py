@@ -10,12 +10,12 @@ from django.test import Client
 from matrix.answers.connections import ReportedConnection, reported
 from matrix.store.network import round_trip_ms
 from matrix.store.registry import read_places, read_versions
-from sonar.models import Endpoint, Flow, Probe, SizeClass, Transfer
+from sonar.models import Endpoint, Flow, Transfer
 from sonar.notation.windows import Window
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.sent import send
+from tests.matrix.sent import send, under_way
 from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -96,19 +96,8 @@ def test_what_may_be_of_several_tests_is_said_to_be_of_any(small_world):
     send(other, destination, BEGAN, scitag=139)
     send(source, destination, BEGAN, scitag=140)
     send(source, destination, BEGAN - 20 * SECOND, scitag=139)
-    Probe.objects.create(
-        source=destination,
-        destination=other,
-        size_class=SizeClass.objects.get(name="large"),
-        bytes=1,
-        mover="fake",
-        scitag=139,
-        state="running",
-        requested_at=BEGAN,
-        sent_at=BEGAN,
-        started_at=BEGAN,
-        deadline=NOW,
-    )
+    running = {"mover": "fake", "scitag": 139, "started_at": BEGAN, "deadline": NOW}
+    under_way(destination, other, "running", **running)
     flow(source, destination)
     flow(source, destination, destination_endpoints=[destination.id, other.id])
     first, shared = connections(own)

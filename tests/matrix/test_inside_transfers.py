@@ -37,6 +37,13 @@ def run(source: Endpoint, destination: Endpoint, rates: list[float], hours: floa
     send(source, destination, NOW - timedelta(hours=hours), samples=samples[:-1], **whole)
 
 
+def five_runs(world: World) -> None:
+    """Record four even transfers from RAL to Glasgow, and one that stalls."""
+    for hours in range(1, 5):
+        run(world.ral, world.glasgow, STEADY, hours)
+    run(world.ral, world.glasgow, STALLING)
+
+
 def words(client: Client, path: str) -> str:
     return responses.page(client, path).words
 
@@ -61,9 +68,7 @@ def test_every_shape_has_words():
 
 
 def test_shapes_are_counted_and_rates_weighed_by_time(small_world):
-    for hours in range(1, 5):
-        run(small_world.ral, small_world.glasgow, STEADY, hours)
-    run(small_world.ral, small_world.glasgow, STALLING)
+    five_runs(small_world)
     run(small_world.glasgow, small_world.ral, STALLING)
     run(small_world.ral, small_world.glasgow, STEADY[:3])
     found = looked(small_world)
@@ -112,9 +117,7 @@ def test_only_the_newest_are_looked_at(small_world, monkeypatch):
 
 def test_the_page_of_a_link_says_it(client, small_world):
     Site.objects.filter(name="RAL").update(wan_gbit_s=6)
-    for hours in range(1, 5):
-        run(small_world.ral, small_world.glasgow, STEADY, hours)
-    run(small_world.ral, small_world.glasgow, STALLING)
+    five_runs(small_world)
     html = words(client, LINK)
     assert "Of 5 large-file transfers with 6 or more progress samples, 4 run at a ceiling" in html
     assert "1 stalls; stalled 5.7 % of the time." in html
@@ -144,9 +147,7 @@ def test_the_page_of_a_site_says_it_for_each_direction(client, small_world):
 
 def test_the_call_has_the_same_figures(client, small_world):
     Site.objects.filter(name="RAL").update(wan_gbit_s=6)
-    for hours in range(1, 5):
-        run(small_world.ral, small_world.glasgow, STEADY, hours)
-    run(small_world.ral, small_world.glasgow, STALLING)
+    five_runs(small_world)
     url = "/api/v1/inside/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
     answer = responses.answer(client, url)
     LinkInside.model_validate(answer)

@@ -11,17 +11,15 @@ from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers.link import report
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.words.phrases import why_no_rate
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import registry
 from sonar.models import Downtime
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.facts_sql import Facts
 from tests.matrix.sent import send
+from tests.matrix.test_directions import asked, of_class
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -31,14 +29,8 @@ BACK = "/links/Glasgow_DATADISK/RAL_DATADISK/"
 NO_SPACE = "507 Insufficient Storage"
 
 
-def asked(made: World, text: str = "") -> LinkReport:
-    places = {one.name: one for one in registry.read_places(registry.read_versions())}
-    query = MatrixQuery.from_params(QueryDict(text))
-    return report.answer(Question(places[made.ral.name], places[made.glasgow.name], query), NOW)
-
-
 def large(made: World, text: str = "") -> Direction:
-    return next(part.there for part in asked(made, text).classes if part.size == "large")
+    return of_class(asked(made.ral, made.glasgow, text))[0]
 
 
 def verdict(client: Client, path: str = LINK) -> str:

@@ -7,8 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.site.loads import IN, OUT, PlannedTests, plan_for
-from sonar.models import Endpoint, Mesh, Probe, Schedule, SizeClass
+from sonar.models import Endpoint, Mesh, Schedule, SizeClass
 from tests.matrix import world
+from tests.matrix.sent import under_way
 from tests.matrix.world import HOUR, NOW
 
 pytestmark = pytest.mark.django_db
@@ -71,22 +72,9 @@ def test_what_waits_is_counted_by_reason(small_world):
 
 
 def test_probes_are_counted_once_and_by_end(small_world):
-    for source, destination, state in (
-        (small_world.ral, small_world.glasgow, "queued"),
-        (small_world.desy, small_world.scratch, "running"),
-        (small_world.scratch, small_world.ral, "running"),
-    ):
-        running = {"started_at": NOW, "deadline": NOW + HOUR} if state == "running" else {}
-        Probe.objects.create(
-            source=source,
-            destination=destination,
-            size_class=SizeClass.objects.get(name="large"),
-            bytes=1,
-            requested_at=NOW,
-            sent_at=NOW,
-            state=state,
-            **running,
-        )
+    under_way(small_world.ral, small_world.glasgow)
+    under_way(small_world.desy, small_world.scratch, "running")
+    under_way(small_world.scratch, small_world.ral, "running")
     found = plan(small_world.desy, small_world.scratch)
     assert (found.probes("running"), found.probes("queued")) == (2, 0)
     assert found.running(small_world.scratch.id, IN) == 1
