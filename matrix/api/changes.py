@@ -128,12 +128,9 @@ class ChangesView(ApiView):
             return as_rows(records, form, COLUMNS, "changes")
         window = question.query.window_at(now)
         own = {
-            "size": question.size or None,
-            "kind": question.kind or None,
-            "level": question.level or None,
-            "factor": question.factor or None,
-            "sure": "any" if question.unsure else "yes",
+            name: getattr(question, name) or None for name in ("size", "kind", "level", "factor")
         }
+        own["sure"] = "any" if question.unsure else "yes"
         return as_json(
             {
                 "query": echo(question.query, window, **own),

@@ -153,23 +153,15 @@ def is_large(change: FoundChange) -> bool:
 
 def unexplained(links: Iterable[FoundChange], common: Iterable[FoundChange]) -> list[FoundChange]:
     """Return the changes of links that those of endpoints and grid do not explain."""
-    of_source: dict[int | None, list[FoundChange]] = defaultdict(list)
-    of_destination: dict[int | None, list[FoundChange]] = defaultdict(list)
-    of_grid: list[FoundChange] = []
+    # Of a source, of a destination, and of the grid: what a change is of no single one is None.
+    by_ends: dict[tuple[int | None, int | None], list[FoundChange]] = defaultdict(list)
     for change in common:
-        if change.kind == "source":
-            of_source[change.source_id].append(change)
-        elif change.kind == "destination":
-            of_destination[change.destination_id].append(change)
-        else:
-            of_grid.append(change)
+        by_ends[change.source_id, change.destination_id].append(change)
     return [
         change
         for change in links
-        if not is_explained(
-            change,
-            [*of_source[change.source_id], *of_destination[change.destination_id], *of_grid],
-        )
+        for ends in [((change.source_id, None), (None, change.destination_id), (None, None))]
+        if not is_explained(change, [other for each in ends for other in by_ends[each]])
     ]
 
 
