@@ -21,7 +21,7 @@ from matrix.statistics.transfers import overhead
 from matrix.statistics.transfers.overhead import ClassTimes, around_median
 from sonar.models import Endpoint
 from tests.matrix import responses
-from tests.matrix.world import NOW, SIZES, Transfers, World
+from tests.matrix.world import NOW, SIZES, World, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -50,14 +50,13 @@ def fill(
 ) -> None:
     """Store transfers that take seconds + size / bandwidth; medium ones ``off`` times that."""
     random = np.random.default_rng(len(source.name) * 100 + len(destination.name))
-    transfers = Transfers()
-    for size, number in itertools.product(SIZES, range(count)):
-        megabytes = SIZES[size] / 1e6
-        seconds = (line[0] + megabytes / line[1]) * noise ** random.standard_normal()
-        seconds *= off if size == "medium" else 1
-        ago = timedelta(hours=1 + 5 * number)
-        transfers.add(source, destination, megabytes / seconds, ago=ago, size=size)
-    transfers.store()
+    with transfers() as some:
+        for size, number in itertools.product(SIZES, range(count)):
+            megabytes = SIZES[size] / 1e6
+            seconds = (line[0] + megabytes / line[1]) * noise ** random.standard_normal()
+            seconds *= off if size == "medium" else 1
+            ago = timedelta(hours=1 + 5 * number)
+            some.add(source, destination, megabytes / seconds, ago=ago, size=size)
 
 
 @pytest.fixture
@@ -66,10 +65,9 @@ def measured(small_world: World) -> World:
     fill(small_world.ral, small_world.glasgow, (1.8, 42.0))
     fill(small_world.ral, small_world.desy, (14.0, 10.9), 12)
     fill(small_world.desy, small_world.ral, (2.0, 50.0), noise=1.01, off=2.0)
-    few = Transfers()
-    for number in range(5):
-        few.add(small_world.glasgow, small_world.ral, 10.0 + number)
-    few.store()
+    with transfers() as few:
+        for number in range(5):
+            few.add(small_world.glasgow, small_world.ral, 10.0 + number)
     return small_world
 
 
@@ -122,10 +120,9 @@ def test_a_cell_of_several_links_pools_their_transfers(measured):
 def test_a_new_result_of_any_class_makes_a_new_answer(measured):
     query = MatrixQuery(stat="overhead")
     assert cell(grid.build(query, NOW), "RAL_DATADISK", "Glasgow_DATADISK") > 1
-    new = Transfers()
-    for _ in range(20):
-        new.add(measured.ral, measured.glasgow, 1.0, size="small")
-    new.store()
+    with transfers() as new:
+        for _ in range(20):
+            new.add(measured.ral, measured.glasgow, 1.0, size="small")
     # Small files take so long now that larger ones are quicker than any line has it.
     assert math.isnan(cell(grid.build(query, NOW), "RAL_DATADISK", "Glasgow_DATADISK"))
 
