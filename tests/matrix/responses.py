@@ -4,10 +4,13 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.html import Page
 from tests.matrix.written import written
@@ -43,3 +46,10 @@ def csv_rows(client: Client, address: str) -> list[dict[str, str]]:
 def words(html: str) -> str:
     """Return the words of a page without its tags, a space between each two."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip()
+
+
+def statements(call: Callable[[], object]) -> int:
+    """Return how many statements of SQL a call takes."""
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    return len(captured)

@@ -3,8 +3,6 @@
 import math
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.site.loads import IN, OUT, PlannedTests, plan_for
 from sonar.models import Endpoint, Mesh, Schedule, SizeClass
@@ -82,10 +80,9 @@ def test_probes_are_counted_once_and_by_end(small_world):
     assert found.running(small_world.desy.id, IN) == 0
 
 
-def test_a_plan_is_read_with_two_queries(small_world):
+def test_a_plan_is_read_with_two_queries(small_world, django_assert_num_queries):
     for number in range(3):
         mesh = Mesh.objects.create(name=f"mesh-{number}")
         world.schedule(mesh, (small_world.ral, small_world.desy))
-    with CaptureQueriesContext(connection) as captured:
+    with django_assert_num_queries(2):
         plan(*small_world.endpoints)
-    assert len(captured) == 2
