@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -34,6 +34,14 @@ def answer(client: Client, address: str, *parameters: Any) -> Any:
     assert response.status_code == 200, response.content
     assert response["Content-Type"] == "application/json"
     return json.loads(response.content, parse_constant=pytest.fail)
+
+
+def pages(client: Client, address: str) -> Iterator[Any]:
+    """Return the pages of a list, from this one on, each asked for as it is wanted."""
+    while address:
+        listed = answer(client, address)
+        yield listed
+        address = listed["next"]
 
 
 def csv_rows(client: Client, address: str) -> list[dict[str, str]]:

@@ -131,12 +131,8 @@ def test_pages_follow_each_other_without_gaps(client, small_world):
     for number in range(55):
         # Five at each moment: the id tells them apart.
         change(small_world.ral, small_world.glasgow, ago=(number // 5 + 1) * HOUR)
-    seen: list[int] = []
-    url = f"{API}?page_size=7"
-    while url:
-        answer = responses.answer(client, url)
-        seen += [each["id"] for each in answer["changes"]]
-        url = answer["next"]
+    pages = responses.pages(client, f"{API}?page_size=7")
+    seen = [each["id"] for page in pages for each in page["changes"]]
     assert len(seen) == len(set(seen)) == 55
 
 

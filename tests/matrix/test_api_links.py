@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -220,17 +219,9 @@ def many(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
     monkeypatch.setattr(link_table, "build", lambda *asked, **also: table)
 
 
-def pages(client: Client, text: str) -> Iterator[list[dict[str, Any]]]:
-    address = API + text
-    while address:
-        answer = client.get(address).json()
-        yield answer["links"]
-        address = answer["next"]
-
-
 def test_next_leads_through_all_links_once(client, many):
     text = "?ordering=-large.mean_mb_s&page_size=500&source.has=site"
-    found = list(pages(client, text))
+    found = [page["links"] for page in responses.pages(client, API + text)]
     assert [len(rows) for rows in found] == [500, 500, 500, 60]
     everything = [link for rows in found for link in ends(rows)]
     assert len(set(everything)) == 1560

@@ -134,11 +134,8 @@ def test_pages_follow_each_other_in_one_window_and_leave_nothing_out(
     many(small_world.ral, small_world.glasgow, 25, NOW)
     send(small_world.ral, small_world.glasgow, NOW - 2 * HOUR)
     seen: list[str] = []
-    url = f"{URL}?page_size=10&window=1h&mover=http-tpc"
-    while url:
-        answer = client.get(url).json()
-        seen += [one["started_at"] for one in answer["transfers"]]
-        url = answer["next"]
+    for page in responses.pages(client, f"{URL}?page_size=10&window=1h&mover=http-tpc"):
+        seen += [one["started_at"] for one in page["transfers"]]
         monkeypatch.setattr(timezone, "now", lambda: NOW + 10 * HOUR)
     assert len(seen) == 25
     assert seen == sorted(seen, reverse=True)

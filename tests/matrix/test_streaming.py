@@ -68,12 +68,8 @@ def ndjson(client: Client, path: str = URL, text: str = "") -> list[dict[str, An
 
 
 def pages(client: Client, path: str, name: str, text: str = "") -> list[dict[str, Any]]:
-    found, url = [], f"{path}?page_size=100&{text}"
-    while url:
-        answer = client.get(url).json()
-        found += answer[name]
-        url = answer["next"]
-    return found
+    found = responses.pages(client, f"{path}?page_size=100&{text}")
+    return [record for page in found for record in page[name]]
 
 
 def nasty(small_world: World) -> None:
