@@ -6,7 +6,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.answers.changes.lines import lines_of
+from matrix.answers.changes.lines import lines_of, notes_near
 from matrix.answers.events.questions import MOST_FACTOR, SURE, WINDOW, ChangesQuestion
 from matrix.api.base import ApiView
 from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following
@@ -60,7 +60,7 @@ class ChangeOfLevel(Answer):
     sure: Annotated[bool, At("change.sure")]
     found_at: Annotated[Moment, At("change.found_at")]
     sentence: str
-    near: Annotated[list[str], As(lambda notes: [note.words for note in notes])]
+    near: list[str]
     comparison_url: str
 
 
@@ -119,20 +119,18 @@ class ChangesView(ApiView):
             record(
                 ChangeOfLevel,
                 line,
+                near=[note.words for note in notes_near(line.change, line.sites, near)],
                 comparison_url=request.build_absolute_uri(line.comparison_url(at)),
             )
-            for line in lines_of(listed, endpoints, near)
+            for line in lines_of(listed, endpoints)
         ]
         if form != "json":
             return as_rows(records, form, COLUMNS, "changes")
         window = question.query.window_at(now)
         own = {
-            "size": question.size or None,
-            "kind": question.kind or None,
-            "level": question.level or None,
-            "factor": question.factor or None,
-            "sure": "any" if question.unsure else "yes",
+            name: getattr(question, name) or None for name in ("size", "kind", "level", "factor")
         }
+        own["sure"] = "any" if question.unsure else "yes"
         return as_json(
             {
                 "query": echo(question.query, window, **own),

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.diagnosis.evidence import Kind
 from matrix.answers.link import report
-from matrix.answers.link.rate_profile import TransferProfiles, sentences_of
 from matrix.answers.link.report import Question
 from matrix.answers.ordering import experiments
 from matrix.api.base import ApiView
@@ -19,7 +18,7 @@ from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import METHOD_FILTERED, SIZE_CLASS, WINDOW, text
-from matrix.api.schema.records import As, At, Json, Number, record, to_number
+from matrix.api.schema.records import As, At, Number, record, to_number
 from matrix.api.schema.schemas import Answer
 from matrix.api.series import echo_of_link, ends
 from matrix.http.negotiation import asked_format
@@ -98,11 +97,11 @@ class DiagnosisEvidence(Answer):
     destination: Annotated[EndEvidence, At("receiving")]
     nominal_mb_s: Annotated[Number, At("nominal.mb_s")]
     rtt_ms: Number
-    loss: Number
-    network_mb_s: Annotated[Number, At("network_rate")]
-    network_tests: int
-    max_cwnd_bytes: int | None
-    max_receive_window_bytes: int | None
+    loss: Annotated[Number, At("network.loss")]
+    network_mb_s: Annotated[Number, At("network.rate")]
+    network_tests: Annotated[int, At("network.done"), As(len)]
+    max_cwnd_bytes: Annotated[int | None, At("network.sockets.0")]
+    max_receive_window_bytes: Annotated[int | None, At("network.sockets.1")]
 
 
 class DiagnosisQuery(Answer):
@@ -136,13 +135,6 @@ LINK = (
     *METHOD_FILTERED,
 )
 
-DIAGNOSIS = described(
-    "Why a link is slow or fails",
-    answer=LinkDiagnosed,
-    parameters=LINK,
-    tag="results",
-)
-
 
 class InsideFigures(Answer):
     """The rates within transfers, over their time, from their progress samples.
@@ -158,9 +150,9 @@ class InsideFigures(Answer):
     looked_at: int
     courses: Annotated[int, As(len)]
     shapes: Annotated[dict[ProfileShape, int], At("counts")]
-    low_mb_s: Number
-    median_mb_s: Number
-    high_mb_s: Number
+    low_mb_s: Annotated[Number, At("middle.0")]
+    median_mb_s: Annotated[Number, At("middle.1")]
+    high_mb_s: Annotated[Number, At("middle.2")]
     stalled: Number
     ceiling_mb_s: Annotated[Number, At("ceiling")]
     nominal_mb_s: Annotated[Number, At("nominal.mb_s")]
@@ -177,21 +169,13 @@ class LinkInside(Answer):
     inside: InsideFigures | None
 
 
-INSIDE = described(
-    "What the rate of a link does while its transfers run",
-    answer=LinkInside,
-    parameters=LINK,
-    tag="results",
-)
-
-
 OWN = ("source", "destination", "format")
 # Among so many of the newest experiments of a link that with streams is looked for.
 MOST_EXPERIMENTS = 5
 
 
 class DiagnosisView(ApiView):
-    @DIAGNOSIS
+    @described("Why a link is slow or fails", answer=LinkDiagnosed, parameters=LINK, tag="results")
     def get(self, request: Request) -> HttpResponse:
         """With the evidence that the rules go by; of a healthy link there is no diagnosis."""
         link, now = read_link(request), timezone.now()
@@ -199,15 +183,8 @@ class DiagnosisView(ApiView):
         source, destination = link.ends
         newest = experiments.newest_reports(source.id, destination.id, now, MOST_EXPERIMENTS)
         diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now)
-        sender, receiver = diagnosis.evidence.sockets or (None, None)
-        evidence = record(
-            DiagnosisEvidence,
-            diagnosis.evidence,
-            max_cwnd_bytes=sender,
-            max_receive_window_bytes=receiver,
-        )
         query = echo_of_link(link.ends, link.query, answer.window)
-        return as_json(record(LinkDiagnosed, diagnosis, query=query, evidence=evidence))
+        return as_json(record(LinkDiagnosed, diagnosis, query=query))
 
 
 def read_link(request: Request) -> Question:
@@ -220,31 +197,21 @@ def read_link(request: Request) -> Question:
 
 
 class InsideView(ApiView):
-    @INSIDE
+    @described(
+        "What the rate of a link does while its transfers run",
+        answer=LinkInside,
+        parameters=LINK,
+        tag="results",
+    )
     def get(self, request: Request) -> HttpResponse:
         """From the progress samples of its newest 300 successful transfers in the window."""
         link = read_link(request)
         window = link.query.window_at(timezone.now())
-        return as_json(
-            {
-                "query": echo_of_link(link.ends, link.query, window),
-                "unit": "MB/s",
-                "simulated": any(end.simulated for end in link.ends),
-                "inside": of_inside(link.rate_profile(window)),
-            }
+        answer = record(
+            LinkInside,
+            query=echo_of_link(link.ends, link.query, window),
+            unit="MB/s",
+            simulated=any(end.simulated for end in link.ends),
+            inside=link.rate_profile(window),
         )
-
-
-def of_inside(inside: TransferProfiles | None) -> Json | None:
-    """Return the figures of what happens inside transfers; None without samples enough."""
-    if inside is None:
-        return None
-    low, median, high = inside.middle
-    return record(
-        InsideFigures,
-        inside,
-        low_mb_s=low,
-        median_mb_s=median,
-        high_mb_s=high,
-        sentences=sentences_of(inside),
-    )
+        return as_json(answer)

@@ -166,7 +166,7 @@ def records_of(listed: list[Event], request: Request, now: datetime) -> list[dic
             event,
             **dict(zip(("factor", "low", "high"), event.factor or (None,) * 3, strict=True)),
             sentence=f"{event.words()}.",
-            near=notes_near(event, near),
+            near=notes_near(event, event.sites, near),
             url=request.build_absolute_uri(event.url(now)),
             comparison_url=request.build_absolute_uri(event.comparison_url(now)),
         )

@@ -168,16 +168,9 @@ def lines(table: LinkTable) -> Iterator[list[str]]:
 def class_texts(columns: ClassColumns) -> Iterator[list[str]]:
     """Yield the texts of one size class, link by link."""
     quantiles = [values.tolist() for values in columns.quantiles.values()]
-    numbers = zip(
-        columns.mean_mb_s.tolist(),
-        columns.std_mb_s.tolist(),
-        columns.size_mean_bytes.tolist(),
-        columns.size_std_bytes.tolist(),
-        columns.ok.tolist(),
-        columns.failed.tolist(),
-        columns.state.tolist(),
-        strict=True,
-    )
+    rates_and_sizes = ("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes")
+    names = (*rates_and_sizes, "ok", "failed", "state")
+    numbers = zip(*(getattr(columns, name).tolist() for name in names), strict=True)
     for at, (mean, std, size, size_std, ok, failed, state) in enumerate(numbers):
         rates = [mean, *(values[at] for values in quantiles)] if ok else []
         texts = [three_digits(rate) for rate in rates] or [DASH] * (1 + len(quantiles))

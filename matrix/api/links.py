@@ -27,11 +27,7 @@ from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, foll
 from matrix.api.rendering import dumps
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.schemas import (
-    Answer,
-    Listed,
-    with_facts,
-)
+from matrix.api.schema.schemas import Answer, Listed, with_facts
 from matrix.api.streaming import stream
 from matrix.http.compression import respond_once
 from matrix.http.negotiation import DOCUMENT, LIST, TYPES, asked_format

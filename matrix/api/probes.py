@@ -25,8 +25,7 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import SIZE, choice, paging, text
 from matrix.api.schema.records import At, Json, Moment, MomentOrNull, Name, NameOrNull, Text, record
 from matrix.api.schema.schemas import Answer, Listed
-from matrix.api.schema.transfers import WholeResult
-from matrix.api.transfers.detail import shown, why_not
+from matrix.api.transfers.views import WholeResult, shown, why_not
 from matrix.http.exceptions import Conflict, NotNow
 from matrix.http.negotiation import LIST, asked_format
 from matrix.http.permissions import allow, sees

@@ -22,7 +22,7 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import figures_of
 from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, inside_of
 from matrix.answers.site.verdict import KINDS
-from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
+from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.api.registry.values import record_of
 from matrix.api.schema.parameters import (
@@ -389,7 +389,7 @@ def of_end(report: Report, end: str, site: Site, site_is: SiteNow) -> Json:
             for link, (mean, std) in zip(links, history.sizes(), strict=True)
         ],
         over_time=of_series(history.series),
-        inside=of_inside(inside_of(report, end)),
+        inside=inside_of(report, end),
     )
 
 

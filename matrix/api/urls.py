@@ -22,8 +22,7 @@ from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView
 from matrix.api.strip import StripView
-from matrix.api.transfers.detail import TransferView
-from matrix.api.transfers.ingest import TransfersView
+from matrix.api.transfers.views import TransfersView, TransferView
 from matrix.http.exceptions import not_found
 
 urlpatterns = [

@@ -10,7 +10,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from matrix.answers.causes.attribution import EndEffect
-from matrix.answers.words.errors import WHERE, shortened
+from matrix.answers.words.phrases import WHERE, shortened
 from sonar.notation.units import (
     DASH,
     format_age,

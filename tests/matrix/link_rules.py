@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from math import exp, log
 from statistics import median
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -238,17 +240,13 @@ class LinkRules:
         Which test is the first depends on the bound by which they are judged.
         """
         link = self.source, self.destination, size
-        first = time_in(since, self.end)
-        usual, tests = self.there[size].usual, self.facts.rates(*link)
-        later = [
-            rate
-            for started, rate in tests
-            if started.replace(second=0, microsecond=0, tzinfo=None) >= first
+        first, usual = time_in(since, self.end), self.there[size].usual
+        tests = [
+            (started.replace(second=0, microsecond=0, tzinfo=None), rate)
+            for started, rate in self.facts.rates(*link)
         ]
-        is_first = any(
-            started.replace(second=0, microsecond=0, tzinfo=None) == first for started, _ in tests
-        )
-        return is_first and all((rate < usual) == slower for rate in later)
+        is_first = any(started == first for started, _ in tests)
+        return is_first and all((rate < usual) == slower for at, rate in tests if at >= first)
 
     def factors(self, factors: str, now: str, usual: str) -> None:
         classes = each_size(factors)
@@ -301,24 +299,16 @@ class LinkRules:
         """Count tests on the other links of the ends, in the class of the page."""
         link = self.source, self.destination, self.size
 
+        def counted(bad: str, tests: str, *ends: str) -> None:
+            counts = [self.facts.elsewhere(end, *link) for end in ends]
+            for text, of_ends in zip((bad, tests), zip(*counts, strict=True), strict=True):
+                same(text, sum(of_ends))
+
         def one_end(m: re.Match[str]) -> None:
             assert m[3] == self.source or m[4] == self.destination
-            bad, tests = self.facts.elsewhere("source" if m[3] else "destination", *link)
-            same(m[1], bad)
-            same(m[2], tests)
+            counted(m[1], m[2], "source" if m[3] else "destination")
 
-        def of_pair(m: re.Match[str]) -> None:
-            opposite = {"source": "destination", "destination": "source"}
-            bad, tests = self.facts.elsewhere(opposite[m[1]], *link)
-            same(m[2], bad)
-            same(m[3], tests)
-
-        def both(m: re.Match[str]) -> None:
-            counts = [self.facts.elsewhere(end, *link) for end in ("source", "destination")]
-            bad, tests = map(sum, zip(*counts, strict=True))
-            same(m[1], bad)
-            same(m[2], tests)
-
+        opposite = {"source": "destination", "destination": "source"}
         failed = rf"\(({COUNT}) of ({COUNT}) tests failed\)"
         return [
             (
@@ -326,8 +316,14 @@ class LinkRules:
                 r"to (\w+)) failed",
                 one_end,
             ),
-            (rf"refuses this (source|destination) only; others work {failed}", of_pair),
-            (rf"other links of both endpoints work {failed}", both),
+            (
+                rf"refuses this (source|destination) only; others work {failed}",
+                lambda m: counted(m[2], m[3], opposite[m[1]]),
+            ),
+            (
+                rf"other links of both endpoints work {failed}",
+                lambda m: counted(m[1], m[2], *opposite),
+            ),
         ]
 
     def against_others(self) -> list[Rule]:
@@ -375,14 +371,14 @@ class LinkRules:
 
     def elsewhere(self, end: str) -> tuple[float, int]:
         """Return the median of the medians of an end's other links, and how many they are."""
-        own = self.source, self.destination
-        at_end = 0 if end == "source" else 1
-        others = [
-            rate
-            for link, rate in self.medians.items()
-            if link != own and link[at_end] == own[at_end]
-        ]
+        others = self.others(end, self.medians)
         return median(others), len(others)
+
+    def others(self, end: str, values: Mapping[tuple[str, str], Any]) -> list[Any]:
+        """Return what the other links of an end have."""
+        own, at_end = (self.source, self.destination), 0 if end == "source" else 1
+        of_end = {link: value for link, value in values.items() if link[at_end] == own[at_end]}
+        return [value for link, value in of_end.items() if link != own]
 
     def diagnosis(self) -> list[Rule]:
         size_files = rf"({SIZES})-file tests failed"
@@ -460,13 +456,7 @@ class LinkRules:
 
     def of_others(self, end: str) -> list[str]:
         """Return the levels of the other links of an end that have one."""
-        own = self.source, self.destination
-        at_end = 0 if end == "source" else 1
-        return [
-            level
-            for link, level in self.levels.items()
-            if link != own and link[at_end] == own[at_end] and level != "unknown"
-        ]
+        return [level for level in self.others(end, self.levels) if level != "unknown"]
 
     def alone(self, m: re.Match[str]) -> None:
         close(m[1], self.own.ratio)
@@ -567,11 +557,9 @@ class LinkRules:
             stretch.append(started)
         spans = []
         for started in stretch:
-            try:
+            with suppress(AssertionError):
                 span(text, self.moment - started)
-            except AssertionError:
-                continue
-            spans.append(started)
+                spans.append(started)
         assert spans, (text, size)
 
     def sizes(self) -> list[Rule]:

@@ -4,10 +4,13 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.html import Page
 from tests.matrix.written import written
@@ -33,6 +36,14 @@ def answer(client: Client, address: str, *parameters: Any) -> Any:
     return json.loads(response.content, parse_constant=pytest.fail)
 
 
+def pages(client: Client, address: str) -> Iterator[Any]:
+    """Return the pages of a list, from this one on, each asked for as it is wanted."""
+    while address:
+        listed = answer(client, address)
+        yield listed
+        address = listed["next"]
+
+
 def csv_rows(client: Client, address: str) -> list[dict[str, str]]:
     response = client.get(address)
     assert response.status_code == 200, response.content
@@ -43,3 +54,10 @@ def csv_rows(client: Client, address: str) -> list[dict[str, str]]:
 def words(html: str) -> str:
     """Return the words of a page without its tags, a space between each two."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip()
+
+
+def statements(call: Callable[[], object]) -> int:
+    """Return how many statements of SQL a call takes."""
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    return len(captured)

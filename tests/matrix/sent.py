@@ -6,7 +6,7 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
-from sonar.models import Endpoint, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass
 from sonar.results import store
 from sonar.results.store import Result
 from tests.matrix import world
@@ -33,6 +33,21 @@ def result(
         bytes=world.SIZES[size],
     )
     return replace(plain, **(failed | fields))
+
+
+def under_way(
+    source: Endpoint, destination: Endpoint, state: str = "queued", **fields: Any
+) -> Probe:
+    """Record a test that has not ended; one that runs does so until an hour from now."""
+    running = {"started_at": world.NOW, "deadline": world.NOW + world.HOUR}
+    plain = {
+        "size_class": SizeClass.objects.get(name="large"),
+        "bytes": 1,
+        "requested_at": world.NOW,
+        "sent_at": world.NOW,
+    }
+    more = plain | (running if state == "running" else {}) | fields
+    return Probe.objects.create(source=source, destination=destination, state=state, **more)
 
 
 def send(source: Endpoint, destination: Endpoint, at: datetime, **fields: Any) -> UUID:

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from matrix.api.transfers import ingest as storing
+from matrix.api.transfers import views as storing
 from matrix.http.exceptions import NEEDS_ACCOUNT
 from sonar.models import Profile, Token, Transfer
 from sonar.people import roles, tokens

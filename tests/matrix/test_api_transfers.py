@@ -1,27 +1,33 @@
-"""GET /api/v1/transfers/ and one of them: records, filters, pages, CSV that can come in again."""
+"""Single results in the API and in lists: records, filters, pages, CSV that can come in again."""
 
 import json
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
+from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from pytest_django import Settings
 
 from matrix.api.transfers.lines import FIRST, columns_of
-from sonar.models import Mesh, Probe, SizeClass, Transfer
+from matrix.query.filters import Filter
+from matrix.store import registry, transfers
+from matrix.store.keyset import Cursor
+from matrix.store.transfers import TransferSelection
+from sonar.models import Mesh, Transfer
 from sonar.notation.result_columns import RECORD
-from sonar.people import roles
+from sonar.notation.windows import Window
+from sonar.people.roles import Role
 from sonar.records.record import FIELDS
 from tests.matrix import responses, world
-from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
-from tests.matrix.world import HOUR, NOW, World
+from tests.matrix.registry import caller
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send, under_way
+from tests.matrix.world import HOUR, NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/transfers/"
@@ -37,9 +43,7 @@ def lines(client: Client, text: str = "?format=csv", path: str = URL) -> list[di
     return responses.csv_rows(client, f"{path}{text}")
 
 
-def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
-    client: Client, small_world: World
-) -> None:
+def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(client, small_world):
     made = world.profile(
         **PLAIN | {"mode": "push"} | {"streams": 4, "streams_used": 1, "ip_version": 6},
         clock="service",
@@ -57,14 +61,8 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
         "scitag": 139,
     }
     at = datetime(2026, 11, 20, 11, 0, 0, 123456, tzinfo=UTC)
-    one = send(
-        *(small_world.ral, small_world.glasgow, at),
-        profile_id=made.id,
-        seconds=8.0,
-        size="large",
-        log_url="https://fts.example/log",
-        **account,
-    )
+    plain = {"profile_id": made.id, "seconds": 8.0, "log_url": "https://fts.example/log"}
+    one = send(small_world.ral, small_world.glasgow, at, **plain, **account)
     (record,) = get(client)["transfers"]
     assert record == {
         "id": str(one),
@@ -84,12 +82,9 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
         "origin": "test",
         "size": "large",
         "rate_mb_s": 250.0,
-        "beside_source": None,
-        "beside_source_max": None,
-        "beside_destination": None,
-        "beside_destination_max": None,
-        "moved_bytes": None,
-        "verified": None,
+        **dict.fromkeys(f"beside_{end}" for end in ("source", "destination")),
+        **dict.fromkeys(f"beside_{end}_max" for end in ("source", "destination")),
+        **dict.fromkeys(("moved_bytes", "verified")),
         "clock": "service",
         "tcp_buffer_bytes": 4_000_000,
         "purpose": "ordered",
@@ -99,8 +94,8 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(
 
 
 def test_what_ran_beside_it_what_it_moved_and_how_it_was_made_stand_in_every_form(
-    client: Client, small_world: World
-) -> None:
+    client, small_world
+):
     made = world.profile(**PLAIN | {"mode": "push", "streams": 4, "streams_used": 1}, beside=1)
     kept = {
         "beside_source": 1.4,
@@ -123,7 +118,7 @@ def test_what_ran_beside_it_what_it_moved_and_how_it_was_made_stand_in_every_for
     assert (line["mode"], line["streams"], line["streams_used"]) == ("push", "4", "1")
 
 
-def test_a_failed_one_has_no_rate_and_its_whole_error(client: Client, small_world: World) -> None:
+def test_a_failed_one_has_no_rate_and_its_whole_error(client, small_world):
     error = f"{MARKUP}\nline two " + "x" * 5000
     send(small_world.ral, small_world.glasgow, NOW, error=error)
     response = client.get(URL)
@@ -134,63 +129,60 @@ def test_a_failed_one_has_no_rate_and_its_whole_error(client: Client, small_worl
 
 
 def test_pages_follow_each_other_in_one_window_and_leave_nothing_out(
-    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    client, small_world, monkeypatch
+):
     many(small_world.ral, small_world.glasgow, 25, NOW)
     send(small_world.ral, small_world.glasgow, NOW - 2 * HOUR)
     seen: list[str] = []
-    url = f"{URL}?page_size=10&window=1h&mover=http-tpc"
-    while url:
-        answer = client.get(url).json()
-        seen += [one["started_at"] for one in answer["transfers"]]
-        url = answer["next"]
+    for page in responses.pages(client, f"{URL}?page_size=10&window=1h&mover=http-tpc"):
+        seen += [one["started_at"] for one in page["transfers"]]
         monkeypatch.setattr(timezone, "now", lambda: NOW + 10 * HOUR)
     assert len(seen) == 25
     assert seen == sorted(seen, reverse=True)
 
 
-def test_the_first_page_has_a_hundred(client: Client, small_world: World) -> None:
+def test_the_first_page_has_a_hundred(client, small_world):
     many(small_world.ral, small_world.glasgow, 101, NOW)
     answer = get(client)
     assert len(answer["transfers"]) == 100
     assert len(get(client, "?page_size=1000")["transfers"]) == 101
 
 
-def test_filters_narrow_it_as_everywhere(client: Client, small_world: World) -> None:
+def test_filters_narrow_it_as_everywhere(client, small_world):
     ral, glasgow, desy, _ = small_world.endpoints
     there = send(ral, glasgow, NOW)
     back = send(glasgow, ral, NOW, size="small")
     failed = send(desy, ral, NOW, error="503 Service Unavailable")
     lost = send(desy, ral, NOW, state="lost", error="worker died", error_where="control")
     old = send(ral, desy, NOW - 10 * 24 * HOUR)
+    four = world.profile(**PLAIN | {"streams": 4}).id
+    by_four = send(desy, glasgow, NOW, profile_id=four, size="medium")
 
     def ids(text: str) -> set[UUID]:
         return {UUID(one["id"]) for one in get(client, text)["transfers"]}
 
-    assert ids("") == {there, back, failed}
+    assert ids("") == {there, back, failed, by_four}
+    assert ids("?state=done&state=failed&state=lost") == {there, back, failed, lost, by_four}
     assert ids("?state=lost&state=failed") == {failed, lost}
-    assert ids("?error=service+un") == {failed}
+    assert ids("?error=SERVICE+un") == {failed}
+    assert ids("?error=100%25") == set()
     assert ids("?size=small") == {back}
     assert ids("?size=large") == {there, failed}
     assert ids("?source_site=RAL") == {there}
     assert ids("?cloud=!DE") == {there, back}
-    assert ids("?window=30d") == {there, back, failed, old}
+    assert ids("?window=30d") == {there, back, failed, old, by_four}
     assert ids("?from=2026-11-10T00:00:00Z&to=2026-11-11T00:00:00Z") == {old}
-    assert ids("?streams=4") == ids("?cloud=FR") == set()
+    assert ids("?streams=4") == {by_four}
+    assert ids("?streams=8") == ids("?cloud=FR") == set()
 
 
-def test_mode_and_what_ran_beside_are_filters_that_exclude_too(
-    client: Client, small_world: World
-) -> None:
+def test_mode_and_what_ran_beside_are_filters_that_exclude_too(client, small_world):
     ends = small_world.ral, small_world.glasgow
-    kinds = {
-        ("pull", 0): {"mode": "pull", "beside": 0},
-        ("push", 1): {"mode": "push", "beside": 1},
-        ("", None): {"mode": "", "beside": None},
-    }
+    kinds = pull, push, imported = ("pull", 0), ("push", 1), ("", None)
+    profiles = [world.profile(**PLAIN | {"mode": mode}, beside=beside) for mode, beside in kinds]
     known = {
-        send(*ends, NOW, profile_id=world.profile(**PLAIN | made).id): kind
-        for kind, made in kinds.items()
+        send(*ends, NOW, profile_id=made.id): kind
+        for made, kind in zip(profiles, kinds, strict=True)
     }
 
     def kinds_of(text: str) -> set[tuple[str, int | None]]:
@@ -200,7 +192,6 @@ def test_mode_and_what_ran_beside_are_filters_that_exclude_too(
         assert {known[one] for one in ids} == listed
         return listed
 
-    pull, push, imported = kinds
     assert kinds_of("mode=push") == kinds_of("beside=some") == {push}
     assert kinds_of("mode=!push") == kinds_of("beside=!some") == {pull, imported}
     assert kinds_of("mode=pull&mode=push") == kinds_of("beside=0&beside=some") == {pull, push}
@@ -209,7 +200,7 @@ def test_mode_and_what_ran_beside_are_filters_that_exclude_too(
     assert kinds_of("beside=0&mode=push") == set()
 
 
-def test_the_answer_says_what_was_asked(client: Client, small_world: World) -> None:
+def test_the_answer_says_what_was_asked(client, small_world):
     query = get(client, "?window=24h&state=failed&source_cloud=UK&error=x")["query"]
     assert query == {
         "size": None,
@@ -241,14 +232,14 @@ def test_the_answer_says_what_was_asked(client: Client, small_world: World) -> N
     ],
 )
 def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
-    client: Client, small_world: World, text: str, parameter: str, said: str
-) -> None:
+    client, small_world, text, parameter, said
+):
     response = client.get(f"{URL}?{text}")
     assert response.status_code == 400
     assert said in response.json()["errors"][parameter][0]
 
 
-def test_csv_has_everything_that_matches_as_records(client: Client, small_world: World) -> None:
+def test_csv_has_everything_that_matches_as_records(client, small_world):
     many(small_world.ral, small_world.glasgow, 2500, NOW)
     many(small_world.glasgow, small_world.ral, 10, NOW)
     found = lines(client, "?format=csv&source_site=RAL")
@@ -270,9 +261,7 @@ def test_csv_has_everything_that_matches_as_records(client: Client, small_world:
         assert line["verified"] == ("" if one["verified"] is None else str(one["verified"]).lower())
 
 
-def test_what_goes_out_as_csv_comes_in_again(
-    client: Client, small_world: World, tmp_path: Path
-) -> None:
+def test_what_goes_out_as_csv_comes_in_again(client, small_world, tmp_path):
     ends = small_world.ral, small_world.glasgow
     error = 'said "no", twice\nand, then, nothing'
     plain = world.profile(**PLAIN | {"origin": "external"})
@@ -289,95 +278,58 @@ def test_what_goes_out_as_csv_comes_in_again(
     assert list(Transfer.objects.order_by("id").values(*fields)) == before
 
 
-def test_csv_of_nothing_is_a_header(client: Client, small_world: World) -> None:
+def test_csv_of_nothing_is_a_header(client, small_world):
     for text in ("?format=csv", "?format=csv&cloud=FR"):
         response = client.get(f"{URL}{text}")
         assert b"".join(response.streaming_content).decode() == ",".join(CSV_FIELDS) + "\n"
 
 
-def test_csv_leaves_in_pieces_and_keeps_none(client: Client, small_world: World) -> None:
+def test_csv_leaves_in_pieces_and_keeps_none(client, small_world):
     many(small_world.ral, small_world.glasgow, 3000, NOW)
     pieces = [len(piece) for piece in client.get(f"{URL}?format=csv").streaming_content]
     assert len(pieces) > 3
     assert max(pieces) < 70_000
 
 
-def test_one_has_all_that_is_kept_of_it(client: Client, small_world: World) -> None:
+def test_one_has_all_that_is_kept_of_it(client, small_world):
     mesh = Mesh.objects.create(name="production")
     made = world.profile(**PLAIN | {"mesh": mesh, "mode": "pull", "tcp_buffer_bytes": 4096})
-    one = send(
-        small_world.ral,
-        small_world.glasgow,
-        NOW,
-        profile_id=made.id,
-        samples=[[1.0, 100], [2.0, 300]],
-        first_byte_seconds=0.5,
-        remote_connections=["tcp:[::1]:1094"],
-        worker="w1",
-    )
+    kept = {"samples": [[1.0, 100], [2.0, 300]], "first_byte_seconds": 0.5}
+    one = send(small_world.ral, small_world.glasgow, NOW, profile_id=made.id, **kept)
     answer = get(client, path=f"{URL}{one}/")
-    assert answer["samples"] == [[1.0, 100], [2.0, 300]]
-    assert answer["first_byte_seconds"] == 0.5
-    assert (answer["mesh"], answer["mode"]) == ("production", "pull")
-    assert answer["tcp_buffer_bytes"] == 4096
-    assert answer["rate_mb_s"] == 200.0
+    made = {"mesh": "production", "mode": "pull", "tcp_buffer_bytes": 4096, "rate_mb_s": 200.0}
+    assert answer.items() >= (kept | made).items()
     (line,) = lines(client, "?format=csv", f"{URL}{one}/")
     assert line["id"] == str(one)
 
 
-def test_names_of_machines_are_for_who_may_see_them(client: Client, small_world: World) -> None:
+def test_names_of_machines_are_for_who_may_see_them(client, small_world):
     ends = small_world.ral, small_world.glasgow
     one = send(*ends, NOW, remote_connections=["tcp:[::1]:1094"], worker="w1")
     assert not {"worker", "remote_connections"} & set(get(client, path=f"{URL}{one}/"))
-    site_admin = User.objects.create_user("site-admin")
-    small_world.desy.site.admins.add(site_admin)
-    client.force_login(site_admin)
-    assert not {"worker", "remote_connections"} & set(get(client, path=f"{URL}{one}/"))
-    operator = User.objects.create_user("operator")
-    roles.give(operator, roles.Role.OPERATOR)
-    client.force_login(operator)
-    answer = get(client, path=f"{URL}{one}/")
+    site_admin = caller(Role.SITE_ADMIN, "DESY")
+    assert not {"worker", "remote_connections"} & set(get(site_admin, path=f"{URL}{one}/"))
+    answer = get(caller(Role.OPERATOR), path=f"{URL}{one}/")
     assert (answer["worker"], answer["remote_connections"]) == ("w1", ["tcp:[::1]:1094"])
 
 
-def test_one_that_there_is_not_is_a_404_that_says_why(
-    client: Client, small_world: World, settings: Settings
-) -> None:
+def test_one_that_there_is_not_is_a_404_that_says_why(client, small_world, settings):
     settings.SONAR_KEEP_DAYS = 123
     response = client.get(f"{URL}{uuid4()}/")
     assert response.status_code == 404
     assert "results are kept for 123 days" in response.json()["detail"]
-    probe = Probe.objects.create(
-        source=small_world.ral,
-        destination=small_world.glasgow,
-        size_class=SizeClass.objects.get(name="large"),
-        bytes=1,
-        requested_at=NOW,
-        sent_at=NOW,
-    )
+    probe = under_way(small_world.ral, small_world.glasgow)
     response = client.get(f"{URL}{probe.id}/")
     assert response.status_code == 404
     assert "is queued: it becomes a transfer when it ends." in response.json()["detail"]
     assert client.get(f"{URL}nothing/").status_code == 404
 
 
-def test_reading_needs_a_right_where_it_is_not_public(
-    client: Client, small_world: World, settings: Settings
-) -> None:
-    settings.SONAR_PUBLIC_READ = False
-    one = send(small_world.ral, small_world.glasgow, NOW)
-    for path in (URL, f"{URL}{one}/", "/api/v1/series/"):
-        assert client.get(path).status_code == 401
-    assert client.post(URL, "[]", content_type="application/json").status_code == 401
-
-
 @pytest.mark.parametrize(
     ("text", "pinned"),
     [("", 3), ("?format=csv", 4), ("?format=ndjson", 4), ("?size=large&mover=x", 4)],
 )
-def test_the_number_of_queries_does_not_grow_with_the_data(
-    client: Client, small_world: World, text: str, pinned: int
-) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world, text, pinned):
     get(client)
     for count in (5, 500):
         many(small_world.ral, small_world.glasgow, count, NOW)
@@ -386,3 +338,138 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
             if response.streaming:
                 assert len(b"".join(response.streaming_content)) > count * 100
         assert len(captured) == pinned, [one["sql"] for one in captured.captured_queries]
+
+
+DAY = Window(NOW - 24 * HOUR, NOW + HOUR)
+EVERY = tuple(Transfer.State.values)
+
+
+def rows(*filters: Filter, **more: Any) -> QuerySet[Transfer]:
+    wanted = TransferSelection(DAY, filters=filters, **more)
+    return wanted.rows(registry.read_places(registry.read_versions()))
+
+
+def ids(*filters: Filter, **more: Any) -> set[UUID]:
+    return {one.id for one in rows(*filters, **more)}
+
+
+def test_pages_follow_each_other_newest_first_and_leave_nothing_out(small_world):
+    ends = small_world.ral, small_world.glasgow
+    sent = [send(*ends, NOW - (number // 3) * MINUTE) for number in range(10)]
+    seen: list[UUID] = []
+    after = None
+    for _ in range(4):
+        page = transfers.listing(rows(), 3, after)
+        seen += [one.id for one in page.results]
+        after = Cursor.parse(str(page.next)) if page.next else None
+    assert after is None
+    assert len(seen) == 10
+    assert set(seen) == set(sent)
+    found = Transfer.objects.in_bulk(seen)
+    order = [(found[one].started_at, one) for one in seen]
+    assert order == sorted(order, reverse=True)
+
+
+def test_a_last_page_that_is_full_has_no_next(small_world):
+    for number in range(4):
+        send(small_world.ral, small_world.glasgow, NOW - number * MINUTE)
+    assert transfers.listing(rows(), 4).next is None
+    assert transfers.listing(rows(), 3).next is not None
+
+
+@pytest.mark.parametrize("text", ["", "_", "2026-11-20T12:00:00Z", "x_y", f"2026_{UUID(int=7)}x"])
+def test_a_cursor_that_no_answer_had_is_an_error(text):
+    with pytest.raises(ValueError):
+        Cursor.parse(text)
+
+
+def test_filters_on_ends_choose_what_the_matrix_chooses(small_world):
+    ral, glasgow, desy, scratch = small_world.endpoints
+    there = send(ral, glasgow, NOW)
+    back = send(glasgow, ral, NOW)
+    far = send(desy, scratch, NOW)
+    assert ids(Filter("source_site", "RAL")) == {there}
+    assert ids(Filter("destination_endpoint", "RAL_DATADISK")) == {back}
+    assert ids(Filter("site", "RAL")) == {there, back}
+    assert ids(Filter("site", "RAL", exclude=True)) == {far}
+    assert ids(Filter("source_site", "RAL"), Filter("source_site", "DESY")) == {there, far}
+    assert ids(Filter("cloud", "UK"), Filter("source_tier", "1", exclude=True)) == {back}
+    assert ids(Filter("cloud", "FR")) == set()
+    assert ids(Filter("cloud", "FR", exclude=True)) == {there, back, far}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (f"no file {UUID(int=7)} here", f"no file {UUID(int=8)} here"),
+        ("GET https://a.example.org:80/x/1 failed", "GET https://b.example.org:81/y failed"),
+        ("cannot open /data/1/file", "cannot open /other/file: "),
+        ("stalled after 12.5 s", "stalled after 3.25 s"),
+        ("adler32 1a2b3c4d5e6f7a8b is wrong", "adler32 ffffffffffffffff is wrong"),
+        ("503 from node01.example.org", "503 from node22.example.org"),
+        ("it is 123456 bytes", "it is 98765 bytes"),
+    ],
+)
+def test_errors_of_one_cause_are_one_group(small_world, one, other):
+    send(small_world.ral, small_world.glasgow, NOW - HOUR, error=one)
+    newest = send(small_world.ral, small_world.glasgow, NOW, error=other.removesuffix(": "))
+    (group,) = transfers.failures(rows())
+    assert (group.count, group.where, group.is_lost) == (2, "destination", False)
+    assert (group.first, group.last) == (NOW - HOUR, NOW)
+    assert group.example.id == newest
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("503 Service Unavailable", "403 Forbidden"),
+        ("status 503", "status 500"),
+        ("no route over IPv4", "no route over IPv6"),
+    ],
+)
+def test_errors_that_say_something_else_are_two_groups(small_world, one, other):
+    for error in (one, other):
+        send(small_world.ral, small_world.glasgow, NOW, error=error)
+    assert [group.count for group in transfers.failures(rows())] == [1, 1]
+
+
+def test_groups_differ_by_where_and_lost_ones_stand_apart(small_world):
+    ends = small_world.ral, small_world.glasgow
+    for where in ("source", "destination", "source"):
+        send(*ends, NOW, error="timeout", error_where=where)
+    send(*ends, NOW, state="lost", error="timeout", error_where="source")
+    found = transfers.failures(rows(states=EVERY))
+    assert (found[0].where, found[0].count, found[0].is_lost) == ("source", 2, False)
+    assert {(one.where, one.count, one.is_lost) for one in found[1:]} == {
+        ("destination", 1, False),
+        ("source", 1, True),
+    }
+
+
+def test_a_page_and_the_groups_take_the_same_queries_whatever_there_is(small_world):
+    many(small_world.ral, small_world.glasgow, 6, NOW)
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            transfers.listing(rows(), 50)
+            transfers.failures(rows())
+        pinned = [
+            one["sql"] for one in captured.captured_queries if "sonar_version" not in one["sql"]
+        ]
+        assert len([sql for sql in pinned if "sonar_transfer" in sql]) == 3, pinned
+        many(small_world.ral, small_world.glasgow, 300, NOW - HOUR)
+
+
+def test_the_results_of_a_link_are_found_by_its_index(small_world):
+    for link in permutations(small_world.endpoints, 2):
+        # So many that pages which rows of other tests have left in the index do not matter.
+        many(*link, 600, NOW)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE sonar_transfer")
+    ends = (
+        Filter("source_endpoint", "RAL_DATADISK"),
+        Filter("destination_endpoint", "DESY_DATADISK"),
+    )
+    plan = rows(*ends).order_by("-started_at", "-id")[:50].explain()
+    assert "source_id_destination_id_started_at_idx" in plan, plan
+    newest = TransferSelection(Window(NOW - timedelta(days=30), NOW + HOUR)).rows([])
+    assert "Index Scan Backward" in newest.order_by("-started_at", "-id")[:50].explain()

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from django.http import QueryDict
-from django.test import Client
 
 from matrix.answers.diagnosis.evidence import (
+    NOBODY,
     DirectedLink,
     FailureEvidence,
     LinkEvidence,
     beside_query,
+    effect_of,
     slower_elsewhere,
 )
+from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of
 from matrix.answers.diagnosis.link_diagnosis import LinkDiagnosis
 from matrix.answers.diagnosis.rules import diagnose
-from matrix.answers.diagnosis.streams import effect_of
 from matrix.answers.link.overhead import ClassTime, Overhead
 from matrix.answers.link.rate_profile import NominalCapacity
 from matrix.answers.matrix import grid
@@ -37,7 +38,7 @@ from matrix.statistics.transfers.evidence import (
 from sonar.models import Endpoint, Site, Transfer
 from tests.matrix import responses, world
 from tests.matrix.responses import words
-from tests.matrix.world import World, transfer
+from tests.matrix.world import transfer
 
 STREAMS = np.array([1.0, 1, 1, 4, 4, 4])
 FLAT = effect_of(STREAMS, np.array([10, 10.1, 9.9, 10.2, 9.9, 10]), "tests of this window")
@@ -110,9 +111,8 @@ def test_a_link_with_too_few_results_is_not_slow():
 
 @pytest.mark.parametrize("end", ["sending", "receiving"])
 def test_an_end_without_other_links_says_nothing(end):
-    nobody = PeerRates(math.nan, 0, math.nan, math.nan, math.nan, 0)
     for level in ("slower", "unknown"):
-        assert kinds(level=level, usual=80.0, streams=FLAT, **{end: nobody}) == []
+        assert kinds(level=level, usual=80.0, streams=FLAT, **{end: NOBODY}) == []
 
 
 def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
@@ -131,21 +131,23 @@ def test_a_window_is_proportional_and_steady_and_loss_is_not_steady():
 def test_a_saw_tooth_within_transfers_is_loss_and_a_ceiling_there_says_nothing():
     shapes = dict.fromkeys(("stalls", "saw-tooth", "ramps", "slows", "ceiling", "uneven"), 0)
     saw = SimpleNamespace(courses=[None] * 5, counts=shapes | {"saw-tooth": 4, "ceiling": 1})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rate_profile=saw) == [
-        "loss-limited"
-    ]
     even = SimpleNamespace(courses=[None] * 5, counts=shapes | {"ceiling": 5})
-    assert kinds(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), rate_profile=even) == [
-        "loss-limited"
-    ]
+    for profile, spread in ((saw, 0.01), (even, 0.2)):
+        scattered = RateScatter(spread, 0.06, 9)
+        assert kinds(streams=LINEAR, scatter=scattered, rate_profile=profile) == ["loss-limited"]
+
+
+def network(
+    rate: float | None = None, loss: float | None = None, sockets: tuple[int, int] | None = None
+) -> SimpleNamespace:
+    """Return what twelve tests of the network alone say."""
+    return SimpleNamespace(rate=rate, loss=loss, sockets=sockets, done=range(12))
 
 
 def test_the_network_alone_is_told_and_a_way_that_carries_more_is_not_narrow():
-    assert kinds(streams=FLAT, network_rate=15.0) == ["at-capacity"]
-    assert kinds(streams=FLAT, network_rate=20.0) == ["slow-link"]
-    (said,) = diagnose(
-        evidence(network_rate=40.0, network_tests=12, loss=0.0012, sockets=(217_200, 108_000))
-    )
+    assert kinds(streams=FLAT, network=network(15.0)) == ["at-capacity"]
+    assert kinds(streams=FLAT, network=network(20.0)) == ["slow-link"]
+    (said,) = diagnose(evidence(network=network(40.0, 0.0012, (217_200, 108_000))))
     assert said.evidence[2:] == (
         "Network tests between both sites have a median of 40.0 MB/s (n = 12).",
         "0.12 % of packets are lost.",
@@ -158,7 +160,9 @@ def test_known_round_trip_and_loss_are_told():
         evidence(streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9), rtt_ms=90.0, single=0.7)
     )
     assert "At a round trip of 90.0 ms that is 63.0 kB in flight." in said.evidence
-    (said,) = diagnose(evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), loss=0.012))
+    (said,) = diagnose(
+        evidence(streams=LINEAR, scatter=RateScatter(0.2, 0.06, 9), network=network(loss=0.012))
+    )
     assert "1.2 % of packets are lost." in said.evidence
 
 
@@ -177,25 +181,16 @@ def test_a_nominal_capacity_that_is_reached_is_named():
 
 
 @pytest.mark.parametrize(
-    ("end", "name", "sentence"),
-    [
-        (
-            "sending",
-            "source",
-            "Without this link, RAL sends at 13 % of what its partners reach elsewhere (10–17 %, 4",
-        ),
-        (
-            "receiving",
-            "destination",
-            "Without this link, DESY receives at 13 % of what its partners reach elsewhere (10–17",
-        ),
-    ],
+    ("end", "name", "does"),
+    [("sending", "source", "RAL sends"), ("receiving", "destination", "DESY receives")],
 )
-def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, sentence):
+def test_an_end_that_is_slow_elsewhere_too_is_the_limit(end, name, does):
     (said,) = diagnose(evidence(streams=FLAT, **{end: SLOW}))
     assert said.kind == "storage-limited"
     assert said.headline.startswith(f"The {name} is the limit")
-    assert said.evidence[0].startswith(sentence)
+    assert said.evidence[0].startswith(
+        f"Without this link, {does} at 13 % of what its partners reach elsewhere (10–17 %, 4"
+    )
     (unsure,) = diagnose(evidence(**{end: SLOW}))
     assert unsure.strength < said.strength
     assert "A stream experiment shows whether the disks" in unsure.next
@@ -243,9 +238,8 @@ def test_a_link_that_became_slower_alone_is_not_blamed_on_what_its_ends_always_d
 
 def test_an_end_that_is_no_limit_is_not_called_one():
     # Streams help: no disk does that.
-    assert kinds(sending=SLOW, streams=LINEAR, scatter=RateScatter(0.01, 0.06, 9)) == [
-        "window-limited"
-    ]
+    steady = RateScatter(0.01, 0.06, 9)
+    assert kinds(sending=SLOW, streams=LINEAR, scatter=steady) == ["window-limited"]
     # Its other links are faster than this one by far: it does not explain this one.
     assert kinds(sending=dataclasses.replace(SLOW, rate=40.0)) == ["slow-link"]
     # It may be chance.
@@ -340,11 +334,9 @@ def test_one_test_that_took_long_does_not_make_a_link_uneven():
         for rates in ([1.0, 1.01, 0.99], [2.0, 2.02, 0.4], [1.5, 1.52, 1.49])
     ]
     pooled = scatter(alike, 1.0)
-    assert pooled
     assert (pooled.is_steady, pooled.spread) == (True, pytest.approx(0.0125, rel=0.1))
-    twice = scatter([*alike, AlikeTests(np.array([1.0, 1.01, 0.2]), 4e6)], 1.0)
-    assert twice
-    assert not twice.is_steady
+    twice = [*alike, AlikeTests(np.array([1.0, 1.01, 0.2]), 4e6)]
+    assert not scatter(twice, 1.0).is_steady
 
 
 def test_lost_packets_make_rates_scatter_the_less_the_more_are_lost():
@@ -369,7 +361,6 @@ def test_where_packets_are_lost_rates_are_not_steady(law, rtt_ms, loss, packets)
     rng = np.random.default_rng(5)
     rates = SEGMENT / (rtt_ms * 1e3) * np.array([aimd(rng, loss, packets, law) for _ in range(100)])
     lossy = scatter([AlikeTests(rates, packets * SEGMENT)], float(np.median(rates)))
-    assert lossy
     assert not lossy.is_steady
 
 
@@ -382,7 +373,6 @@ def test_a_window_is_steady_though_each_test_starts_and_ends_with_a_delay():
         for size in (1e6, 4e6, 33.6e6)
     ]
     pooled = scatter(groups, rate / 1e6)
-    assert pooled
     assert pooled.spread < 0.7 * pooled.by_loss
 
 
@@ -398,7 +388,7 @@ def aimd(rng: np.random.Generator, loss: float, packets: int, law: tuple[float, 
 
 
 @pytest.fixture
-def four_sites() -> list[Endpoint]:
+def four_sites(db: None) -> list[Endpoint]:
     """Register endpoints of four sites, all links between them with 80 MB/s and one with 10."""
     rng = np.random.default_rng(1)
     sites = Site.objects.bulk_create(Site(name=name, tier=2) for name in "ABCD")
@@ -412,9 +402,7 @@ def four_sites() -> list[Endpoint]:
     return endpoints
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -> None:
+def test_page_and_api_say_the_same(client, four_sites, at_noon):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     answer = client.get("/api/v1/diagnosis/", link).json()
     (said,) = answer["diagnoses"]
@@ -427,11 +415,9 @@ def test_page_and_api_say_the_same(client: Client, four_sites: list[Endpoint]) -
     assert "Diagnosis Nothing stands out with large files." in healthy
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon", "four_sites")
 def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away(
-    client: Client, admin_client: Client
-) -> None:
+    client, admin_client, at_noon, four_sites
+):
     address = "/links/A_DISK/B_DISK/experiments/?variable=streams&amp;size=large"
     offer = f'<a href="{address}">Run a stream experiment</a>'
     assert offer in responses.html(admin_client, "/links/A_DISK/B_DISK/")
@@ -442,9 +428,7 @@ def test_where_streams_would_tell_more_an_experiment_with_them_is_one_click_away
     assert '<option value="large" selected>' in form
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_failures_are_those_of_the_size_class(client: Client, four_sites: list[Endpoint]) -> None:
+def test_failures_are_those_of_the_size_class(client, four_sites, at_noon):
     link = {"source": "A_DISK", "destination": "B_DISK"}
     for number in range(4):
         transfer(*four_sites[:2], None, ago=number * world.HOUR, size="small")
@@ -474,22 +458,14 @@ def test_failures_are_those_of_the_size_class(client: Client, four_sites: list[E
         ({"median": 79.0}, False),
         ({"overhead": line(60.0, 100.0)}, False),
     ],
-    ids=[
-        "slow",
-        "streams are known",
-        "streams are refused",
-        "not slow",
-        "its start takes the time",
-    ],
+    ids=["slow", "streams known", "streams refused", "not slow", "its start takes the time"],
 )
 def test_an_experiment_is_offered_where_it_would_tell_more(changed, wants):
     current = evidence(**changed)
     assert LinkDiagnosis(current, diagnose(current)).wants_streams == wants
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites: list[Endpoint]) -> None:
+def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites, at_noon):
     site = Site.objects.get(name="A")
     second = world.endpoints([("A_SECOND", site)])["A_SECOND"]
     a, b, c, _ = four_sites
@@ -508,11 +484,7 @@ def test_how_the_other_links_of_both_ends_stand_is_counted(four_sites: list[Endp
     assert slower_elsewhere(links, direction) == {"source": (1, 2), "destination": (1, 3)}
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_more_streams_are_seen_in_the_tests_of_the_window(
-    client: Client, four_sites: list[Endpoint]
-) -> None:
+def test_more_streams_are_seen_in_the_tests_of_the_window(client, four_sites, at_noon):
     for rate in (9.95, 10.0, 10.05):
         transfer(*four_sites[:2], rate)
     for rate in (39.0, 40.0, 41.0):
@@ -522,18 +494,12 @@ def test_more_streams_are_seen_in_the_tests_of_the_window(
     assert said["evidence"]["streams"]["trend"] == "proportional"
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_without_results_nothing_is_judged(client: Client, small_world: World) -> None:
+def test_without_results_nothing_is_judged(client, small_world, at_noon):
     html = words(responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/"))
     assert "No results with large files in this window to judge by." in html
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(
-    client: Client, four_sites: list[Endpoint]
-) -> None:
+def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(client, four_sites, at_noon):
     (said,) = client.get("/api/v1/sites/A/").json()["diagnoses"]
     assert (said["source"], said["destination"], said["kind"]) == ("A_DISK", "B_DISK", "slow-link")
     html = words(responses.html(client, "/sites/A/"))
@@ -542,9 +508,7 @@ def test_a_site_has_its_slowest_links_with_the_strongest_that_is_said(
     assert "its slowest and failing links" not in responses.html(client, "/sites/C/")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_a_site_has_its_failing_links_first(client: Client, four_sites: list[Endpoint]) -> None:
+def test_a_site_has_its_failing_links_first(client, four_sites, at_noon):
     for number in range(6):
         transfer(four_sites[0], four_sites[2], None, ago=number * world.HOUR)
     said = client.get("/api/v1/sites/A/").json()["diagnoses"]
@@ -552,3 +516,70 @@ def test_a_site_has_its_failing_links_first(client: Client, four_sites: list[End
         ("C_DISK", "failing-pattern"),
         ("B_DISK", "slow-link"),
     ]
+
+
+NAMES = {"source": "LANCS", "destination": "CAM"}
+PAIR = "Check what is specific to this pair: permissions, routing, firewalls."
+FINE, SOME, OFTEN, FEW = (1, 50), (10, 50), (30, 40), (2, 2)
+
+
+def said(
+    where: dict[str, int], source: tuple[int, int] = FINE, destination: tuple[int, int] = FINE
+) -> Any:
+    return fault_of(FailureCounts(NAMES, where, {"source": source, "destination": destination}))
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ({"destination": 16}, "The destination refuses this source only; others work (1 of 50"),
+        ({"source": 16}, "The source refuses this destination only; others work (1 of 50 tests"),
+        ({"transfer": 16}, "Only this link fails; other links of both endpoints work (2 of 100"),
+        ({"source": 8, "destination": 8}, "Only this link fails; other links of both endpoints"),
+    ],
+)
+def test_what_fails_on_this_link_alone_is_a_matter_of_the_pair(where, sentence):
+    found = said(where)
+    assert found.sentence.startswith(sentence)
+    assert found.advice == PAIR
+
+
+@pytest.mark.parametrize("where", ["destination", "source", "transfer"])
+def test_an_end_that_fails_with_others_is_named_wherever_the_tests_fail(where):
+    assert said({where: 9}, destination=OFTEN) == Fault(
+        "The destination fails with others, too: 30 of 40 tests from other sources to CAM failed.",
+        "Check CAM first.",
+    )
+
+
+def test_of_two_ends_that_fail_with_others_that_is_named_at_which_the_tests_fail():
+    assert said({"source": 9}, source=OFTEN) == Fault(
+        "The source fails with others, too: 30 of 40 tests from LANCS to other destinations "
+        "failed.",
+        "Check LANCS first.",
+    )
+    for end, name in NAMES.items():
+        assert said({end: 9}, OFTEN, OFTEN).advice == f"Check {name} first."
+
+
+@pytest.mark.parametrize("where", ["destination", "transfer"])
+def test_an_end_that_fails_with_some_others_is_named(where):
+    assert said({where: 9}, destination=SOME) == Fault(
+        "The destination fails with some others, too: 10 of 50 tests from other sources to CAM "
+        "failed.",
+        "Check CAM first.",
+    )
+
+
+def test_without_other_links_nothing_is_said_of_others():
+    assert said({"destination": 9}, destination=FEW) == Fault(
+        "The destination fails; its other links have too few tests to compare.",
+        "Check CAM first.",
+    )
+    assert said({"transfer": 9}, source=FEW) is None
+    assert fault_of(FailureCounts(NAMES, {}, {})) is None
+
+
+def test_sonar_itself_is_no_endpoint():
+    found = said({"control": 9}, source=OFTEN, destination=OFTEN)
+    assert found.sentence == "Sonar itself failed, not an endpoint."

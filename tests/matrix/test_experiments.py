@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.test import Client
 
-from matrix.answers.diagnosis.streams import disobeyed
+from matrix.answers.diagnosis.evidence import disobeyed
 from matrix.answers.ordering import experiments
 from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
 from sonar.ordering import request_probes

@@ -1,9 +1,6 @@
 """Overhead and bandwidth in the matrix, the table, the API and on the link page: the same."""
 
-import csv
-import io
 import itertools
-import json
 import math
 from datetime import timedelta
 from typing import Any
@@ -13,7 +10,6 @@ import pytest
 from django.db import connection
 from django.http import QueryDict
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import link_table, table_query
@@ -24,7 +20,7 @@ from matrix.statistics.transfers import overhead
 from matrix.statistics.transfers.overhead import ClassTimes, around_median
 from sonar.models import Endpoint
 from tests.matrix import responses
-from tests.matrix.world import NOW, SIZES, Transfers, World
+from tests.matrix.world import NOW, SIZES, World, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -53,14 +49,13 @@ def fill(
 ) -> None:
     """Store transfers that take seconds + size / bandwidth; medium ones ``off`` times that."""
     random = np.random.default_rng(len(source.name) * 100 + len(destination.name))
-    transfers = Transfers()
-    for size, number in itertools.product(SIZES, range(count)):
-        megabytes = SIZES[size] / 1e6
-        seconds = (line[0] + megabytes / line[1]) * noise ** random.standard_normal()
-        seconds *= off if size == "medium" else 1
-        ago = timedelta(hours=1 + 5 * number)
-        transfers.add(source, destination, megabytes / seconds, ago=ago, size=size)
-    transfers.store()
+    with transfers() as some:
+        for size, number in itertools.product(SIZES, range(count)):
+            megabytes = SIZES[size] / 1e6
+            seconds = (line[0] + megabytes / line[1]) * noise ** random.standard_normal()
+            seconds *= off if size == "medium" else 1
+            ago = timedelta(hours=1 + 5 * number)
+            some.add(source, destination, megabytes / seconds, ago=ago, size=size)
 
 
 @pytest.fixture
@@ -69,10 +64,9 @@ def measured(small_world: World) -> World:
     fill(small_world.ral, small_world.glasgow, (1.8, 42.0))
     fill(small_world.ral, small_world.desy, (14.0, 10.9), 12)
     fill(small_world.desy, small_world.ral, (2.0, 50.0), noise=1.01, off=2.0)
-    few = Transfers()
-    for number in range(5):
-        few.add(small_world.glasgow, small_world.ral, 10.0 + number)
-    few.store()
+    with transfers() as few:
+        for number in range(5):
+            few.add(small_world.glasgow, small_world.ral, 10.0 + number)
     return small_world
 
 
@@ -104,7 +98,7 @@ def cell(answer: grid.Grid, source: str, destination: str) -> float:
 
 @pytest.mark.parametrize("stat", ["overhead", "bandwidth"])
 @pytest.mark.parametrize("size", ["small", "large"])
-def test_a_cell_has_the_line_through_medians_of_sql(measured: World, stat: str, size: str):
+def test_a_cell_has_the_line_through_medians_of_sql(measured, stat, size):
     query = MatrixQuery(stat=stat, size=size)
     answer = grid.build(query, NOW)
     for name in ("Glasgow_DATADISK", "DESY_DATADISK"):
@@ -116,32 +110,31 @@ def test_a_cell_has_the_line_through_medians_of_sql(measured: World, stat: str, 
         assert math.isnan(cell(answer, "Glasgow_DATADISK", "RAL_DATADISK"))
 
 
-def test_a_cell_of_several_links_pools_their_transfers(measured: World):
+def test_a_cell_of_several_links_pools_their_transfers(measured):
     query = MatrixQuery(stat="overhead", rows="cloud", columns="cloud")
     true = line_in_sql("ss.cloud = 'UK' AND ds.cloud = 'DE'", query.window_at(NOW))
     assert cell(grid.build(query, NOW), "UK", "DE") == pytest.approx(true["overhead"], rel=1e-5)
 
 
-def test_a_new_result_of_any_class_makes_a_new_answer(measured: World):
+def test_a_new_result_of_any_class_makes_a_new_answer(measured):
     query = MatrixQuery(stat="overhead")
     assert cell(grid.build(query, NOW), "RAL_DATADISK", "Glasgow_DATADISK") > 1
-    new = Transfers()
-    for _ in range(20):
-        new.add(measured.ral, measured.glasgow, 1.0, size="small")
-    new.store()
+    with transfers() as new:
+        for _ in range(20):
+            new.add(measured.ral, measured.glasgow, 1.0, size="small")
     # Small files take so long now that larger ones are quicker than any line has it.
     assert math.isnan(cell(grid.build(query, NOW), "RAL_DATADISK", "Glasgow_DATADISK"))
 
 
 def links(client: Client, params: str) -> list[dict[str, Any]]:
-    return list(json.loads(client.get(f"/api/v1/links/?{params}").content)["links"])
+    return list(responses.answer(client, f"/api/v1/links/?{params}")["links"])
 
 
 ENDS = "source.has=RAL_DATADISK&destination.has=Glasgow"
 
 
-def test_matrix_table_csv_and_link_page_say_the_same(client: Client, measured: World):
-    shown = json.loads(client.get("/api/v1/matrix/?stat=overhead").content)
+def test_matrix_table_csv_and_link_page_say_the_same(client, measured):
+    shown = responses.answer(client, "/api/v1/matrix/?stat=overhead")
     assert shown["unit"] == "s"
     assert shown["description"].startswith("Overhead of transfers of all size classes")
     names = [[group["name"] for group in shown[side]] for side in ("sources", "destinations")]
@@ -154,26 +147,22 @@ def test_matrix_table_csv_and_link_page_say_the_same(client: Client, measured: W
     half = row["overhead_s"] * row["bandwidth_mb_s"] * 1e6
     assert row["half_size_bytes"] == pytest.approx(half, rel=1e-5)
     assert row["line"] == "line"
-    body = b"".join(client.get(f"/api/v1/links/?{ENDS}&overhead=1&format=csv"))
-    (line,) = csv.DictReader(io.StringIO(body.decode()))
+    (line,) = responses.csv_rows(client, f"/api/v1/links/?{ENDS}&overhead=1&format=csv")
     assert float(line["overhead_s"]) == row["overhead_s"]
     assert line["line"] == "line"
-    text = b"".join(client.get("/api/v1/matrix/?stat=overhead&format=csv")).decode()
     (own,) = (
         each
-        for each in csv.DictReader(io.StringIO(text))
+        for each in responses.csv_rows(client, "/api/v1/matrix/?stat=overhead&format=csv")
         if (each["source"], each["destination"]) == ("RAL_DATADISK", "Glasgow_DATADISK")
     )
     assert float(own["value_s"]) == value
     html = responses.html(client, "/links/RAL_DATADISK/Glasgow_DATADISK/")
-    low, high = f"{row['overhead_low_s']:.3g}", f"{row['overhead_high_s']:.3g}"
-    assert f"{row['overhead_s']:.3g}" in html
-    assert f"({low}" in html
-    assert f"–{high})" in html
+    for text, name in (("{:.3g}", ""), ("({:.3g}", "low_"), ("–{:.3g})", "high_")):
+        assert text.format(row[f"overhead_{name}s"]) in html
     assert "spend most of their time waiting" in html
 
 
-def test_what_does_not_fit_says_so(client: Client, measured: World):
+def test_what_does_not_fit_says_so(client, measured):
     (bent,) = links(client, "source.has=DESY_DATADISK&destination.has=RAL&overhead=1")
     assert bent["line"] == "bent"
     assert [bent[name] for name in LINE_COLUMNS[:-1]] == [None] * 7
@@ -187,14 +176,12 @@ def test_what_does_not_fit_says_so(client: Client, measured: World):
     assert "overhead-heading" not in html
 
 
-def test_columns_are_there_for_who_asks_orders_or_filters(client: Client, measured: World):
+def test_columns_are_there_for_who_asks_orders_or_filters(client, measured):
     (plain,) = links(client, ENDS)
     assert not set(LINE_COLUMNS) & set(plain)
     ordered = links(client, "ordering=-overhead_s")
-    assert [row["destination"]["name"] for row in ordered[:2]] == [
-        "DESY_DATADISK",
-        "Glasgow_DATADISK",
-    ]
+    first = [row["destination"]["name"] for row in ordered[:2]]
+    assert first == ["DESY_DATADISK", "Glasgow_DATADISK"]
     assert ordered[2]["overhead_s"] is None
     chosen = links(client, "bandwidth_mb_s.min=20")
     assert [row["destination"]["name"] for row in chosen] == ["Glasgow_DATADISK"]
@@ -202,7 +189,7 @@ def test_columns_are_there_for_who_asks_orders_or_filters(client: Client, measur
     assert [row["destination"]["name"] for row in chosen] == ["DESY_DATADISK"]
 
 
-def test_a_listing_names_its_columns_and_drops_them(measured: World):
+def test_a_listing_names_its_columns_and_drops_them(measured):
     def listing(text: str) -> table_query.TableQuery:
         return table_query.read(QueryDict(text), list(SIZES))[1]
 
@@ -218,7 +205,7 @@ def test_a_listing_names_its_columns_and_drops_them(measured: World):
     assert link_table.build(MatrixQuery(), NOW).lines == {}
 
 
-def test_the_page_of_the_table_has_them_by_a_click(client: Client, measured: World):
+def test_the_page_of_the_table_has_them_by_a_click(client, measured):
     html = responses.html(client, "/table/")
     assert 'href="/table/?overhead=1"' in html
     html = responses.html(client, "/table/?ordering=-overhead_s&overhead=1")
@@ -228,7 +215,7 @@ def test_the_page_of_the_table_has_them_by_a_click(client: Client, measured: Wor
     assert 'href="/table/"' in html
 
 
-def test_the_worst_of_the_matrix_lead_to_the_table(client: Client, measured: World):
+def test_the_worst_of_the_matrix_lead_to_the_table(client, measured):
     html = responses.html(client, "/?stat=overhead")
     assert "ost overhead" in html
     assert "/table/?ordering=-overhead_s" in html
@@ -238,14 +225,11 @@ def test_the_worst_of_the_matrix_lead_to_the_table(client: Client, measured: Wor
     assert "east bandwidth" in responses.html(client, "/?stat=bandwidth")
 
 
-def test_the_number_of_queries_depends_on_the_classes_alone(measured: World):
+def test_the_number_of_queries_depends_on_the_classes_alone(measured):
+    query = MatrixQuery(stat="overhead")
+
     def queries() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
-            query = MatrixQuery(stat="overhead")
-            grid.compute(query, NOW, grid.version(query, NOW))
-        return len(captured)
+        return responses.statements(lambda: grid.compute(query, NOW, grid.version(query, NOW)))
 
     queries()
     fill(measured.desy, measured.glasgow, (3.0, 20.0))

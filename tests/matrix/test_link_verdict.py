@@ -1,27 +1,23 @@
 """The link page says how the link is: first of all, of all size classes, as plain SQL has it."""
 
-import json
 import random
 import re
-from datetime import UTC, datetime, timedelta
-from html import unescape
+from datetime import timedelta
 
+import numpy as np
 import pytest
-from django.db import connection
 from django.http import QueryDict
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
-from matrix.answers.link import report
 from matrix.answers.link.directions import Direction
-from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.words.phrases import why_no_rate
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store import registry
 from sonar.models import Downtime
+from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.responses import words
+from tests.matrix.facts_sql import Facts
 from tests.matrix.sent import send
+from tests.matrix.test_directions import asked, of_class
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -29,55 +25,14 @@ DAY = timedelta(days=1)
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 BACK = "/links/Glasgow_DATADISK/RAL_DATADISK/"
 NO_SPACE = "507 Insufficient Storage"
-# The newest successes, and what is usual: plain SQL for one link and class.
-NEWEST = """
-    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY rate) FROM (
-        SELECT bytes / seconds / 1e6 AS rate FROM sonar_transfer
-        WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'done'
-          AND started_at >= %(first)s AND started_at < %(end)s
-        ORDER BY started_at DESC LIMIT 3) AS newest
-    HAVING count(*) = 3
-"""
-USUAL = """
-    SELECT percentile_cont(ARRAY[0.5, 0.05, 0.95])
-               WITHIN GROUP (ORDER BY bytes / seconds / 1e6), count(*)
-    FROM sonar_transfer
-    WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'done'
-      AND started_at >= %(first)s AND started_at < %(day)s
-"""
-STREAK = """
-    SELECT count(*), min(started_at) FROM sonar_transfer AS failed
-    WHERE source_id = %(source)s AND destination_id = %(destination)s AND state = 'failed'
-      AND started_at < %(end)s AND NOT EXISTS (
-        SELECT 1 FROM sonar_transfer AS later
-        WHERE later.source_id = failed.source_id
-          AND later.destination_id = failed.destination_id AND later.state = 'done'
-          AND later.started_at > failed.started_at AND later.started_at < %(end)s)
-"""
-
-
-def asked(made: World, text: str = "") -> LinkReport:
-    places = {one.name: one for one in registry.read_places(registry.read_versions())}
-    query = MatrixQuery.from_params(QueryDict(text))
-    return report.answer(Question(places[made.ral.name], places[made.glasgow.name], query), NOW)
 
 
 def large(made: World, text: str = "") -> Direction:
-    return next(part.there for part in asked(made, text).classes if part.size == "large")
+    return of_class(asked(made.ral, made.glasgow, text))[0]
 
 
 def verdict(client: Client, path: str = LINK) -> str:
-    return box(responses.html(client, path), "verdict")
-
-
-def box(html: str, name: str) -> str:
-    return words(html.partition(f'id="{name}"')[2].partition("</div>")[0].partition(">")[2])
-
-
-def figure_of(html: str) -> dict:
-    text = html.partition('<script id="rates-data" type="application/json">')[2]
-    found: dict = json.loads(text.partition("</script>")[0])
-    return found
+    return responses.page(client, path).part("#verdict").words
 
 
 def hourly(
@@ -90,9 +45,7 @@ def hourly(
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("text", ["", "window=24h", "from=2026-11-17T09:00:00Z&to=2026-11-18"])
-def test_now_usual_and_streak_are_those_of_plain_sql(
-    small_world: World, seed: int, text: str
-) -> None:
+def test_now_usual_and_streak_are_those_of_plain_sql(small_world, seed, text):
     chance = random.Random(seed)
     with world.transfers() as some:
         for number in range(200):
@@ -100,32 +53,22 @@ def test_now_usual_and_streak_are_those_of_plain_sql(
             rate = None if failed else chance.lognormvariate(2, 0.3)
             ago = chance.uniform(0, 4) * number * HOUR
             some.add(small_world.ral, small_world.glasgow, rate, ago=ago)
-    window = MatrixQuery.from_params(QueryDict(text)).window_at(NOW)
-    day = window.start.replace(hour=0, minute=0, second=0, microsecond=0)
-    ends = {"source": small_world.ral.id, "destination": small_world.glasgow.id}
-    bounds = {"first": day - 28 * DAY, "day": day, "end": window.end}
-    with connection.cursor() as cursor:
-        answers = []
-        for sql in (NEWEST, USUAL, STREAK):
-            cursor.execute(sql, ends | bounds)
-            answers.append(cursor.fetchone())
-    newest, (parts, count), (streak, since) = answers
+    facts = Facts(MatrixQuery.from_params(QueryDict(text)).window_at(NOW), NOW)
+    link = small_world.ral.name, small_world.glasgow.name, "large"
+    true, bounds = facts.of(*link), facts.bounds()
+    of_usual = [rate for at, rate in facts.rates(*link) if bounds["first"] <= at < bounds["day"]]
     found = large(small_world, text)
-    assert found.usual_count == count
-    if count >= 5:
-        assert [found.usual, found.low, found.high] == pytest.approx(parts, rel=1e-6)
-    assert found.now == pytest.approx(newest[0] if newest else float("nan"), rel=1e-6, nan_ok=True)
-    assert (found.state == "failing") == (streak >= 3)
-    if streak >= 3:
-        assert found.streak == streak
-        assert datetime.fromtimestamp(found.since, UTC) == since.replace(
-            microsecond=since.microsecond // 1000 * 1000
-        )
+    assert found.usual_count == len(of_usual)
+    assert (found.now, found.usual) == pytest.approx((true.now, true.usual), nan_ok=True)
+    if len(of_usual) >= 5:
+        assert (found.low, found.high) == pytest.approx(tuple(np.percentile(of_usual, [5, 95])))
+    assert (found.state == "failing") == true.is_failing
+    if true.is_failing:
+        assert found.streak == true.streak
+        assert found.since == pytest.approx(true.since.timestamp(), abs=1e-3)
 
 
-def test_a_failing_link_is_told_first_with_since_count_where_and_why(
-    client: Client, small_world: World
-) -> None:
+def test_a_failing_link_is_told_first_with_since_count_where_and_why(client, small_world):
     ends = small_world.ral, small_world.glasgow
     hourly(small_world, 7.5, 12 * DAY, 17 * HOUR)
     hourly(small_world, 1.2, 12 * DAY, size="small")
@@ -141,16 +84,15 @@ def test_a_failing_link_is_told_first_with_since_count_where_and_why(
     assert "Small files still work." in said
     assert "The reverse direction has no test in this window." in said
     assert "The reverse direction is failing, with large files." in verdict(client, BACK)
-    html = responses.html(client, LINK)
+    page = responses.page(client, LINK)
+    html = page.source
     assert html.index("</h1>") < html.index('id="verdict"') < html.index('id="rates"')
-    failing = by_size(html)["large"]
+    failing = by_size(page)["large"]
     assert failing.startswith("fails usual 7.50 16 of ")
     assert failing.endswith("last 16 failed since 19 Nov 20:00")
 
 
-def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(
-    client: Client, small_world: World
-) -> None:
+def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(client, small_world):
     """Each test fails at the destination, whose other links work: a ticket for this pair."""
     ral, glasgow, desy, _ = small_world.endpoints
     for hours in range(1, 7):
@@ -162,7 +104,7 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(
         "The destination refuses this source only; others work (0 of 6 tests failed). Check what "
         "is specific to this pair: permissions, routing, firewalls." in said
     )
-    page = words(responses.html(client, LINK))
+    page = responses.page(client, LINK).words
     assert page.count("Check what is specific to this pair") == 1
     assert "have one cause" not in page
     # Where the others fail as well, it is no matter of the pair.
@@ -175,33 +117,30 @@ def test_whose_it_is_stands_once_in_the_box_of_a_failing_link(
 
 
 def test_a_link_is_compared_with_the_other_links_of_its_ends_beside_its_own_past(
-    client: Client, small_world: World
-) -> None:
+    client, small_world
+):
     hourly(small_world, 4.9, 12 * DAY)
     for rate in (38.0, 40.0, 42.0):
         transfer(small_world.ral, small_world.desy, rate)
         transfer(small_world.desy, small_world.glasgow, 2 * rate)
-    html = responses.html(client, LINK)
-    assert box(html, "verdict").startswith("As usual: large 1.00×.")
-    assert unescape(box(html, "against-others")) == (
+    page = responses.page(client, LINK)
+    assert page.part("#verdict").words.startswith("As usual: large 1.00×.")
+    assert page.part("#against-others").words == (
         "Slow against its endpoints' other links in this window: 12 % of what both reach there "
-        "(12–12 %, 168 "
-        "tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 MB/s to 1 other destination. "
-        "Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
+        "(12–12 %, 168 tests). 4.90 MB/s with large files. RAL_DATADISK sends 40.0 "
+        "MB/s to 1 other destination. Glasgow_DATADISK receives 80.0 MB/s from 1 other source."
     )
     assert 'id="against-others"' not in responses.html(client, BACK), "nothing to compare"
 
 
-def test_the_newest_error_keeps_its_reason_however_long_it_is(
-    client: Client, small_world: World
-) -> None:
+def test_the_newest_error_keeps_its_reason_however_long_it_is(client, small_world):
     long = f"failure: COPY {'x' * 500} refused: HTTP 403 Permission refused"
     for hours in (3, 2, 1):
         send(small_world.ral, small_world.glasgow, NOW - hours * HOUR, error=long)
     assert "refused: HTTP 403 Permission refused. " in verdict(client)
 
 
-def test_failures_from_before_the_window_are_told_too(client: Client, small_world: World) -> None:
+def test_failures_from_before_the_window_are_told_too(client, small_world):
     for days in (2, 3, 4):
         send(small_world.ral, small_world.glasgow, NOW - days * DAY, error=NO_SPACE)
     said = verdict(client, f"{LINK}?window=24h")
@@ -209,41 +148,31 @@ def test_failures_from_before_the_window_are_told_too(client: Client, small_worl
     assert f"Each time at the destination, Glasgow_DATADISK: {NO_SPACE}." in said
 
 
-def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(
-    client: Client, small_world: World
-) -> None:
+def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(client, small_world):
     hourly(small_world, 7.5, 12 * DAY, 15 * HOUR)
     hourly(small_world, 2.1, 15 * HOUR)
     # The day before the last hour has both rates, and so tells of some scatter.
-    for text, interval in (
-        ("", "0.28–0.28"),
-        ("?window=24h", "0.28–0.28"),
-        ("?window=1h", "0.23–0.33"),
-    ):
+    intervals = {"": "0.28–0.28", "?window=24h": "0.28–0.28", "?window=1h": "0.23–0.33"}
+    for text, interval in intervals.items():
         assert verdict(client, f"{LINK}{text}").startswith(
             f"Less than a third of the usual rate since 19 Nov 21:00: large 0.28× ({interval}). "
             "Now 2.10 MB/s, usually 7.50."
         ), text
-    html = responses.html(client, LINK)
-    labels = [one["text"] for one in figure_of(html)["layout"]["annotations"]]
+    figure = responses.page(client, LINK).data("rates-data")
+    labels = [one["text"] for one in figure["layout"]["annotations"]]
     assert "slower since 19 Nov 21:00 UTC" in labels
 
 
-def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(
-    client: Client, small_world: World
-) -> None:
+def test_a_window_that_is_over_is_told_as_of_its_end_and_leads_to_now(client, small_world):
     hourly(small_world, 7.5, 12 * DAY)
     path = f"{LINK}?from=2026-11-18T00:00:00Z&to=2026-11-19T00:00:00Z"
     assert verdict(client, path).startswith(
         "As of 19 Nov 00:00, as usual: large 1.00×. Now 7.50 MB/s"
     )
-    html = responses.html(client, path)
-    assert f'<a href="{LINK}">How it is now</a>' in html
+    assert responses.page(client, path).link("How it is now") == LINK
 
 
-def test_a_declared_downtime_is_told_before_what_it_explains(
-    client: Client, small_world: World
-) -> None:
+def test_a_declared_downtime_is_told_before_what_it_explains(client, small_world):
     for hours in (1, 2, 3):
         transfer(small_world.ral, small_world.glasgow, None, ago=hours * HOUR)
     Downtime.objects.create(
@@ -254,42 +183,37 @@ def test_a_declared_downtime_is_told_before_what_it_explains(
     )
 
 
-def by_size(html: str) -> dict[str, str]:
+def by_size(page: Page) -> dict[str, str]:
     """Return what the rail says of each size class, and of the reverse direction."""
-    table = html.split('id="by-size"')[1].split("</table>", maxsplit=1)[0]
-    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)(?=<th scope="row">|</tbody>)', table, re.S)
-    # Behind its name stands the size of its files.
-    heads = {re.sub(r" [\d.]+ \w?B$", "", words(head).strip()): rest for head, rest in rows}
-    return {head: words(rest).strip() for head, rest in heads.items()}
+    name, said = "", {}
+    for row in page.parts("#by-size tbody tr"):
+        for head in row.texts("th"):
+            # Behind its name stands the size of its files.
+            name = re.sub(r" [\d.]+ \w?B$", "", head)
+        said.setdefault(name, []).extend(filter(None, row.texts("td")))
+    return {name: " ".join(texts) for name, texts in said.items()}
 
 
-def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(
-    client: Client, small_world: World
-) -> None:
+def test_rows_by_size_choose_the_class_that_is_drawn_and_keep_the_rest(client, small_world):
     hourly(small_world, 7.5, 9 * DAY)
     hourly(small_world, 1.2, 9 * DAY, size="small")
-    html = responses.html(client, f"{LINK}?window=24h&reverse=1")
-    rows = re.findall(
-        r'<tr class="(\w+)" title="[^"]*">\s*<th scope="row">\s*'
-        r'(?:<a href="([^"]+)"( aria-current)?)?',
-        html.split('id="by-size"')[1].split("</table>")[0],
-    )
-    assert rows == [
-        ("usual", f"{LINK}?size=small&amp;window=24h&amp;reverse=1", ""),
-        ("not_applicable", f"{LINK}?size=medium&amp;window=24h&amp;reverse=1", ""),
-        ("usual", f"{LINK}?window=24h&amp;reverse=1", " aria-current"),
-        ("untested", "", ""),
+    page = responses.page(client, f"{LINK}?window=24h&reverse=1")
+    rows = page.parts("#by-size tr[title]")
+    assert [row["class"] for row in rows] == ["usual", "not_applicable", "usual", "untested"]
+    assert [row.links("th a") for row in rows] == [
+        [f"{LINK}?size=small&window=24h&reverse=1"],
+        [f"{LINK}?size=medium&window=24h&reverse=1"],
+        [f"{LINK}?window=24h&reverse=1"],
+        [],
     ]
-    said = by_size(html)
+    assert [len(row.parts("a[aria-current]")) for row in rows] == [0, 0, 1, 0]
+    said = by_size(page)
     assert said["small"] == "1.20 usual 1.20 1.00×"
     assert said["reverse, large"].endswith("no test in this window")
-    small_page = responses.html(client, f"{LINK}?size=small")
-    assert "Small files over time" in words(small_page)
+    assert "Small files over time" in responses.page(client, f"{LINK}?size=small").words
 
 
-def test_what_fails_costs_as_many_queries_whatever_the_data(
-    client: Client, small_world: World
-) -> None:
+def test_what_fails_costs_as_many_queries_whatever_the_data(client, small_world):
     responses.html(client, LINK)
     counts = []
     for failures in (0, 3, 300):
@@ -298,34 +222,25 @@ def test_what_fails_costs_as_many_queries_whatever_the_data(
                 ago = number * timedelta(minutes=1)
                 for size in ("small", "large"):
                     some.add(small_world.ral, small_world.glasgow, None, ago=ago, size=size)
-        with CaptureQueriesContext(connection) as captured:
-            responses.html(client, LINK)
-        counts.append(len(captured))
+        counts.append(responses.statements(lambda: responses.html(client, LINK)))
     # With the matrix that its diagnosis compares it with, which is kept until results change.
     assert counts == [counts[0], 32, 32], counts
 
 
-def test_what_came_through_before_all_failed_is_no_rate_of_now(
-    client: Client, small_world: World
-) -> None:
+def test_what_came_through_before_all_failed_is_no_rate_of_now(client, small_world):
     """The newest successes are from before the window: neither direction has a rate now."""
     hourly(small_world, 7.5, 12 * DAY, 2 * DAY)
     send(small_world.ral, small_world.glasgow, NOW - HOUR, error=NO_SPACE)
     for path, name in ((LINK, "large"), (BACK, "reverse, large")):
-        row = by_size(responses.html(client, f"{path}?window=24h"))[name]
+        row = by_size(responses.page(client, f"{path}?window=24h"))[name]
         assert row.startswith("failed")
         assert "1.00×" not in row
 
 
-@pytest.mark.parametrize(
-    ("state", "why"),
-    [
-        ("failing", "failing: its last successes are more than 30 h old"),
-        ("failed", "failed: its last successes are from before this window"),
-        ("measured", ""),
-        ("stale", ""),
-        ("down", ""),
-    ],
-)
-def test_a_rate_now_is_left_out_where_all_tests_since_failed(state: str, why: str) -> None:
-    assert why_no_rate(state, (NOW - 30 * HOUR).timestamp(), NOW) == why
+def test_a_rate_now_is_left_out_where_all_tests_since_failed():
+    states = ("failing", "failed", "measured", "stale", "down")
+    assert [why_no_rate(state, (NOW - 30 * HOUR).timestamp(), NOW) for state in states] == [
+        "failing: its last successes are more than 30 h old",
+        "failed: its last successes are from before this window",
+        *("", "", ""),
+    ]

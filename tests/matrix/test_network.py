@@ -231,16 +231,17 @@ def test_they_are_evidence_of_the_diagnosis(client: Client, small_world, ends) -
     failed(ral, glasgow)
     answer = report.answer(question(), NOW)
     evidence = link_diagnosis.diagnosis_of_report(answer, (), NOW).evidence
-    assert (evidence.rtt_ms, evidence.loss) == (90.0, pytest.approx(0.002))
-    assert evidence.sockets == (400_000, 108_000)
-    assert (evidence.network_rate, evidence.network_tests) == (100.0, 2)
+    assert (evidence.rtt_ms, evidence.network.loss) == (90.0, pytest.approx(0.002))
+    assert evidence.network.sockets == (400_000, 108_000)
+    assert (evidence.network.rate, len(evidence.network.done)) == (100.0, 2)
     call = "/api/v1/diagnosis/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
     told = responses.answer(client, call)["evidence"]
     assert (told["rtt_ms"], told["loss"], told["network_mb_s"]) == (90.0, 0.002, 100.0)
     assert (told["network_tests"], told["max_cwnd_bytes"]) == (2, 400_000)
     other = report.answer(question("RAL_DATADISK", "DESY_DATADISK"), NOW)
     nothing = link_diagnosis.diagnosis_of_report(other, (), NOW).evidence
-    assert (nothing.rtt_ms, nothing.loss, nothing.sockets, nothing.network_rate) == (None,) * 4
+    network = nothing.network
+    assert (nothing.rtt_ms, network.loss, network.sockets, network.rate) == (None,) * 4
 
 
 def test_what_the_receiver_does_not_tell_is_no_evidence(ends) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from matrix.answers.matrix import grid
 from matrix.plots import matrix as plots
@@ -65,9 +64,7 @@ def values(document: Any, name: str = "value") -> dict[tuple[str, str], float]:
 @pytest.mark.parametrize(
     ("stat", "unit", "true"), [("now", "MB/s", NOW_MB_S), ("vs_usual", "×", FACTORS)]
 )
-def test_the_api_has_them_in_each_format(
-    client: Client, rates: World, stat: str, unit: str, true: dict[tuple[str, str], float]
-) -> None:
+def test_the_api_has_them_in_each_format(client, rates, stat, unit, true):
     document = responses.answer(client, f"{API}?stat={stat}")
     assert (document["unit"], document["query"]["stat"]) == (unit, stat)
     assert values(document) == pytest.approx(true, rel=1e-5)
@@ -88,9 +85,7 @@ def test_the_api_has_them_in_each_format(
         assert ("and geometric" in text) == (stat == "vs_usual")
 
 
-def test_it_is_the_arrays_now_and_usual_divided_of_cells_of_several_links_too(
-    client: Client, rates: World
-) -> None:
+def test_it_is_the_arrays_now_and_usual_divided_of_cells_of_several_links_too(client, rates):
     asked = f"{API}?stat=vs_usual&rows=cloud&columns=cloud&fields=value,now,usual"
     document = responses.answer(client, asked)
     now, usual = values_of(document, "now"), values_of(document, "usual")
@@ -106,7 +101,7 @@ def values_of(document: Any, name: str = "value") -> np.ndarray:
     return np.array(document["cells"][name], dtype=float)
 
 
-def test_slower_is_at_the_brown_end_and_faster_at_the_other(rates: World) -> None:
+def test_slower_is_at_the_brown_end_and_faster_at_the_other(rates):
     answered = grid.build(MatrixQuery(stat="vs_usual"), NOW, whole=True)
     arrangement = arrange(answered, Display())
     names = [group.name.partition("_")[0] for group in answered.sources]
@@ -125,7 +120,7 @@ def test_slower_is_at_the_brown_end_and_faster_at_the_other(rates: World) -> Non
 
 
 @pytest.mark.parametrize("stat", ["now", "vs_usual"])
-def test_page_wall_and_card_show_them(client: Client, rates: World, stat: str) -> None:
+def test_page_wall_and_card_show_them(client, rates, stat):
     for asked in (f"?stat={stat}", f"?stat={stat}&wall=1", f"?stat={stat}&rows=cloud&columns=tier",
                   f"?stat={stat}&site=RAL&transpose=1"):  # fmt: skip
         context = client.get(f"/{asked}").context
@@ -143,23 +138,17 @@ def test_page_wall_and_card_show_them(client: Client, rates: World, stat: str) -
     assert sorted(drawn[~np.isnan(drawn)].tolist()) == pytest.approx(sorted(true.values()))
 
 
-def test_the_slowest_now_are_listed_and_lead_to_the_table_in_that_order(
-    client: Client, rates: World
-) -> None:
+def test_the_slowest_now_are_listed_and_lead_to_the_table_in_that_order(client, rates):
     standouts = {kind.kind: kind for kind in client.get("/?stat=now").context["standouts"]}
     assert standouts["worst"].title == "slowest now"
-    assert [item.why for item in standouts["worst"].items] == [
-        "5.00 MB/s now, 20.0 usual",
-        "8.00 MB/s now",
-    ]
+    reasons = [item.why for item in standouts["worst"].items]
+    assert reasons == ["5.00 MB/s now, 20.0 usual", "8.00 MB/s now"]
     assert client.get(standouts["worst"].more).status_code == 200
     assert "worst" not in {kind.kind for kind in client.get("/?stat=vs_usual").context["standouts"]}
 
 
 @pytest.mark.parametrize("stat", ["now", "vs_usual"])
-def test_a_comparison_shows_its_ratio_whichever_is_named(
-    client: Client, rates: World, stat: str
-) -> None:
+def test_a_comparison_shows_its_ratio_whichever_is_named(client, rates, stat):
     by_name = responses.answer(client, f"{API}?stat={stat}&window=24h&compare=month")
     plain = responses.answer(client, f"{API}?window=24h&compare=month")
     assert (by_name["unit"], by_name["cells"]) == ("×", plain["cells"])
@@ -175,13 +164,13 @@ def test_a_comparison_shows_its_ratio_whichever_is_named(
 
 
 @pytest.mark.parametrize("age", ["90m", "6h"])
-def test_how_old_a_success_may_be_holds_for_them(client: Client, rates: World, age: str) -> None:
+def test_how_old_a_success_may_be_holds_for_them(client, rates, age):
     document = responses.answer(client, f"{API}?stat=vs_usual&max_age={age}")
     assert set(values(document)) == set(FACTORS)
     assert not values(responses.answer(client, f"{API}?stat=vs_usual&max_age=10m"))
 
 
-def test_in_a_window_of_the_past_they_are_as_of_its_end(client: Client, rates: World) -> None:
+def test_in_a_window_of_the_past_they_are_as_of_its_end(client, rates):
     past = "from=2026-11-11T00:00:00Z&to=2026-11-13T00:00:00Z"
     document = responses.answer(client, f"{API}?stat=now&{past}")
     usual = {link: rate for link, (_, rate) in RATES.items() if rate}

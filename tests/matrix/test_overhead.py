@@ -59,7 +59,7 @@ def fits(lines: Lines) -> list[str]:
 
 
 @pytest.mark.parametrize("line", [(14.0, 10.9), (1.8, 42.0), (0.05, 950.0), (600.0, 0.3)])
-def test_a_line_without_noise_is_given_back(line: tuple[float, float]):
+def test_a_line_without_noise_is_given_back(line):
     lines = overhead.fit(exact(line))
     assert fits(lines) == ["line"]
     assert lines.overhead[0] == pytest.approx(line[0], rel=1e-5)
@@ -110,6 +110,10 @@ def test_the_median_of_files_of_several_sizes_goes_with_that_of_their_times():
     assert times.ok.tolist() == [3, 0, 4]
 
 
+def constant(size: float, seconds: float, number: int = 5) -> ClassTimes:
+    return times_of(size, np.full((1, number), seconds))
+
+
 @pytest.mark.parametrize(
     ("classes", "said"),
     [
@@ -117,34 +121,22 @@ def test_the_median_of_files_of_several_sizes_goes_with_that_of_their_times():
         (exact((14.0, 10.9), (20, 20)), "few"),
         (exact((14.0, 10.9), (20, 79)), "few"),
         (exact((14.0, 10.9), (20, 80)), "line"),
-        (
-            [
-                times_of(20, np.full((1, FEWEST_TRANSFERS - 1), 9.0)),
-                times_of(200, np.full((1, 9), 9.0)),
-            ],
-            "few",
-        ),
-        (
-            [
-                times_of(20, np.full((1, FEWEST_TRANSFERS), 1.0)),
-                times_of(200, np.full((1, 9), 9.0)),
-            ],
-            "line",
-        ),
+        ([constant(20, 9.0, FEWEST_TRANSFERS - 1), constant(200, 9.0, 9)], "few"),
+        ([constant(20, 1.0, FEWEST_TRANSFERS), constant(200, 9.0, 9)], "line"),
         # Small files are faster than any line allows.
-        ([times_of(20, np.full((1, 5), 1.0)), times_of(200, np.full((1, 5), 100.0))], "bent"),
+        ([constant(20, 1.0), constant(200, 100.0)], "bent"),
         # Larger files are quicker.
-        ([times_of(20, np.full((1, 5), 9.0)), times_of(200, np.full((1, 5), 3.0))], "bent"),
+        ([constant(20, 9.0), constant(200, 3.0)], "bent"),
         # The middle takes 1.5 times what the others say; 1.2 times is nothing.
-        ([times_of(s, np.full((1, 5), t)) for s, t in ((20, 2), (200, 16.5), (2000, 101))], "bent"),
-        ([times_of(s, np.full((1, 5), t)) for s, t in ((20, 2), (200, 13), (2000, 101))], "line"),
+        ([constant(20, 2.0), constant(200, 16.5), constant(2000, 101.0)], "bent"),
+        ([constant(20, 2.0), constant(200, 13.0), constant(2000, 101.0)], "line"),
     ],
     ids=[
         *("one size", "same size", "alike", "just not alike", "too few", "just enough"),
         *("small too fast", "large quicker", "middle off", "middle nearly on"),
     ],
 )
-def test_whether_there_is_a_line_and_whether_it_fits_is_said(classes: list[ClassTimes], said: str):
+def test_whether_there_is_a_line_and_whether_it_fits_is_said(classes, said):
     lines = overhead.fit(classes)
     assert fits(lines) == [said]
     assert bool(np.isnan(lines.overhead[0])) == (said == "few")
@@ -173,9 +165,7 @@ def test_a_single_slow_transfer_moves_nothing():
 @pytest.mark.parametrize("noise", [1.2, 1.5, 2.0])
 @pytest.mark.parametrize("line", [(0.0, 42.0), (0.1, 42.0), (1.8, 42.0), (14.0, 10.9)])
 @pytest.mark.parametrize("numbers", [(3, 3, 3), (5, 5, 5), (10, 10, 10), (8, 20, 60), (99, 99, 99)])
-def test_intervals_hold_what_they_should(
-    line: tuple[float, float], noise: float, numbers: tuple[int, ...]
-):
+def test_intervals_hold_what_they_should(line, noise, numbers):
     lines = overhead.fit(transfers(line, numbers, noise, groups=4000))
     inside = (lines.overhead_low <= line[0]) & (line[0] <= lines.overhead_high)
     of_bandwidth = (lines.bandwidth_low <= line[1]) & (line[1] <= lines.bandwidth_high)

@@ -1,4 +1,4 @@
-"""One link over time, in buckets and one by one: equal to plain SQL."""
+"""One link over time, in buckets and one by one: equal to plain SQL, and the same in the API."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,13 +16,13 @@ from matrix.query.filters import Filter
 from sonar.models import SizeClass, Transfer
 from sonar.notation.windows import Window
 from sonar.results import sealing
-from tests.matrix import world
+from tests.matrix import responses, world
+from tests.matrix.sent import MINUTE, PLAIN, many
 from tests.matrix.world import HOUR, NOW, World, transfer
 from tests.properties import examples
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
-MINUTE = timedelta(minutes=1)
 TODAY = datetime(2026, 11, 20, tzinfo=UTC)
 STRIDES = {"5m": 5 * MINUTE, "1h": HOUR, "1d": DAY}
 SQL = """
@@ -62,9 +62,7 @@ def at(world_: World, moment: datetime, rate: float | None = 5.0, **more: Any) -
     bucket=st.sampled_from(list(STRIDES)),
 )
 @examples(40)
-def test_buckets_are_equal_to_sql(
-    small_world: World, results: list[Any], bounds: tuple[int, int], bucket: str
-):
+def test_buckets_are_equal_to_sql(small_world, results, bounds, bucket):
     Transfer.objects.all().delete()
     with world.transfers() as some:
         for offset, rate in results:
@@ -87,7 +85,7 @@ def test_buckets_are_equal_to_sql(
 
 
 def test_buckets_begin_with_full_hours_and_hold_nothing_from_outside_the_window(
-    small_world: World,
+    small_world,
 ):
     for minutes in (-31, -29, 30, 89, 91):
         at(small_world, TODAY + 10 * HOUR + minutes * MINUTE)
@@ -97,7 +95,7 @@ def test_buckets_begin_with_full_hours_and_hold_nothing_from_outside_the_window(
     assert found.ok.tolist() == [1, 1, 1]
 
 
-def test_an_empty_bucket_is_there_with_counts_of_zero_and_no_rate(small_world: World):
+def test_an_empty_bucket_is_there_with_counts_of_zero_and_no_rate(small_world):
     at(small_world, TODAY + 2 * HOUR, 8.0)
     at(small_world, TODAY + 3 * HOUR, None)
     found = built(small_world, Window(TODAY, TODAY + 5 * HOUR), "1h")
@@ -109,32 +107,35 @@ def test_an_empty_bucket_is_there_with_counts_of_zero_and_no_rate(small_world: W
 
 
 @pytest.mark.parametrize("window", [timedelta(seconds=1), HOUR, 90 * DAY])
-def test_a_link_without_results_has_buckets_and_no_points(small_world: World, window: timedelta):
+def test_a_link_without_results_has_buckets_and_no_points(small_world, window):
     found = built(small_world, Window(TODAY, TODAY + window))
     assert found.ok.sum() == found.failed.sum() == found.points.rate.size == 0
     assert np.isnan(found.rates["p95"]).all()
 
 
 @pytest.mark.parametrize(
-    ("length", "bucket", "count"),
+    ("length", "bucket", "count", "in_table"),
     [
-        (HOUR, "5m", 12),
-        (6 * HOUR, "5m", 72),
-        (24 * HOUR, "1h", 24),
-        (7 * DAY, "1h", 168),
-        (30 * DAY, "1h", 720),
-        (90 * DAY, "6h", 360),
-        (400 * DAY, "1d", 400),
+        (timedelta(seconds=1), "5m", 1, "5m"),
+        (HOUR, "5m", 12, "5m"),
+        (6 * HOUR, "5m", 72, "5m"),
+        (24 * HOUR, "1h", 24, "1h"),
+        (7 * DAY, "1h", 168, "1h"),
+        (30 * DAY, "1h", 720, "6h"),
+        (90 * DAY, "6h", 360, "1d"),
+        (400 * DAY, "1d", 400, "1d"),
     ],
 )
-def test_auto_takes_the_finest_bucket_of_which_there_are_not_too_many(
-    small_world: World, length: timedelta, bucket: str, count: int
+def test_auto_takes_the_finest_bucket_of_which_there_are_not_too_many_and_a_table_fewer(
+    small_world, length, bucket, count, in_table
 ):
-    found = built(small_world, Window(TODAY, TODAY + length))
+    window = Window(TODAY, TODAY + length)
+    found = built(small_world, window)
     assert (found.bucket, len(found.starts)) == (bucket, count)
+    assert series.cut_for_table(window).bucket == in_table
 
 
-def test_points_are_single_results_in_the_order_of_time(small_world: World):
+def test_points_are_single_results_in_the_order_of_time(small_world):
     with connection.cursor() as cursor:  # or the index happens to give that order
         cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
     for hour, rate in ((5, 7.0), (1, None), (3, 2.5)):
@@ -145,7 +146,7 @@ def test_points_are_single_results_in_the_order_of_time(small_world: World):
     assert points.ok.tolist() == [False, True, True]
 
 
-def test_only_results_of_the_link_the_class_and_the_filters_count(small_world: World):
+def test_only_results_of_the_link_the_class_and_the_filters_count(small_world):
     transfer(small_world.glasgow, small_world.ral, 1.0, ago=NOW - TODAY)
     at(small_world, TODAY, 2.0, size="small")
     at(small_world, TODAY, None, state="lost")
@@ -158,34 +159,130 @@ def test_only_results_of_the_link_the_class_and_the_filters_count(small_world: W
     assert built(small_world, day, "auto", unlike).points.rate.tolist() == [4.0]
 
 
-def test_one_statement_reads_a_link_sealed_or_not(small_world: World):
+def test_one_statement_reads_a_link_sealed_or_not(small_world, django_assert_num_queries):
     at(small_world, TODAY, 3.0)
     window = Window(TODAY - 30 * DAY, TODAY + DAY)
     for _ in range(2):
-        with CaptureQueriesContext(connection) as captured:
+        with django_assert_num_queries(1):
             found = built(small_world, window, "1d", Filter("mover", "http-tpc"))
-        assert len(captured) == 1, [one["sql"] for one in captured.captured_queries]
         assert found.ok.sum() == 1
         sealing.seal(TODAY + 2 * DAY)
 
 
-def test_too_many_buckets_are_an_error_that_says_so(small_world: World):
+def test_too_many_buckets_are_an_error_that_says_so(small_world):
     with pytest.raises(ValueError, match="at most 30000"):
         built(small_world, Window(TODAY, TODAY + 400 * DAY), "5m")
     assert len(built(small_world, Window(TODAY, TODAY + 90 * DAY), "5m").starts) == 25920
 
 
+URL = "/api/v1/series/?source=RAL_DATADISK&destination=Glasgow_DATADISK"
+
+
+def get(client: Client, text: str = "", url: str = URL) -> dict:
+    return responses.answer(client, f"{url}{text}")
+
+
+def results(small_world: World) -> None:
+    for rate in (10.0, 20.0, None):
+        transfer(small_world.ral, small_world.glasgow, rate)
+    transfer(small_world.ral, small_world.glasgow, 5.0, ago=3 * HOUR)
+    transfer(small_world.glasgow, small_world.ral, 99.0)
+    transfer(small_world.ral, small_world.glasgow, 77.0, size="small")
+
+
+def test_buckets_have_counts_and_rates_and_empty_ones_null(client, small_world):
+    results(small_world)
+    answer = get(client, "&window=6h&bucket=1h")
+    assert (answer["bucket"], answer["bucket_seconds"], answer["unit"]) == ("1h", 3600, "MB/s")
+    buckets = answer["buckets"]
+    assert buckets["start"] == [f"2026-11-20T{hour:02d}:00:00Z" for hour in range(6, 13)]
+    assert buckets["ok"] == [0, 0, 0, 1, 0, 2, 0]
+    assert buckets["failed"] == [0, 0, 0, 0, 0, 1, 0]
+    assert buckets["mean_mb_s"] == [None, None, None, 5.0, None, 15.0, None]
+    assert buckets["median_mb_s"] == buckets["mean_mb_s"]
+    assert buckets["p05_mb_s"][5] == 10.5
+    assert buckets["p95_mb_s"][5] == 19.5
+    assert buckets["p99_mb_s"][5] == 19.9
+    assert "points" not in answer
+
+
+def test_the_direction_is_as_asked_and_so_is_the_size_class(client, small_world):
+    results(small_world)
+    back = "/api/v1/series/?source=Glasgow_DATADISK&destination=RAL_DATADISK"
+    assert get(client, "&bucket=1d&window=1h", back)["buckets"]["mean_mb_s"] == [99.0]
+    assert get(client, "&bucket=1d&window=1h&size=small")["buckets"]["mean_mb_s"] == [77.0]
+
+
+def test_points_are_single_results(client, small_world):
+    results(small_world)
+    points = get(client, "&points=1")["points"]
+    assert points["started_at"] == ["2026-11-20T09:00:30Z"] + ["2026-11-20T11:30:30Z"] * 3
+    assert sorted(points["state"]) == ["done", "done", "done", "failed"]
+    rates = dict(zip(points["rate_mb_s"], points["state"], strict=True))
+    assert rates == {5.0: "done", 10.0: "done", 20.0: "done", None: "failed"}
+
+
+def test_csv_has_a_line_for_each_bucket_or_each_result(client, small_world):
+    results(small_world)
+    table = responses.csv_rows(client, f"{URL}&window=6h&bucket=1h&format=csv")
+    assert len(table) == 7
+    assert table[5] == {
+        "start": "2026-11-20T11:00:00Z", "ok": "2", "failed": "1", "mean_mb_s": "15.0",
+        "p05_mb_s": "10.5", "median_mb_s": "15.0", "p95_mb_s": "19.5", "p99_mb_s": "19.9",
+    }  # fmt: skip
+    assert table[0]["mean_mb_s"] == ""
+    table = responses.csv_rows(client, f"{URL}&points=1&format=csv")
+    assert table[0] == {"started_at": "2026-11-20T09:00:30Z", "state": "done", "rate_mb_s": "5.0"}
+    assert len(table) == 4
+
+
+def test_a_link_without_results_is_answered(client, small_world):
+    assert set(get(client)["buckets"]["ok"]) == {0}
+    assert client.get(f"{URL}&points=1&format=csv").content.decode().count("\n") == 1
+
+
+def test_filters_on_how_it_was_measured_hold(client, small_world):
+    ends = small_world.ral, small_world.glasgow
+    transfer(*ends, 3.0, made=world.profile(**PLAIN))
+    transfer(*ends, 9.0, made=world.profile(**PLAIN | {"streams": 4}))
+    answer = get(client, "&window=1h&bucket=1d&streams=4")
+    assert answer["buckets"]["mean_mb_s"] == [9.0]
+    assert answer["query"] == {
+        "source": "RAL_DATADISK", "destination": "Glasgow_DATADISK", "size": "large",
+        "window": "1h", "start": "2026-11-20T11:01:00Z", "end": "2026-11-20T12:01:00Z",
+        "streams": ["4"],
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("length", "bucket"),
+    ("url", "parameter", "said"),
     [
-        (HOUR, "5m"),
-        (24 * HOUR, "1h"),
-        (7 * DAY, "1h"),
-        (30 * DAY, "6h"),
-        (90 * DAY, "1d"),
-        (400 * DAY, "1d"),
-        (timedelta(seconds=1), "5m"),
+        ("?destination=RAL_DATADISK", "source", "source is missing: name an endpoint."),
+        ("?source=RAL_DATADISK", "destination", "destination is missing"),
+        ("?source=x&destination=RAL_DATADISK", "source", "source “x” is not known"),
+        ("?source=RAL_DATADISK&destination=RAL_DATADISK", "destination", "two different ends"),
+        (f"{URL}&bucket=2h", "bucket", "bucket “2h” is not known: use auto, 5m, 1h, 6h or 1d."),
+        (f"{URL}&points=yes", "points", "points “yes” is not known: use 1."),
+        (f"{URL}&site=RAL", "site", "There is no parameter “site”"),
+        (f"{URL}&stat=max", "stat", "There is no parameter “stat”"),
+        (
+            f"{URL}&bucket=5m&from=2025-01-01T00:00:00Z&to=2026-01-01T00:00:00Z",
+            "bucket",
+            "a bucket of 5m makes 105120 of them: at most 30000 can be shown.",
+        ),
     ],
 )
-def test_a_table_has_no_more_buckets_than_somebody_may_want_to_read(length: timedelta, bucket: str):
-    assert series.cut_for_table(Window(TODAY, TODAY + length)).bucket == bucket
+def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
+    client, small_world, url, parameter, said
+):
+    response = client.get(f"/api/v1/series/{url.removeprefix('/api/v1/series/')}")
+    assert response.status_code == 400
+    assert said in response.json()["errors"][parameter][0]
+
+
+def test_the_number_of_queries_does_not_grow(client, small_world, django_assert_num_queries):
+    get(client)
+    for count in (5, 500):
+        many(small_world.ral, small_world.glasgow, count, NOW - MINUTE)
+        with django_assert_num_queries(4):
+            assert sum(get(client, "&points=1")["buckets"]["ok"]) >= count / 5

@@ -1,8 +1,6 @@
 """Answers in CSV and NDJSON: the records of JSON, all of them, and never a part for the whole."""
 
-import csv
 import http.client
-import io
 import json
 import random
 import socket
@@ -33,7 +31,7 @@ from sonar.notation.result_columns import listed
 from sonar.records.exporting import copy_of
 from sonar.results import store
 from tests.benchmarks import loopback
-from tests.matrix import world
+from tests.matrix import responses, world
 from tests.matrix.conftest import Web
 from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, result, send
 from tests.matrix.world import HOUR, NOW, World
@@ -70,12 +68,8 @@ def ndjson(client: Client, path: str = URL, text: str = "") -> list[dict[str, An
 
 
 def pages(client: Client, path: str, name: str, text: str = "") -> list[dict[str, Any]]:
-    found, url = [], f"{path}?page_size=100&{text}"
-    while url:
-        answer = client.get(url).json()
-        found += answer[name]
-        url = answer["next"]
-    return found
+    found = responses.pages(client, f"{path}?page_size=100&{text}")
+    return [record for page in found for record in page[name]]
 
 
 def nasty(small_world: World) -> None:
@@ -92,9 +86,7 @@ def nasty(small_world: World) -> None:
             one,
             id=uuid4(),
             started_at=NOW - HOUR - timedelta(microseconds=rng.randrange(10**10)),
-            seconds=rng.choice(
-                [1.0, 0.1 + 0.2, 1e-3, rng.uniform(0.001, 1), rng.expovariate(1e-3)]
-            ),
+            seconds=rng.choice([1, 0.1 + 0.2, 1e-3, rng.uniform(1e-3, 1), rng.expovariate(1e-3)]),
             bytes=rng.choice([1, 10**9, rng.randrange(1, 10**9)]),
         )
         for _ in range(300)
@@ -105,14 +97,10 @@ def nasty(small_world: World) -> None:
     send(*ends, NOW - 3 * HOUR, state="lost", error="worker died", error_where="control")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize(
     "text", ["", "state=lost&state=failed", "size=small", "error=no", "cloud=FR"]
 )
-def test_a_line_is_the_same_record_as_in_json(
-    client: Client, small_world: World, text: str
-) -> None:
+def test_a_line_is_the_same_record_as_in_json(client, small_world, text, at_noon):
     nasty(small_world)
     streamed, paged = ndjson(client, text=text), pages(client, URL, "transfers", text)
     assert len(streamed) == len(paged)
@@ -122,14 +110,10 @@ def test_a_line_is_the_same_record_as_in_json(
     assert len(paged) == {"": 316, "cloud=FR": 0}.get(text, len(paged))
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize(
     ("text", "sort"), [("", "off"), ("state=failed&mover=x", "off"), ("source_site=RAL", "on")]
 )
-def test_all_of_a_window_leaves_in_the_order_of_an_index(
-    client: Client, small_world: World, text: str, sort: str
-) -> None:
+def test_all_of_a_window_leaves_in_the_order_of_an_index(client, small_world, text, sort, at_noon):
     many(small_world.ral, small_world.glasgow, 500, NOW)
     with CaptureQueriesContext(connection) as captured:
         ndjson(client, text=text)
@@ -143,12 +127,9 @@ def test_all_of_a_window_leaves_in_the_order_of_an_index(
     assert ("Sort" in steps) is (sort == "on")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_csv_has_the_same_texts_and_numbers(client: Client, small_world: World) -> None:
+def test_csv_has_the_same_texts_and_numbers(client, small_world, at_noon):
     nasty(small_world)
-    body = b"".join(client.get(f"{URL}?format=csv").streaming_content).decode()
-    lines = list(csv.DictReader(io.StringIO(body, newline="")))
+    lines = responses.csv_rows(client, f"{URL}?format=csv")
     for line, record in zip(lines, ndjson(client), strict=True):
         assert (line["error"] or None) == record["error"]
         assert float(line["seconds"]) == record["seconds"]
@@ -156,9 +137,7 @@ def test_csv_has_the_same_texts_and_numbers(client: Client, small_world: World) 
         assert line["started_at"] == record["started_at"]
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_links_are_the_same_records_too(client: Client, small_world: World) -> None:
+def test_links_are_the_same_records_too(client, small_world, at_noon):
     many(small_world.ral, small_world.glasgow, 30, NOW - MINUTE)
     for text in ("", "ordering=-large.mean_mb_s&source_cloud=UK", "min_mb_s=1", "search=nothing"):
         streamed = ndjson(client, LINKS, text)
@@ -166,7 +145,6 @@ def test_links_are_the_same_records_too(client: Client, small_world: World) -> N
     assert len(ndjson(client, LINKS)) == 12
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("accept", "kind"),
     [
@@ -183,24 +161,21 @@ def test_links_are_the_same_records_too(client: Client, small_world: World) -> N
     ],
 )
 @pytest.mark.parametrize("path", [URL, LINKS])
-def test_the_accept_header_chooses_by_its_weights(
-    client: Client, db: None, path: str, accept: str, kind: str
-) -> None:
+def test_the_accept_header_chooses_by_its_weights(client, db, path, accept, kind):
     response = client.get(path, headers={"accept": accept})
     assert (response.status_code, response["Content-Type"]) == (200, kind)
     assert "Accept" in response["Vary"]
     response.getvalue()
 
 
-@pytest.mark.django_db
-def test_who_asks_for_the_head_alone_gets_it_before_a_row_is_read(client: Client) -> None:
+def test_who_asks_for_the_head_alone_gets_it_before_a_row_is_read(client, db):
     with CaptureQueriesContext(connection) as captured:
         response = client.head(f"{URL}{NDJSON}")
     assert (response.status_code, response["Content-Type"]) == (200, "application/x-ndjson")
     assert not [one["sql"] for one in captured.captured_queries if "COPY" in one["sql"]]
 
 
-def test_lines_go_in_pieces_and_the_first_one_at_once() -> None:
+def test_lines_go_in_pieces_and_the_first_one_at_once():
     lines = [b"x" * 999 + b"\n"] * 1000
     pieces = list(by_piece(iter(lines), b"head\n"))
     assert pieces[0] == b"head\n" + lines[0]
@@ -222,9 +197,7 @@ def one_place(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.setattr(streaming, "places", BoundedSemaphore(1))
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("one_place")
-def test_one_more_than_may_be_is_a_503_that_says_when(client: Client, small_world: World) -> None:
+def test_one_more_than_may_be_is_a_503_that_says_when(client, small_world, one_place):
     def pieces() -> Iterator[bytes]:
         yield b"1"
         yield b"2"
@@ -240,9 +213,8 @@ def test_one_more_than_may_be_is_a_503_that_says_when(client: Client, small_worl
     assert client.get(f"{LINKS}{NDJSON}").getvalue()
 
 
-@pytest.mark.usefixtures("one_place")
 @pytest.mark.parametrize("taken", [0, 1, 2])
-def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken: int) -> None:
+def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken, one_place):
     closed: list[int] = []
 
     def pieces() -> Iterator[bytes]:
@@ -260,8 +232,7 @@ def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken: int) ->
     stream(asked(), pieces(), "csv", "pieces").close()
 
 
-@pytest.mark.usefixtures("one_place")
-def test_an_error_before_the_first_piece_is_one_of_the_call() -> None:
+def test_an_error_before_the_first_piece_is_one_of_the_call(one_place):
     def pieces() -> Iterator[bytes]:
         raise OperationalError("gone")
         yield b""
@@ -271,10 +242,7 @@ def test_an_error_before_the_first_piece_is_one_of_the_call() -> None:
             stream(asked(), pieces(), "csv", "pieces")
 
 
-@pytest.mark.usefixtures("one_place")
-def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(caplog, one_place):
     def pieces() -> Iterator[bytes]:
         yield b"first"
         raise OperationalError("gone\nfor good")
@@ -288,7 +256,7 @@ def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(
     assert streaming.places.acquire(blocking=False)
 
 
-def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever() -> None:
+def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         environ = {"gunicorn.socket": ours}
@@ -354,7 +322,7 @@ def beside(running: loopback.Web) -> int:
     return running.get(URL, {"format": "csv", "size": "small"}).status
 
 
-def test_a_stream_arrives_whole_or_has_no_end(web: Web, much: datetime, tmp_path: Path) -> None:
+def test_a_stream_arrives_whole_or_has_no_end(web, much, tmp_path):
     """Of one server and another, which take seconds to start, all is asked that there is to ask."""
     running = web()
     for headers in ({}, {"Accept-Encoding": "gzip"}):

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matrix.answers.causes import words
-from matrix.answers.causes.attribution import Attribution
-from matrix.answers.causes.words import LOOK, VERBS, percent
+from matrix.answers.causes.attribution import ENDS, Attribution
+from matrix.answers.causes.words import LOOK, ONLY_THIS_LINK, VERBS, percent
 from matrix.answers.comparison import sides
 from matrix.answers.comparison.differences import most_certain
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.matrix.grid import Grid
 from matrix.answers.words.phrases import counted, join
 from matrix.query.comparison import A_MONTH, MONTH
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.causes.candidates import Kind
 from matrix.statistics.causes.causes import SMALLEST_FACTOR, Cause, name_causes, name_slower
 from matrix.statistics.causes.cell_noise import FEWEST_WINDOWS
@@ -177,16 +177,18 @@ def causes_of_history(attribution: Attribution, other: OtherSide) -> ChangeCause
     """Name what is slower than in its own 30 days before."""
     grid = attribution.grid
     own = read_history(grid, other)
+    # How far window and days scatter, up to a factor: by the root of their tests.
+    window, days = (1 / np.sqrt(np.maximum(ok, 1)) for ok in (own.days.ok, own.days.other_ok))
     causes = name_slower(
         own.days.window,
         own.days.days,
-        spread=own.spread,
+        spread=(window, days),
         sites=sites_of(grid),
         endpoints=names_of(grid),
     )
     tests = TestCounts(own.judged, own.days.ok, own.days.other_ok.sum(axis=0))
-    days = f"its {A_MONTH.days}-day rate"
-    named = tuple(named_cause(cause, grid, tests, days, counts=True) for cause in causes)
+    other_side = f"its {A_MONTH.days}-day rate"
+    named = tuple(named_cause(cause, grid, tests, other_side, counts=True) for cause in causes)
     return ChangeCauses(named, int(own.judged.sum()), int(own.unjudged.sum()))
 
 
@@ -243,14 +245,13 @@ def named_cause(
             counted(ok, "test"),
             f"{format_count(other_ok)} {'before' if counts else 'there'}",
         ]
+    ends = [end for end, side in zip(ENDS, (source, destination), strict=True) if side]
     subject = subject_of(cause, source, destination, grid.short_names())
     sentence = f"{subject} at {percent(cause.factor)} of {other}"
     sentence += f" ({', '.join(evidence)})."
     if kind == "slow":
-        ends = [end for end, side in (("source", source), ("destination", destination)) if side]
-        is_link = cause.kind == "link"
-        path = "Only this link: check the path."
-        sentence += f" {path if is_link else LOOK[ends[0] if len(ends) == 1 else 'both']}"
+        look = LOOK[ends[0] if len(ends) == 1 else "both"]
+        sentence += f" {ONLY_THIS_LINK if cause.kind == 'link' else look}"
     return NamedCause(cause, source, destination, kind, ok, other_ok, sentence)
 
 
@@ -267,7 +268,7 @@ def subject_of(
     name = "" if group is None else short[group.name]
     if cause.kind == "site" and group is not None:
         name = f"All of {group.site or group.name}"
-    doing = [VERBS[end] for end, side in (("source", source), ("destination", destination)) if side]
+    doing = [VERBS[end] for end, side in zip(ENDS, (source, destination), strict=True) if side]
     return f"{name} {' and '.join(doing)}"
 
 
@@ -281,12 +282,6 @@ class OwnHistory:
     days: DailyBaseline
     judged: Flags
     unjudged: Flags
-
-    @property
-    def spread(self) -> tuple[Floats, Floats]:
-        """Return how far window and days scatter, up to a factor: by the root of their tests."""
-        window, days = (np.maximum(count, 1) for count in (self.days.ok, self.days.other_ok))
-        return 1 / np.sqrt(window), 1 / np.sqrt(days)
 
 
 def read_history(grid: Grid, other: OtherSide) -> OwnHistory:

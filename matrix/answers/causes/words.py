@@ -39,6 +39,7 @@ LOOK = {
     "destination": "Check the inbound path.",
     "both": "Check what both directions share: storage, servers, network connection.",
 }
+ONLY_THIS_LINK = "Only this link: check the path."
 NOTABLE_KINDS = ("slow", "fast")
 # How a site is against its peers, by the kind of EndEffect that says most.
 AGAINST_PEERS = {
@@ -195,7 +196,7 @@ def link_sentence(
     factor = f"{format_factor(link.factor)} of the expected {expected}"
     sentence = f"{source} → {destination}: {rate}, {factor} (n = {counted(tests, 'test')}{chance})"
     is_slow = link.beyond_chance and link.factor < 1
-    return f"{sentence}. Only this link: check the path." if is_slow else f"{sentence}."
+    return f"{sentence}. {ONLY_THIS_LINK}" if is_slow else f"{sentence}."
 
 
 def headline(attribution: Attribution) -> str:

@@ -1,9 +1,7 @@
 """Changes of level in words: what changed, since when, by how much, and what is noted near it."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -12,7 +10,7 @@ from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.changes import Timed, WrittenNear, turns_near
-from sonar.models import Annotation, Change, Downtime
+from sonar.models import Annotation, Change
 from sonar.notation.units import MB, format_chance, format_count, format_factor, three_digits
 from sonar.notation.windows import format_minute
 
@@ -24,27 +22,10 @@ class ChangeLine:
     change: Change
     source: EndpointInfo | None
     destination: EndpointInfo | None
-    near: tuple[NearbyNote, ...] = ()
 
     @property
     def size(self) -> str:
         return self.change.size_class.name
-
-    @property
-    def earliest(self) -> datetime:
-        return self.change.earliest
-
-    @property
-    def latest(self) -> datetime:
-        return self.change.latest
-
-    @property
-    def source_id(self) -> int | None:
-        return self.change.source_id
-
-    @property
-    def destination_id(self) -> int | None:
-        return self.change.destination_id
 
     @property
     def sites(self) -> list[str]:
@@ -91,23 +72,18 @@ class ChangeLine:
         return address("site", end_info.site) if end_info else address("matrix")
 
 
-def lines_of(
-    changes: Sequence[Change], endpoints: Sequence[EndpointInfo], near: WrittenNear
-) -> list[ChangeLine]:
-    """Say of each change what it is of, and what was written near it."""
+def lines_of(changes: Iterable[Change], endpoints: Iterable[EndpointInfo]) -> list[ChangeLine]:
+    """Say of each change what it is of."""
     by_id: dict[int | None, EndpointInfo] = {endpoint.id: endpoint for endpoint in endpoints}
-    lines = (
+    return [
         ChangeLine(change, by_id.get(change.source_id), by_id.get(change.destination_id))
         for change in changes
-    )
-    return [replace(line, near=notes_near(line, near)) for line in lines]
+    ]
 
 
 class Happened(Timed, Protocol):
-    """What came to pass between two times, to some ``sites`` and endpoints; None for any."""
+    """What came to pass between two times, to links of some endpoints; None for any."""
 
-    @property
-    def sites(self) -> Sequence[str]: ...
     @property
     def source_id(self) -> int | None: ...
     @property
@@ -122,35 +98,36 @@ class NearbyNote:
     is_downtime: bool
 
 
-def notes_near(happened: Happened, near: WrittenNear) -> tuple[NearbyNote, ...]:
-    """Return what was written on its sites or links, and began or ended about its time."""
+def notes_near(
+    happened: Happened, sites: Sequence[str], near: WrittenNear
+) -> tuple[NearbyNote, ...]:
+    """Return what was written on these sites or its links, and began or ended about its time."""
     notes = [
         NearbyNote(f"{words_of_time(note.starts_at, note.ends_at)}: {note.text}", False)
         for note in near.annotations
-        if turns_near(happened, [note.starts_at, note.ends_at]) and note_concerns(note, happened)
+        if turns_near(happened, [note.starts_at, note.ends_at])
+        and note_concerns(note, happened, sites)
     ]
     downtimes = [
         NearbyNote(f"{words_of_time(down.starts_at, down.ends_at)}: {down.reason}", True)
         for down in near.downtimes
         if turns_near(happened, [down.starts_at, down.ends_at])
-        and downtime_concerns(down, happened)
+        and (
+            down.site.name in sites
+            if down.site
+            else down.endpoint_id in (happened.source_id, happened.destination_id)
+        )
     ]
     return (*notes, *downtimes)
 
 
-def note_concerns(note: Annotation, happened: Happened) -> bool:
-    """Say whether a note is on one of its sites, or on its link or one of the endpoint's."""
+def note_concerns(note: Annotation, happened: Happened, sites: Sequence[str]) -> bool:
+    """Say whether a note is on one of the sites, or on its link or one of the endpoint's."""
     if note.site_id is not None:
-        return bool(note.site and note.site.name in happened.sites)
+        return bool(note.site and note.site.name in sites)
     same_source = happened.source_id in (None, note.source_id)
     same_destination = happened.destination_id in (None, note.destination_id)
-    return bool(happened.sites) and same_source and same_destination
-
-
-def downtime_concerns(downtime: Downtime, happened: Happened) -> bool:
-    if downtime.site is not None:
-        return downtime.site.name in happened.sites
-    return downtime.endpoint_id in (happened.source_id, happened.destination_id)
+    return bool(sites) and same_source and same_destination
 
 
 def words_of_time(start: datetime, end: datetime | None) -> str:

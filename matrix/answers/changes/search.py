@@ -2,21 +2,27 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matrix.answers.changes import level_shifts, outages
+from matrix.answers.changes import level_shifts
 from matrix.answers.changes.level_shifts import SearchedResults
+from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.estimates.moderation import discoveries
+from matrix.statistics.levels import outages
+from matrix.statistics.levels.before_since import LONGEST, Factors, LogRates, without
 from matrix.statistics.levels.change_points import NORMAL
+from matrix.statistics.levels.outages import EndOutage, LinkOutages, LinkTests, OutageRow
+from matrix.statistics.samples.run import NEVER, Run
 from matrix.store import data_version, registry, runs
-from sonar.models import ChangeSearch, SizeClass
+from matrix.store.read_plan import moment
+from sonar.models import ChangeSearch, Outage, SizeClass
 from sonar.notation.windows import Window, format_time, unix_ms
 from sonar.results import changes
 from sonar.results.changes import FoundChange, FoundOutage, Search, Stored
@@ -36,6 +42,8 @@ APART = timedelta(days=1)
 # is within this factor or within so many standard errors.
 ALIKE = math.log(1.5)
 ERRORS = 2.0
+# Of the source and, 16 bits lower, of the destination of a link as keys have it.
+ENDS = 0xFFFF
 # From both ends of an interval of 95 % to a standard error.
 INTERVAL = 2 * NORMAL
 
@@ -51,14 +59,6 @@ class Outcome:
     sequences: int = 0
     stored: Stored | None = None
     outages: Stored | None = None
-
-
-class Occurrences(NamedTuple):
-    """What was found in a window, and in how many sequences changes were looked for."""
-
-    changes: list[FoundChange]
-    outages: list[FoundOutage]
-    sequences: int
 
 
 def search_all(now: datetime, *, again: bool = False) -> list[Outcome]:
@@ -77,11 +77,10 @@ def search(size_class: SizeClass, now: datetime, *, again: bool = False) -> Outc
     if last and last.method == METHOD and last.days == days and not again:
         changes.note(last, now)
         return Outcome(size_class.name, last.sequences)
-    there = find(size_class.name, window)
+    shifts, failures, sequences = find(size_class.name, window)
     renews = renewed_from(window, last)
-    done = Search(size_class.id, window.start, renews, window.end, there.sequences, days, METHOD)
-    stored = changes.store(done, there.changes, there.outages, now)
-    return Outcome(size_class.name, there.sequences, *stored)
+    done = Search(size_class.id, window.start, renews, window.end, sequences, days, METHOD)
+    return Outcome(size_class.name, sequences, *changes.store(done, shifts, failures, now))
 
 
 def window_at(now: datetime) -> Window:
@@ -108,8 +107,8 @@ def versions(size: str, window: Window) -> dict[str, str]:
     return {format_time(day.start): version for day, version in zip(days, results, strict=True)}
 
 
-def find(size: str, window: Window) -> Occurrences:
-    """Return the changes and the outages in a window.
+def find(size: str, window: Window) -> tuple[list[FoundChange], list[FoundOutage], int]:
+    """Return the changes and the outages in a window, and how many sequences were searched.
 
     What is common to the links of an endpoint is one change of the endpoint.
     """
@@ -123,7 +122,7 @@ def find(size: str, window: Window) -> Occurrences:
     links = tested[np.isin(tested >> 16, ids) & np.isin(tested & 0xFFFF, ids)]
     results = SearchedResults(window_runs, links, index.numbering, end)
     every, sequences = changes_in(results)
-    return Occurrences(every, outages.find(window_runs, links, end), sequences)
+    return every, outages_in(window_runs, links, end), sequences
 
 
 def changes_in(results: SearchedResults) -> tuple[list[FoundChange], int]:
@@ -151,23 +150,15 @@ def is_large(change: FoundChange) -> bool:
 
 def unexplained(links: Iterable[FoundChange], common: Iterable[FoundChange]) -> list[FoundChange]:
     """Return the changes of links that those of endpoints and grid do not explain."""
-    of_source: dict[int | None, list[FoundChange]] = defaultdict(list)
-    of_destination: dict[int | None, list[FoundChange]] = defaultdict(list)
-    of_grid: list[FoundChange] = []
+    # Of a source, of a destination, and of the grid: what a change is of no single one is None.
+    by_ends: dict[tuple[int | None, int | None], list[FoundChange]] = defaultdict(list)
     for change in common:
-        if change.kind == "source":
-            of_source[change.source_id].append(change)
-        elif change.kind == "destination":
-            of_destination[change.destination_id].append(change)
-        else:
-            of_grid.append(change)
+        by_ends[change.source_id, change.destination_id].append(change)
     return [
         change
         for change in links
-        if not is_explained(
-            change,
-            [*of_source[change.source_id], *of_destination[change.destination_id], *of_grid],
-        )
+        for ends in [((change.source_id, None), (None, change.destination_id), (None, None))]
+        if not is_explained(change, [other for each in ends for other in by_ends[each]])
     ]
 
 
@@ -187,3 +178,65 @@ def is_explained(change: FoundChange, common: Sequence[FoundChange]) -> bool:
             if total * shift > 0 and abs(shift - total) <= most:
                 return True
     return False
+
+
+def outages_in(runs: Sequence[Run], links: NDArray[np.uint32], end: int) -> list[FoundOutage]:
+    """Find the outages of links, given as keys have them, and those of their ends.
+
+    Runs have offsets; ``end`` is that of the window, in Unix ms.
+    """
+    tests = LinkTests.of(runs, outages.out_of(runs, links))
+    rates = tests.log_rates()
+    single = outages.of_links(tests)
+    every = list(_of_links(single, tests, rates, end))
+    for kind, shift in ((Outage.Kind.SOURCE, 16), (Outage.Kind.DESTINATION, 0)):
+        ends = (tests.links >> shift & ENDS).astype(np.int64)
+        tested = np.bincount(links >> shift & ENDS)
+        of_ends = outages.of_ends(single, tests, ends, tested)
+        every += [_of_end(kind, outage, rates, end) for outage in of_ends]
+    return every
+
+
+def _of_links(
+    single: LinkOutages, tests: LinkTests, rates: LogRates, end: int
+) -> Iterator[FoundOutage]:
+    before = rates.levels(single.owner, single.began - LONGEST, single.began)
+    sides = without(single.began, single.ended, end)
+    courses = rates.courses(single.owner, before, sides)
+    first = tests.places(single.owner, single.began)
+    failures = np.split(tests.started, np.stack([first, first + single.tests], axis=1).ravel())
+    for row, course, failed in zip(single.rows(), courses, failures[1::2], strict=True):
+        link = int(tests.links[row.owner])
+        yield _as_found(Outage.Kind.LINK, (link >> 16, link & ENDS), row, course, failed)
+
+
+def _of_end(kind: Outage.Kind, outage: EndOutage, rates: LogRates, end: int) -> FoundOutage:
+    """Describe an outage of an endpoint, with the course of the links that failed in it."""
+    row, links = outage.row, outage.links
+    began = np.full_like(links, row.began)
+    sides = without(np.array([row.began]), np.array([row.ended]), end)
+    course = rates.course(links, rates.levels(links, began - LONGEST, began), sides)
+    ends = (row.owner, None) if kind == Outage.Kind.SOURCE else (None, row.owner)
+    return _as_found(kind, ends, row, course, outage.failures)
+
+
+def _as_found(
+    kind: Outage.Kind,
+    ends: tuple[int | None, int | None],
+    row: OutageRow,
+    course: Factors,
+    failures: Integers,
+) -> FoundOutage:
+    return FoundOutage(
+        kind=kind.value,
+        source_id=ends[0],
+        destination_id=ends[1],
+        last_ok=moment(row.last_ok) if row.last_ok else None,
+        began=moment(row.began),
+        newest=moment(row.newest),
+        ended=moment(row.ended) if row.ended < NEVER else None,
+        tests=row.tests,
+        links=row.links,
+        course=course,
+        failures=failures.data,
+    )

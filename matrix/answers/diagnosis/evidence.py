@@ -1,29 +1,43 @@
 """All that the rules know of one direction of a link in one size class."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from matrix.answers.diagnosis.streams import StreamsEffect, effect_in_samples
-from matrix.answers.diagnosis.thresholds import FEWEST_TESTS, SLOW
 from matrix.answers.link.link_profiles import but_streams, grouped, streams_of
 from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead
-from matrix.answers.link.rate_profile import NominalCapacity, TransferProfiles
+from matrix.answers.link.rate_profile import NominalCapacity, TransferProfiles, lowest
 from matrix.answers.link.samples import Results
 from matrix.answers.matrix.grid import Grid
+from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.standing import SLOWER, UNKNOWN
 from matrix.statistics.samples.quantiles import median_interval
-from matrix.statistics.transfers.evidence import AlikeTests, PeerRates, RateScatter, beside, scatter
+from matrix.statistics.transfers.evidence import (
+    AlikeTests,
+    PeerRates,
+    RateScatter,
+    Slope,
+    beside,
+    fit_slope,
+    scatter,
+)
 from matrix.store.transfers import SimilarFailures
 from sonar.models import Profile, Site
+from sonar.notation.units import format_count, format_factor
+from sonar.notation.windows import format_minute
 
+# From so many successful tests on, the median of a link is compared with those of others.
+FEWEST_TESTS = 3
+# A link is slow beside others if it has at most this part of what one of its ends does elsewhere.
+SLOW = 0.5
 UNTESTED = NetworkTests((), ())
 NOBODY = PeerRates(np.nan, 0, np.nan, np.nan, np.nan, 0)
 
@@ -51,6 +65,35 @@ class Diagnosis:
     evidence: tuple[str, ...]
     next: str
     strength: float
+
+
+@dataclass(frozen=True)
+class StreamsEffect:
+    """How the rate goes with the number of streams in use, from ``least`` to ``most``.
+
+    ``each`` is the median rate of a stream in MB/s; ``origin`` says which tests these are.
+    """
+
+    slope: Slope
+    least: int
+    most: int
+    each: float
+    origin: str
+
+    @property
+    def helps(self) -> bool:
+        return self.slope.trend in ("proportional", "rising")
+
+    @property
+    def is_of_no_use(self) -> bool:
+        """Say whether more streams are shown to give no more."""
+        return self.slope.trend in ("flat", "falling")
+
+    @property
+    def words(self) -> str:
+        factor = format_factor(self.slope.factor, *self.slope.interval)
+        origin = f"n = {format_count(self.slope.n)}, {self.origin}"
+        return f"{self.most} streams give {factor} the rate of {self.least} ({origin})"
 
 
 @dataclass(frozen=True)
@@ -112,10 +155,8 @@ class LinkEvidence:
     links are slower than usual, and of how many that is known. ``single`` is the median of the
     tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
     ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed`` says
-    which experiment with streams was of no use. Tests of the network alone between the same sites,
-    ``network_tests`` of them, give ``rtt_ms``, ``loss`` (the share of segments that were sent
-    again) and ``sockets`` (the largest windows of sender and receiver in bytes). Without them
-    ``rtt_ms`` is what servers reported of connections.
+    which experiment with streams was of no use. Where ``network`` has no test of the network alone
+    between the same sites, ``rtt_ms`` is what servers reported of connections.
     """
 
     source: str
@@ -136,13 +177,10 @@ class LinkEvidence:
     receiving: PeerRates
     nominal: NominalCapacity | None
     failures: FailureEvidence | None
+    network: NetworkTests = UNTESTED
     slower_elsewhere: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rtt_ms: float | None = None
-    loss: float | None = None
     disobeyed: str = ""
-    sockets: tuple[int, int] | None = None
-    network_rate: float | None = None
-    network_tests: int = 0
     around: tuple[float, float] = (np.nan, np.nan)
 
     @property
@@ -152,6 +190,10 @@ class LinkEvidence:
             "source": PeerEnd(self.source, self.sending),
             "destination": PeerEnd(self.destination, self.receiving),
         }
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {end: peer.name for end, peer in self.ends.items()}
 
     @property
     def wants_streams(self) -> bool:
@@ -187,11 +229,10 @@ def link_evidence(
     profiles: Sequence[Profile],
     *,
     tests: Results,
-    overhead: Overhead | None = None,
-    streams: StreamsEffect | None = None,
-    disobeyed: str = "",
+    reports: Sequence[ExperimentReport],
+    capacities: Mapping[str, float],
+    overhead: Overhead | None,
     profile: TransferProfiles | None = None,
-    nominal: NominalCapacity | None = None,
     failures: Sequence[SimilarFailures] = (),
     network: NetworkTests = UNTESTED,
     reported_round_trip_ms: float | None = None,
@@ -200,7 +241,8 @@ def link_evidence(
 
     ``results`` are those of the direction in all classes and ``tests`` those in its own,
     experiments too; ``of_class`` are those of these that count, and ``profiles`` may have more than
-    theirs.
+    theirs. ``reports`` are the newest experiments of the link, newest first, ``capacities`` those
+    of nominal_capacities() for its sites, and maybe others.
     """
     rates = of_class.successes
     row, column = link.place_in(links)
@@ -210,7 +252,7 @@ def link_evidence(
     fewest = min((streams_of(each) for each in own if each.id in used), default=0)
     least = [each for each in own if each.id in used and streams_of(each) == fewest]
     single = median(tests.of_profiles(least).successes)
-    short = links.short_names()
+    short, sites = links.short_names(), {link.source.site, link.destination.site}
     return LinkEvidence(
         source=short.get(link.source.name, link.source.name),
         destination=short.get(link.destination.name, link.destination.name),
@@ -223,20 +265,17 @@ def link_evidence(
         now=link.now,
         single=single,
         scatter=scatter(made_alike(own, results), single / fewest) if least else None,
-        streams=streams or effect_in_samples(tests, profiles),
-        disobeyed=disobeyed,
+        streams=effect_in_experiments(reports) or effect_in_samples(tests, profiles),
+        disobeyed=disobeyed(reports, link.size),
         overhead=overhead,
         rate_profile=profile,
         sending=NOBODY if row is None else beside(peer_rates, row, column),
         receiving=NOBODY if column is None else beside(peer_rates.T, column, row),
-        nominal=nominal,
+        nominal=lowest({site: wan for site, wan in capacities.items() if site in sites}),
         slower_elsewhere=slower_elsewhere(links, link),
         failures=failures_of(of_class, failures, links, link),
+        network=network,
         rtt_ms=reported_round_trip_ms if network.rtt_ms is None else network.rtt_ms,
-        loss=network.loss,
-        sockets=network.sockets,
-        network_rate=network.rate,
-        network_tests=len(network.done),
         around=median_interval(rates),
     )
 
@@ -253,16 +292,27 @@ def made_alike(profiles: Sequence[Profile], results: Results) -> Iterator[AlikeT
 
 def slower_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
     """Return by end how many of its other links are slower than usual, and of how many known."""
+    is_judged = (links.cells.level != UNKNOWN) & leads_outside(links)
+    return elsewhere(links, link, is_judged & (links.cells.level == SLOWER), is_judged)
+
+
+def failed_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
+    """Return by end how many of the tests on its other links failed, and how many there were."""
+    return elsewhere(links, link, links.cells.failed, links.cells.failed + links.cells.ok)
+
+
+def elsewhere(
+    links: Grid, link: DirectedLink, part: Flags | Integers, whole: Flags | Integers
+) -> dict[str, tuple[int, int]]:
+    """Return by end what the other links have of two counts; nothing for a link that is no cell."""
     row, column = link.place_in(links)
     if row is None or column is None:
         return {}
-    is_judged = (links.cells.level != UNKNOWN) & leads_outside(links)
-    is_judged[row, column] = False
-    is_slower = is_judged & (links.cells.level == SLOWER)
-    return {
-        "source": (int(is_slower[row].sum()), int(is_judged[row].sum())),
-        "destination": (int(is_slower[:, column].sum()), int(is_judged[:, column].sum())),
-    }
+    (out, every_out), (into, every_into) = (
+        [int(of[taken].sum()) - int(of[row, column]) for of in (part, whole)]
+        for taken in ((row, slice(None)), (slice(None), column))
+    )
+    return {"source": (out, every_out), "destination": (into, every_into)}
 
 
 def medians(links: Grid) -> Floats:
@@ -301,19 +351,6 @@ def failures_of(
     )
 
 
-def failed_elsewhere(links: Grid, link: DirectedLink) -> dict[str, tuple[int, int]]:
-    """Return by end how many of the tests on its other links failed, and how many there were."""
-    row, column = link.place_in(links)
-    if row is None or column is None:
-        return {}
-    counts = links.cells.failed, links.cells.failed + links.cells.ok
-    elsewhere = {}
-    for end, taken in (("source", (row, slice(None))), ("destination", (slice(None), column))):
-        bad, tests = (int(of[taken].sum() - of[row, column]) for of in counts)
-        elsewhere[end] = bad, tests
-    return elsewhere
-
-
 def nominal_capacities(sites: Collection[str]) -> dict[str, float]:
     """Return the nominal WAN capacities of sites in Gbit/s, where registered. One SQL query."""
     registered = Site.objects.filter(name__in=sites).values_list("name", "wan_gbit_s")
@@ -323,3 +360,55 @@ def nominal_capacities(sites: Collection[str]) -> dict[str, float]:
 def beside_query(query: MatrixQuery) -> MatrixQuery:
     """Return the question to the matrix whose cells a link is compared with: medians of links."""
     return query.replace(stat="median", rows="endpoint", columns="endpoint", compare=None)
+
+
+def effect_of(streams: Floats, rates: Floats, origin: str) -> StreamsEffect | None:
+    """Fit the rate to the number of streams; None where the tests cannot tell."""
+    slope = fit_slope(streams, rates)
+    if slope is None:
+        return None
+    each = float(np.median(rates / streams))
+    return StreamsEffect(slope, int(streams.min()), int(streams.max()), each, origin)
+
+
+def effect_in_experiments(reports: Iterable[ExperimentReport]) -> StreamsEffect | None:
+    """Return what the newest experiment with streams shows that tells anything, by those in use."""
+    for report in reports:
+        if not report.is_of_streams:
+            continue
+        steps = [step for step in report.steps if step.transfer and not math.isnan(step.rate)]
+        streams = [streams_of(step.transfer.profile) for step in steps if step.transfer]
+        origin = f"experiment of {format_minute(report.experiment.requested_at)}"
+        rates = np.array([step.rate for step in steps])
+        if effect := effect_of(np.array(streams, dtype=np.float64), rates, origin):
+            return effect
+    return None
+
+
+def disobeyed(reports: Iterable[ExperimentReport], size: str) -> str:
+    """Say when an experiment in a size class last showed that servers choose streams themselves.
+
+    Empty if none did: they may well obey with larger files.
+    """
+    for report in reports:
+        experiment = report.experiment
+        of_class = experiment.size_class is not None and experiment.size_class.name == size
+        if report.is_of_streams and of_class and report.is_of_one_number:
+            used = int(report.numbers[0])
+            return (
+                f"The experiment of {format_minute(experiment.requested_at)} says nothing about "
+                f"streams: every transfer used {used}, however many were requested."
+            )
+    return ""
+
+
+def effect_in_samples(results: Results, profiles: Sequence[Profile]) -> StreamsEffect | None:
+    """Return what tests of a window show that differ in streams only, of the most alike ones."""
+    effects = []
+    for alike in grouped(profiles, but_streams).values():
+        done = results.taken(results.ok).of_profiles(alike)
+        used = {profile.id: streams_of(profile) for profile in alike}
+        streams = np.array([used[key] for key in done.profiles.tolist()], dtype=np.float64)
+        if effect := effect_of(streams, done.successes, "tests of this window"):
+            effects.append(effect)
+    return max(effects, key=lambda effect: effect.slope.n, default=None)

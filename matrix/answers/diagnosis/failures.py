@@ -2,25 +2,29 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from matrix.answers.diagnosis.evidence import Diagnosis, FailureEvidence, LinkEvidence
-from matrix.answers.diagnosis.thresholds import (
-    CHANCE,
-    FEWEST_ELSEWHERE,
-    FEWEST_FAILURES,
-    HOURS,
-    MOST_FAILURES,
-    OFTEN,
-)
-from matrix.answers.words.errors import WHERE, shortened
+from matrix.answers.words.phrases import WHERE, shortened
 from matrix.query.attributes import ENDS
 from matrix.statistics.cells.states import PARTLY_FROM
+from matrix.store.transfers import CommonError, SimilarFailures
 from sonar.notation.units import format_count
 
+# Fewer failures have no pattern.
+FEWEST_FAILURES = 3
+# What most failures have in common, most of them have: a cause, hours, or where they happen.
+MOST_FAILURES = 2 / 3
+# Hours of the day are a pattern where most failures are within so many of them, beyond chance.
+HOURS = 6
+CHANCE = 0.01
+# An end is judged by its other links from so many of their tests on, and fails there, too, if so
+# many of these do.
+FEWEST_ELSEWHERE = 3
+OFTEN = 0.5
 OPPOSITE = {"source": "destination", "destination": "source"}
 # Tests on the other links of an end: `from other sources to CAM`.
 OTHERS = {"source": "from {} to other destinations", "destination": "from other sources to {}"}
@@ -75,6 +79,14 @@ class FailureCounts:
         )
 
 
+def where_of(errors: Iterable[CommonError | SimilarFailures]) -> Counter[str]:
+    """Count failed tests by where they failed."""
+    where: Counter[str] = Counter()
+    for error in errors:
+        where[error.where] += error.count
+    return where
+
+
 def fault_of(counts: FailureCounts) -> Fault | None:
     """Say whose the failures are in one statement; None where there is nothing to tell by."""
     place = counts.place
@@ -117,11 +129,8 @@ def failing_pattern(evidence: LinkEvidence) -> Diagnosis | None:
         return None
     if failures.failed < PARTLY_FROM * failures.tests:
         return None
-    where: Counter[str] = Counter()
-    for group in failures.groups:
-        where[group.where] += group.count
-    names = {"source": evidence.source, "destination": evidence.destination}
-    fault = fault_of(FailureCounts(names, where, failures.elsewhere))
+    where = where_of(failures.groups)
+    fault = fault_of(FailureCounts(evidence.names, where, failures.elsewhere))
     whose = [(fault.sentence, fault.advice)] if fault else []
     patterns = [*whose, *common_cause(failures), *same_hours(failures)]
     if not patterns:

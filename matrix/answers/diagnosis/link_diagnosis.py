@@ -1,20 +1,23 @@
 """The diagnosis of a link, from the report on it and all links beside it."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.causes.words import percent
 from matrix.answers.diagnosis import evidence
-from matrix.answers.diagnosis.evidence import Diagnosis, DirectedLink, LinkEvidence
-from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of, hours_only
+from matrix.answers.diagnosis.evidence import (
+    FEWEST_TESTS,
+    SLOW,
+    Diagnosis,
+    DirectedLink,
+    LinkEvidence,
+)
+from matrix.answers.diagnosis.failures import FailureCounts, Fault, fault_of, hours_only, where_of
 from matrix.answers.diagnosis.rules import diagnose, rate_words
-from matrix.answers.diagnosis.streams import disobeyed, effect_in_experiments
-from matrix.answers.diagnosis.thresholds import FEWEST_TESTS, SLOW
-from matrix.answers.link.rate_profile import lowest
 from matrix.answers.link.report import LinkReport
 from matrix.answers.matrix import grid
 from matrix.answers.ordering.experiments import ExperimentReport
@@ -113,19 +116,14 @@ def diagnosis_of_report(
         of_class.results,
         answer.profiles,
         tests=of_class.tests,
+        reports=reports,
+        capacities=evidence.nominal_capacities({end.site for end in ends}),
         overhead=answer.overhead(),
-        streams=effect_in_experiments(reports),
-        disobeyed=disobeyed(reports, there.size),
         profile=answer.rate_profile,
-        nominal=lowest(evidence.nominal_capacities({end.site for end in ends})),
         failures=answer.failures,
         network=answer.network,
         reported_round_trip_ms=answer.reported_round_trip_ms,
     )
-    where: Counter[str] = Counter()
-    for of_size in answer.errors.values():
-        for error in of_size:
-            where[error.where] += error.count
-    names = {"source": of_ends.source, "destination": of_ends.destination}
-    counts = FailureCounts(names, where, evidence.failed_elsewhere(links, link))
+    where = where_of(chain.from_iterable(answer.errors.values()))
+    counts = FailureCounts(of_ends.names, where, evidence.failed_elsewhere(links, link))
     return LinkDiagnosis(of_ends, diagnose(of_ends), fault_of(counts) if where else None)

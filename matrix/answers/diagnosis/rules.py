@@ -9,20 +9,8 @@ from dataclasses import replace
 
 from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.causes.words import ELSEWHERE, VERBS, evidence_words, percent
-from matrix.answers.diagnosis.evidence import Diagnosis, LinkEvidence
-from matrix.answers.diagnosis.failures import failing_pattern
-from matrix.answers.diagnosis.thresholds import (
-    FEW_OTHERS,
-    FEWEST_COURSES,
-    FULL,
-    LEAST_OVERHEAD,
-    LEAST_SHARE,
-    MOST_DIAGNOSES,
-    MOST_OTHERS,
-    SLOW,
-    WITHOUT_CAUSE,
-    WITHOUT_STREAMS,
-)
+from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, LinkEvidence
+from matrix.answers.diagnosis.failures import OPPOSITE, failing_pattern
 from matrix.query.attributes import ENDS
 from matrix.statistics.transfers.evidence import PROPORTIONAL, PeerRates
 from sonar.notation.units import (
@@ -34,7 +22,26 @@ from sonar.notation.units import (
     three_digits,
 )
 
-OPPOSITE = {"source": "destination", "destination": "source"}
+# A link became slower alone if at most this part of the others of each end did, too.
+FEW_OTHERS = 0.25
+# What an end always does says nothing of a link that became slower, but for most of its links did.
+MOST_OTHERS = 0.5
+# So many are said of a link: the fourth guess helps nobody.
+MOST_DIAGNOSES = 3
+# Where it is slow is less than why.
+WITHOUT_CAUSE = 0.3
+# What is left to say of storage where nobody knows what more streams do.
+WITHOUT_STREAMS = 0.6
+# So close to the nominal capacity of a site, it may be full.
+FULL = 0.9
+# What most courses are like counts, of so many at least.
+FEWEST_COURSES = 3
+# A handshake, an authorisation and the opening of a file take some four round trips: at 0.3 s,
+# from one side of the earth to the other, about as much. What is below may be distance alone.
+LEAST_OVERHEAD = 1.0
+# Half of the time: the file is smaller than the half-rate size of its link.
+LEAST_SHARE = 0.5
+
 TO_OTHERS = {"source": "to", "destination": "from"}
 FROM_END = {"source": "from", "destination": "to"}
 WORK = {"source": ("read from", "sends"), "destination": ("written to", "receives")}
@@ -164,7 +171,7 @@ def at_capacity(link: LinkEvidence) -> Diagnosis | None:
         )
     if not (streams and streams.is_of_no_use and link.median <= SLOW * elsewhere):
         return None
-    if link.network_rate is not None and link.median <= SLOW * link.network_rate:
+    if link.network.rate is not None and link.median <= SLOW * link.network.rate:
         return None
     return Diagnosis(
         "at-capacity",
@@ -278,13 +285,13 @@ def rate_words(link: LinkEvidence, end: str) -> str:
 
 def network_words(link: LinkEvidence) -> list[str]:
     """Say how fast the path between the sites is without their storage, what is lost there."""
-    said = []
-    if link.network_rate is not None:
-        rate, count = three_digits(link.network_rate), format_count(link.network_tests)
+    said, network = [], link.network
+    if network.rate is not None:
+        rate, count = three_digits(network.rate), format_count(len(network.done))
         said.append(f"Network tests between both sites have a median of {rate} MB/s (n = {count}).")
     said += loss_words(link)
-    if link.sockets:
-        sender, receiver = map(format_bytes, link.sockets)
+    if network.sockets:
+        sender, receiver = map(format_bytes, network.sockets)
         said.append(
             f"Their largest TCP windows per connection were {sender} (sender) and {receiver} "
             "(receiver)."
@@ -293,7 +300,8 @@ def network_words(link: LinkEvidence) -> list[str]:
 
 
 def loss_words(link: LinkEvidence) -> list[str]:
-    return [] if link.loss is None else [f"{100 * link.loss:.2g} % of packets are lost."]
+    loss = link.network.loss
+    return [] if loss is None else [f"{100 * loss:.2g} % of packets are lost."]
 
 
 RULES: tuple[Callable[[LinkEvidence], Diagnosis | None], ...] = (

@@ -6,14 +6,12 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.diagnosis import evidence
-from matrix.answers.diagnosis.evidence import Diagnosis, DirectedLink
+from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, DirectedLink
+from matrix.answers.diagnosis.failures import FEWEST_FAILURES
 from matrix.answers.diagnosis.rules import diagnose
-from matrix.answers.diagnosis.streams import disobeyed, effect_in_experiments
-from matrix.answers.diagnosis.thresholds import FEWEST_FAILURES, SLOW
 from matrix.answers.link import samples
 from matrix.answers.link.link_profiles import profiles_of, without_experiments
 from matrix.answers.link.overhead import overhead_of
-from matrix.answers.link.rate_profile import lowest
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid import Grid
 from matrix.answers.ordering import experiments
@@ -57,8 +55,6 @@ def diagnosed_links(report: Report, now: datetime) -> list[DiagnosedLink]:
     for link, pair in zip(slow, pairs, strict=True):
         tests = results.of_link(link.source, link.destination)
         own = without_experiments(tests, profiles, filters)
-        of_pair = [each for each in newest if each.ends == pair]
-        own_sites = (link.source.site, link.destination.site)
         said = diagnose(
             evidence.link_evidence(
                 link,
@@ -67,13 +63,10 @@ def diagnosed_links(report: Report, now: datetime) -> list[DiagnosedLink]:
                 own.of_class(classes[link.size]),
                 profiles,
                 tests=tests.of_class(classes[link.size]),
+                reports=[each for each in newest if each.ends == pair],
+                capacities=capacities,
                 overhead=overhead_of(
                     (name, own.of_class(size_class)) for name, size_class in classes.items()
-                ),
-                streams=effect_in_experiments(of_pair),
-                disobeyed=disobeyed(of_pair, link.size),
-                nominal=lowest(
-                    {site: capacities[site] for site in own_sites if site in capacities}
                 ),
             )
         )

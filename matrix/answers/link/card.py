@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from matrix.answers.link import report, samples, series
-from matrix.answers.link import report as scheduled
 from matrix.answers.link.directions import Direction, StateInputs
 from matrix.answers.link.report import Question
 from matrix.answers.link.series import TimeSeries
@@ -49,14 +48,12 @@ def answer(question: Question, now: datetime) -> LinkCard:
     with snapshot():
         sizes = dict(SizeClass.objects.values_list("id", "name"))
         downtimes = report.read_downtimes(question.ends, window)
-        planned = scheduled.schedules(question.ends)
+        planned = report.schedules(question.ends)
         inputs = StateInputs.at(moment, downtimes, question.ends)
         counting = samples.read(question.ends, reach(window), question.query.filters)
         tests = counting.during(window).of_link(*question.ends)
-        classes = list(
-            report.classes_of(
-                question, window, sizes, planned, moment=inputs, counting=counting, tests=tests
-            )
+        classes = report.classes_of(
+            question, window, sizes, planned, moment=inputs, counting=counting, tests=tests
         )
         failing = [part for part in classes if part.size == size and part.there.state == "failing"]
         errors = report.read_errors(question, window, failing, sizes)

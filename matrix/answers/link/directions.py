@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from matrix.statistics.cells.standing import LEVELS, UNKNOWN, Standings, UsualRa
 from matrix.statistics.cells.states import STATES
 from matrix.statistics.samples import reduce
 from matrix.statistics.samples.newest import NewestTests
-from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Run
 from sonar.models import Downtime
 from sonar.notation.units import MB, format_factor, three_digits
@@ -128,82 +128,55 @@ class StateInputs:
         return cls(now.timestamp(), frozenset(down))
 
 
-@dataclass(frozen=True)
-class History:
-    """What is known of two endpoints in a size class.
-
-    ``results`` are those of the window, ``usual`` those that say what is usual for it, and
-    ``recent`` those that the newest are among.
-    """
-
-    results: Results
-    usual: Results
-    recent: Results
-
-    @classmethod
-    def of(cls, results: Results, window: Window, moment: StateInputs) -> History:
-        now = datetime.fromtimestamp(moment.now, UTC)
-        recent_days, rest = standing.recent_windows(window, now)
-        return cls(
-            results.during(window),
-            results.during(standing.usual_window(window)),
-            results.during(Window(recent_days.start, rest.end)),
-        )
-
-    def usual_rates(self, numbering: Numbering) -> UsualRates:
-        """Return what is usual; how precise that is, only all links together tell."""
-        return UsualRates.of([run_of(self.usual)] if len(self.usual) else [], numbering)
-
-    def standings(self, usual: Floats, numbering: Numbering) -> Standings:
-        """Return how the links stand before they are judged among all."""
-        recent = [run_of(self.recent)] if len(self.recent) else []
-        return Standings.unjudged(NewestTests.of(recent, numbering), usual, numbering)
-
-
 def compare(
     links: LinkIndex,
-    history: History,
+    results: Results,
     judged: Callable[[], Standings],
     *,
+    window: Window,
     size: str,
     promise: Floats,
     moment: StateInputs,
 ) -> dict[tuple[int, int], Direction]:
     """Return both directions, by the ids of source and destination.
 
-    ``links`` are those between two places; ``history`` has what one size class has; ``promise``
-    is that of scheduled.promises. ``judged`` returns how these links stand among all: only asked
-    if one of them may be slower or faster.
+    ``links`` are those between two places; ``results`` are those of one size class, of the window
+    and of the days before it that say what is usual; ``promise`` is that of scheduled.promises.
+    ``judged`` returns how these links stand among all: only asked if one of them may be slower or
+    faster.
     """
-    runs = [run_of(history.results)] if len(history.results) else []
-    newest = links.numbering.newest(runs)
-    frame = Frame.around(links, newest, promise, ("endpoint", "endpoint"))
-    reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
-    down = links.ends(endpoint.id in moment.down for endpoint in links.places)
-    usual_rates = history.usual_rates(links.numbering)
-    paused = links.paused(datetime.fromtimestamp(moment.now, UTC))
-    standings = history.standings(usual_rates.median, links.numbering).not_failing(paused)
+    now, numbering = datetime.fromtimestamp(moment.now, UTC), links.numbering
+    usual = results.during(standing.usual_window(window))
+    # How precise that is, only all links together tell.
+    usual_rates = UsualRates.of(runs_of(usual), numbering)
+    recent_days, rest = standing.recent_windows(window, now)
+    recent = results.during(Window(recent_days.start, rest.end))
+    newest = NewestTests.of(runs_of(recent), numbering)
+    standings = Standings.unjudged(newest, usual_rates.median, numbering)
+    standings = standings.not_failing(links.paused(now))
     if standings.is_far.any():
         standings = judged()
+    runs = runs_of(results.during(window))
+    frame = Frame.around(links, numbering.newest(runs), promise, ("endpoint", "endpoint"))
+    reduced = reduce.reduce(runs, frame.pooling, LINK_QUANTILES)
+    down = links.ends(endpoint.id in moment.down for endpoint in links.places)
     cells = frame.cells(reduced, down.reshape(links.shape), "mean", moment.now, standings=standings)
     directions = {}
-    for row, source in enumerate(links.places):
-        for column, destination in enumerate(links.places):
-            if source != destination:
-                usual = history.usual.of_link(source, destination)
-                directions[source.id, destination.id] = Direction(
-                    source=source,
-                    destination=destination,
-                    size=size,
-                    **numbers_of(cells, (frame.rows.of[row], frame.columns.of[column])),
-                    now=float(standings.now[row, column]) / MB,
-                    usual=float(usual_rates.median[row, column]) / MB,
-                    low=float(usual_rates.low[row, column]) / MB,
-                    high=float(usual_rates.high[row, column]) / MB,
-                    usual_count=int(usual.ok.sum()),
-                    ratio_low=float(standings.low[row, column]),
-                    ratio_high=float(standings.high[row, column]),
-                )
+    for row, column in permutations(range(len(links.places)), 2):
+        source, destination = links.places[row], links.places[column]
+        directions[source.id, destination.id] = Direction(
+            source=source,
+            destination=destination,
+            size=size,
+            **numbers_of(cells, (frame.rows.of[row], frame.columns.of[column])),
+            now=float(standings.now[row, column]) / MB,
+            usual=float(usual_rates.median[row, column]) / MB,
+            low=float(usual_rates.low[row, column]) / MB,
+            high=float(usual_rates.high[row, column]) / MB,
+            usual_count=int(usual.of_link(source, destination).ok.sum()),
+            ratio_low=float(standings.low[row, column]),
+            ratio_high=float(standings.high[row, column]),
+        )
     return directions
 
 
@@ -225,13 +198,16 @@ def numbers_of(cells: CellArrays, at: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def run_of(results: Results) -> Run:
+def runs_of(results: Results) -> list[Run]:
+    """Return results as one run, or as none if there are none."""
+    if not len(results):
+        return []
     order = np.argsort(results.keys, kind="stable")
     keys = results.keys[order]
     links, first = np.unique((keys >> np.uint64(32)).astype(np.uint32), return_index=True)
     started, start = results.started[order], int(results.started[0])
     lasts = np.maximum.reduceat(started, first)
-    return Run(keys, links, lasts, offsets=(started - start).astype(np.uint32), start=start)
+    return [Run(keys, links, lasts, offsets=(started - start).astype(np.uint32), start=start)]
 
 
 def compared(rate: float, other: float) -> str:

@@ -81,6 +81,28 @@ class TransferProfiles:
         low, median, high = np.quantile(tops, [0.25, 0.5, 0.75]).tolist()
         return float(median) if high <= ONE_CEILING * low else None
 
+    @property
+    def sentences(self) -> list[str]:
+        """Say how many transfers do what, their rates, and what these come close to."""
+        low, median, high = map(three_digits, self.middle)
+        said = [
+            shapes_sentence(self),
+            f"While they run, the median rate is {median} MB/s "
+            f"(5th to 95th percentile: {low}–{high}).",
+        ]
+        if ceiling := self.ceiling:
+            said.append(f"They all have about the same ceiling: {three_digits(ceiling)} MB/s.")
+        if nominal := self.nominal:
+            fastest = self.middle[2]
+            whose = f"the nominal capacity of {nominal.site} ({three_digits(nominal.mb_s)} MB/s)"
+            is_full = fastest >= FULL * nominal.mb_s
+            said.append(
+                f"That reaches {whose}: the site's link may be full."
+                if is_full
+                else f"The 95th percentile is {format_share(fastest / nominal.mb_s)} of {whose}."
+            )
+        return said
+
 
 def read(
     query: MatrixQuery,
@@ -156,27 +178,6 @@ SHAPE_WORDS: dict[ProfileShape, tuple[str, str]] = {
 }
 # The rate comes this close to the capacity where that limits it.
 FULL = 0.9
-
-
-def sentences_of(profile: TransferProfiles) -> list[str]:
-    """Say how many transfers do what, their rates, and what these come close to."""
-    low, median, high = map(three_digits, profile.middle)
-    sentences = [
-        shapes_sentence(profile),
-        f"While they run, the median rate is {median} MB/s (5th to 95th percentile: {low}–{high}).",
-    ]
-    if ceiling := profile.ceiling:
-        sentences.append(f"They all have about the same ceiling: {three_digits(ceiling)} MB/s.")
-    if nominal := profile.nominal:
-        fastest = profile.middle[2]
-        whose = f"the nominal capacity of {nominal.site} ({three_digits(nominal.mb_s)} MB/s)"
-        is_full = fastest >= FULL * nominal.mb_s
-        sentences.append(
-            f"That reaches {whose}: the site's link may be full."
-            if is_full
-            else f"The 95th percentile is {format_share(fastest / nominal.mb_s)} of {whose}."
-        )
-    return sentences
 
 
 def shapes_sentence(profile: TransferProfiles) -> str:

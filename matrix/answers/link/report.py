@@ -1,6 +1,6 @@
 """The answer to a question about one link: all that the page of a link shows, of one moment."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from matrix.answers.link import comparison, directions, network, rate_profile, samples, series
 from matrix.answers.link.comparison import LinkComparison
-from matrix.answers.link.directions import Direction, History, StateInputs
+from matrix.answers.link.directions import Direction, StateInputs
 from matrix.answers.link.link_profiles import (
     CompanySlowdown,
     ProfileSummary,
@@ -181,10 +181,8 @@ def answer(question: Question, now: datetime) -> LinkReport:
         profiles = profiles_of(everything)
         counting = without_experiments(everything, profiles, question.query.filters)
         this_way = everything.during(window).of_link(*question.ends)
-        classes = list(
-            classes_of(
-                question, window, sizes, planned, moment=moment, counting=counting, tests=this_way
-            )
+        classes = classes_of(
+            question, window, sizes, planned, moment=moment, counting=counting, tests=this_way
         )
         listed = {
             size_class: size
@@ -252,30 +250,34 @@ def classes_of(
     moment: StateInputs,
     counting: Results,
     tests: Results,
-) -> Iterator[ClassReport]:
-    """Yield what each size class has of the results that count; ``tests`` are of this direction."""
+) -> list[ClassReport]:
+    """Return what each size class has of results that count; ``tests`` are of this direction."""
     source, destination = question.ends
     filters = question.query.filters
     links = LinkIndex(tuple(sorted(question.ends, key=lambda endpoint: endpoint.id)))
+    classes = []
     for size_class, size in sizes.items():
         promise = promises(planned, size_class, links, filters)
-        history = History.of(counting.of_class(size_class), window, moment)
+        results = counting.of_class(size_class)
         both = directions.compare(
             links,
-            history,
+            results,
             partial(judged, question, size, window, moment),
+            window=window,
             size=size,
             promise=promise,
             moment=moment,
         )
-        yield ClassReport(
+        of_class = ClassReport(
             size=size,
             there=both[source.id, destination.id],
             back=both[destination.id, source.id],
-            results=history.results.of_link(source, destination),
-            reverse=history.results.of_link(destination, source),
+            results=results.during(window).of_link(source, destination),
+            reverse=results.during(window).of_link(destination, source),
             tests=tests.of_class(size_class),
         )
+        classes.append(of_class)
+    return classes
 
 
 def judged(question: Question, size: str, window: Window, moment: StateInputs) -> Standings:

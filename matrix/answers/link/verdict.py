@@ -10,8 +10,16 @@ from math import isnan
 from django.utils.text import capfirst
 
 from matrix.answers.link.directions import Direction
-from matrix.answers.words.errors import LONGEST_ERROR, WHOLE_ERROR, shortened, where_at
-from matrix.answers.words.phrases import join, lower_first, sentences, time_words
+from matrix.answers.words.phrases import (
+    LONGEST_ERROR,
+    WHOLE_ERROR,
+    join,
+    lower_first,
+    sentences,
+    shortened,
+    time_words,
+    where_at,
+)
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES, USUAL_DAYS
 from matrix.statistics.cells.states import fail_partly
 from matrix.store.transfers import CommonError

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from matrix.answers.link import samples
-from matrix.answers.link.directions import run_of
+from matrix.answers.link.directions import runs_of
 from matrix.answers.link.link_profiles import but_streams, streams_of, without_experiments
 from matrix.answers.link.samples import Results
 from matrix.answers.ordering.experiments import one_number_words
@@ -171,8 +171,7 @@ def usual(results: Results, link: Ends, since: datetime) -> float:
     """Return what is usual for a link at a moment, in MB/s; NaN where that is unknown."""
     of_usual = results.during(standing.days_before(since))
     places = tuple(sorted(link, key=lambda endpoint: endpoint.id))
-    runs = [run_of(of_usual)] if len(of_usual) else []
-    rates = UsualRates.of(runs, LinkIndex(places).numbering)
+    rates = UsualRates.of(runs_of(of_usual), LinkIndex(places).numbering)
     return float(rates.median[places.index(link[0]), places.index(link[1])]) / MB
 
 

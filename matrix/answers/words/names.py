@@ -52,13 +52,8 @@ def split_name(group: AxisGroup | EndpointInfo) -> tuple[str, str]:
 
 def shared_ending(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> str:
     """Return the label with the sign before it, if every name ends so: `_DATADISK`."""
-    labels = {group.label for group in groups}
-    label = labels.pop() if len(labels) == 1 else None
-    endings = {group.name[-len(label) - 1 :] for group in groups} if label else set()
-    ending = endings.pop() if len(endings) == 1 else ""
-    separated = ending[:1] in ("_", "-", ".") and ending[1:] == label
-    longer = all(len(group.name) > len(ending) for group in groups)
-    return ending if separated and longer else ""
+    endings = {split_name(group)[1] for group in groups}
+    return endings.pop() if len(endings) == 1 else ""
 
 
 def short_names_of(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> dict[str, str]:

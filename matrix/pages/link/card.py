@@ -13,8 +13,7 @@ from matrix.answers.link.card import WEEK, LinkCard
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import Question
 from matrix.answers.ordering.probe_requests import ORDER
-from matrix.answers.words.errors import common_words
-from matrix.answers.words.phrases import why_no_rate
+from matrix.answers.words.phrases import common_words, why_no_rate
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.links import ends_among, registered

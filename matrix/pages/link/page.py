@@ -14,8 +14,8 @@ from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.series import check_length
 from matrix.answers.link.verdict import Verdict, verdict_of
 from matrix.answers.matrix import mixed_ways
-from matrix.answers.words.errors import where_at
 from matrix.answers.words.names import short_names_of
+from matrix.answers.words.phrases import where_at
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.experiments import LinkExperimentsPage

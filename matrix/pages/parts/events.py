@@ -94,7 +94,7 @@ def event_row(
         else f"began {last} UTC",
         "url": event.url(now),
         "comparison_url": event.comparison_url(now) if event.factor else "",
-        "near": notes_near(event, near),
+        "near": notes_near(event, event.sites, near),
     }
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from matrix.answers.link.rate_profile import SHAPE_WORDS, TransferProfiles, sentences_of, verb
-from matrix.answers.words.errors import shortened
+from matrix.answers.link.rate_profile import SHAPE_WORDS, TransferProfiles, verb
+from matrix.answers.words.phrases import shortened
 from matrix.plots import rate_profile
 from matrix.query.filters import either
 from matrix.statistics.transfers.rate_profile import Stretch
@@ -231,7 +231,7 @@ def inside_part(inside: TransferProfiles | None, key: str = "") -> dict[str, Any
         return None
     return {
         "key": key,
-        "sentences": sentences_of(inside),
+        "sentences": inside.sentences,
         "shapes": [
             (verb(shape, count), SHAPE_WORDS[shape][1], count)
             for shape, count in inside.counts.items()

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from matrix.api.transfers.list import record
+from matrix.api.transfers.views import record
 from matrix.store.transfers import TransferSelection
 from sonar.models import Transfer
 from sonar.notation.result_columns import listed

@@ -1,0 +1,369 @@
+"""/api/v1/transfers/: single results as records, all that is kept of one, those from elsewhere."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from operator import attrgetter
+from typing import Annotated, Any, Literal, Self, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from psycopg.errors import LockNotAvailable
+from pydantic import Field, create_model
+from rest_framework.exceptions import NotFound, ParseError
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from matrix.answers.connections import (
+    ADDRESSES,
+    ReportedConnection,
+    SourceUpload,
+    reported,
+    uploaded,
+)
+from matrix.api.base import ApiView, JsonList, body_of
+from matrix.api.parameters import (
+    OF_TRANSFERS,
+    WINDOW_AND_METHOD,
+    PageRequest,
+    echo,
+    following,
+    some_of,
+    text_of,
+    wrong,
+)
+from matrix.api.rendering import dumps
+from matrix.api.schema import parameters as schema
+from matrix.api.schema.describe import described
+from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape
+from matrix.api.streaming import stream
+from matrix.api.transfers import lines
+from matrix.http.exceptions import FaultyBody, NotNow, TooLarge
+from matrix.http.negotiation import LIST, TYPES, asked_format
+from matrix.http.permissions import MACHINES, MayIngest, MayRead, sees
+from matrix.query.filters import LINK_FILTERS, on_links
+from matrix.query.forms import check_names
+from matrix.query.matrix_query import MatrixQuery
+from matrix.store import registry, transfers
+from matrix.store.keyset import Cursor
+from matrix.store.transfers import TransferSelection, rate_of
+from sonar.models import Probe, SizeClass, Transfer
+from sonar.notation.result_columns import COLUMNS, RECORD, Column, Home, listed
+from sonar.notation.windows import Window
+from sonar.records.admission import Admission, WrongRecordsError
+from sonar.results import store
+
+Empty = Literal[""] | None
+
+
+def answered(column: Column) -> tuple[Any, Any]:
+    """Return the type of a column in answers; what names machines is there for some alone."""
+    kind = Literal[*column.choices, *column.besides] if column.choices else column.kind
+    nullable = kind | None if column.null else kind
+    return (nullable, column.default if column.internal else ...)
+
+
+def sent(column: Column) -> tuple[Any, Any]:
+    """Return the type of a column in a record: null and "" are the same as left out."""
+    kind = Literal[*column.choices] if column.choices else column.kind
+    if column.limits and not column.choices:
+        kind = Annotated[kind, Field(**column.limits)]
+    return (kind, ...) if column.required else (kind | Empty, column.default)
+
+
+def fields(
+    columns: Iterable[Column], type_of: Callable[[Column], tuple[Any, Any]]
+) -> dict[str, Any]:
+    return {column.name: type_of(column) for column in columns}
+
+
+Result = create_model(
+    "Result",
+    __base__=Answer,
+    __doc__="""A record of a result, with its size class and rate.
+
+    `streams` and `tcp_buffer_bytes` are what was requested, `..._used` is null if not known;
+    `beside_...` is how many other Sonar tests ran at an end at the same time: the mean, and the
+    most at one moment. `clock` says who timed `seconds`: Sonar from its request (`request`) or
+    the run of a program (`tool`), or the service that moved it (`service`). Queueing and the
+    verification are not part of `seconds`. `scitag` is the flow label sent along. `purpose` is why
+    the test was made: scheduled by a mesh, ordered, or an experiment, which counts in no mean and
+    no state unless it is asked for; null where an import does not say. `data_server` is the host
+    and port of the server that moved the bytes, only for who may see names of machines.
+    """,
+    **fields(listed(internal=True), answered),
+)
+
+
+Connection: Any = answer_of(ReportedConnection, "Connection")
+Upload: Any = answer_of(SourceUpload, "Upload")
+
+
+WholeResult = create_model(
+    "WholeResult",
+    __base__=Result,
+    __doc__="""All that is kept of a result; names of machines only for who may see them.
+
+    `upload` is null if the source file was there already.
+    """,
+    error_is_permanent=(bool, ...),
+    verified_note=(str | None, ...),
+    mesh=(str | None, ...),
+    activity=(str | None, ...),
+    samples=(list[list[float]], ...),
+    connections=(list[Connection], ...),
+    upload=(Upload | None, ...),
+    **fields((column for column in COLUMNS if column.internal and not column.listed), answered),
+)
+SentResult = create_model(
+    "SentResult",
+    __base__=Body,
+    __doc__="""A record as sonar.records.record.Record reads it; null and "" are the same as left \
+out.""",
+    **fields(RECORD, sent),
+)
+
+
+class Stored(Answer):
+    """How many results were new, and how many were already stored."""
+
+    accepted: int
+    duplicates: int
+
+
+ECHO = echo_shape(", state, error;", ("size", "window", "error"), lists=("state",))
+LONGEST_SEARCH = 200
+OWN = ("state", "error", "cursor", "page_size", "format")
+ALLOWED = (*WINDOW_AND_METHOD, *LINK_FILTERS, *OWN)
+
+
+@dataclass(frozen=True)
+class TransfersRequest:
+    """What a call asks for; its pages are those of JSON."""
+
+    query: MatrixQuery
+    window: Window
+    selection: TransferSelection
+    form: str
+    page: PageRequest[Cursor]
+
+    @classmethod
+    def read(cls, request: Request, now: datetime) -> Self:
+        params = request.query_params
+        check_names(params, ALLOWED)
+        form = asked_format(request, LIST)
+        query = MatrixQuery.from_params(params, also=OWN)
+        window = query.window_at(now)
+        size_class = SizeClass.objects.get(name=query.size).id if params.get("size") else None
+        error = text_of(params, "error")
+        if len(error) > LONGEST_SEARCH or not error.isprintable():
+            sentence = f"error must be at most {LONGEST_SEARCH} printable characters."
+            raise wrong("error", sentence)
+        selection = TransferSelection(window, size_class, query.filters, error=error)
+        if states := some_of(params, "state", Transfer.State.values):
+            selection = replace(selection, states=states)
+        page = PageRequest.read(request, form, Cursor.parse, OF_TRANSFERS)
+        return cls(query, window, selection, form, page)
+
+
+def answer(request: Request) -> HttpResponseBase:
+    """Answer GET transfers/: a page in JSON, or all that matches in CSV and NDJSON."""
+    call = TransfersRequest.read(request, timezone.now())
+    endpoints = registry.read_places(registry.read_versions())
+    rows = call.selection.rows(endpoints)
+    internal = sees(request, MACHINES)
+    if call.form != "json":
+        most = not on_links(call.query.filters)
+        pieces = lines.pieces(rows, call.form, internal=internal, most=most)
+        return stream(request, pieces, call.form, "sonar-transfers")
+    names = {endpoint.id: endpoint.name for endpoint in endpoints}
+    listing = transfers.listing(rows, call.page.size, call.page.after)
+    size = call.query.size if request.query_params.get("size") else None
+    selection = call.selection
+    own = {"size": size, "state": selection.states, "error": selection.error or None}
+    page = {
+        "query": echo(call.query, call.window, **own),
+        "transfers": [record(row, names, internal=internal) for row in listing.results],
+        "next": following(request, listing.next, call.window),
+    }
+    return HttpResponse(dumps(page), content_type=TYPES["json"])
+
+
+# Where a row of Transfer has what it does not have under the name of the column.
+PATHS = {
+    "source": "source_id",
+    "destination": "destination_id",
+    "size": "size_class.name",
+    "rate_mb_s": "state",
+}
+
+
+@cache
+def reading(
+    *, internal: bool
+) -> tuple[tuple[str, ...], tuple[str, ...], Callable[[Transfer], Any]]:
+    """Return the names of columns, those of them that are texts, and what reads their values."""
+    columns = listed(internal=internal)
+    of_profiles = {
+        column.name: f"profile.{column.name}" for column in columns if column.home is Home.PROFILE
+    }
+    paths = of_profiles | PATHS
+    names = tuple(column.name for column in columns)
+    texts = tuple(column.name for column in columns if column.empty == "")
+    return names, texts, attrgetter(*(paths.get(name, name) for name in names))
+
+
+def record(transfer: Transfer, names: dict[int, str], *, internal: bool) -> dict[str, Any]:
+    """Return a result as a record (sonar.records), with its size class, its rate and more.
+
+    Columns that name machines are there if ``internal``.
+    """
+    columns, texts, values_of = reading(internal=internal)
+    fields: dict[str, Any] = dict(zip(columns, values_of(transfer), strict=True))
+    for name in texts:
+        if fields[name] == "":
+            fields[name] = None
+    fields["id"] = str(transfer.id)
+    fields["source"] = names[transfer.source_id]
+    fields["destination"] = names[transfer.destination_id]
+    fields["started_at"] = f"{transfer.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+    fields["rate_mb_s"] = rate_of(transfer) if transfer.state == Transfer.State.DONE else None
+    return fields
+
+
+class TransferView(ApiView):
+    @described(
+        "A single result with its progress",
+        answer=WholeResult,
+        errors=(404,),
+        formats=("json", "csv"),
+        tag="results",
+    )
+    def get(self, request: Request, id: UUID) -> HttpResponseBase:  # noqa: A002 - of the route
+        check_names(request.query_params, ["format"])
+        form = asked_format(request)
+        transfer = transfers.by_id(id)
+        if transfer is None:
+            raise NotFound(why_not(id))
+        if form == "csv":
+            rows = Transfer.objects.filter(id=id)
+            pieces = lines.pieces(rows, form, internal=sees(request, MACHINES))
+            return stream(request, pieces, form, f"sonar-transfer-{id}")
+        return HttpResponse(dumps(shown(transfer, request)), content_type=TYPES["json"])
+
+
+def why_not(transfer_id: UUID) -> str:
+    if probe := Probe.objects.filter(id=transfer_id).first():
+        return f"The test {transfer_id} is {probe.state}: it becomes a transfer when it ends."
+    days = settings.SONAR_KEEP_DAYS
+    return f"No transfer has the id {transfer_id}: results are kept for {days} days."
+
+
+def shown(transfer: Transfer, request: Request) -> dict[str, Any]:
+    """Return what the reader may see of a result: names of machines are internal."""
+    names = {
+        transfer.source_id: transfer.source.name,
+        transfer.destination_id: transfer.destination.name,
+    }
+    profile, internal = transfer.profile, sees(request, MACHINES)
+    hidden = {} if internal else dict.fromkeys(ADDRESSES)
+    fields = record(transfer, names, internal=internal) | {
+        "error_is_permanent": transfer.error_is_permanent,
+        "verified_note": transfer.verified_note or None,
+        "mesh": profile.mesh.name if profile.mesh else None,
+        "activity": profile.activity or None,
+        "samples": transfer.samples,
+        "connections": [asdict(connection) | hidden for connection in reported(transfer)],
+        "upload": asdict(upload) if (upload := uploaded(transfer)) else None,
+    }
+    if internal:
+        alone = (column for column in COLUMNS if column.internal and not column.listed)
+        values = {column.name: getattr(transfer, column.name) for column in alone}
+        fields |= {name: None if value == "" else value for name, value in values.items()}
+    return fields
+
+
+MOST_RESULTS = 10_000
+ROWS_NAMED = 20
+# An import of a large file holds the lock for longer than a request should wait.
+LONGEST_WAIT_SECONDS = 10
+
+
+class TransfersView(ApiView):
+    parser_classes = [JsonList]
+
+    def get_permissions(self) -> list[BasePermission]:
+        return [MayIngest() if self.request.method == "POST" else MayRead()]
+
+    @described(
+        "Single results, newest first",
+        answer=Listed("transfers", Result, also={"query": ECHO}),
+        parameters=[
+            schema.SIZE_CLASS,
+            *schema.WINDOW,
+            *schema.LINKS_FILTERED,
+            *schema.METHOD_FILTERED,
+            schema.several("state", "By default done and failed.", enum=Transfer.State.values),
+            schema.text(
+                "error", "Part of the error text, in upper or lower case.", "503", maxLength=200
+            ),
+            *schema.paging(OF_TRANSFERS),
+        ],
+        formats=("json", "csv", "ndjson"),
+        tag="results",
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        return answer(request)
+
+    @described(
+        "Store results from elsewhere, all or none",
+        answer=Stored,
+        status=201,
+        body=Many(SentResult, 1, 10_000),
+        scope="ingest",
+        tag="results",
+    )
+    def post(self, request: Request) -> Response:
+        rows = cast("list[Any]", body_of(request))
+        if not rows:
+            raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
+        if len(rows) > MOST_RESULTS:
+            raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
+        # All or, with FaultyBody, none.
+        with transaction.atomic():
+            admission = Admission.at(timezone.now())
+            try:
+                records = admission.admit(rows)
+            except WrongRecordsError as error:
+                raise faulty(error) from None
+            wait_for_imports()
+            stored = store.store(map(admission.result, records))
+        return Response(stored._asdict(), status=201)
+
+
+def faulty(error: WrongRecordsError) -> FaultyBody:
+    """Name the first wrong rows, each field of them by `<index>.<field>`."""
+    errors: dict[str, list[str]] = {}
+    for index in list(error.records)[:ROWS_NAMED]:
+        for field, sentence in error.records[index].problems:
+            errors.setdefault(f"{index}.{field}".rstrip("."), []).append(f"{sentence}.")
+    first, sentences = next(iter(errors.items()))
+    return FaultyBody(f"Nothing was stored: {error}. The first, {first}: {sentences[0]}", errors)
+
+
+def wait_for_imports() -> None:
+    """Take the lock of imports; raise NotNow if one holds it for long."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = '{LONGEST_WAIT_SECONDS}s'")
+    try:
+        store.lock_imports()
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise NotNow("A file is being imported: send this again later.", 30) from error
+        raise
