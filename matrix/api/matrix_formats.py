@@ -14,7 +14,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.comparison import differences
-from matrix.answers.comparison.differences import KINDS as CHANGE_KINDS
 from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.matrix.grid import Grid
 from matrix.api import parameters
@@ -29,6 +28,7 @@ from matrix.statistics.arrays import Floats, rounded, significant
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.statistics.transfers.overhead import FITS
 from sonar.notation import csv_text
 from sonar.notation.units import DASH

@@ -9,18 +9,16 @@ from pydantic import Field
 
 from matrix.answers.causes import words
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
-from matrix.answers.comparison import net_change
+from matrix.answers.comparison import all_links
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.link.series import BUCKETS
 from matrix.answers.site import loads
-from matrix.answers.site.comparison import beyond_words
 from matrix.answers.site.failures import Finding, errors_of, findings
 from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
-from matrix.answers.site.ranking import ENDS
-from matrix.answers.site.reports import Report
+from matrix.answers.site.reports import ENDS, Report
 from matrix.answers.site.site_links import figures_of
-from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, inside_of
+from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, beyond_words, inside_of
 from matrix.answers.site.verdict import KINDS
 from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
 from matrix.api.registry.sites import NewSite, of_testing
@@ -444,7 +442,7 @@ def of_site(site: Site) -> Json:
 
 
 def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json:
-    others = net_change.changes(report.query, now)
+    others = all_links.changes(report.query, now)
     ends = {}
     for end, comparison in site_is.comparisons.items():
         answer = record(

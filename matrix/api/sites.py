@@ -12,8 +12,7 @@ from matrix.answers.events.reading import events_of_site
 from matrix.answers.site import overview, question, reports
 from matrix.answers.site.overview import KEYS, SiteOverview
 from matrix.answers.site.question import LONGEST_SEARCH
-from matrix.answers.site.ranking import ENDS
-from matrix.answers.site.reports import Report
+from matrix.answers.site.reports import ENDS, Report
 from matrix.answers.site.site_now import site_now
 from matrix.api import rendering
 from matrix.api.base import ApiView

@@ -14,6 +14,7 @@ from matrix.query.catalogue import CARD_EXTRAS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATE_WORDS
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
 ALIGNED = 8
@@ -106,7 +107,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "columns": len(arrangement.columns.groups),
         "states": [*STATE_WORDS.values(), LEFT_OUT_WORDS],
         "levels": list(LEVELS),
-        "changes": list(differences.KINDS),
+        "changes": list(CHANGE_KINDS),
         "leads_nowhere": NOT_APPLICABLE,
         "arrays": [
             {"name": name, "kind": array.dtype.str.lstrip("<|"), "offset": offset}

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.answers.events.event import Event, mean_factor
-from matrix.answers.events.happening import FAILING, Happening, joined, jumps
-from matrix.answers.events.reading import lasting_words, merged, today_words
+from matrix.answers.events.event import FAILING, Event, Happening, jumps, mean_factor
+from matrix.answers.events.reading import joined, lasting_words, merged, today_words
 from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Change, SizeClass
 from tests.matrix.world import NOW

@@ -9,8 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.answers.site import reports
-from matrix.answers.site.ranking import ENDS, capacity
-from matrix.answers.site.reports import Report
+from matrix.answers.site.reports import ENDS, Report, capacity
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site

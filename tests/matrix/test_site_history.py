@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from matrix.answers.site import history, reports
+from matrix.answers.site import reports
 from matrix.answers.site.history import (
     LinkResults,
     RatioSeries,
@@ -18,7 +18,7 @@ from matrix.answers.site.history import (
     series_of,
     span_of,
 )
-from matrix.answers.site.site_links import SiteLink, figures_of, links_of
+from matrix.answers.site.site_links import SiteLink, figures_of, history_of, links_of
 from matrix.answers.site.site_now import site_now
 from matrix.query.comparison import around
 from matrix.query.filters import Filter
@@ -93,7 +93,7 @@ def columns_of(series: RatioSeries) -> list[tuple[float, ...]]:
 
 def test_the_line_is_the_middle_half_of_the_links_as_sql_has_it(changed: ChangedSite) -> None:
     report, ends = ends_of(WEEK)
-    found = history.history_of(report, ends, [])["destination"].series
+    found = history_of(report, ends, [])["destination"].series
     assert found.bucket == "6h"
     expected = rows_of(MIDDLE, changed.glasgow.id, WEEK.start, WEEK.end)
     assert len(expected) > 25
@@ -131,9 +131,7 @@ def test_what_lies_outside_the_window_is_read_for_comparisons_alone(changed: Cha
     report, ends = ends_of(WEEK)
     pair = WindowPair(Window(NOTED, NOW), Window(NOTED - timedelta(days=4), NOTED))
     first = {
-        compared: history.history_of(report, ends, [pair] * compared)[
-            "source"
-        ].results.started.min()
+        compared: history_of(report, ends, [pair] * compared)["source"].results.started.min()
         for compared in (False, True)
     }
     assert first[False] >= WEEK.start.timestamp() * 1000
@@ -157,7 +155,7 @@ def test_a_note_of_this_minute_has_nothing_on_a_side(changed: ChangedSite) -> No
 def test_all_of_it_is_read_with_one_statement(changed: ChangedSite) -> None:
     report, ends = ends_of(WEEK)
     with CaptureQueriesContext(connection) as captured:
-        history.history_of(report, ends, [WindowPair(*around(NOTED, NOW))])
+        history_of(report, ends, [WindowPair(*around(NOTED, NOW))])
     assert len(captured) == 1
 
 

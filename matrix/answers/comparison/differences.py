@@ -5,14 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid import CHANGES, Grid
+from matrix.answers.matrix.grid import Grid
 from matrix.answers.words.ratios import PairRatio
 from matrix.statistics.arrays import Flags, Integers
-from matrix.statistics.compare.two_samples import Ratios
+from matrix.statistics.compare.two_samples import CHANGE_KINDS, CHANGES, Ratios
 from sonar.notation.units import three_digits
-
-# By their number in arrays.
-KINDS = ("", *CHANGES)
 
 
 @dataclass(frozen=True)
@@ -32,10 +29,10 @@ class Difference:
 
 
 def kinds(grid: Grid) -> NDArray[np.uint8]:
-    """Return of each cell the number of its change in KINDS, 0 for none beyond chance."""
+    """Return of each cell the number of its change in CHANGE_KINDS, 0 for none beyond chance."""
     result = np.zeros(grid.cells.state.shape, dtype=np.uint8)
     for kind in CHANGES:
-        result[grid.of_look(kind)] = KINDS.index(kind)
+        result[grid.of_look(kind)] = CHANGE_KINDS.index(kind)
     return result
 
 

@@ -21,7 +21,7 @@ from matrix.statistics.cells.axes import AxisGroup, LinkIndex
 from matrix.statistics.cells.cells import CellArrays, Frame
 from matrix.statistics.cells.standing import Standings
 from matrix.statistics.cells.states import FAILING, MEASURED, STALE, STATES
-from matrix.statistics.compare.two_samples import Ratios, Rule, Sides
+from matrix.statistics.compare.two_samples import CHANGES, Ratios, Rule, Sides
 from matrix.statistics.samples import reduce
 from matrix.statistics.samples.pooling import Pooling
 from matrix.statistics.samples.reduce import Averages, Reduced
@@ -34,9 +34,6 @@ from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion, snapshot
 from sonar.models import Downtime, SizeClass
 from sonar.notation.windows import Window
-
-# How a cell may differ from the other side of a comparison.
-CHANGES = ("slower", "faster")
 
 
 @dataclass(frozen=True)

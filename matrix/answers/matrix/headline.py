@@ -11,10 +11,11 @@ from django.utils.text import capfirst
 
 from matrix.answers.comparison import differences
 from matrix.answers.comparison.sides import is_mirrored
-from matrix.answers.matrix.grid import CHANGES, Grid
+from matrix.answers.matrix.grid import Grid
 from matrix.answers.words.phrases import counted
 from matrix.query.filters import on_links
 from matrix.statistics.cells.states import FAILING
+from matrix.statistics.compare.two_samples import CHANGES
 from sonar.notation.units import format_count
 from sonar.notation.windows import format_typed
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from matrix.answers.comparison.differences import differences
 from matrix.answers.comparison.sides import is_mirrored
-from matrix.answers.matrix.grid import CHANGES, Grid
+from matrix.answers.matrix.grid import Grid
 from matrix.answers.words.phrases import counted, minute
 from matrix.answers.words.ratios import with_interval
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import FAILED, FAILING, MEASURED, STALE
+from matrix.statistics.compare.two_samples import CHANGES
 from matrix.statistics.samples.reduce import ratio
 from sonar.notation.units import format_age, format_count, format_factor, format_span, three_digits
 from sonar.notation.windows import format_moment

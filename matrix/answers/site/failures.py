@@ -13,8 +13,7 @@ import numpy as np
 from django.db import connection
 from django.db.models import Q
 
-from matrix.answers.site.ranking import ENDS, RankedSide
-from matrix.answers.site.reports import Report, cells_of
+from matrix.answers.site.reports import ENDS, RankedSide, Report, cells_of
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.store.profiles import RESULT_FIELDS, condition, passing

@@ -8,8 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.matrix.grid import Grid
-from matrix.answers.site.ranking import ENDS, RankedSide, Standing, standings
-from matrix.answers.site.reports import of_sites
+from matrix.answers.site.reports import ENDS, RankedSide, Standing, of_sites, standings
 from matrix.query.attributes import (
     OF_ENDPOINTS,
     SITE_FACTS,

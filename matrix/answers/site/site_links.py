@@ -8,6 +8,15 @@ from types import MappingProxyType
 
 import numpy as np
 
+from matrix.answers.site.history import (
+    EndHistory,
+    LinkResults,
+    WindowPair,
+    cut_of,
+    drawable,
+    series_of,
+    span_of,
+)
 from matrix.answers.site.reports import Report, at_end
 from matrix.answers.site.verdict import (
     MOST_NAMED,
@@ -21,10 +30,12 @@ from matrix.answers.site.verdict import (
     UsualLinks,
     earliest,
 )
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS, USUAL_FACTOR
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.statistics.samples.quantiles import median_interval
 from sonar.notation.units import MB
+from sonar.notation.windows import Window
 
 # Which states are the worst, and then which levels: what fails comes first in lists.
 STATE_RANKS = {"failing": 0, "failed": 1}
@@ -255,3 +266,50 @@ def failing_of(ends: dict[str, list[SiteLink]]) -> list[FailingLink]:
             at = (*other.ends, end) if other else (end,)
             failing[link.source, link.destination] = FailingLink(at, link.partner, link.since)
     return sorted(failing.values(), key=attrgetter("since"))
+
+
+def results_of(
+    report: Report,
+    ends: Mapping[str, Sequence[SiteLink]],
+    query: MatrixQuery,
+    window: Window,
+    *,
+    is_reverse: bool = False,
+) -> dict[str, LinkResults]:
+    """Read the results of the links of each end, or of their reverse, in a window.
+
+    One SQL statement. ``query`` says which results, by filters and size class.
+    """
+    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
+    of_end = {
+        end: [(ids[link.source], ids[link.destination]) for link in links]
+        for end, links in ends.items()
+    }
+    if is_reverse:
+        of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
+    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
+    place = {pair: at for at, pair in enumerate(every)}
+    whole = LinkResults.read(every, window, query.filters, query.size)
+    return {
+        end: whole.of_links([place[pair] for pair in pairs], len(every))
+        for end, pairs in of_end.items()
+    }
+
+
+def history_of(
+    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
+) -> dict[str, EndHistory]:
+    """Read the links of each end over the window, and on both sides of these comparisons.
+
+    One SQL statement. All ends are cut into the same buckets.
+    """
+    window = report.window
+    results = results_of(report, ends, report.query, span_of(window, sides))
+    inside = [part.during(window.start, window.end) for part in results.values()]
+    cut = cut_of(drawable(window, inside), inside)
+    histories = {}
+    for end, part in results.items():
+        usual = np.array([link.usual for link in ends[end]], dtype=np.float64)
+        series = series_of(part, usual, window, cut)
+        histories[end] = EndHistory(part, usual, series, window)
+    return histories

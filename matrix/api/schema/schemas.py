@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
-from matrix.answers.comparison.differences import KINDS
 from matrix.query.attributes import BY_KEY, NAME
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 
 Direction = Literal["request", "response"]
 Json = dict[str, Any]
@@ -74,7 +74,7 @@ def word_of(allowed: Iterable[str]) -> FieldInfo:
 # usual; and how it differs from the other side of a comparison, beyond chance.
 CellState = Annotated[str, word_of(STATES)]
 CellLevel = Annotated[str, word_of(LEVELS)]
-CellChange = Annotated[str, word_of(KINDS)]
+CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 
 
 class Error(Answer):

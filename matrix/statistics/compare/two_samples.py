@@ -23,6 +23,9 @@ from matrix.statistics.samples.reduce import LEAST_RATE, LOG_SQUARES, Reduced, r
 from matrix.statistics.samples.run import Run
 from sonar.notation.units import MB
 
+# How a side may differ from the other one; by their number in arrays with "" for neither.
+CHANGES = ("slower", "faster")
+CHANGE_KINDS = ("", *CHANGES)
 # Fewer successes on a side say nothing about their scatter.
 FEWEST_TESTS = 3
 # What differs by less than this factor is nothing that anybody would look into, however sure.
