@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Literal
-from uuid import UUID
 
 from pydantic import Field
 
@@ -13,11 +12,11 @@ from matrix.answers.comparison import all_links
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.link.series import BUCKETS
 from matrix.answers.site import loads
-from matrix.answers.site.failures import Finding, errors_of, findings
+from matrix.answers.site.failures import Failures, Finding, errors_of, findings
 from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
-from matrix.answers.site.reports import ENDS, Report
-from matrix.answers.site.site_links import figures_of
+from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
+from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, beyond_words, inside_of
 from matrix.answers.site.verdict import KINDS
 from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
@@ -38,7 +37,7 @@ from matrix.api.schema.records import (
     record,
     unix_time,
 )
-from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, word_of
+from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, like, word_of
 from matrix.api.series import ComparedRates
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
@@ -82,7 +81,6 @@ class SiteEndComparison(Answer):
 
     kind: Literal["slower", "faster", "usual", "unknown"]
     sentence: str
-    beyond: str
     ratio: Annotated[Digits, At("together.ratio")]
     low: Annotated[Digits, At("together.low")]
     high: Annotated[Digits, At("together.high")]
@@ -92,6 +90,7 @@ class SiteEndComparison(Answer):
     other_ok: Annotated[int, At("together.other_ok")]
     slower: int
     faster: int
+    beyond: str
     links: list[ComparedSiteLink]
 
 
@@ -108,39 +107,25 @@ RegisteredSite = record_of(
 )
 
 
-class SiteStanding(Answer):
+STANDING = (
+    "mean_mb_s cells ok failed success last rank ranked peers_median_mb_s ratio fastest_mb_s "
+    "fastest_partner"
+)
+
+
+class SiteStanding(like(Standing, STANDING, last=UnixTime, fastest_partner=Text)):  # type: ignore[misc]
     """How a site compares at one end, in one size class, with the sites of its tier."""
 
-    mean_mb_s: Annotated[Number, At("mean")]
-    cells: int
-    ok: int
-    failed: int
-    success: Number
-    last: UnixTime
-    rank: int | None
-    ranked: int
-    peers_median_mb_s: Annotated[Number, At("peers_median")]
-    ratio: Annotated[Number, At("to_peers")]
-    fastest_mb_s: Annotated[Number, At("fastest")]
-    fastest_partner: Text
     fastest_of_wan: Number
 
 
-class SiteCell(Answer):
-    """A cell of the matrix of sites, or a link."""
+# Of a cell and of a link.
+WORDS = {"state": CellState, "level": CellLevel, "since": UnixTime, "last": UnixTime}
+CELL = "source destination mean_mb_s std_mb_s ok failed last state level now_mb_s usual_mb_s since"
 
-    source: str
-    destination: str
-    mean_mb_s: Annotated[Number, At("mean")]
-    std_mb_s: Annotated[Number, At("std")]
-    ok: int
-    failed: int
-    last: UnixTime
-    state: CellState
-    level: CellLevel
-    now_mb_s: Annotated[Number, At("now")]
-    usual_mb_s: Annotated[Number, At("usual")]
-    since: UnixTime
+
+class SiteCell(like(ReportCell, CELL, **WORDS)):  # type: ignore[misc]
+    """A cell of the matrix of sites, or a link."""
 
 
 class SiteVerdict(Answer):
@@ -160,44 +145,23 @@ class SiteAgainstPeers(Answer):
     sentence: str
 
 
-class SiteFigures(Answer):
+FIGURES = "links sites now_mb_s usual_mb_s ratio failing slower faster tested ok failed success"
+
+
+class SiteFigures(like(EndFigures, FIGURES)):  # type: ignore[misc]
     """The links of one end together; rates and their ratio are those of the median link."""
 
-    links: int
-    sites: int
-    now_mb_s: Annotated[Number, At("now")]
-    usual_mb_s: Annotated[Number, At("usual")]
-    ratio: Number
-    failing: int
-    slower: int
-    faster: int
-    tested: int
-    ok: int
-    failed: int
-    success: Number
+
+LINK = (
+    "source destination partner state partly_failing level now_mb_s usual_mb_s ratio since streak "
+    "mean_mb_s std_mb_s size_mean_bytes size_std_bytes ok failed last"
+)
+SIZES = dict.fromkeys(("size_mean_bytes", "size_std_bytes"), Number)
+PARTLY = {"partly_failing": Annotated[bool, At("partly")]}
 
 
-class SiteLinkRow(Answer):
+class SiteLinkRow(like(SiteLink, LINK, **WORDS, **SIZES, **PARTLY)):  # type: ignore[misc]
     """A link as it is now, and in the window; ``partner`` is the site at its other end."""
-
-    source: str
-    destination: str
-    partner: str
-    state: CellState
-    partly_failing: Annotated[bool, At("partly")]
-    level: CellLevel
-    now_mb_s: Annotated[Number, At("now")]
-    usual_mb_s: Annotated[Number, At("usual")]
-    ratio: Number
-    since: UnixTime
-    streak: int
-    mean_mb_s: Annotated[Number, At("mean")]
-    std_mb_s: Annotated[Number, At("std")]
-    size_mean_bytes: Number
-    size_std_bytes: Number
-    ok: int
-    failed: int
-    last: UnixTime
 
 
 class RatioPoint(Answer):
@@ -260,16 +224,11 @@ class SiteEnd(Answer):
 SiteFinding = answer_of(Finding, "SiteFinding")
 
 
-class SiteErrors(Answer):
-    """Errors of one kind; ``newest`` is the id of a transfer."""
+ERRORS = "where error count links first last newest"
 
-    where: str
-    error: str
-    count: int
-    links: int
-    first: Second
-    last: Second
-    newest: UUID
+
+class SiteErrors(like(Failures, ERRORS, first=Second, last=Second)):  # type: ignore[misc]
+    """Errors of one kind; ``newest`` is the id of a transfer."""
 
 
 class PlannedLoad(Answer):
@@ -323,16 +282,17 @@ class SiteReport(Answer):
     notes: list[SiteNote]
     drift: SiteSides | None
     findings: list[SiteFinding]  # type: ignore[valid-type]
-    diagnoses: list[LinkRuleSays]
     errors: list[SiteErrors]
     errors_total: int
     planned: SitePlan
+    diagnoses: list[LinkRuleSays]
     comparison: SiteComparison | None = None
 
 
 def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Json:
-    """Return the report on a site. Diagnoses and comparison stand last."""
-    answer = record(
+    """Return the report on a site."""
+    comparison = of_comparison(report, site_is, now)
+    return record(
         SiteReport,
         report,
         query=echo_of(report.query, report.window),
@@ -353,11 +313,8 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
             | record(RuleSays, link.diagnosis)
             for link in site_diagnosis.diagnosed_links(report, now)
         ],
+        **({"comparison": comparison} if comparison else {}),
     )
-    answer["diagnoses"] = answer.pop("diagnoses")
-    if site_is.comparisons:
-        answer["comparison"] = of_comparison(report, site_is, now)
-    return answer
 
 
 def names_of(endpoints: Iterable[EndpointInfo]) -> Json:
@@ -441,21 +398,20 @@ def of_site(site: Site) -> Json:
     return {name: getattr(site, name) for name in others} | times
 
 
-def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json:
+def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json | None:
+    if not site_is.comparisons:
+        return None
     others = all_links.changes(report.query, now)
-    ends = {}
-    for end, comparison in site_is.comparisons.items():
-        answer = record(
+    ends = {
+        f"as_{end}": record(
             SiteEndComparison,
             comparison,
             sentence=comparison.sentence(report.name),
-            beyond="",
+            beyond=beyond_words(others, report.name, comparison),
             links=list(compared_links(site_is, end)),
         )
-        del answer["beyond"]
-        links = {"links": answer.pop("links")}
-        words = {"beyond": beyond_words(others, report.name, comparison)}
-        ends[f"as_{end}"] = answer | words | links
+        for end, comparison in site_is.comparisons.items()
+    }
     return {"description": report.query.other_words(), **ends}
 
 

@@ -158,8 +158,8 @@ class StatusAnswer(Answer):
     results_last_hour: Annotated[ResultsCounted, At("work.results")]
     sealing: Sealing
     circuits: Annotated[list[OpenCircuit], At("work.circuits")]
-    credentials: list[CredentialInTrouble]
     coverage: list[SizeCoverage]
+    credentials: list[CredentialInTrouble]
 
 
 STATUS = described(
@@ -187,7 +187,7 @@ def of_status(status: Status, request: Request) -> Json:
     life, with_names = status.life, sees(request, "sonar.view_probe")
     others = [name for name in TASKS if name != PLAN]
     workers = {queue: [sign.name for sign in life.workers(queue)] for queue in QUEUES}
-    answer = record(
+    return record(
         StatusAnswer,
         status,
         sonar_version=sonar.__version__,
@@ -200,12 +200,9 @@ def of_status(status: Status, request: Request) -> Json:
         },
         probes=record(ProbesCounted, status.probes, in_flight_limit=settings.SONAR_IN_FLIGHT),
         sealing=status,
-        credentials=[of_credential(row, request) for row in status.work.credentials],
         coverage=[record(SizeCoverage, row, **row.states) for row in status.coverage],
+        credentials=[of_credential(row, request) for row in status.work.credentials],
     )
-    # Behind the rest, where it has always stood.
-    answer["credentials"] = answer.pop("credentials")
-    return answer
 
 
 def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> Json:

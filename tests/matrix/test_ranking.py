@@ -92,7 +92,7 @@ def test_rank_and_median_are_among_the_measured_sites_of_the_tier(
     own = report(name).standings("source")["large"]
     assert (own.rank, own.ranked) == (rank, 3)
     assert own.peers_median == pytest.approx(median)
-    assert own.to_peers == pytest.approx(own.mean / median)
+    assert own.ratio == pytest.approx(own.mean / median)
 
 
 def test_a_site_alone_in_its_tier_is_first_of_one_and_has_no_peers(
@@ -101,7 +101,7 @@ def test_a_site_alone_in_its_tier_is_first_of_one_and_has_no_peers(
     own = report("RAL").standings("source")["large"]
     assert (own.rank, own.ranked) == (1, 1)
     assert math.isnan(own.peers_median)
-    assert math.isnan(own.to_peers)
+    assert math.isnan(own.ratio)
 
 
 def test_a_site_without_a_measured_cell_has_no_rank(four_tier_two_sites: World) -> None:

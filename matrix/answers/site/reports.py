@@ -108,7 +108,7 @@ class Standing:
         return float(ratio(np.int64(self.ok), np.int64(self.ok + self.failed)))
 
     @property
-    def to_peers(self) -> float:
+    def ratio(self) -> float:
         return float(ratio(np.float64(self.mean), np.float64(self.peers_median)))
 
     def of_capacity(self, wan_gbit_s: float | None) -> float:
