@@ -28,7 +28,7 @@ PARAMS = f"from={BETWEEN['from']}&to={BETWEEN['to']}&compare=previous"
 
 
 @pytest.fixture(autouse=True)
-def two_days(small_world: world.World) -> world.World:
+def two_days(small_world) -> world.World:
     """RAL to Glasgow became twice as slow, Glasgow to RAL is as it was, RAL to DESY has few."""
     rng = np.random.default_rng(1)
     links = (
@@ -72,7 +72,7 @@ def cell(answer: Any, source: str, destination: str) -> dict[str, Any]:
     return {name: array[row][column] for name, array in answer["cells"].items()}
 
 
-def test_a_matrix_that_compares_has_ratios_and_says_with_what(client: Client) -> None:
+def test_a_matrix_that_compares_has_ratios_and_says_with_what(client):
     answer = get(client, "matrix")
     assert answer["unit"] == "×"
     assert answer["description"].startswith("Ratio of median rates of large-file transfers, ")
@@ -108,7 +108,7 @@ def test_a_matrix_that_compares_has_ratios_and_says_with_what(client: Client) ->
     assert answer["average"] == pytest.approx(float(np.exp(logs.mean())), rel=1e-5)
 
 
-def test_csv_has_the_same_cells_as_json(client: Client) -> None:
+def test_csv_has_the_same_cells_as_json(client):
     answer = get(client, "matrix")
     text = client.get(f"/api/v1/matrix/?{PARAMS}&format=csv").content.decode()
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -122,7 +122,7 @@ def test_csv_has_the_same_cells_as_json(client: Client) -> None:
             assert written == ("" if value is None else str(value)) or float(written) == value
 
 
-def test_a_wide_table_has_ratios_and_their_geometric_means(client: Client) -> None:
+def test_a_wide_table_has_ratios_and_their_geometric_means(client):
     answer = get(client, "matrix", "&fields=value")
     text = client.get(f"/api/v1/matrix/?{PARAMS}&format=csv&shape=wide").content.decode()
     rows = list(csv.reader(io.StringIO(text)))
@@ -131,7 +131,7 @@ def test_a_wide_table_has_ratios_and_their_geometric_means(client: Client) -> No
 
 
 @pytest.mark.parametrize("call", ["matrix", "links"])
-def test_fields_and_columns_of_a_comparison_need_one(client: Client, call: str) -> None:
+def test_fields_and_columns_of_a_comparison_need_one(client, call):
     if call == "matrix":
         assert errors(client, call, "fields=ratio") == {
             "fields": ["fields “ratio” is of a comparison: say with what by compare, too."]
@@ -152,7 +152,7 @@ def test_fields_and_columns_of_a_comparison_need_one(client: Client, call: str) 
 
 
 @pytest.mark.parametrize("call", ["matrix", "links"])
-def test_what_cannot_be_compared_is_refused_by_name(client: Client, call: str) -> None:
+def test_what_cannot_be_compared_is_refused_by_name(client, call):
     assert list(errors(client, call, "compare=tomorrow")) == ["compare"]
     assert list(errors(client, call, "compare.size=giant")) == ["compare.size"]
     assert list(errors(client, call, "compare.site=Atlantis")) == ["compare.site"]
@@ -160,7 +160,7 @@ def test_what_cannot_be_compared_is_refused_by_name(client: Client, call: str) -
         assert list(errors(client, other, "compare=previous")) == ["compare"]
 
 
-def test_links_have_the_numbers_of_the_matrix_and_are_ordered_by_them(client: Client) -> None:
+def test_links_have_the_numbers_of_the_matrix_and_are_ordered_by_them(client):
     matrix = get(client, "matrix")
     answer = get(client, "links", "&ordering=large.compared_ratio")
     assert answer["query"]["compare"] == ["previous"]
@@ -192,7 +192,7 @@ def test_links_have_the_numbers_of_the_matrix_and_are_ordered_by_them(client: Cl
         assert "change" not in link["small"]
 
 
-def test_links_are_chosen_by_what_is_compared_and_written_as_csv(client: Client) -> None:
+def test_links_are_chosen_by_what_is_compared_and_written_as_csv(client):
     slower = get(client, "links", "&large.compared_ratio.max=0.8&large.other_ok.min=3")
     assert slower["found"] == 1
     assert get(client, "links", "&only=slower")["links"] == slower["links"]
@@ -205,7 +205,7 @@ def test_links_are_chosen_by_what_is_compared_and_written_as_csv(client: Client)
     assert "small.change" not in row
 
 
-def test_a_document_of_links_says_ratio_n_and_p(client: Client) -> None:
+def test_a_document_of_links_says_ratio_n_and_p(client):
     text = client.get(f"/api/v1/links/?{PARAMS}&format=markdown").getvalue().decode()
     assert "large files compared with 18 Nov 12:00:30 to 19 Nov 2026 12:00:30 UTC" in text
     heads, *rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -214,7 +214,7 @@ def test_a_document_of_links_says_ratio_n_and_p(client: Client) -> None:
     assert "n = 12 and 12" in slower
 
 
-def test_links_of_the_opposite_direction_and_of_other_classes(client: Client) -> None:
+def test_links_of_the_opposite_direction_and_of_other_classes(client):
     text = f"from={BETWEEN['from']}&to={BETWEEN['to']}"
     both = client.get(f"/api/v1/links/?{text}&compare=reverse").json()["links"]
     ratios = {
@@ -229,7 +229,7 @@ def test_links_of_the_opposite_direction_and_of_other_classes(client: Client) ->
     assert small["comparison"]["compared"] == 0
 
 
-def test_changes_are_listed_most_certain_first_each_in_a_sentence() -> None:
+def test_changes_are_listed_most_certain_first_each_in_a_sentence():
     (change,) = differences.differences(built())
     assert (change.source, change.destination) == ("RAL_DATADISK", "Glasgow_DATADISK")
     assert change.kind == "slower"
@@ -242,12 +242,12 @@ def test_changes_are_listed_most_certain_first_each_in_a_sentence() -> None:
         differences.difference(plain, 0, 0)
 
 
-def test_an_array_of_a_comparison_is_not_in_a_grid_without_one() -> None:
+def test_an_array_of_a_comparison_is_not_in_a_grid_without_one():
     with pytest.raises(ValueError, match="ratio is of a comparison"):
         matrix_formats.array_of(grid.build(MatrixQuery(), NOW), "ratio")
 
 
-def test_the_version_of_a_table_that_compares_has_both_sides(small_world: world.World) -> None:
+def test_the_version_of_a_table_that_compares_has_both_sides(small_world):
     params = {name: [text] for name, text in BETWEEN.items()} | PREVIOUS
     query = MatrixQuery.from_params(params)
     before = link_table.version(query, NOW)
@@ -256,7 +256,7 @@ def test_the_version_of_a_table_that_compares_has_both_sides(small_world: world.
     assert link_table.version(query, NOW) != before
 
 
-def test_a_window_before_all_results_compares_with_nothing(client: Client) -> None:
+def test_a_window_before_all_results_compares_with_nothing(client):
     text = f"from={BETWEEN['from']}&to={BETWEEN['to']}&compare=2001-01-01..2001-02-01"
     answer = client.get(f"/api/v1/matrix/?{text}").json()
     assert answer["comparison"]["compared"] == 0

@@ -26,7 +26,7 @@ def ral() -> Site:
     return Site.objects.get(name="RAL")
 
 
-def test_quiet_hours_are_set_read_and_taken_away(root: Client) -> None:
+def test_quiet_hours_are_set_read_and_taken_away(root):
     changed = patch(root, RAL, {"quiet_hours": "23:00-05:30"})
     assert changed.json()["quiet_hours"] == "23:00-05:30"
     assert (ral().quiet_from, ral().quiet_until) == (time(23), time(5, 30))
@@ -40,7 +40,7 @@ def test_quiet_hours_are_set_read_and_taken_away(root: Client) -> None:
     assert patch(root, RAL, {"quiet_hours": None}).json()["quiet_hours"] is None
 
 
-def test_a_pause_says_who_since_when_until_when_and_why(root: Client) -> None:
+def test_a_pause_says_who_since_when_until_when_and_why(root):
     assert pause_of(get(root, RAL)["site"]) == OVER
     anna = caller(Role.SITE_ADMIN, "RAL", name="anna")
     until = "2026-11-20T14:00:00Z"
@@ -56,7 +56,7 @@ def test_a_pause_says_who_since_when_until_when_and_why(root: Client) -> None:
     assert ral().paused_by == User.objects.get(username="anna")
 
 
-def test_another_end_and_reason_change_the_pause_that_lasts(root: Client) -> None:
+def test_another_end_and_reason_change_the_pause_that_lasts(root):
     anna = caller(Role.SITE_ADMIN, "RAL", name="anna")
     patch(anna, RAL, REASON | {"paused": True})
     Site.objects.filter(name="RAL").update(paused_since=NOW - HOUR)
@@ -74,7 +74,7 @@ def test_another_end_and_reason_change_the_pause_that_lasts(root: Client) -> Non
     assert ral().paused_by is None
 
 
-def test_one_that_ended_by_itself_is_over_and_another_begins_anew(root: Client) -> None:
+def test_one_that_ended_by_itself_is_over_and_another_begins_anew(root):
     hours_ago = NOW - timedelta(hours=5)
     Site.objects.filter(name="RAL").update(
         paused_since=hours_ago, paused_until=NOW, pause_reason="disks"
@@ -85,7 +85,7 @@ def test_one_that_ended_by_itself_is_over_and_another_begins_anew(root: Client) 
     assert (changed["paused_since"], changed["paused_until"]) == ("2026-11-20T12:00:30Z", None)
 
 
-def test_what_was_read_can_be_sent_back(root: Client) -> None:
+def test_what_was_read_can_be_sent_back(root):
     site = get(root, RAL)["site"]
     del site["paused_since"]
     assert patch(root, RAL, site).status_code == 200
@@ -95,7 +95,7 @@ def test_what_was_read_can_be_sent_back(root: Client) -> None:
     assert pause_of(patch(root, RAL, site).json())["paused"]
 
 
-def test_a_pause_in_the_past_is_refused(root: Client) -> None:
+def test_a_pause_in_the_past_is_refused(root):
     for until in ("2026-11-20T12:00:30Z", "2026-11-20T14:00:00+05:00"):
         body = REASON | {"paused": True, "paused_until": until}
         response = patch(root, RAL, body)
@@ -105,13 +105,13 @@ def test_a_pause_in_the_past_is_refused(root: Client) -> None:
     assert not ral().is_paused(NOW)
 
 
-def test_a_new_site_may_begin_paused(root: Client) -> None:
+def test_a_new_site_may_begin_paused(root):
     response = post(root, "sites/", REASON | {"name": "New", "paused": True})
     assert response.json()["paused_since"] == "2026-11-20T12:00:30Z"
     assert Site.objects.get(name="New").paused_by is not None
 
 
-def test_an_order_at_a_paused_site_is_refused_with_the_sentence(root: Client) -> None:
+def test_an_order_at_a_paused_site_is_refused_with_the_sentence(root):
     patch(root, RAL, REASON | {"paused": True})
     body = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "sizes": ["small"]}
     response = post(root, "probes/", body)

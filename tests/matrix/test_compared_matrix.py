@@ -36,7 +36,7 @@ COMPARED = "?window=24h&compare=previous"
 
 
 @pytest.fixture
-def changed(small_world: World) -> World:
+def changed(small_world) -> World:
     """Two links slower and one faster than the day before, one of too few results, one failing."""
     made, draws = small_world, random.Random(7)
     added = world.Transfers()
@@ -68,9 +68,7 @@ def answered(text: str) -> Grid:
     return grid.build(MatrixQuery.from_params(QueryDict(text.removeprefix("?"))), NOW, whole=True)
 
 
-def test_the_heading_says_how_many_links_changed_and_against_what(
-    client: Client, changed: World
-) -> None:
+def test_the_heading_says_how_many_links_changed_and_against_what(client, changed):
     page = look(client, COMPARED)
     assert page.part("h1").words.replace(" ,", ",") == (
         "1 link failing, 2 slower, 1 faster with large files, compared with the 24 hours before"
@@ -85,9 +83,7 @@ def test_the_heading_says_how_many_links_changed_and_against_what(
     assert question in page
 
 
-def test_what_changed_is_listed_first_with_interval_and_counts(
-    client: Client, changed: World
-) -> None:
+def test_what_changed_is_listed_first_with_interval_and_counts(client, changed):
     rail = look(client, COMPARED).part("aside#rail")
     kinds = [section["class"] for section in rail.parts("section.ranked")]
     assert kinds == ["ranked failing", "ranked changed"]
@@ -100,7 +96,7 @@ def test_what_changed_is_listed_first_with_interval_and_counts(
     assert "asymmetric" not in rail
 
 
-def test_the_list_has_the_most_certain_first_and_of_these_the_largest(changed: World) -> None:
+def test_the_list_has_the_most_certain_first_and_of_these_the_largest(changed):
     compared = answered(COMPARED)
     ratios = compared.comparison
     assert ratios is not None
@@ -117,7 +113,7 @@ def test_the_list_has_the_most_certain_first_and_of_these_the_largest(changed: W
     assert len(ranked) == found["changed"].count == compared.changed.sum() == 3
 
 
-def test_cells_with_too_few_results_have_a_mark_and_no_colour(changed: World) -> None:
+def test_cells_with_too_few_results_have_a_mark_and_no_colour(changed):
     compared = answered(COMPARED)
     figure = plots.figure(arrange(compared, Display()))
     drawn = plots.codes(arrange(compared, Display()), plots_scale(compared))
@@ -133,9 +129,7 @@ def plots_scale(compared: Grid) -> plots.Scale:
     return plots.scale_for(compared.query.statistic, compared.cells.value)
 
 
-def test_the_legend_counts_what_is_marked_and_shows_only_that(
-    client: Client, changed: World
-) -> None:
+def test_the_legend_counts_what_is_marked_and_shows_only_that(client, changed):
     page = look(client, COMPARED)
     legend = page.part("ul.legend")
     entries = legend.parts("li")
@@ -160,7 +154,7 @@ def test_the_legend_counts_what_is_marked_and_shows_only_that(
     assert not page.parts(".ramp")
 
 
-def test_the_table_of_numbers_says_both_sides_of_each_cell(client: Client, changed: World) -> None:
+def test_the_table_of_numbers_says_both_sides_of_each_cell(client, changed):
     table = look(client, COMPARED).part("#table table")
     measured = [cell["title"] for cell in table.parts("td.measured")]
     assert len(measured) == 4
@@ -176,7 +170,7 @@ def test_the_table_of_numbers_says_both_sides_of_each_cell(client: Client, chang
     assert "of measured cells, and geometric" in table
 
 
-def test_the_numbers_behind_the_picture_have_both_sides(changed: World) -> None:
+def test_the_numbers_behind_the_picture_have_both_sides(changed):
     compared = answered(COMPARED)
     ratios = compared.comparison
     assert ratios is not None
@@ -199,7 +193,7 @@ def test_the_numbers_behind_the_picture_have_both_sides(changed: World) -> None:
     assert (changes == "faster").sum() == 1
 
 
-def test_strips_of_one_site_have_the_changes_of_the_whole_view(changed: World) -> None:
+def test_strips_of_one_site_have_the_changes_of_the_whole_view(changed):
     compared = answered(f"{COMPARED}&site=RAL")
     drawn = arrange(compared, Display())
     assert drawn.own is not None
@@ -210,7 +204,7 @@ def test_strips_of_one_site_have_the_changes_of_the_whole_view(changed: World) -
     assert (~np.isnan(p)).sum() == (~np.isnan(answered(f"{COMPARED}&site=RAL").comparison.p)).sum()  # type: ignore[union-attr]
 
 
-def test_opposite_directions_are_listed_once(changed: World) -> None:
+def test_opposite_directions_are_listed_once(changed):
     compared = answered("?window=24h&compare=reverse")
     found = {one.kind: one for one in Highlights(compared, lambda row, column: "", {}).all()}
     pairs = [frozenset((item.source, item.destination)) for item in found["changed"].items]
@@ -235,7 +229,7 @@ def test_opposite_directions_are_listed_once(changed: World) -> None:
         ({"unchanged": 0}, "Too few results with small files"),
     ],
 )
-def test_a_tally_in_a_line(tally: dict[str, int], words: str) -> None:
+def test_a_tally_in_a_line(tally, words):
     none = dict.fromkeys(("slower", "faster", "perhaps", "too_few", "failing"), 0)
     counted = ChangeTally(**none | {"unchanged": 9} | tally)
     headline = ChangeHeadline(counted, "small", "the week before")
@@ -244,14 +238,14 @@ def test_a_tally_in_a_line(tally: dict[str, int], words: str) -> None:
     assert of_cells == headline.words().replace("link", "cell")
 
 
-def test_the_wall_says_and_lists_what_changed(client: Client, changed: World) -> None:
+def test_the_wall_says_and_lists_what_changed(client, changed):
     page = look(client, f"{COMPARED}&wall=1")
     assert page.texts("h1 span") == ["1 link failing", "2 slower", "1 faster with large files"]
     kinds = [section["class"] for section in page.parts(".wall-lists section")]
     assert kinds[:2] == ["failing", "changed"]
 
 
-def test_what_is_not_certain_is_listed_as_such(client: Client, small_world: World) -> None:
+def test_what_is_not_certain_is_listed_as_such(client, small_world):
     """Never is nothing said of what its interval excludes."""
     made, draws, added = small_world, random.Random(2), world.Transfers()
     for link in permutations(made.endpoints, 2):
@@ -275,7 +269,7 @@ def test_what_is_not_certain_is_listed_as_such(client: Client, small_world: Worl
     assert found["perhaps"].title in page.words.casefold()
 
 
-def test_what_fails_is_neither_slow_nor_fast(changed: World) -> None:
+def test_what_fails_is_neither_slow_nor_fast(changed):
     with world.transfers() as some:
         for number in range(3):
             some.add(changed.ral, changed.glasgow, None, ago=timedelta(minutes=number))
@@ -287,14 +281,14 @@ def test_what_fails_is_neither_slow_nor_fast(changed: World) -> None:
     assert in_all == int((~np.isnan(compared.cells.value)).sum()) - 1
 
 
-def test_pooled_cells_compare_the_samples_of_all_their_links(changed: World) -> None:
+def test_pooled_cells_compare_the_samples_of_all_their_links(changed):
     compared = answered(f"{COMPARED}&rows=cloud&columns=cloud")
     assert compared.comparison is not None
     assert compared.comparison.ok.sum() == 59
     assert headline_of(compared).words().split(",")[0].count("cell")
 
 
-def test_comparing_asks_six_queries_more_whatever_there_is(client: Client, changed: World) -> None:
+def test_comparing_asks_six_queries_more_whatever_there_is(client, changed):
     def queries(text: str, *links: tuple[Endpoint, Endpoint]) -> int:
         """Count those after new results of these links on both sides, so that nothing is kept."""
         added = world.Transfers()
@@ -315,9 +309,7 @@ def test_comparing_asks_six_queries_more_whatever_there_is(client: Client, chang
     assert queries(COMPARED, one) == queries(COMPARED, *every) == plain + 6
 
 
-def test_the_page_carries_the_words_of_both_sides_for_the_card(
-    client: Client, changed: World
-) -> None:
+def test_the_page_carries_the_words_of_both_sides_for_the_card(client, changed):
     def sides(text: str) -> dict[str, str]:
         compared: dict[str, str] = look(client, text).data("picture-data")["compared"]
         return compared
@@ -333,7 +325,7 @@ def test_the_page_carries_the_words_of_both_sides_for_the_card(
     assert sides("?window=24h") is None
 
 
-def test_a_link_without_results_on_this_side_is_as_it_is(changed: World) -> None:
+def test_a_link_without_results_on_this_side_is_as_it_is(changed):
     transfer(changed.scratch, changed.ral, 5.0, ago=DAY + HOUR)
     compared = answered(COMPARED)
     at = (

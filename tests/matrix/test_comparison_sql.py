@@ -18,7 +18,7 @@ from sonar.models import SizeClass, Transfer
 from sonar.notation.windows import format_time
 from sonar.results import sealing
 from sonar.results import store as results
-from tests.matrix import moderated, world
+from tests.matrix import moderated
 from tests.matrix.test_against_sql import BOUNDS, GROUPS
 from tests.properties import examples
 from tests.sonar.history import MIDNIGHT, NOW, STEPS, Store, carry_out
@@ -150,7 +150,7 @@ def test_any_history_two_windows_filters_and_grouping(
 
 
 @pytest.fixture
-def store(small_world: world.World) -> Store:
+def store(small_world) -> Store:
     """Two days of results of each link in two classes, sealed but for the late ones."""
     store = Store(small_world.endpoints, experiments=True)
     moments = [MIDNIGHT + timedelta(minutes=7 * number) for number in range(-200, 220)]

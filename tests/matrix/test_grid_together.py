@@ -28,7 +28,7 @@ COMPARED = "window=24h&compare=previous"
 
 
 @pytest.fixture
-def tested(small_world: World) -> World:
+def tested(small_world) -> World:
     """All links of three endpoints over nine days, those from RAL at 0.7 in the last one."""
     draws, added = random.Random(11), world.Transfers()
     ends = small_world.ral, small_world.glasgow, small_world.desy
@@ -69,7 +69,7 @@ def by_hand(source: str = "") -> tuple[float, int, int]:
     return float(np.exp(np.average(logs, weights=weights))), *counts.sum(axis=0).tolist()
 
 
-def test_all_links_together_stand_above_the_matrix(client: Client, tested: World) -> None:
+def test_all_links_together_stand_above_the_matrix(client, tested):
     factor, own, other = by_hand()
     found = of(COMPARED)
     assert found is not None
@@ -81,7 +81,7 @@ def test_all_links_together_stand_above_the_matrix(client: Client, tested: World
     )
 
 
-def test_a_choice_of_links_is_put_together_by_itself(client: Client, tested: World) -> None:
+def test_a_choice_of_links_is_put_together_by_itself(client, tested):
     factor, own, other = by_hand("RAL_")
     text = f"{COMPARED}&source_site=RAL&destination_site=Glasgow&destination_site=DESY"
     found = of(text)
@@ -92,7 +92,7 @@ def test_a_choice_of_links_is_put_together_by_itself(client: Client, tested: Wor
     assert re.fullmatch(rf"2 links .*together: 0\.[67]\d*× \(.*\), {counts}", said(client, text))
 
 
-def test_cells_of_several_links_have_the_same_whole(client: Client, tested: World) -> None:
+def test_cells_of_several_links_have_the_same_whole(client, tested):
     assert of(f"{COMPARED}&rows=site&columns=site") == of(COMPARED)
     assert of(f"{COMPARED}&rows=tier&columns=site&source_site=RAL") == of(
         f"{COMPARED}&source_site=RAL"
@@ -110,11 +110,11 @@ def test_cells_of_several_links_have_the_same_whole(client: Client, tested: Worl
         "from=2020-01-01&to=2020-01-02&compare=previous",
     ],
 )
-def test_nothing_is_said_where_there_is_no_whole(client: Client, tested: World, text: str) -> None:
+def test_nothing_is_said_where_there_is_no_whole(client, tested, text):
     assert said(client, text) == ""
 
 
-def test_of_other_sizes_the_links_themselves_tell(tested: World) -> None:
+def test_of_other_sizes_the_links_themselves_tell(tested):
     draws, added = random.Random(12), world.Transfers()
     ends = tested.ral, tested.glasgow, tested.desy
     logs = {}
@@ -133,7 +133,7 @@ def test_of_other_sizes_the_links_themselves_tell(tested: World) -> None:
     assert (found.low, found.high) == pytest.approx(bounds, rel=1e-4)
 
 
-def test_the_sentence_costs_one_query_however_much_there_is(client: Client, tested: World) -> None:
+def test_the_sentence_costs_one_query_however_much_there_is(client, tested):
     def queries(text: str) -> int:
         responses.html(client, f"/?{text}")
         built = grid.build(MatrixQuery.from_params(QueryDict(text)), NOW, whole=True)

@@ -80,7 +80,7 @@ END = datetime(2026, 11, 19, 20, 0, tzinfo=UTC)
         (Tally(2, unknown=2, pooled=True), "No usual rates with large files known yet"),
     ],
 )
-def test_the_answer_says_what_is_wrong_and_what_is_not_known(tally: Tally, words: str) -> None:
+def test_the_answer_says_what_is_wrong_and_what_is_not_known(tally, words):
     assert Headline(tally, "large").words() == words
 
 
@@ -106,7 +106,7 @@ def test_the_answer_says_what_is_wrong_and_what_is_not_known(tally: Tally, words
         ),
     ],
 )
-def test_where_filters_chose_the_links_it_speaks_of_these(tally: Tally, words: str) -> None:
+def test_where_filters_chose_the_links_it_speaks_of_these(tally, words):
     assert Headline(tally, "large", narrowed=True).words() == words
 
 
@@ -140,18 +140,18 @@ def test_where_filters_chose_the_links_it_speaks_of_these(tally: Tally, words: s
         (Tally(12, untested=12), "Nothing measured with large files in this window"),
     ],
 )
-def test_a_window_of_the_past_is_told_as_it_ended(tally: Tally, words: str) -> None:
+def test_a_window_of_the_past_is_told_as_it_ended(tally, words):
     assert Headline(tally, "large", end=END).words() == words
 
 
-def test_the_end_is_said_to_the_second_where_it_has_one() -> None:
+def test_the_end_is_said_to_the_second_where_it_has_one():
     end = END.replace(second=7)
     assert Headline(Tally(2, failing=1), "large", end=end).words() == (
         "1 link was failing with large files at 19 Nov 20:00:07 UTC"
     )
 
 
-def test_both_a_filter_and_a_window_of_the_past() -> None:
+def test_both_a_filter_and_a_window_of_the_past():
     tally = Tally(12, failing=1, slower=2)
     assert Headline(tally, "large", narrowed=True, end=END).words() == (
         "1 of these links was failing with large files, 2 slower than usual at 19 Nov 20:00 UTC"
@@ -168,7 +168,7 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def in_trouble(small_world: World) -> World:
+def in_trouble(small_world) -> World:
     """Five weeks of a link that fails now, one that is slower, one that is faster, one as ever."""
     ral, glasgow, desy, scratch = small_world.endpoints
     shifted = {(ral, glasgow): None, (ral, desy): 3.0, (desy, ral): 30.0, (glasgow, ral): 10.0}
@@ -195,9 +195,7 @@ def answer(client: Client, text: str = "") -> tuple[str, dict[str, int]]:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(
-    client: Client, in_trouble: World
-) -> None:
+def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(client, in_trouble):
     headline, counts = answer(client)
     assert headline == "1 link failing with large files, 1 slower than usual"
     assert counts == {"as usual": 1, "faster": 1, "with no usual rate yet": 1}
@@ -221,9 +219,7 @@ def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_every_part_of_the_heading_shows_those_that_it_counts(
-    client: Client, in_trouble: World
-) -> None:
+def test_every_part_of_the_heading_shows_those_that_it_counts(client, in_trouble):
     context = client.get("/").context
     parts = [(part.label, part.url, part.chosen) for part in context["answer"]]
     assert parts == [
@@ -260,8 +256,8 @@ def in_focus(answered: Grid, url: str) -> int:
 @pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize("only", ["slower", "faster", "failing&only=slower"])
 def test_what_is_slower_or_faster_is_shown_as_such_unless_another_statistic_is_named(
-    client: Client, in_trouble: World, only: str
-) -> None:
+    client, in_trouble, only
+):
     leads = client.get(f"/?only={only}")
     assert (leads.status_code, leads["Location"]) == (302, f"/?stat=vs_usual&only={only}")
     by_name = client.get(f"/?stat=mean&only={only}")
@@ -278,7 +274,7 @@ def test_what_is_slower_or_faster_is_shown_as_such_unless_another_statistic_is_n
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize("asked", ["?only=failing", "?only=slower&above=5", "?compare=week"])
-def test_nothing_else_changes_the_statistic(client: Client, in_trouble: World, asked: str) -> None:
+def test_nothing_else_changes_the_statistic(client, in_trouble, asked):
     response = client.get(f"/{asked}")
     assert (response.status_code, response.context["grid"].query.stat) == (200, "mean")
 
@@ -286,8 +282,8 @@ def test_nothing_else_changes_the_statistic(client: Client, in_trouble: World, a
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
 def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_bounds(
-    client: Client, in_trouble: World
-) -> None:
+    client, in_trouble
+):
     context = client.get("/?stat=max&order=tier&high=90").context
     more = {kind.kind: kind.more for kind in context["standouts"]}
     assert more["slower"] == "/?stat=vs_usual&order=tier&only=slower"
@@ -307,9 +303,7 @@ def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_cells_of_several_links_are_answered_for_by_their_links(
-    client: Client, in_trouble: World
-) -> None:
+def test_cells_of_several_links_are_answered_for_by_their_links(client, in_trouble):
     headline, counts = answer(client, "?rows=cloud&columns=cloud")
     assert headline == "1 link failing with large files, 1 slower than usual"
     assert counts["as usual"] == 1
@@ -319,9 +313,7 @@ def test_cells_of_several_links_are_answered_for_by_their_links(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_windows_of_the_past_and_places_without_links_are_told_as_such(
-    client: Client, in_trouble: World
-) -> None:
+def test_windows_of_the_past_and_places_without_links_are_told_as_such(client, in_trouble):
     past = "?from=2026-11-20T00:00:00Z&to=2026-11-20T11:45:00Z"
     assert answer(client, past)[0] == (
         "1 link was failing with large files, 1 slower than usual at 20 Nov 11:45 UTC"
@@ -334,9 +326,7 @@ def test_windows_of_the_past_and_places_without_links_are_told_as_such(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_a_young_installation_says_that_nothing_is_known_to_be_usual(
-    client: Client, small_world: World
-) -> None:
+def test_a_young_installation_says_that_nothing_is_known_to_be_usual(client, small_world):
     with transfers() as tests:
         for source, destination in permutations(small_world.endpoints, 2):
             tests.add(source, destination, 10.0)

@@ -220,7 +220,7 @@ GRIDS = {4: 18, 5: 1, 7: 20, 9: 9, 12: 4, 20: 5}
 
 
 @pytest.mark.parametrize("count", GRIDS)
-def test_every_page_and_call_gives_the_same_answer(client: Client, count: int) -> None:
+def test_every_page_and_call_gives_the_same_answer(client, count):
     chance = Random(GRIDS[count])
     ends = register(count)
     made, said = history(chance, ends), of_matrix(client)
@@ -258,7 +258,7 @@ def a_few(chance: Random, said: Sets, ends: list[Endpoint]) -> Iterator[Link]:
 TRIALS, LINKS, SLOWED, TESTS, SCATTER = 5, 342, 6, 6, 0.2
 
 
-def test_six_links_at_a_third_are_found_among_342_by_a_day_of_six_tests(client: Client) -> None:
+def test_six_links_at_a_third_are_found_among_342_by_a_day_of_six_tests(client):
     """Sent and asked by REST: of those at a third nearly all are found, and hardly any other."""
     user = account(name="script")
     roles.let_ingest(user)

@@ -29,7 +29,7 @@ def pause(
 
 
 @pytest.fixture
-def failing(small_world: World) -> World:
+def failing(small_world) -> World:
     """From RAL to DESY the newest tests failed, of which the first of the day succeeded."""
     transfer(small_world.ral, small_world.desy, 10.0, ago=20 * HOUR)
     for minutes in (50, 40, 30):
@@ -51,7 +51,7 @@ def states(client: Client) -> set[str]:
     return {found["cells"]["state"][row][column], link["large"]["state"]}
 
 
-def test_a_link_of_a_paused_site_is_not_failing(client: Client, failing: World) -> None:
+def test_a_link_of_a_paused_site_is_not_failing(client, failing):
     assert "tests have failed since" in words(client, LINK)
     assert states(client) == {"failing"}
     pause(until=HOUR)
@@ -59,12 +59,12 @@ def test_a_link_of_a_paused_site_is_not_failing(client: Client, failing: World) 
     assert "tests have failed since" not in words(client, LINK)
 
 
-def test_one_whose_pause_is_over_fails_again(client: Client, failing: World) -> None:
+def test_one_whose_pause_is_over_fails_again(client, failing):
     pause(since=-HOUR, until=-timedelta(minutes=1))
     assert states(client) == {"failing"}
 
 
-def test_the_matrix_names_the_paused_sites_in_sight(client: Client, failing: World) -> None:
+def test_the_matrix_names_the_paused_sites_in_sight(client, failing):
     assert "paused" not in words(client, "/")
     pause()
     title = "RAL has paused its tests."
@@ -79,9 +79,7 @@ def test_the_matrix_names_the_paused_sites_in_sight(client: Client, failing: Wor
     assert "DESY, until 20 Nov 13:00:30 UTC: disks" in found
 
 
-def test_a_link_says_which_end_is_paused_and_why_its_next_test_waits(
-    client: Client, small_world: World
-) -> None:
+def test_a_link_says_which_end_is_paused_and_why_its_next_test_waits(client, small_world):
     pause()
     Schedule.objects.update(skipped_because="paused", skipped_since=NOW)
     found = words(client, LINK)
@@ -93,9 +91,7 @@ def test_a_link_says_which_end_is_paused_and_why_its_next_test_waits(
 
 
 @pytest.mark.parametrize("sites", [["RAL"], ["RAL", "DESY"]])
-def test_a_link_says_whose_quiet_hours_its_next_test_waits_for(
-    client: Client, small_world: World, sites: list[str]
-) -> None:
+def test_a_link_says_whose_quiet_hours_its_next_test_waits_for(client, small_world, sites):
     Site.objects.filter(name__in=sites).update(quiet_from=time(11), quiet_until=time(13))
     Schedule.objects.update(skipped_because="quiet site", skipped_since=NOW)
     each = [f"quiet hours of {site}, 11:00-13:00 UTC" for site in sites]
@@ -107,9 +103,7 @@ def test_a_link_says_whose_quiet_hours_its_next_test_waits_for(
     assert of_mesh in words(client, LINK)
 
 
-def test_what_is_due_only_later_waits_for_a_pause_that_lasts_longer(
-    client: Client, small_world: World
-) -> None:
+def test_what_is_due_only_later_waits_for_a_pause_that_lasts_longer(client, small_world):
     Schedule.objects.update(next_due=NOW + HOUR)
     pause(until=HOUR)
     assert "waiting:" not in words(client, LINK)
@@ -118,16 +112,14 @@ def test_what_is_due_only_later_waits_for_a_pause_that_lasts_longer(
     assert "it will wait because of a pause of RAL." in words(client, LINK)
 
 
-def test_a_site_says_why_its_due_tests_wait(client: Client, small_world: World) -> None:
+def test_a_site_says_why_its_due_tests_wait(client, small_world):
     Schedule.objects.update(skipped_because="quiet site", skipped_since=NOW)
     assert "due tests are waiting: quiet hours of a site, the longest since" in words(
         client, "/sites/RAL/"
     )
 
 
-def test_operations_lists_pauses_and_counts_what_waits_for_them(
-    client: Client, small_world: World
-) -> None:
+def test_operations_lists_pauses_and_counts_what_waits_for_them(client, small_world):
     assert "Sites that have paused" not in words(client, "/operations/")
     pause()
     Schedule.objects.filter(source=small_world.ral).update(
