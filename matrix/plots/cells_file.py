@@ -7,8 +7,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from matrix.answers.comparison import differences
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.query.catalogue import CARD_EXTRAS
 from matrix.query.matrix_query import MatrixQuery
@@ -89,7 +88,7 @@ def compared(grid: Grid) -> Arrays:
         "p": ratios.p,
         "here_ok": ratios.ok,
         "there_ok": ratios.other_ok,
-        "change": differences.kinds(grid),
+        "change": grid.change_kinds(),
     }
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from matrix.answers.comparison import differences
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.matrix.highlights import Highlights
 from matrix.answers.table import link_table
 from matrix.api import matrix_formats
 from matrix.query.matrix_query import MatrixQuery
@@ -230,16 +231,20 @@ def test_links_of_the_opposite_direction_and_of_other_classes(client):
 
 
 def test_changes_are_listed_most_certain_first_each_in_a_sentence():
-    (change,) = differences.differences(built())
-    assert (change.source, change.destination) == ("RAL_DATADISK", "Glasgow_DATADISK")
-    assert change.kind == "slower"
-    assert change.sentence.startswith("large files from RAL_DATADISK to Glasgow_DATADISK: ")
-    assert change.sentence.endswith(", n = 12 and 12, p < 0.001")
-    assert differences.differences(built(), most=0) == []
-    plain = grid.build(MatrixQuery(), NOW)
-    assert differences.differences(plain) == []
+    listed = Highlights(built(), "/{}/{}".format, {})
+    changed, *_ = listed.all()
+    (item,) = changed.items
+    assert (changed.kind, item.source, item.destination) == (
+        "changed",
+        "RAL_DATADISK",
+        "Glasgow_DATADISK",
+    )
+    assert item.title.startswith("large files from RAL_DATADISK to Glasgow_DATADISK: ")
+    assert item.title.endswith(", n = 12 and 12, p < 0.001")
+    plain = replace(listed, grid=grid.build(MatrixQuery(), NOW))
+    assert plain.changed().items == []
     with pytest.raises(ValueError, match="compared with nothing"):
-        differences.difference(plain, 0, 0)
+        plain.difference(0, 0)
 
 
 def test_an_array_of_a_comparison_is_not_in_a_grid_without_one():

@@ -10,7 +10,7 @@ from django.test import Client
 from scipy import stats
 
 from matrix.answers.comparison import all_links
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Site
 from sonar.notation.windows import parse_time

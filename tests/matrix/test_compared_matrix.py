@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import ChangeHeadline, ChangeTally, headline_of
 from matrix.answers.matrix.highlights import Highlights
 from matrix.plots import cells_file

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass, Transfer

@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.highlights import MOST_ITEMS, Highlight, Highlights
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation.windows import Window

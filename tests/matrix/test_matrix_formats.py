@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.api import matrix_formats
 from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery

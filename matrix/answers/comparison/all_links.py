@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matrix.answers.comparison.sides import is_mirrored
 from matrix.answers.matrix import grid, standing
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.phrases import counted
 from matrix.answers.words.ratios import SURE, PairRatio
 from matrix.query.filters import on_links, on_profiles
@@ -112,7 +111,7 @@ def grid_together(grid: Grid, now: datetime) -> Together | None:
     compared with the other. One SQL statement; some more where a grid is of other cells than links.
     """
     query, compare = grid.query, grid.query.compare
-    if compare is None or compare.on_profiles() != compare or is_mirrored(compare):
+    if compare is None or compare.on_profiles() != compare or grid.is_mirrored:
         return None
     links = LinkIndex(registry.read_places(grid.version))
     choice = links.matching(query.filters).reshape(links.shape)

@@ -27,7 +27,7 @@ from matrix.answers.events.event import (
 )
 from matrix.answers.link.report import LinkReport
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES
 from matrix.query.matrix_query import MatrixQuery

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrix.answers.comparison.sides import groups_of
 from matrix.answers.link.samples import Results
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.table.link_table import LinkTable
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery

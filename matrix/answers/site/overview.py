@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import ENDS, RankedSide, Standing, of_sites, standings
 from matrix.query.attributes import (
     OF_ENDPOINTS,

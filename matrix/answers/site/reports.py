@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.matrix import grid, standing
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.query.addresses import link_url, matrix_url
 from matrix.query.catalogue import STATISTICS
 from matrix.query.filters import Filter, on_profiles

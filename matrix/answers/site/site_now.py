@@ -13,7 +13,7 @@ from matrix.answers.link import rate_profile
 from matrix.answers.link.rate_profile import TransferProfiles
 from matrix.answers.link.series import Cut, cut_for
 from matrix.answers.matrix import standing
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.history import EndHistory, RatioSeries, WindowPair, drawable, series_of
 from matrix.answers.site.reports import ENDS, Report, at_end
 from matrix.answers.site.site_links import SiteLink, history_of, links_of, results_of, verdict_of

@@ -15,7 +15,7 @@ from matrix.answers.events.event import Event
 from matrix.answers.events.questions import EventsQuestion
 from matrix.answers.events.reading import UNKNOWN, Present, events_of_link, events_of_site
 from matrix.answers.link.report import LinkReport
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES, short_names_of
 from matrix.answers.words.phrases import counted

@@ -162,6 +162,14 @@ class Ratios(ArrayFields):
         """Say which differ by interval and SMALLEST_RATIO, but not beyond chance among all."""
         return is_apart(self.ratio, self.low, self.high) & ~self.sure
 
+    def most_certain(self, where: Flags) -> Integers:
+        """Return the rows and columns of cells, shape (cells, 2), the most certain first."""
+        rows, columns = np.nonzero(where)
+        p, ratio = self.p[rows, columns], self.ratio[rows, columns]
+        with np.errstate(divide="ignore"):  # a median of 0
+            order = np.lexsort((-np.abs(np.log(ratio)), p))
+        return np.asarray(np.stack([rows, columns], 1)[order])
+
     @classmethod
     def blank(cls, groups: int) -> Ratios:
         """Return those of groups without samples."""

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from sonar.notation.windows import Window
 from tests.benchmarks import product, scale
 from tests.benchmarks.bench import SIZE, Bench
