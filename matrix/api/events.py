@@ -19,16 +19,7 @@ from matrix.api.rendering import as_json, as_rows
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, paging, text
 from matrix.api.schema.parameters import WINDOW as BOUNDS
-from matrix.api.schema.records import (
-    As,
-    At,
-    Moment,
-    MomentOrNull,
-    NameOrNull,
-    Number,
-    Text,
-    record,
-)
+from matrix.api.schema.records import As, At, Moment, MomentOrNull, NameOrNull, Number, Text, record
 from matrix.api.schema.schemas import Answer, Listed, echo_shape
 from matrix.http.negotiation import LIST, asked_format
 from matrix.store import registry

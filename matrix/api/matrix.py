@@ -20,11 +20,7 @@ from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS, kind_of
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
-from matrix.api.schema.schemas import (
-    Answer,
-    with_facts,
-    word_of,
-)
+from matrix.api.schema.schemas import Answer, with_facts, word_of
 from matrix.http.compression import ARRAYS, respond_once
 from matrix.http.exceptions import refuse_hidden_filters
 from matrix.http.negotiation import (

@@ -22,9 +22,7 @@ from matrix.answers.site.verdict import KINDS
 from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.api.registry.values import record_of
-from matrix.api.schema.parameters import (
-    Echo,
-)
+from matrix.api.schema.parameters import Echo
 from matrix.api.schema.records import (
     As,
     At,

@@ -20,15 +20,7 @@ from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
-from matrix.api.schema.records import (
-    At,
-    Json,
-    Moment,
-    MomentOrNull,
-    Name,
-    NameOrNull,
-    record,
-)
+from matrix.api.schema.records import At, Json, Moment, MomentOrNull, Name, NameOrNull, record
 from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
@@ -162,11 +154,7 @@ class StatusAnswer(Answer):
     credentials: list[CredentialInTrouble]
 
 
-STATUS = described(
-    "Whether Sonar itself is well",
-    answer=StatusAnswer,
-    tag="operation",
-)
+STATUS = described("Whether Sonar itself is well", answer=StatusAnswer, tag="operation")
 
 
 class StatusView(ApiView):

@@ -171,10 +171,7 @@ def test_links_have_the_numbers_of_the_matrix_and_are_ordered_by_them(client):
         "faster": 0,
     }
     names = [(link["source"]["name"], link["destination"]["name"]) for link in answer["links"]]
-    assert names[:2] == [
-        ("RAL_DATADISK", "Glasgow_DATADISK"),
-        ("Glasgow_DATADISK", "RAL_DATADISK"),
-    ]
+    assert names[:2] == [("RAL_DATADISK", "Glasgow_DATADISK"), ("Glasgow_DATADISK", "RAL_DATADISK")]
     fields = {
         "this_mb_s": "rate",
         "other_mb_s": "other",

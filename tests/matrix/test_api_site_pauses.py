@@ -45,11 +45,7 @@ def test_a_pause_says_who_since_when_until_when_and_why(root):
     anna = caller(Role.SITE_ADMIN, "RAL", name="anna")
     until = "2026-11-20T14:00:00Z"
     changed = patch(anna, RAL, REASON | {"paused": True, "paused_until": until})
-    pause = REASON | {
-        "paused": True,
-        "paused_until": until,
-        "paused_since": "2026-11-20T12:00:30Z",
-    }
+    pause = REASON | {"paused": True, "paused_until": until, "paused_since": "2026-11-20T12:00:30Z"}
     assert pause_of(changed.json()) == pause
     assert pause_of(get(Client(), RAL)["site"]) == pause
     assert "anna" not in Client().get(f"/api/v1/{RAL}").content.decode()

@@ -137,19 +137,13 @@ def test_the_opposite_direction_of_each_link_passes_the_turned_filters(small_wor
             "compare=month&window=1h&compare.size=small",
             "small-file transfers of the 30 days before",
         ),
-        (
-            "from=2026-11-10&to=2026-11-11&compare=month",
-            "11 Oct 00:00 to 10 Nov 2026 00:00 UTC",
-        ),
+        ("from=2026-11-10&to=2026-11-11&compare=month", "11 Oct 00:00 to 10 Nov 2026 00:00 UTC"),
         ("compare=reverse", "the opposite direction"),
         ("compare=reverse&compare=previous", "the 7 days before in the opposite direction"),
         ("compare.size=small", "small-file transfers"),
         ("compare.size=small&compare=previous", "small-file transfers of the 7 days before"),
         ("compare=2026-10-01..2026-10-03T04:00", "1 Oct 00:00 to 3 Oct 2026 04:00 UTC"),
-        (
-            "from=2026-11-10&to=2026-11-11&compare=previous",
-            "9 Nov 00:00 to 10 Nov 2026 00:00 UTC",
-        ),
+        ("from=2026-11-10&to=2026-11-11&compare=previous", "9 Nov 00:00 to 10 Nov 2026 00:00 UTC"),
         ("compare.streams=4", "transfers only with streams 4"),
         ("streams=4&compare.streams=", "transfers whatever the streams"),
         (

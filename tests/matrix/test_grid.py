@@ -382,7 +382,7 @@ def test_a_cell_without_a_success_of_the_age_that_was_asked_for_has_no_value(sma
     young, everything = built("max_age=3h"), built()
     assert [state(young, ral.name, name) for name in names] == ["measured", "stale", "failed"]
     assert [state(everything, ral.name, name) for name in names] == [
-        *("measured", "measured", "failed"),
+        *("measured", "measured", "failed")
     ]
     assert np.isnan(young.cells.std).all()
     assert (young.averages.grand, everything.averages.grand) == (40.0, 65.0)
@@ -402,7 +402,7 @@ def test_a_cell_of_many_links_is_as_young_as_its_youngest_success(small_world):
     filtered = built("rows=site&columns=site&max_age=7200&endpoint=!DESY_DATADISK")
     assert values(filtered) == {}
     assert values(built("rows=site&columns=site&max_age=21h")).keys() == {
-        *(("DESY", "RAL"), ("Glasgow", "RAL")),
+        *(("DESY", "RAL"), ("Glasgow", "RAL"))
     }
 
 

@@ -117,10 +117,7 @@ def test_where_filters_chose_the_links_it_speaks_of_these(tally, words):
             Tally(12, failing=3, slower=5),
             "3 links were failing with large files, 5 slower than usual at 19 Nov 20:00 UTC",
         ),
-        (
-            Tally(12, failing=1, usual=11),
-            "1 link was failing with large files at 19 Nov 20:00 UTC",
-        ),
+        (Tally(12, failing=1, usual=11), "1 link was failing with large files at 19 Nov 20:00 UTC"),
         (Tally(12, failing=12), "All links were failing with large files at 19 Nov 20:00 UTC"),
         (Tally(12, usual=12), "Everything was as usual with large files at 19 Nov 20:00 UTC"),
         (

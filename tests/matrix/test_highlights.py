@@ -31,9 +31,7 @@ def asking(stat: str, values: list[list[float | None]], **arrays: list[list[int]
 def test_each_kind_is_found_with_its_reason():
     stands_out = found(square())
     assert list(stands_out) == ["failed", "stale", "worst"]
-    assert said(stands_out["worst"]) == [
-        ("from B to c", "5.00 MB/s, mean of 3 tests"),
-    ]
+    assert said(stands_out["worst"]) == [("from B to c", "5.00 MB/s, mean of 3 tests")]
     assert said(stands_out["failed"]) == [("from B to a", "0 ok, 0 failed")]
     assert said(stands_out["stale"]) == [("from a to c", "last result just now")]
     assert stands_out["worst"].items[0].url == "/1/2"

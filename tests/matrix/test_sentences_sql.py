@@ -328,10 +328,7 @@ class SiteRules:
         return [
             (rf"As of ({TIME}),", lambda m: at(m[1], self.on.facts.window.end)),
             (r"(?i)(slower|faster) than usual ((?:from|to) [^.]*(?:\.\d[^.]*)*)\.", self.shifted),
-            (
-                rf"({COUNT}) links? (?:is|are) failing: ([^.]*)\.",
-                self.failures,
-            ),
+            (rf"({COUNT}) links? (?:is|are) failing: ([^.]*)\.", self.failures),
             (
                 rf"({COUNT}) of ({COUNT}) links (to|from) \w+(?: and ({COUNT}) of ({COUNT}) "
                 rf"(to|from) it)? are failing, the longest since ({TIME})",
@@ -555,10 +552,7 @@ def peer_rules(model: TwoWayFit, name: str) -> list[Rule]:
         close_all((low, high), [100 * exp(effect - half), 100 * exp(effect + half)])
 
     return [
-        (
-            rf"{verb} {factor}({COUNT}) partners?\)",
-            lambda m, end=end: check_end(end, *m.groups()),
-        )
+        (rf"{verb} {factor}({COUNT}) partners?\)", lambda m, end=end: check_end(end, *m.groups()))
         for end, verb in (
             ("source", r"(?:sends at|Sending:)"),
             ("destination", r"(?:receives at|Receiving:)"),

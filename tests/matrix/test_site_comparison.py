@@ -52,11 +52,7 @@ def between(window: Window) -> str:
 
 
 # After the change, and the week before it: four tests of a link against 42.
-ASKED = {
-    "from": format_time(AFTER.start),
-    "to": format_time(AFTER.end),
-    "compare": between(BEFORE),
-}
+ASKED = {"from": format_time(AFTER.start), "to": format_time(AFTER.end), "compare": between(BEFORE)}
 
 
 def compared(params: dict[str, str]) -> SiteNow:

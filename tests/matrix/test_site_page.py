@@ -154,10 +154,7 @@ def test_a_link_within_the_site_counts_once_among_the_other_classes(client, smal
 
 @pytest.mark.parametrize(
     ("ago", "rate", "said"),
-    [
-        (HOUR, 2.0, "Small files: no usual rates to compare with yet."),
-        (40 * HOUR, 2.0, ""),
-    ],
+    [(HOUR, 2.0, "Small files: no usual rates to compare with yet."), (40 * HOUR, 2.0, "")],
 )
 def test_of_other_classes_it_is_said_what_is_missing_and_nothing_of_those_that_nobody_tests(
     client, small_world, ago, rate, said

@@ -299,9 +299,7 @@ class Event:
         return address("site", self.sites[0]) if self.sites else address("matrix")
 
 
-def mean_factor(
-    parts: Sequence[Happening],
-) -> tuple[float, float | None, float | None] | None:
+def mean_factor(parts: Sequence[Happening]) -> tuple[float, float | None, float | None] | None:
     """Return the mean factor of happenings, each weighted by how exactly it is known.
 
     Where they differ by more than their intervals say, that of the mean is wider by as much

@@ -18,11 +18,7 @@ from sonar.notation.units import format_count
 from sonar.notation.windows import format_typed
 
 # What is wrong with links, by the look of their cells.
-PROBLEMS = {
-    "failing": "failing",
-    "failed": "without a success",
-    "slower": "slower than usual",
-}
+PROBLEMS = {"failing": "failing", "failed": "without a success", "slower": "slower than usual"}
 
 
 @dataclass(frozen=True)

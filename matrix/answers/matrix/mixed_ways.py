@@ -87,10 +87,7 @@ def _look_at_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
 
 
 def mixed_in_table(
-    table: LinkTable,
-    query: MatrixQuery,
-    version: DataVersion | None,
-    choices: ProfileChoices,
+    table: LinkTable, query: MatrixQuery, version: DataVersion | None, choices: ProfileChoices
 ) -> MixedWays:
     """Look at the links of a table, each size class by itself, as of_grid() does."""
     among = choices.among(table.links.profiles)
