@@ -143,10 +143,9 @@ class EventsView(ApiView):
 def events_of(question: EventsQuestion, now: datetime) -> list[Event]:
     """Return the events that are asked for, those that last from before, too."""
     places = registry.read_places(registry.read_versions())
-    sizes, window = reading.size_names(), question.window_at(now)
-    is_past = window.end < now
-    present = reading.UNKNOWN if is_past else reading.present_at(now, sizes, places)
-    return question.chosen(reading.read(window, places, sizes, present), places)
+    sizes = reading.size_names()
+    events, _ = reading.events_at(question.window_at(now), now, places, sizes)
+    return question.chosen(events, places)
 
 
 def records_of(listed: list[Event], request: Request, now: datetime) -> list[dict[str, Any]]:

@@ -87,8 +87,7 @@ class EventsPage(QueryPage):
         places = registry.read_places(registry.read_versions())
         sizes, window = reading.size_names(), self.question.window_at(now)
         is_past = window.end < now
-        present = reading.UNKNOWN if is_past else reading.present_at(now, sizes, places)
-        events = reading.read(window, places, sizes, present)
+        events, present = reading.events_at(window, now, places, sizes)
         of_kinds = self.question.replace(kind="", unsure=True).chosen(events, places)
         chosen = self.question.chosen(of_kinds, places)
         inside = [event for event in chosen if window.start <= event.at]

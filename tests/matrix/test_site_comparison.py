@@ -19,7 +19,7 @@ from scipy import stats
 from matrix.answers.comparison.all_links import AROUND, CountWords, factor_words, ratios_together
 from matrix.answers.matrix import grid
 from matrix.answers.site import reports
-from matrix.answers.site.question import compared_question
+from matrix.answers.site.overview import compared_question
 from matrix.answers.site.site_now import EndComparison, SiteNow, site_now
 from matrix.api.site_report import SiteReport
 from matrix.statistics.compare.together import days_apart

@@ -18,6 +18,7 @@ SITE = "/sites/DESY/"
 DECLARE = f"{SITE}downtimes/"
 LIMITS = f"{SITE}endpoints/DESY_DATADISK/"
 NOTES = f"{SITE}notes/"
+QUIET, PAUSE = f"{SITE}quiet-hours/", f"{SITE}pause/"
 TIMES = {"starts_at": "2026-11-20 13:00", "ends_at": "2026-11-20 18:30"}
 DOWNTIME = TIMES | {"reason": "new switch"}
 CAPS = {
@@ -94,8 +95,8 @@ def test_only_who_may_sees_the_forms(client, small_world, admin):
         (f"{DECLARE}1/", {"end": ""}),
         (LIMITS, CAPS),
         (NOTES, {"text": "new switch"}),
-        (f"{SITE}quiet-hours/", {"quiet_from": "22:00", "quiet_until": "04:00"}),
-        (f"{SITE}pause/", {"pause_reason": "new switch"}),
+        (QUIET, {"quiet_from": "22:00", "quiet_until": "04:00"}),
+        (PAUSE, {"pause_reason": "new switch"}),
     ],
 )
 def test_nobody_changes_another_site(client, small_world, path, form):
@@ -155,31 +156,6 @@ def test_one_of_some_endpoints_is_a_row_for_each(admin, small_world):
     page = followed(admin, admin.post(DECLARE, DOWNTIME | {"endpoints": both}))
     assert set(Downtime.objects.values_list("endpoint", "site")) == {(end, None) for end in both}
     assert "Declared a downtime of DESY_DATADISK, DESY_SCRATCHDISK from" in page
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"starts_at": ""}, "downtime-starts_at", "Not a valid time. Use 2026-11-20"),
-        ({"starts_at": "20/11/2026 13:00"}, "downtime-starts_at", "Not a valid time"),
-        ({"ends_at": "soon"}, "downtime-ends_at", "Use 2026-11-20 04:00 (UTC)"),
-        ({"ends_at": "2026-11-20 13:00"}, "downtime-ends_at", "must end after it starts"),
-        ({"ends_at": "3026-11-20 13:00"}, "downtime-ends_at", "in the years 1970 to 2999"),
-        ({"reason": "  "}, "downtime-reason", "Say why, like “new switch”."),
-        ({"reason": "x" * 201}, "downtime-reason", "at most 200 characters"),
-        ({"reason": "a\0b"}, "downtime-reason", "Null characters are not allowed."),
-    ],
-)
-def test_what_is_wrong_with_a_downtime_stands_by_its_field(
-    admin, small_world, change, field, sentence
-):
-    response = admin.post(DECLARE, DOWNTIME | {"starts_at": "2026-11-20T13:00Z"} | change)
-    assert sentence in error(response, field)
-    assert is_open(response, "Declare downtime…")
-    if "reason" not in change:
-        assert read(response).parts('[value="new switch"]')
-    assert not Downtime.objects.exists()
-    assert entries() == []
 
 
 def begun(made: World, start: timedelta = -HOUR) -> Downtime:
@@ -309,26 +285,10 @@ def test_what_was_written_ends_once_before_the_next_sentence(admin, small_world,
     end = "" if text[-1] in ".!" else "."
     note = followed(admin, admin.post(NOTES, {"text": text}))
     assert f": {text}{end} It is shown to operators and admins of the site." in note
-    pause = followed(admin, admin.post(f"{SITE}pause/", {"pause_reason": text}))
+    pause = followed(admin, admin.post(PAUSE, {"pause_reason": text}))
     assert f": {text}{end} No tests of its links start meanwhile" in pause
     downtime = followed(admin, admin.post(DECLARE, DOWNTIME | {"reason": text}))
     assert f": {text}{end} No tests of its links start in that time" in downtime
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"text": ""}, "note-text", "Write the text of the note."),
-        ({"starts_at": "20.11.2026"}, "note-starts_at", "Not a valid time"),
-        ({"ends_at": "2026-11-20 01:00"}, "note-ends_at", "A note must end after it starts."),
-    ],
-)
-def test_what_is_wrong_with_a_note_stands_by_its_field(admin, small_world, change, field, sentence):
-    response = admin.post(NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"} | change)
-    assert sentence in error(response, field)
-    if field != "note-starts_at":
-        assert read(response).parts('[value="2026-11-20 10:00"]')
-    assert not Annotation.objects.exists()
 
 
 def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin, small_world):
@@ -351,7 +311,6 @@ def test_the_page_costs_no_query_more_for_who_may_nothing(
 
 # Quiet hours and pauses.
 
-QUIET, PAUSE = f"{SITE}quiet-hours/", f"{SITE}pause/"
 NIGHT = {"quiet_from": "22:00", "quiet_until": "04:00"}
 REASON = {"pause_reason": "new firewall"}
 
@@ -379,31 +338,8 @@ def test_quiet_hours_are_set_changed_and_taken_away(admin, small_world):
     assert 'id="quiet-hours"' not in look(admin).source
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"quiet_from": "10 pm"}, "quiet-quiet_from", "like 22:30."),
-        ({"quiet_from": "24:00"}, "quiet-quiet_from", "from 00:00 to 23:59"),
-        ({"quiet_until": "4"}, "quiet-quiet_until", "Write a time of day in UTC"),
-        ({"quiet_until": ""}, "quiet-quiet_until", "Quiet hours need both times"),
-        ({"quiet_from": ""}, "quiet-quiet_from", "leave both empty for none"),
-        ({"quiet_until": "22:00"}, "quiet-quiet_until", "two different times"),
-    ],
-)
-def test_what_is_wrong_with_quiet_hours_stands_by_its_field(
-    admin, small_world, change, field, sentence
-):
-    response = admin.post(QUIET, NIGHT | change)
-    assert sentence in error(response, field)
-    assert is_open(response, "Quiet hours…")
-    ((name, text),) = change.items()
-    assert not text or read(response).field(name)["value"] == text
-    assert desy().quiet_hours is None
-    assert entries() == []
-
-
 def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
-    page = followed(admin, admin.post(f"{SITE}pause/", REASON))
+    page = followed(admin, admin.post(PAUSE, REASON))
     row = desy()
     assert (row.paused_since, row.paused_until, row.pause_reason, row.paused_by.username) == (
         NOW,
@@ -418,18 +354,18 @@ def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
     assert "Paused now , until somebody resumes them: new firewall" in page
     public = look(Client())
     assert "DESY has paused its tests since 20 Nov 12:00 UTC, until somebody" in public
-    page = followed(admin, admin.post(f"{SITE}pause/", {"resume": "", "paused_until": "nonsense"}))
+    page = followed(admin, admin.post(PAUSE, {"resume": "", "paused_until": "nonsense"}))
     assert "Resumed the tests of DESY, paused since 20 Nov 12:00 UTC" in page
     assert not desy().is_paused(NOW)
     assert 'id="paused"' not in look(admin).source
     assert "are not paused: nothing was changed." in followed(
-        admin, admin.post(f"{SITE}pause/", {"resume": ""})
+        admin, admin.post(PAUSE, {"resume": ""})
     )
     assert len(entries()) == 2
 
 
 def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
-    followed(admin, admin.post(f"{SITE}pause/", REASON))
+    followed(admin, admin.post(PAUSE, REASON))
     Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR)
     operator = logged_in(account(Role.OPERATOR))
     changed = {"pause_reason": "firewall and disks", "paused_until": "2026-11-20 14:00"}
@@ -456,28 +392,67 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(admin, small_world)
     assert (desy().paused_since, desy().paused_until) == (NOW, None)
 
 
+def test_a_reason_is_text_and_no_markup(admin, small_world):
+    followed(admin, admin.post(PAUSE, {"pause_reason": "<b>disks</b>"}))
+    assert "<b>disks" not in look(admin).source
+
+
+# What is sent by each form, the button behind which it is, and what of it stays as it was typed.
+FORMS = {
+    "downtime": (
+        DECLARE,
+        DOWNTIME | {"starts_at": "2026-11-20T13:00Z"},
+        "Declare downtime…",
+        "reason",
+    ),
+    "quiet": (QUIET, NIGHT, "Quiet hours…", "quiet_from"),
+    "pause": (PAUSE, REASON | {"paused_until": "2026-11-20 14:00"}, "Pause tests…", "pause_reason"),
+    "note": (
+        NOTES,
+        {"text": "routed", "starts_at": "2026-11-20 10:00"},
+        "Add a note…",
+        "starts_at",
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("change", "field", "sentence"),
     [
+        ({"starts_at": ""}, "downtime-starts_at", "Not a valid time. Use 2026-11-20"),
+        ({"starts_at": "20/11/2026 13:00"}, "downtime-starts_at", "Not a valid time"),
+        ({"ends_at": "soon"}, "downtime-ends_at", "Use 2026-11-20 04:00 (UTC)"),
+        ({"ends_at": "2026-11-20 13:00"}, "downtime-ends_at", "must end after it starts"),
+        ({"ends_at": "3026-11-20 13:00"}, "downtime-ends_at", "in the years 1970 to 2999"),
+        ({"reason": "  "}, "downtime-reason", "Say why, like “new switch”."),
+        ({"reason": "x" * 201}, "downtime-reason", "at most 200 characters"),
+        ({"reason": "a\0b"}, "downtime-reason", "Null characters are not allowed."),
+        ({"quiet_from": "10 pm"}, "quiet-quiet_from", "like 22:30."),
+        ({"quiet_from": "24:00"}, "quiet-quiet_from", "from 00:00 to 23:59"),
+        ({"quiet_until": "4"}, "quiet-quiet_until", "Write a time of day in UTC"),
+        ({"quiet_until": ""}, "quiet-quiet_until", "Quiet hours need both times"),
+        ({"quiet_from": ""}, "quiet-quiet_from", "leave both empty for none"),
+        ({"quiet_until": "22:00"}, "quiet-quiet_until", "two different times"),
         ({"pause_reason": " "}, "pause-pause_reason", "Say why, like “new firewall”."),
         ({"pause_reason": "x" * 201}, "pause-pause_reason", "at most 200 characters"),
         ({"paused_until": "soon"}, "pause-paused_until", "Not a valid time"),
         ({"paused_until": "2026-11-20 12:00"}, "pause-paused_until", "ends in the future"),
         ({"paused_until": "3026-11-20 12:00"}, "pause-paused_until", "1970 to 2999"),
+        ({"text": ""}, "note-text", "Write the text of the note."),
+        ({"starts_at": "20.11.2026"}, "note-starts_at", "Not a valid time"),
+        ({"ends_at": "2026-11-20 01:00"}, "note-ends_at", "A note must end after it starts."),
     ],
 )
-def test_what_is_wrong_with_a_pause_stands_by_its_field(
-    admin, small_world, change, field, sentence
-):
-    response = admin.post(f"{SITE}pause/", REASON | {"paused_until": "2026-11-20 14:00"} | change)
+def test_what_is_wrong_in_a_form_stands_by_its_field(admin, small_world, change, field, sentence):
+    form = field.partition("-")[0]
+    path, sent, button, typed = FORMS[form]
+    response = admin.post(path, sent | change)
     assert sentence in error(response, field)
-    assert is_open(response, "Pause tests…")
-    kept = bool(read(response).parts('[value="new firewall"]'))
-    assert kept is ("pause_reason" not in change)
+    assert is_open(response, button)
+    assert bool(read(response).parts(f'[value="{sent[typed]}"]')) is (typed not in change)
+    ((name, text),) = change.items()
+    assert form != "quiet" or not text or read(response).field(name)["value"] == text
+    assert not [*Downtime.objects.all(), *Annotation.objects.all()]
     assert not desy().is_paused(NOW)
+    assert desy().quiet_hours is None
     assert entries() == []
-
-
-def test_a_reason_is_text_and_no_markup(admin, small_world):
-    followed(admin, admin.post(f"{SITE}pause/", {"pause_reason": "<b>disks</b>"}))
-    assert "<b>disks" not in look(admin).source

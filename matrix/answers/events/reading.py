@@ -124,6 +124,14 @@ def read(
     return [event for event in events if event.until is None or window.start <= event.at]
 
 
+def events_at(
+    window: Window, now: datetime, places: Sequence[EndpointInfo], sizes: Sequence[str]
+) -> tuple[list[Event], Present]:
+    """Return the events of a window, and what goes on at its end unless that is over."""
+    present = UNKNOWN if window.end < now else present_at(now, sizes, places)
+    return read(window, places, sizes, present), present
+
+
 OF_GRID = Q(source=None, destination=None)
 
 

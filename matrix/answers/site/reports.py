@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from sonar.notation.windows import Window
 ENDS = ("source", "destination")
 # So many links are named one by one; the table and the API have all.
 MOST_NAMED = 10
+NUMBERS = ("mean", "std", "ok", "failed", "last", "now", "usual", "since")
 
 
 @dataclass(frozen=True)
@@ -185,25 +187,30 @@ class ReportCell:
     failed: int
     last: float
     state: str
-    level: str = LEVELS[0]
-    now: float = np.nan
-    usual: float = np.nan
-    since: float = np.nan
+    level: str
+    now: float
+    usual: float
+    since: float
 
 
-def cells_of(matrix: Grid, where: Flags) -> list[ReportCell]:
-    """Take some cells out of a matrix, row by row."""
+Cell = TypeVar("Cell", bound=ReportCell)
+
+
+def cells_of(kind: type[Cell], matrix: Grid, where: Flags, **more: Sequence[object]) -> list[Cell]:
+    """Take some cells out of a matrix, row by row; ``more`` is what they have besides, by name."""
     cells = matrix.cells
     rows, columns = np.nonzero(where)
-    sources = [matrix.sources[row].name for row in rows.tolist()]
-    destinations = [matrix.destinations[column].name for column in columns.tolist()]
-    states = [STATES[state] for state in cells.state[where].tolist()]
-    numbers = (cells.mean, cells.std, cells.ok, cells.failed, cells.last)
-    values = [array[where].tolist() for array in numbers]
-    levels = [LEVELS[level] for level in cells.level[where].tolist()]
-    present = [array[where].tolist() for array in (cells.now, cells.usual, cells.since)]
-    taken = zip(sources, destinations, *values, states, levels, *present, strict=True)
-    return [ReportCell(*cell) for cell in taken]
+    values: dict[str, Sequence[object]] = {
+        "source": [matrix.sources[row].name for row in rows.tolist()],
+        "destination": [matrix.destinations[column].name for column in columns.tolist()],
+        "state": [STATES[state] for state in cells.state[where].tolist()],
+        "level": [LEVELS[level] for level in cells.level[where].tolist()],
+        **{name: getattr(cells, name)[where].tolist() for name in NUMBERS},
+        **more,
+    }
+    return [
+        kind(**dict(zip(values, cell, strict=True))) for cell in zip(*values.values(), strict=True)
+    ]
 
 
 def at_end(matrix: Grid, end: str, site: str) -> Flags:
@@ -248,7 +255,7 @@ class Report:
         """Return the site's row (as source) or column of the matrix of sites."""
         matrix = self.sites[size or self.query.size]
         own = at_end(matrix, end, self.name)
-        return cells_of(matrix, own & (matrix.cells.state != NOT_APPLICABLE))
+        return cells_of(ReportCell, matrix, own & (matrix.cells.state != NOT_APPLICABLE))
 
     def worst(self, end: str) -> list[ReportCell]:
         """Return the links of the site with the lowest mean, the lowest first."""
@@ -256,12 +263,14 @@ class Report:
         means = np.where(measured, self.links.cells.mean, np.nan)
         lowest = np.sort(means[measured])[:MOST_NAMED]
         few = measured & (means <= lowest[-1]) if lowest.size else measured
-        return sorted(cells_of(self.links, few), key=lambda cell: cell.mean)[:MOST_NAMED]
+        return sorted(cells_of(ReportCell, self.links, few), key=lambda cell: cell.mean)[
+            :MOST_NAMED
+        ]
 
     def failing(self, end: str) -> list[ReportCell]:
         """Return the links of the site on which every test failed, the most tested first."""
         none_ok = at_end(self.links, end, self.name) & (self.links.cells.state == FAILED)
-        return sorted(cells_of(self.links, none_ok), key=lambda cell: -cell.failed)
+        return sorted(cells_of(ReportCell, self.links, none_ok), key=lambda cell: -cell.failed)
 
 
 def build(name: str, query: MatrixQuery, now: datetime) -> Report:

@@ -17,7 +17,7 @@ from matrix.answers.site.history import (
     series_of,
     span_of,
 )
-from matrix.answers.site.reports import Report, at_end
+from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of
 from matrix.answers.site.verdict import (
     MOST_NAMED,
     EndFacts,
@@ -31,8 +31,8 @@ from matrix.answers.site.verdict import (
     earliest,
 )
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.cells.standing import LEVELS, USUAL_FACTOR
-from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
+from matrix.statistics.cells.standing import USUAL_FACTOR
+from matrix.statistics.cells.states import NOT_APPLICABLE
 from matrix.statistics.samples.quantiles import median_interval
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
@@ -40,33 +40,20 @@ from sonar.notation.windows import Window
 # Which states are the worst, and then which levels: what fails comes first in lists.
 STATE_RANKS = {"failing": 0, "failed": 1}
 LAST_STATES = ("untested", "down")
-NUMBERS = ("since", "streak", "mean", "std", "ok", "failed", "last")
 
 
 @dataclass(frozen=True)
-class SiteLink:
-    """A link as it stands: rates in MB/s, ``since`` and ``last`` in Unix s; NaN for none.
+class SiteLink(ReportCell):
+    """A link as it stands; ``partner`` is the site at its other end.
 
-    ``partner`` is the site at its other end. ``now`` is the median of its newest three successful
-    tests, ``usual`` that of the 28 days before the window; ``since`` is when it began to fail, or
-    to be slower or faster, ``streak`` how many tests ago. The rest is of the window.
+    ``now`` is the median of its newest three successful tests, ``usual`` that of the 28 days before
+    the window; ``since`` is when it began to fail, or to be slower or faster, ``streak`` how many
+    tests ago. The rest is of the window.
     """
 
-    source: str
-    destination: str
     partner: str
-    state: str
-    level: str
     partly: bool
-    now: float
-    usual: float
-    since: float
     streak: int
-    mean: float
-    std: float
-    ok: int
-    failed: int
-    last: float
 
     @property
     def ratio(self) -> float:
@@ -107,27 +94,26 @@ def links_of(report: Report, end: str) -> list[SiteLink]:
     """Return the links of the site at this end that a mesh tests or that have results."""
     grid, cells = report.links, report.links.cells
     where = at_end(grid, end, report.name) & (cells.state != NOT_APPLICABLE)
-    rows, columns = np.nonzero(where)
-    sources = [grid.sources[row] for row in rows.tolist()]
-    destinations = [grid.destinations[column] for column in columns.tolist()]
-    partners = destinations if end == "source" else sources
+    places = np.nonzero(where)
+    partners = (grid.destinations, places[1]) if end == "source" else (grid.sources, places[0])
     place = {endpoint.name: at for at, endpoint in enumerate(report.all_endpoints)}
     # Of the links themselves: a cell that fails or is down is not judged, and has neither.
-    ends = [place[group.name] for group in sources], [place[group.name] for group in destinations]
-    standings = report.standings_of_links
-    links = zip(
-        [group.name for group in sources],
-        [group.name for group in destinations],
-        [group.site or "" for group in partners],
-        [STATES[state] for state in cells.state[where].tolist()],
-        [LEVELS[level] for level in cells.level[where].tolist()],
-        cells.partly[where].tolist(),
-        (standings.now[ends] / MB).tolist(),
-        (standings.usual[ends] / MB).tolist(),
-        *(getattr(cells, name)[where].tolist() for name in NUMBERS),
-        strict=True,
+    ends = tuple(
+        [place[groups[at].name] for at in of_end.tolist()]
+        for groups, of_end in zip((grid.sources, grid.destinations), places, strict=True)
     )
-    return sorted((SiteLink(*link) for link in links), key=lambda link: link.rank)
+    standings = report.standings_of_links
+    links = cells_of(
+        SiteLink,
+        grid,
+        where,
+        partner=[partners[0][at].site or "" for at in partners[1].tolist()],
+        partly=cells.partly[where].tolist(),
+        streak=cells.streak[where].tolist(),
+        now=(standings.now[ends] / MB).tolist(),
+        usual=(standings.usual[ends] / MB).tolist(),
+    )
+    return sorted(links, key=lambda link: link.rank)
 
 
 @dataclass(frozen=True)

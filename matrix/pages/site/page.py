@@ -14,7 +14,7 @@ from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of, findings
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
-from matrix.answers.site.question import compared_question, registered
+from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
 from matrix.answers.site.site_now import SiteNow, inside_of, site_now
 from matrix.pages.base import QueryPage
