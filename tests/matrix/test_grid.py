@@ -18,7 +18,7 @@ from matrix.store.cache import ANSWERS
 from sonar.models import Downtime, Mesh, Schedule, Transfer
 from sonar.results import sealing
 from tests.matrix import world
-from tests.matrix.world import HOUR, MB, NOW, transfer
+from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = pytest.mark.django_db
 
@@ -69,47 +69,17 @@ def test_the_published_matrix_comes_out_with_its_published_averages(db):
     assert round(answer.averages.grand, 2) == table.average
 
 
-RATES = (10.0, 20.0, 40.0)
-
-
-@pytest.mark.parametrize(
-    ("stat", "expected"),
-    [
-        ("mean", 70 / 3),
-        ("median", 20),
-        ("p05", 11),
-        ("p95", 38),
-        ("p99", 39.6),
-        ("std", 15.2752523),
-        ("min", 10),
-        ("max", 40),
-        ("throughput", 3 / (1 / 10 + 1 / 20 + 1 / 40)),
-        ("success", 75),
-        ("count", 4),
-        ("last", 1800),
-    ],
-)
-def test_each_statistic_of_three_good_and_one_failed_transfer(small_world, stat, expected):
-    with world.transfers() as some:
-        for rate in (*RATES, None):
-            some.add(small_world.ral, small_world.glasgow, rate)
-    found = values(built(f"stat={stat}"))
-    assert found == {("RAL_DATADISK", "Glasgow_DATADISK"): pytest.approx(expected, rel=1e-6)}
+def test_last_is_the_age_of_the_newest_result(small_world):
+    """All other statistics, filters and groupings: see test_against_sql."""
+    for minutes in (90, 30):
+        transfer(small_world.ral, small_world.glasgow, 5.0, ago=timedelta(minutes=minutes))
+    assert values(built("stat=last")) == {("RAL_DATADISK", "Glasgow_DATADISK"): 1800}
 
 
 def test_a_lost_transfer_counts_neither_as_ok_nor_as_failed(small_world):
     transfer(small_world.ral, small_world.glasgow, None, state="lost")
     assert values(built("stat=count")) == {}
     assert state(built(), "RAL_DATADISK", "Glasgow_DATADISK") == "untested"
-
-
-def test_a_link_and_its_way_back_are_two_cells(small_world):
-    transfer(small_world.ral, small_world.glasgow, 5.0)
-    transfer(small_world.glasgow, small_world.ral, 7.0)
-    assert values(built()) == {
-        ("RAL_DATADISK", "Glasgow_DATADISK"): 5.0,
-        ("Glasgow_DATADISK", "RAL_DATADISK"): 7.0,
-    }
 
 
 def test_the_window_holds_its_start_and_not_its_end(small_world):
@@ -124,28 +94,6 @@ def test_size_classes_are_not_mixed(small_world):
     transfer(small_world.ral, small_world.desy, 9.0)
     assert list(values(built("size=small")).values()) == [3.0]
     assert list(values(built()).values()) == [9.0]
-
-
-@pytest.mark.parametrize(
-    ("grouping", "expected"),
-    [
-        ("site", {("RAL", "DESY"): 4.0, ("DESY", "DESY"): 9.0}),
-        ("cloud", {("UK", "DE"): 4.0, ("DE", "DE"): 9.0}),
-        ("tier", {("Tier 1", "Tier 2"): 4.0, ("Tier 2", "Tier 2"): 9.0}),
-        ("country", {("GB", "DE"): 4.0, ("DE", "DE"): 9.0}),
-    ],
-)
-def test_a_group_pools_the_transfers_of_its_links(small_world, grouping, expected):
-    for rate in (1.0, 2.0, 3.0):
-        transfer(small_world.ral, small_world.desy, rate)
-    transfer(small_world.ral, small_world.scratch, 10.0)
-    transfer(small_world.desy, small_world.scratch, 9.0)
-    assert values(built(f"rows={grouping}&columns={grouping}")) == expected
-
-
-def test_rows_and_columns_may_be_grouped_differently(small_world):
-    transfer(small_world.ral, small_world.scratch, 10.0)
-    assert values(built("rows=cloud&columns=endpoint")) == {("UK", "DESY_SCRATCHDISK"): 10.0}
 
 
 def test_a_group_keeps_the_attributes_that_its_endpoints_share(small_world):
@@ -360,12 +308,6 @@ def test_the_version_of_a_custom_window_changes_with_the_minute_too(db):
     query = MatrixQuery.from_params(QueryDict("from=2026-11-01&to=2026-12-01"))
     later = NOW + timedelta(minutes=1)
     assert grid.version(query, NOW) != grid.version(query, later)
-
-
-def test_rates_are_in_millions_of_bytes_per_second(small_world):
-    made = transfer(small_world.ral, small_world.glasgow, 5.0)
-    assert made.bytes / made.seconds == pytest.approx(5 * MB)
-    assert list(values(built()).values()) == [pytest.approx(5.0)]
 
 
 def test_a_cell_without_a_success_of_the_age_that_was_asked_for_has_no_value(small_world):

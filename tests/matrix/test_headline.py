@@ -165,7 +165,7 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def in_trouble(small_world) -> World:
+def in_trouble(at_noon, small_world) -> World:
     """Five weeks of a link that fails now, one that is slower, one that is faster, one as ever."""
     ral, glasgow, desy, scratch = small_world.endpoints
     shifted = {(ral, glasgow): None, (ral, desy): 3.0, (desy, ral): 30.0, (glasgow, ral): 10.0}
@@ -190,8 +190,6 @@ def answer(client: Client, text: str = "") -> tuple[str, dict[str, int]]:
     return headline, {entry.name: entry.count for entry in context["counts"]}
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(client, in_trouble):
     headline, counts = answer(client)
     assert headline == "1 link failing with large files, 1 slower than usual"
@@ -214,8 +212,6 @@ def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(client, in_troub
     assert [item.figure for item in rail["slower"]] == ["0.30×"]
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 def test_every_part_of_the_heading_shows_those_that_it_counts(client, in_trouble):
     context = client.get("/").context
     parts = [(part.label, part.url, part.chosen) for part in context["answer"]]
@@ -249,8 +245,6 @@ def in_focus(answered: Grid, url: str) -> int:
     return int(arrange(answered, display).in_focus.sum())
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize("only", ["slower", "faster", "failing&only=slower"])
 def test_what_is_slower_or_faster_is_shown_as_such_unless_another_statistic_is_named(
     client, in_trouble, only
@@ -268,16 +262,12 @@ def test_what_is_slower_or_faster_is_shown_as_such_unless_another_statistic_is_n
     assert b'"stat":"vs_usual"' in cells.content[:2000]
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize("asked", ["?only=failing", "?only=slower&above=5", "?compare=week"])
 def test_nothing_else_changes_the_statistic(client, in_trouble, asked):
     response = client.get(f"/{asked}")
     assert (response.status_code, response.context["grid"].query.stat) == (200, "mean")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_bounds(
     client, in_trouble
 ):
@@ -298,8 +288,6 @@ def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_
     assert changes["measured"] == "/?window=24h&compare=previous&only=slower"
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 def test_cells_of_several_links_are_answered_for_by_their_links(client, in_trouble):
     headline, counts = answer(client, "?rows=cloud&columns=cloud")
     assert headline == "1 link failing with large files, 1 slower than usual"
@@ -308,8 +296,6 @@ def test_cells_of_several_links_are_answered_for_by_their_links(client, in_troub
     assert all(not name.startswith("stale") for name in counts)
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 def test_windows_of_the_past_and_places_without_links_are_told_as_such(client, in_trouble):
     past = "?from=2026-11-20T00:00:00Z&to=2026-11-20T11:45:00Z"
     assert answer(client, past)[0] == (
@@ -321,9 +307,7 @@ def test_windows_of_the_past_and_places_without_links_are_told_as_such(client, i
     assert answer(client, long_ago)[0] == "Nothing measured with large files in this window"
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_a_young_installation_says_that_nothing_is_known_to_be_usual(client, small_world):
+def test_a_young_installation_says_that_nothing_is_known_to_be_usual(client, at_noon, small_world):
     with transfers() as tests:
         for source, destination in permutations(small_world.endpoints, 2):
             tests.add(source, destination, 10.0)

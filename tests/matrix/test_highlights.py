@@ -13,6 +13,8 @@ from sonar.notation.windows import Window
 from tests.matrix.grids import grid_of, group, square
 from tests.matrix.world import NOW
 
+PLACES = [group("a"), group("b")]
+
 
 def found(grid: Grid) -> dict[str, Highlight]:
     finder = Highlights(grid, lambda row, column: f"/{row}/{column}", {"failed": "/?only=failed"})
@@ -24,8 +26,7 @@ def said(one: Highlight) -> list[tuple[str, str]]:
 
 
 def asking(stat: str, values: list[list[float | None]], **arrays: list[list[int]]) -> Grid:
-    places = [group("a"), group("b")]
-    return grid_of(values, places, places, query=MatrixQuery(stat=stat), **arrays)
+    return grid_of(values, PLACES, PLACES, query=MatrixQuery(stat=stat), **arrays)
 
 
 def test_each_kind_is_found_with_its_reason():
@@ -40,14 +41,13 @@ def test_each_kind_is_found_with_its_reason():
 
 
 def test_failing_cells_come_by_failures_and_stale_ones_by_age():
-    places = [group("a"), group("b")]
-    failing = grid_of([[None] * 2] * 2, places, places, ["-f", "f-"], failed=[[0, 3], [12, 0]])
+    failing = grid_of([[None] * 2] * 2, PLACES, PLACES, ["-f", "f-"], failed=[[0, 3], [12, 0]])
     assert said(found(failing)["failed"]) == [
         ("from b to a", "0 ok, 12 failed"),
         ("from a to b", "0 ok, 3 failed"),
     ]
     stale = grid_of(
-        [[None, 1], [1, None]], places, places, ["-s", "s-"], age=[[0, 9000], [300000, 0]]
+        [[None, 1], [1, None]], PLACES, PLACES, ["-s", "s-"], age=[[0, 9000], [300000, 0]]
     )
     assert said(found(stale)["stale"]) == [
         ("from b to a", "last result 3 d ago"),
@@ -56,9 +56,8 @@ def test_failing_cells_come_by_failures_and_stale_ones_by_age():
 
 
 def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end():
-    places = [group("a"), group("b")]
     stale = grid_of(
-        [[None, 1], [None, None]], places, places, ["-s", "--"], age=[[0, 9000], [0, 0]]
+        [[None, 1], [None, None]], PLACES, PLACES, ["-s", "--"], age=[[0, 9000], [0, 0]]
     )
     past = replace(stale, window=Window(NOW - timedelta(days=1), NOW))
     assert said(found(past)["stale"]) == [("from a to b", "last result 2 h before the end")]
@@ -88,8 +87,7 @@ def test_directions_that_differ_little_or_cannot_be_compared_are_not_asymmetric(
 
 
 def test_stale_rates_are_not_compared():
-    places = [group("a"), group("b")]
-    grid = grid_of([[None, 1], [100, None]], places, places, ["-m", "s-"])
+    grid = grid_of([[None, 1], [100, None]], PLACES, PLACES, ["-m", "s-"])
     assert "asymmetric" not in found(grid)
 
 
@@ -103,8 +101,7 @@ def test_directions_are_compared_by_name_where_rows_and_columns_differ():
 
 def test_groups_of_different_kinds_have_no_other_direction():
     query = MatrixQuery(rows="site", columns="cloud")
-    places = [group("a"), group("b")]
-    assert "asymmetric" not in found(grid_of([[1, 2], [30, 1]], places, places, query=query))
+    assert "asymmetric" not in found(grid_of([[1, 2], [30, 1]], PLACES, PLACES, query=query))
 
 
 @pytest.mark.parametrize(
@@ -166,8 +163,7 @@ def test_nothing_stands_out_of_nothing():
 
 
 def test_a_cell_some_of_whose_links_are_slower_says_how_many():
-    places = [group("a"), group("b")]
-    grid = grid_of([[None, 5.0], [6.0, None]], places, places, level=[[0, 1], [2, 0]])
+    grid = grid_of([[None, 5.0], [6.0, None]], PLACES, PLACES, level=[[0, 1], [2, 0]])
     ratios = {"usual": np.full((2, 2), 10.0), "now": np.full((2, 2), 4.0)}
     counts = {"judged_links": np.full((2, 2), 4), "slower_links": np.array([[0, 1], [4, 0]])}
     since = np.full((2, 2), NOW.timestamp() - 7200)
@@ -187,11 +183,10 @@ def test_a_cell_some_of_whose_links_are_slower_says_how_many():
 
 
 def test_what_fails_now_comes_first_the_newest_before_the_rest():
-    places = [group("a"), group("b")]
     hours = [[0, 30 * 3600], [2 * 3600, 0]]
     since = [[NOW.timestamp() - age for age in row] for row in hours]
     grid = grid_of(
-        [[None] * 2] * 2, places, places, ["-x", "x-"], since=since, streak=[[0, 16], [3, 0]]
+        [[None] * 2] * 2, PLACES, PLACES, ["-x", "x-"], since=since, streak=[[0, 16], [3, 0]]
     )
     highlights = list(found(grid).values())
     assert highlights[0].kind == "failing"

@@ -82,22 +82,17 @@ def four_tier_two_sites(small_world) -> World:
 
 
 @pytest.mark.parametrize(
-    ("name", "rank", "median"), [("Bonn", 1, 6.0), ("DESY", 2, 10.0), ("Glasgow", 3, 12.0)]
+    ("name", "rank", "ranked", "median"),
+    # RAL is alone in its tier, without peers.
+    [("Bonn", 1, 3, 6.0), ("DESY", 2, 3, 10.0), ("Glasgow", 3, 3, 12.0), ("RAL", 1, 1, math.nan)],
 )
 def test_rank_and_median_are_among_the_measured_sites_of_the_tier(
-    four_tier_two_sites, name, rank, median
+    four_tier_two_sites, name, rank, ranked, median
 ):
     own = report(name).standings("source")["large"]
-    assert (own.rank, own.ranked) == (rank, 3)
-    assert own.peers_median == pytest.approx(median)
-    assert own.ratio == pytest.approx(own.mean / median)
-
-
-def test_a_site_alone_in_its_tier_is_first_of_one_and_has_no_peers(four_tier_two_sites):
-    own = report("RAL").standings("source")["large"]
-    assert (own.rank, own.ranked) == (1, 1)
-    assert math.isnan(own.peers_median)
-    assert math.isnan(own.ratio)
+    assert (own.rank, own.ranked) == (rank, ranked)
+    assert own.peers_median == pytest.approx(median, nan_ok=True)
+    assert own.ratio == pytest.approx(own.mean / median, nan_ok=True)
 
 
 def test_a_site_without_a_measured_cell_has_no_rank(four_tier_two_sites):

@@ -276,7 +276,3 @@ def test_quantiles_by_group_are_numpys():
     empty = np.empty(0, dtype=np.int64)
     assert np.isnan(quantiles_by(empty, np.empty(0), 2, [0.5])).all()
     assert across_links(empty, empty, np.empty(0), 3)[1].tolist() == [0, 0, 0]
-
-
-def test_the_scene_has_a_note_and_a_downtime(changed):
-    assert Annotation.objects.count() == Downtime.objects.count() == 1
