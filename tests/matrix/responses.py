@@ -4,10 +4,13 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.html import Page
 from tests.matrix.written import written
@@ -43,3 +46,10 @@ def csv_rows(client: Client, address: str) -> list[dict[str, str]]:
 def words(html: str) -> str:
     """Return the words of a page without its tags, a space between each two."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip()
+
+
+def statements(do: Callable[..., object], *arguments: object, **more: object) -> list[str]:
+    """Do something; return the statements that the database was sent meanwhile."""
+    with CaptureQueriesContext(connection) as captured:
+        do(*arguments, **more)
+    return [query["sql"] for query in captured.captured_queries]

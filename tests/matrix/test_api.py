@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from matrix.store.cache import ANSWERS
 from tests.matrix import responses
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, make_published, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -192,13 +191,12 @@ def test_without_public_read_an_account_is_needed(client, db, settings):
 @pytest.mark.parametrize("text", ["", "format=csv", "stat=p95&source_cloud=UK"])
 def test_an_unchanged_answer_is_a_304_that_computes_nothing(client, small_world, text):
     etag = client.get(f"{URL}?{text}")["ETag"]
-    with CaptureQueriesContext(connection) as captured:
-        again = client.get(f"{URL}?{text}", headers={"if-none-match": etag})
+    asked = {"path": f"{URL}?{text}", "headers": {"if-none-match": etag}}
+    again = client.get(**asked)
     assert (again.status_code, again.content, again["ETag"]) == (304, b"", etag)
-    statements = [one["sql"] for one in captured.captured_queries]
     # What has changed in the window, and whether the registry has.
-    assert len(statements) == 1, statements
-    assert not [sql for sql in statements if "sonar_transfer" in sql]
+    (sent,) = statements(client.get, **asked)
+    assert "sonar_transfer" not in sent
 
 
 def test_the_etag_is_the_version_and_holds_as_long_as_the_data_do(client, small_world):
@@ -220,9 +218,7 @@ def test_an_answer_takes_seventeen_queries_one_while_kept_and_five_once_the_rest
     for pinned in (17, 1, 5):
         if pinned == 5:
             ANSWERS.forget()
-        with CaptureQueriesContext(connection) as captured:
-            answer(client)
-        assert len(captured) == pinned, [one["sql"] for one in captured.captured_queries]
+        assert len(statements(answer, client)) == pinned
 
 
 def test_what_succeeded_too_long_ago_is_a_dash_and_stale(client, small_world):

@@ -5,9 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from matrix.answers.site import reports
@@ -17,6 +15,7 @@ from matrix.api.sites import ListedSite
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Site, Transfer
 from tests.matrix import changed_site, responses
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
@@ -304,9 +303,7 @@ def test_reading_needs_an_account_where_it_is_not_public(client, small_world, se
 
 def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small_world):
     def queries(path: str) -> int:
-        with CaptureQueriesContext(connection) as captured:
-            answer(client, path)
-        return len(captured)
+        return len(statements(answer, client, path))
 
     transfer(small_world.ral, small_world.glasgow, None)
     # With the version of how links stand; of a report for each class, its links once more, their

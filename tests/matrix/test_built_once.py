@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from cachetools import LRUCache
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import link_table
@@ -22,6 +20,7 @@ from matrix.store import cache
 from matrix.store.cache import Kept
 from sonar.models import Downtime, SizeClass
 from tests.matrix import world
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -172,14 +171,8 @@ def test_who_may_not_read_gets_nothing_of_what_is_kept(client, small_world, sett
 
 def test_a_question_is_read_once_until_the_registry_changes(client, small_world):
     url = f"{MATRIX}?source_site=RAL"
-
-    def statements() -> list[str]:
-        with CaptureQueriesContext(connection) as captured:
-            client.get(url)
-        return [one["sql"] for one in captured.captured_queries]
-
     ask(client, url)
-    assert len(statements()) == 1
+    assert len(statements(client.get, url)) == 1
     world.Site.objects.filter(name="RAL").update(name="Chilton")
     assert client.get(url).status_code == 400
     world.Site.objects.filter(name="Chilton").update(name="RAL")

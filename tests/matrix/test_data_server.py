@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from matrix.query.filters import Filter
 from matrix.store import runs
@@ -16,6 +15,7 @@ from sonar.notation.windows import Window
 from sonar.people.roles import Role
 from sonar.results import sealing
 from tests.accounts import account, logged_in
+from tests.matrix.responses import statements
 from tests.matrix.sent import send
 from tests.matrix.world import HOUR, NOW, World, profile
 
@@ -150,10 +150,9 @@ def test_ways_of_measuring_have_a_row_for_each_server(moved, operator):
     path = "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h"
     assert "data server" not in Client().get(path).content.decode()
     operator.get(path)
-    with CaptureQueriesContext(connection) as captured:
-        page = operator.get(path).content.decode()
-    statements = [query["sql"] for query in captured.captured_queries]
-    assert sum("percentile_cont" in statement for statement in statements) == 1
+    sent = statements(operator.get, path)
+    assert sum("percentile_cont" in statement for statement in sent) == 1
+    page = operator.get(path).content.decode()
     section = page[page.index("The data servers that moved") :].partition("</table>")[0]
     assert section.index(SLOW) < section.index(FAST)  # that of the experiment, too
     assert "200" in section

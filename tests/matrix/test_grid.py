@@ -4,9 +4,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from django.db import connection
 from django.http import QueryDict
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from matrix.answers.matrix import grid
@@ -18,6 +16,7 @@ from matrix.store.cache import ANSWERS
 from sonar.models import Downtime, Mesh, Schedule, Transfer
 from sonar.results import sealing
 from tests.matrix import world
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = pytest.mark.django_db
@@ -271,18 +270,16 @@ def test_a_simulated_endpoint_makes_the_matrix_simulated(small_world):
 def test_the_number_of_queries_does_not_grow_with_the_data(small_world, text, number, reading):
     query = MatrixQuery.from_params(QueryDict(text))
 
-    def statements() -> list[str]:
-        with CaptureQueriesContext(connection) as captured:
-            grid.build(query, NOW)
+    def sent() -> list[str]:
         ANSWERS.forget()
-        return [one["sql"] for one in captured.captured_queries]
+        return statements(grid.build, query, NOW)
 
     transfer(small_world.ral, small_world.glasgow, 3.0)
-    first = statements()
-    few = statements()
+    first = sent()
+    few = sent()
     for rate in (1.0, 2.0, None):
         transfer(small_world.ral, small_world.glasgow, rate)
-    many = statements()
+    many = sent()
     # Endpoints and promises are only read when they have changed, and what is older than today
     # when late results came: nothing lies there, so that there are no rows.
     assert len(few) == number, "\n".join(few)

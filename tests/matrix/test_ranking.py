@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.answers.site import reports
@@ -15,6 +13,7 @@ from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Site
 from sonar.results import sealing
 from tests.matrix import world
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
@@ -164,9 +163,7 @@ def test_only_results_made_as_asked_count(small_world):
 
 def test_the_number_of_queries_of_a_report_does_not_grow(small_world):
     def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            report("RAL")
-        return len(captured)
+        return len(statements(report, "RAL"))
 
     queries()
     few = queries()

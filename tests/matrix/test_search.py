@@ -3,12 +3,11 @@
 import re
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.search import MOST_MATCHES, find
 from sonar.models import Endpoint, Site
 from tests.matrix import world
+from tests.matrix.responses import statements
 from tests.matrix.world import NOW
 
 pytestmark = pytest.mark.django_db
@@ -104,9 +103,7 @@ def test_no_more_than_twenty_are_listed_and_it_is_said_that_there_are_more(small
 
 def test_a_search_asks_the_database_one_question_once_the_registry_is_known(small_world):
     for pinned in (3, 1, 1):
-        with CaptureQueriesContext(connection) as captured:
-            find("RAL to Glasgow")
-        assert len(captured) == pinned
+        assert len(statements(find, "RAL to Glasgow")) == pinned
         if pinned == 1:
             world.transfer(small_world.ral, small_world.glasgow, 5.0)
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.site import reports
 from matrix.answers.site.history import (
@@ -29,6 +28,7 @@ from sonar.models import Annotation, Downtime, Transfer
 from sonar.notation.windows import Window
 from tests.matrix import changed_site, world
 from tests.matrix.changed_site import CHANGED, NOTED, ChangedSite
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = pytest.mark.django_db
@@ -154,9 +154,7 @@ def test_a_note_of_this_minute_has_nothing_on_a_side(changed):
 
 def test_all_of_it_is_read_with_one_statement(changed):
     report, ends = ends_of(WEEK)
-    with CaptureQueriesContext(connection) as captured:
-        history_of(report, ends, [WindowPair(*around(NOTED, NOW))])
-    assert len(captured) == 1
+    assert len(statements(history_of, report, ends, [WindowPair(*around(NOTED, NOW))])) == 1
 
 
 def test_filters_on_profiles_hold(small_world):

@@ -63,11 +63,6 @@ def error(response: object, field: str) -> str:
     return page.part(f"#{field}_error").words
 
 
-def is_open(response: object, button: str) -> bool:
-    """Say whether the form behind a button is open, and no other is."""
-    return read(response).texts('details[name="work"][open] summary') == [button]
-
-
 def entries() -> list[tuple[str, str, str]]:
     return [
         (entry.user.username, entry.object_repr, entry.change_message)
@@ -448,7 +443,7 @@ def test_what_is_wrong_in_a_form_stands_by_its_field(admin, small_world, change,
     path, sent, button, typed = FORMS[form]
     response = admin.post(path, sent | change)
     assert sentence in error(response, field)
-    assert is_open(response, button)
+    assert read(response).texts('details[name="work"][open] summary') == [button]
     assert bool(read(response).parts(f'[value="{sent[typed]}"]')) is (typed not in change)
     ((name, text),) = change.items()
     assert form != "quiet" or not text or read(response).field(name)["value"] == text

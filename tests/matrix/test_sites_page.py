@@ -1,9 +1,7 @@
 """The page of all sites."""
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
@@ -11,6 +9,7 @@ from sonar.models import Endpoint, Site
 from sonar.results import sealing
 from tests.html import Page
 from tests.matrix import changed_site, responses, world
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -229,9 +228,7 @@ def test_a_bad_parameter_is_a_400_that_says_why(client, db, text, sentence):
 
 def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small_world):
     def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            look(client)
-        return len(captured)
+        return len(statements(look, client))
 
     transfer(small_world.ral, small_world.glasgow, 5.0)
     queries()

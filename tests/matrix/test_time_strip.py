@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -26,6 +25,7 @@ from matrix.store.cache import ANSWERS
 from sonar.models import SizeClass, Transfer
 from sonar.results import sealing
 from tests.matrix import moderated, responses, world
+from tests.matrix.responses import statements
 from tests.matrix.test_runs import undone
 from tests.matrix.world import HOUR, NOW, World
 from tests.properties import examples
@@ -318,12 +318,10 @@ def test_statements_do_not_grow_with_data_and_a_304_takes_one(client, small_worl
     url = "/api/v1/strip/?from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
     client.get(url)
     night(small_world)
-    with CaptureQueriesContext(connection) as captured:
-        first = client.get(url)
-    assert len(captured) == 8
-    with CaptureQueriesContext(connection) as captured:
-        assert client.get(url, headers={"if-none-match": first["ETag"]}).status_code == 304
-    assert len(captured) == 1
+    assert len(statements(client.get, url)) == 8
+    known = {"if-none-match": client.get(url)["ETag"]}
+    assert len(statements(client.get, url, headers=known)) == 1
+    assert client.get(url, headers=known).status_code == 304
 
 
 def test_a_result_that_changes_what_is_usual_changes_the_version(client, small_world):
