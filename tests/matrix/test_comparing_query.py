@@ -274,6 +274,4 @@ def test_what_no_longer_differs_is_no_longer_compared(small_world, text, changes
     ],
 )
 def test_a_comparison_is_of_time_if_nothing_else_differs(small_world, text, is_so):
-    compare = asked(text).compare
-    assert compare is not None
-    assert compare.is_of_time == is_so
+    assert asked(text).compare.is_of_time == is_so

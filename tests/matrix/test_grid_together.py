@@ -70,7 +70,6 @@ def by_hand(source: str = "") -> tuple[float, int, int]:
 def test_all_links_together_stand_above_the_matrix(client, tested):
     factor, own, other = by_hand()
     found = of(COMPARED)
-    assert found is not None
     assert found.ratio == pytest.approx(factor, rel=1e-6)
     assert (found.links, found.ok, found.other_ok) == (6, own, other)
     expected = r"6 links with tests on both sides, together: 0\.\d+× \(0\.\d+–[01]\.\d+\), [a-z ]+"
@@ -83,7 +82,6 @@ def test_a_choice_of_links_is_put_together_by_itself(client, tested):
     factor, own, other = by_hand("RAL_")
     text = f"{COMPARED}&source_site=RAL&destination_site=Glasgow&destination_site=DESY"
     found = of(text)
-    assert found is not None
     assert found.ratio == pytest.approx(factor, rel=1e-6)
     assert (found.links, found.ok, found.other_ok, found.kind) == (2, own, other, "slower")
     counts = f"slower: {own} tests now and {other} before."
@@ -124,7 +122,6 @@ def test_of_other_sizes_the_links_themselves_tell(tested):
         logs[source, destination] = np.log(factor / 2)
     added.store()
     found = of("size=small&window=24h&compare.size=medium")
-    assert found is not None
     test = stats.ttest_1samp(list(logs.values()), 0)
     assert found.p == pytest.approx(test.pvalue, rel=1e-4)
     bounds = tuple(np.exp(test.confidence_interval()))

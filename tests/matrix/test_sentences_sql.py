@@ -223,12 +223,10 @@ def item_rules(
 ) -> Iterator[Rule]:
     """Yield the rules for what stands behind the names of a link in the rail."""
     if kind == "failing":
-        since = link.since
-        assert since
-        yield rf"^({SPAN})", lambda m: span(m[1], on.moment - since)
+        yield rf"^({SPAN})", lambda m: span(m[1], on.moment - link.since)
         yield (
             rf"({COUNT}) failed in a row, since ({TIME})",
-            lambda m: (same(m[1], link.streak), at(m[2], since)),
+            lambda m: (same(m[1], link.streak), at(m[2], link.since)),
         )
     if kind in ("slower", "faster"):
         rules = LinkRules(on.facts, *pair)
@@ -248,9 +246,7 @@ def item_rules(
             lambda m: (same(m[1], link.ok), same(m[2], link.failed)),
         )
     if kind == "stale":
-        last = link.last
-        assert last
-        yield rf"({SPAN})", lambda m: span(m[1], on.moment - last)
+        yield rf"({SPAN})", lambda m: span(m[1], on.moment - link.last)
     if kind == "worst":
         yield rf"^({NUMBER}) ", lambda m: close(m[1], link.mean)
         yield (
@@ -353,10 +349,6 @@ class SiteRules:
                 rf"(sends|sent|receives|received) at ({NUMBER})× "
                 rf"\((?:({NUMBER})–({NUMBER}), )?({COUNT}) links?\)",
                 self.as_usual,
-            ),
-            (
-                rf"((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) links? ([^.]*)\.",
-                self.class_news,
             ),
             (
                 rf"(?i)((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) links? ([^.]*)\.",
@@ -619,9 +611,7 @@ def check_line(on: Asked, pair: Pair, row: dict[str, str], said: dict[str, Any])
             close(text, value)
     state = row["large files state large files (since)"]
     if said["state"] == "failing":
-        since = link.since
-        assert since
-        check(state, [(rf"({SPAN})", lambda m: span(m[1], on.moment - since))])
+        check(state, [(rf"({SPAN})", lambda m: span(m[1], on.moment - link.since))])
 
 
 def test_the_strip_counts_what_sql_counts(on):
