@@ -52,11 +52,8 @@ def test_the_whole_matrix_comes_in_one_answer(client, small_world):
         "tags": [],
         "simulated": False,
     }
-    assert [one["name"] for one in found["destinations"]] == [
-        "DESY_DATADISK",
-        "Glasgow_DATADISK",
-        "RAL_DATADISK",
-    ]
+    expected = ["DESY_DATADISK", "Glasgow_DATADISK", "RAL_DATADISK"]
+    assert [one["name"] for one in found["destinations"]] == expected
     assert found["cells"] == {
         "value": [[None, None, None], [None, 5.0, None]],
         "std": [[None, None, None], [None, 1.414214, None]],
@@ -92,11 +89,8 @@ def test_fields_pick_the_arrays_of_cells(client, small_world):
 
 def test_a_custom_window_has_no_preset(client, db):
     asked = answer(client, "from=2026-11-01&to=2026-11-02T00:00:01Z")["query"]
-    assert (asked["window"], asked["start"], asked["end"]) == (
-        None,
-        "2026-11-01T00:00:00Z",
-        "2026-11-02T00:00:01Z",
-    )
+    expected = (None, "2026-11-01T00:00:00Z", "2026-11-02T00:00:01Z")
+    assert (asked["window"], asked["start"], asked["end"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -123,16 +117,8 @@ def test_csv_has_one_line_for_each_link(client, small_world, asked, accept):
     ]
     assert len(lines) == 1 + 4 * 3
     measured = [line for line in lines if line[:2] == ["RAL_DATADISK", "Glasgow_DATADISK"]]
-    assert measured[0][2:] == [
-        "4.0",
-        "",
-        "1",
-        "0",
-        "2026-11-20T11:30:30Z",
-        "measured",
-        "unknown",
-        "",
-    ]
+    expected = ["4.0", "", "1", "0", "2026-11-20T11:30:30Z", "measured", "unknown", ""]
+    assert measured[0][2:] == expected
 
 
 @pytest.mark.parametrize(

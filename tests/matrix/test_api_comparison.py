@@ -229,11 +229,8 @@ def test_changes_are_listed_most_certain_first_each_in_a_sentence():
     listed = Highlights(built(), "/{}/{}".format, {})
     changed, *_ = listed.all()
     (item,) = changed.items
-    assert (changed.kind, item.source, item.destination) == (
-        "changed",
-        "RAL_DATADISK",
-        "Glasgow_DATADISK",
-    )
+    expected = ("changed", "RAL_DATADISK", "Glasgow_DATADISK")
+    assert (changed.kind, item.source, item.destination) == expected
     assert item.title.startswith("large files from RAL_DATADISK to Glasgow_DATADISK: ")
     assert item.title.endswith(", n = 12 and 12, p < 0.001")
     plain = replace(listed, grid=grid.build(MatrixQuery(), NOW))

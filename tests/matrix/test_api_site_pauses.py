@@ -31,11 +31,8 @@ def test_quiet_hours_are_set_read_and_taken_away(root):
     assert changed.json()["quiet_hours"] == "23:00-05:30"
     assert (ral().quiet_from, ral().quiet_until) == (time(23), time(5, 30))
     assert get(root, RAL)["site"]["quiet_hours"] == "23:00-05:30"
-    assert [site["quiet_hours"] for site in get(root, "sites/")["sites"]] == [
-        None,
-        None,
-        "23:00-05:30",
-    ]
+    expected = [None, None, "23:00-05:30"]
+    assert [site["quiet_hours"] for site in get(root, "sites/")["sites"]] == expected
     assert patch(root, RAL, {"cloud": "X"}).json()["quiet_hours"] == "23:00-05:30"
     assert patch(root, RAL, {"quiet_hours": None}).json()["quiet_hours"] is None
 
@@ -59,12 +56,8 @@ def test_another_end_and_reason_change_the_pause_that_lasts(root):
     for change in ({"paused_until": "2026-11-20T14:00:00Z"}, {"pause_reason": "disks"}):
         patch(root, RAL, change)
     row = ral()
-    assert (row.paused_since, row.paused_until, row.pause_reason, str(row.paused_by)) == (
-        NOW - HOUR,
-        NOW.replace(hour=14, second=0),
-        "disks",
-        "anna",
-    )
+    expected = (NOW - HOUR, NOW.replace(hour=14, second=0), "disks", "anna")
+    assert (row.paused_since, row.paused_until, row.pause_reason, str(row.paused_by)) == expected
     assert patch(root, RAL, {"paused_until": None}).json()["paused_until"] is None
     assert pause_of(patch(root, RAL, {"paused": False}).json()) == OVER
     assert ral().paused_by is None

@@ -156,11 +156,8 @@ def test_a_report_has_the_verdict_and_the_links_as_they_are_now(client, db):
     assert ratios == sorted(ratios)
     assert figures["ratio"] == pytest.approx((ratios[4] + ratios[5]) / 2, abs=1e-5)
     first = sent["links"][0]
-    assert (first["state"], first["since"], first["streak"]) == (
-        "failing",
-        "2026-11-19T06:04:30Z",
-        8,
-    )
+    expected = ("failing", "2026-11-19T06:04:30Z", 8)
+    assert (first["state"], first["since"], first["streak"]) == expected
     assert first["size_mean_bytes"] == 2e9
     points = received["over_time"]["points"]
     assert (

@@ -132,12 +132,8 @@ def test_the_legend_counts_what_is_marked_and_shows_only_that(client, changed):
         entry.part(".swatch")["class"].removeprefix("swatch "): entry.part("b").words
         for entry in entries
     }
-    assert {name: counts[name] for name in ("slower", "faster", "too_few", "failing")} == {
-        "slower": "2",
-        "faster": "1",
-        "too_few": "2",
-        "failing": "1",
-    }
+    expected = {"slower": "2", "faster": "1", "too_few": "2", "failing": "1"}
+    assert {name: counts[name] for name in ("slower", "faster", "too_few", "failing")} == expected
     assert "partly" not in counts
     legend = f"{legend.words} {legend.titles()}"
     assert "¼× to 4× of the other side" in legend

@@ -97,13 +97,8 @@ def test_size_classes_are_not_mixed(small_world):
 
 def test_a_group_keeps_the_attributes_that_its_endpoints_share(small_world):
     uk = built("rows=cloud").sources[1]
-    assert (uk.name, uk.cloud, uk.facts["country"], uk.tier, uk.site) == (
-        "UK",
-        "UK",
-        "GB",
-        None,
-        None,
-    )
+    expected = ("UK", "UK", "GB", None, None)
+    assert (uk.name, uk.cloud, uk.facts["country"], uk.tier, uk.site) == expected
 
 
 LINKS = {"RG": 1.0, "GD": 2.0, "DS": 3.0, "SR": 4.0}

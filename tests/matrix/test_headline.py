@@ -18,147 +18,134 @@ from tests.matrix.world import HOUR, World, transfers
 END = datetime(2026, 11, 19, 20, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("tally", "words"),
-    [
-        (Tally(), "No links to show yet"),
-        (
-            Tally(12, failing=3, slower=5, usual=4),
-            "3 links failing with large files, 5 slower than usual",
-        ),
-        (Tally(12, failing=1, usual=11), "1 link failing with large files"),
-        (Tally(12, slower=1, usual=11), "1 link slower than usual with large files"),
-        (Tally(12, slower=2, usual=10), "2 links slower than usual with large files"),
-        (
-            Tally(12, failed=2, slower=1, usual=9),
-            "2 links without a success with large files, 1 slower than usual",
-        ),
-        (Tally(12, failing=12), "All links failing with large files"),
-        (Tally(12, failing=10, down=2), "All links failing with large files"),
-        (Tally(1, failing=1), "1 link failing with large files"),
-        (Tally(2000, failing=1200, usual=800), "1\u202f200 links failing with large files"),
-        (Tally(12, usual=12), "Everything as usual with large files"),
-        (Tally(12, usual=10, down=2), "Everything as usual with large files"),
-        (Tally(12, usual=10, faster=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, unknown=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, stale=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, partly=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, untested=2), "No link failing or slower than usual with large files"),
-        (Tally(12, unknown=12), "No usual rates with large files known yet"),
-        (
-            Tally(12, unknown=2, untested=10),
-            "10 of 12 links untested with large files, no usual rates known yet",
-        ),
-        (
-            Tally(12, usual=5, stale=7),
-            "7 of 12 links stale with large files, none failing or slower than usual",
-        ),
-        (
-            Tally(12, faster=4, stale=1, untested=4, down=3),
-            "5 of 12 links stale or untested with large files, none failing or slower than usual",
-        ),
-        # Half of those that could have a result is not most of them.
-        (
-            Tally(12, usual=4, stale=4, down=4),
-            "No link failing or slower than usual with large files",
-        ),
-        (Tally(12, failing=1, stale=11), "1 link failing with large files"),
-        (Tally(12, failing=2, unknown=10), "2 links failing with large files"),
-        (Tally(12, untested=12), "Nothing measured with large files in this window"),
-        (Tally(12, untested=10, down=2), "Nothing measured with large files in this window"),
-        (Tally(12, down=12), "Nothing measured with large files in this window"),
-        (Tally(12, stale=12), "All results with large files are stale"),
-        (Tally(12, stale=2, untested=10), "All results with large files are stale"),
-        (
-            Tally(12, usual=3, untested=9, pooled=True),
-            "9 of 12 cells untested with large files, none failing or slower than usual",
-        ),
-        # Cells of several links: how many links they pool is not counted.
-        (Tally(2, failing=30, failed=1, pooled=True), "30 links failing with large files"),
-        (Tally(2, failing=2, pooled=True), "2 links failing with large files"),
-        (Tally(2, usual=2, pooled=True), "No link failing or slower than usual with large files"),
-        (Tally(2, unknown=2, pooled=True), "No usual rates with large files known yet"),
-    ],
-)
-def test_the_answer_says_what_is_wrong_and_what_is_not_known(tally, words):
-    assert Headline(tally, "large").words() == words
+# What is said of all links, of those that filters have chosen, and of a window of the past.
+OF_ALL = [
+    (Tally(), "No links to show yet"),
+    (
+        Tally(12, failing=3, slower=5, usual=4),
+        "3 links failing with large files, 5 slower than usual",
+    ),
+    (Tally(12, failing=1, usual=11), "1 link failing with large files"),
+    (Tally(12, slower=1, usual=11), "1 link slower than usual with large files"),
+    (Tally(12, slower=2, usual=10), "2 links slower than usual with large files"),
+    (
+        Tally(12, failed=2, slower=1, usual=9),
+        "2 links without a success with large files, 1 slower than usual",
+    ),
+    (Tally(12, failing=12), "All links failing with large files"),
+    (Tally(12, failing=10, down=2), "All links failing with large files"),
+    (Tally(1, failing=1), "1 link failing with large files"),
+    (Tally(2000, failing=1200, usual=800), "1\u202f200 links failing with large files"),
+    (Tally(12, usual=12), "Everything as usual with large files"),
+    (Tally(12, usual=10, down=2), "Everything as usual with large files"),
+    (Tally(12, usual=10, faster=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, unknown=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, stale=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, partly=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, untested=2), "No link failing or slower than usual with large files"),
+    (Tally(12, unknown=12), "No usual rates with large files known yet"),
+    (
+        Tally(12, unknown=2, untested=10),
+        "10 of 12 links untested with large files, no usual rates known yet",
+    ),
+    (
+        Tally(12, usual=5, stale=7),
+        "7 of 12 links stale with large files, none failing or slower than usual",
+    ),
+    (
+        Tally(12, faster=4, stale=1, untested=4, down=3),
+        "5 of 12 links stale or untested with large files, none failing or slower than usual",
+    ),
+    # Half of those that could have a result is not most of them.
+    (
+        Tally(12, usual=4, stale=4, down=4),
+        "No link failing or slower than usual with large files",
+    ),
+    (Tally(12, failing=1, stale=11), "1 link failing with large files"),
+    (Tally(12, failing=2, unknown=10), "2 links failing with large files"),
+    (Tally(12, untested=12), "Nothing measured with large files in this window"),
+    (Tally(12, untested=10, down=2), "Nothing measured with large files in this window"),
+    (Tally(12, down=12), "Nothing measured with large files in this window"),
+    (Tally(12, stale=12), "All results with large files are stale"),
+    (Tally(12, stale=2, untested=10), "All results with large files are stale"),
+    (
+        Tally(12, usual=3, untested=9, pooled=True),
+        "9 of 12 cells untested with large files, none failing or slower than usual",
+    ),
+    # Cells of several links: how many links they pool is not counted.
+    (Tally(2, failing=30, failed=1, pooled=True), "30 links failing with large files"),
+    (Tally(2, failing=2, pooled=True), "2 links failing with large files"),
+    (Tally(2, usual=2, pooled=True), "No link failing or slower than usual with large files"),
+    (Tally(2, unknown=2, pooled=True), "No usual rates with large files known yet"),
+]
+NARROWED = [
+    (Tally(), "No link matches these filters"),
+    (
+        Tally(12, failing=3, slower=5),
+        "3 of these links failing with large files, 5 slower than usual",
+    ),
+    (Tally(12, failing=1), "1 of these links failing with large files"),
+    (Tally(12, failing=12), "All these links failing with large files"),
+    (Tally(12, usual=12), "All these links as usual with large files"),
+    (
+        Tally(12, usual=10, stale=2),
+        "None of these links failing or slower than usual with large files",
+    ),
+    (Tally(12, unknown=12), "No usual rates with large files known yet"),
+    (
+        Tally(12, usual=2, stale=10),
+        "10 of these 12 links stale with large files, none failing or slower than usual",
+    ),
+]
+PAST = [
+    (
+        Tally(12, failing=3, slower=5),
+        "3 links were failing with large files, 5 slower than usual at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, failing=1, usual=11), "1 link was failing with large files at 19 Nov 20:00 UTC"),
+    (Tally(12, failing=12), "All links were failing with large files at 19 Nov 20:00 UTC"),
+    (Tally(12, usual=12), "Everything was as usual with large files at 19 Nov 20:00 UTC"),
+    (
+        Tally(12, unknown=12),
+        "No usual rates with large files were known yet at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, stale=12), "All results with large files were stale at 19 Nov 20:00 UTC"),
+    (
+        Tally(12, usual=11, faster=1),
+        "No link was failing or slower than usual with large files at 19 Nov 20:00 UTC",
+    ),
+    (
+        Tally(342, usual=28, stale=314),
+        "314 of 342 links were stale with large files, none failing or slower than usual "
+        "at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, untested=12), "Nothing measured with large files in this window"),
+]
+BOTH = [
+    (
+        Tally(12, failing=1, slower=2),
+        "1 of these links was failing with large files, 2 slower than usual at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, usual=12), "All these links were as usual with large files at 19 Nov 20:00 UTC"),
+]
+SAID = [
+    ({}, OF_ALL),
+    ({"narrowed": True}, NARROWED),
+    ({"end": END}, PAST),
+    ({"narrowed": True, "end": END}, BOTH),
+    # To the second where it has one.
+    (
+        {"end": END.replace(second=7)},
+        [(Tally(2, failing=1), "1 link was failing with large files at 19 Nov 20:00:07 UTC")],
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("tally", "words"),
-    [
-        (Tally(), "No link matches these filters"),
-        (
-            Tally(12, failing=3, slower=5),
-            "3 of these links failing with large files, 5 slower than usual",
-        ),
-        (Tally(12, failing=1), "1 of these links failing with large files"),
-        (Tally(12, failing=12), "All these links failing with large files"),
-        (Tally(12, usual=12), "All these links as usual with large files"),
-        (
-            Tally(12, usual=10, stale=2),
-            "None of these links failing or slower than usual with large files",
-        ),
-        (Tally(12, unknown=12), "No usual rates with large files known yet"),
-        (
-            Tally(12, usual=2, stale=10),
-            "10 of these 12 links stale with large files, none failing or slower than usual",
-        ),
-    ],
+    ("facts", "tally", "words"), [(facts, *row) for facts, rows in SAID for row in rows]
 )
-def test_where_filters_chose_the_links_it_speaks_of_these(tally, words):
-    assert Headline(tally, "large", narrowed=True).words() == words
-
-
-@pytest.mark.parametrize(
-    ("tally", "words"),
-    [
-        (
-            Tally(12, failing=3, slower=5),
-            "3 links were failing with large files, 5 slower than usual at 19 Nov 20:00 UTC",
-        ),
-        (Tally(12, failing=1, usual=11), "1 link was failing with large files at 19 Nov 20:00 UTC"),
-        (Tally(12, failing=12), "All links were failing with large files at 19 Nov 20:00 UTC"),
-        (Tally(12, usual=12), "Everything was as usual with large files at 19 Nov 20:00 UTC"),
-        (
-            Tally(12, unknown=12),
-            "No usual rates with large files were known yet at 19 Nov 20:00 UTC",
-        ),
-        (Tally(12, stale=12), "All results with large files were stale at 19 Nov 20:00 UTC"),
-        (
-            Tally(12, usual=11, faster=1),
-            "No link was failing or slower than usual with large files at 19 Nov 20:00 UTC",
-        ),
-        (
-            Tally(342, usual=28, stale=314),
-            "314 of 342 links were stale with large files, none failing or slower than usual "
-            "at 19 Nov 20:00 UTC",
-        ),
-        (Tally(12, untested=12), "Nothing measured with large files in this window"),
-    ],
-)
-def test_a_window_of_the_past_is_told_as_it_ended(tally, words):
-    assert Headline(tally, "large", end=END).words() == words
-
-
-def test_the_end_is_said_to_the_second_where_it_has_one():
-    end = END.replace(second=7)
-    assert Headline(Tally(2, failing=1), "large", end=end).words() == (
-        "1 link was failing with large files at 19 Nov 20:00:07 UTC"
-    )
-
-
-def test_both_a_filter_and_a_window_of_the_past():
-    tally = Tally(12, failing=1, slower=2)
-    assert Headline(tally, "large", narrowed=True, end=END).words() == (
-        "1 of these links was failing with large files, 2 slower than usual at 19 Nov 20:00 UTC"
-    )
-    calm = Tally(12, usual=12)
-    assert (
-        Headline(calm, "large", narrowed=True, end=END)
-        .words()
-        .startswith("All these links were as")
-    )
+def test_the_answer_says_what_is_wrong_and_what_is_not_known(facts, tally, words):
+    assert Headline(tally, "large", **facts).words() == words
 
 
 DAY = timedelta(days=1)

@@ -29,12 +29,8 @@ def test_a_part_of_a_name_finds_sites_before_their_endpoints(small_world):
 def test_the_same_name_comes_first_then_those_that_begin_so(small_world):
     for name in ("CERN-RAL", "RALPP", "ABERAL"):
         Site.objects.create(name=name)
-    assert [one.name for one in find("ral").matches if one.kind == "site"] == [
-        "RAL",
-        "RALPP",
-        "ABERAL",
-        "CERN-RAL",
-    ]
+    expected = ["RAL", "RALPP", "ABERAL", "CERN-RAL"]
+    assert [one.name for one in find("ral").matches if one.kind == "site"] == expected
 
 
 @pytest.mark.parametrize(

@@ -166,35 +166,22 @@ def test_a_site_at_which_all_fails_does_neither():
 @pytest.mark.parametrize(
     ("facts", "kind", "sentence"),
     [
-        ({"usual": 0}, "unknown", UNKNOWN.format("to or from")),
+        ({"usual": 0}, "unknown", UNKNOWN),
         (
             {"tested": 0},
             "untested",
-            "The links to or from RAL have no results with large files in this window.",
+            "The links {} RAL have no results with large files in this window.",
         ),
-        ({"down": 10}, "down", "All links to or from RAL are in a declared downtime."),
-        ({"links": 0}, "none", "No link to or from RAL is tested with large files."),
+        ({"down": 10}, "down", "All links {} RAL are in a declared downtime."),
+        ({"links": 0}, "none", "No link {} RAL is tested with large files."),
     ],
 )
-def test_a_site_of_which_nothing_is_known_says_what_is_missing(facts, kind, sentence):
-    found = said(receiving(**facts), sending(**facts))
-    assert found.kind == kind
-    assert found.sentence == sentence
-
-
-@pytest.mark.parametrize(
-    ("facts", "sentence"),
-    [
-        ({"usual": 0}, UNKNOWN.format("from")),
-        ({"tested": 0}, "The links from RAL have no results with large files in this window."),
-        ({"down": 10}, "All links from RAL are in a declared downtime."),
-        ({"links": 0}, "No link from RAL is tested with large files."),
-    ],
-)
-def test_an_end_of_which_nothing_is_known_is_said_behind_the_other(facts, sentence):
+def test_what_is_missing_is_said_of_the_site_or_of_an_end_behind_the_other(facts, kind, sentence):
+    nothing = said(receiving(**facts), sending(**facts))
+    assert (nothing.kind, nothing.sentence) == (kind, sentence.format("to or from"))
     found = said(receiving(), sending(**facts))
     assert found.news == "As usual: receives at 0.98× (0.91–1.05, 10 links) of the usual rate."
-    assert found.rest == sentence
+    assert found.rest == sentence.format("from")
 
 
 def test_before_anything_is_usual_it_says_what_was_tested():

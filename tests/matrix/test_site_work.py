@@ -131,13 +131,8 @@ def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world)
 def test_a_downtime_of_the_site_is_declared_told_and_logged(admin, small_world):
     page = followed(admin, admin.post(DECLARE, DOWNTIME))
     row = Downtime.objects.get()
-    assert (row.site, row.endpoint, row.starts_at, row.ends_at, row.reason) == (
-        small_world.desy.site,
-        None,
-        at(13),
-        at(18, 30),
-        "new switch",
-    )
+    expected = (small_world.desy.site, None, at(13), at(18, 30), "new switch")
+    assert (row.site, row.endpoint, row.starts_at, row.ends_at, row.reason) == expected
     sentence = "Declared a downtime of DESY from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch."
     assert f"{sentence} No tests of its links start in that time; running tests continue." in page
     assert entries() == [("anna", "DESY", sentence)]
@@ -203,12 +198,8 @@ def test_an_end_before_the_begin_is_refused_by_its_own_field(admin, small_world)
 def test_caps_and_budget_are_changed_and_told(admin, small_world):
     page = followed(admin, admin.post(LIMITS, CAPS))
     row = Endpoint.objects.get(name="DESY_DATADISK")
-    assert (row.inbound_cap, row.outbound_cap, row.budget_bytes_per_day, row.software) == (
-        4,
-        2,
-        1_500_000_000,
-        "dCache 9.2",
-    )
+    expected = (4, 2, 1_500_000_000, "dCache 9.2")
+    assert (row.inbound_cap, row.outbound_cap, row.budget_bytes_per_day, row.software) == expected
     sentence = (
         "Changed DESY_DATADISK: tests to it at once from 2 to 4, budget a day from no limit to "
         "1.50 GB, software from nothing to dCache 9.2."
@@ -251,11 +242,8 @@ def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(admin, small_wo
     more = {"base_url": "https://evil.example.org/data", "site": "1", "retired_at": "2026-01-01"}
     followed(admin, admin.post(LIMITS, CAPS | more))
     row = Endpoint.objects.get(name="DESY_DATADISK")
-    assert (row.base_url, row.site_id, row.retired_at) == (
-        small_world.desy.base_url,
-        small_world.desy.site_id,
-        None,
-    )
+    expected = (small_world.desy.base_url, small_world.desy.site_id, None)
+    assert (row.base_url, row.site_id, row.retired_at) == expected
 
 
 # Notes.
@@ -264,13 +252,8 @@ def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(admin, small_wo
 def test_a_note_is_written_in_place(admin, small_world):
     page = followed(admin, admin.post(NOTES, {"text": "routed over the backup", "public": "on"}))
     note = Annotation.objects.get()
-    assert (note.site, note.author.username, note.public, note.starts_at, note.ends_at) == (
-        small_world.desy.site,
-        "anna",
-        True,
-        NOW,
-        None,
-    )
+    expected = (small_world.desy.site, "anna", True, NOW, None)
+    assert (note.site, note.author.username, note.public, note.starts_at, note.ends_at) == expected
     assert "routed over the backup. It is shown to all readers." in page
     assert entries()[0][2].startswith("Added a note, valid from 20 Nov 12:00:30 UTC")
 
@@ -367,11 +350,8 @@ def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
     page = followed(operator, operator.post(PAUSE, changed))
     assert "Changed the pause of DESY, until 20 Nov 14:00 UTC: firewall and disks." in page
     row = desy()
-    assert (row.paused_since, row.paused_until, row.paused_by.username) == (
-        NOW - HOUR,
-        at(14),
-        "anna",
-    )
+    expected = (NOW - HOUR, at(14), "anna")
+    assert (row.paused_since, row.paused_until, row.paused_by.username) == expected
     assert look(admin).field("paused_until")["value"] == "2026-11-20 14:00"
 
 

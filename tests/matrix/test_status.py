@@ -178,11 +178,8 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(cli
         "tests_wait": True,
         "expires_at": None,
     }
-    assert (desy["role"], desy["tests_wait"], desy["expires_at"]) == (
-        "lent",
-        False,
-        "2026-11-20T13:00:30Z",
-    )
+    expected = ("lent", False, "2026-11-20T13:00:30Z")
+    assert (desy["role"], desy["tests_wait"], desy["expires_at"]) == expected
     client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
     ral, desy, unnamed = get(client)["credentials"]
     assert mesh == unnamed
@@ -242,11 +239,8 @@ def test_an_hour_is_dirty_when_it_is_over_and_clean_when_it_is_sealed(client, sm
     assert get(client)["sealing"]["unsealed"] == 0
     transfer(made.ral, made.desy, 5.0, ago=2 * HOUR)  # 10:00 to 11:00
     figures.forget()
-    assert get(client)["sealing"] == {
-        "unsealed": 1,
-        "dirty_since": "2026-11-20T11:00:00Z",
-        "dirty_seconds": 3630.0,
-    }
+    expected = {"unsealed": 1, "dirty_since": "2026-11-20T11:00:00Z", "dirty_seconds": 3630.0}
+    assert get(client)["sealing"] == expected
     sealing.seal(NOW)
     figures.forget()
     assert get(client)["sealing"]["unsealed"] == 0

@@ -290,15 +290,6 @@ def test_filters_choose_the_links_that_are_counted(client, small_world):
         assert answer["buckets"]["links"] == links, text
 
 
-def test_usual_needs_five_successes(client, small_world):
-    fill(small_world, [(-24 * day, LINKS[0], 10.0, "") for day in range(1, 5)])
-    fill(small_world, [(0, LINKS[0], 1.0, "")])
-    span = "from=2026-11-19T22:00:00Z&to=2026-11-19T23:00:00Z"
-    assert responses.answer(client, f"/api/v1/strip/?{span}")["buckets"]["slower_links"] == [0]
-    fill(small_world, [(-24 * 5, LINKS[0], 10.0, "")])
-    assert responses.answer(client, f"/api/v1/strip/?{span}")["buckets"]["slower_links"] == [1]
-
-
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
