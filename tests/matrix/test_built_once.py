@@ -18,10 +18,10 @@ from matrix.api import link_rows, matrix_formats
 from matrix.http import compression
 from matrix.store import cache
 from matrix.store.cache import Kept
-from sonar.models import Downtime, SizeClass
+from sonar.models import SizeClass
 from tests.matrix import world
 from tests.matrix.responses import statements
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 MATRIX = "/api/v1/matrix/"
@@ -91,9 +91,7 @@ def test_a_grid_that_has_more_serves_who_needs_less_and_not_the_other_way_round(
     [
         lambda some: transfer(some.ral, some.desy, 1.0),
         lambda some: world.Mesh.objects.filter(id=some.mesh.id).update(priority=9),
-        lambda some: Downtime.objects.create(
-            endpoint=some.ral, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-        ),
+        lambda some: world.downtime(endpoint=some.ral),
         lambda some: SizeClass.objects.filter(name="large").update(name="huge"),
     ],
 )

@@ -13,7 +13,7 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import STATES
 from matrix.store.cache import ANSWERS
-from sonar.models import Downtime, Mesh, Schedule, Transfer
+from sonar.models import Mesh, Schedule, Transfer
 from sonar.results import sealing
 from tests.matrix import world
 from tests.matrix.responses import statements
@@ -190,9 +190,7 @@ def test_tested_without_success_is_failed_and_not_tested_is_untested(small_world
 
 
 def test_a_declared_downtime_of_either_end_shows_at_the_end_of_the_window(small_world):
-    Downtime.objects.create(
-        site=small_world.glasgow.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="move"
-    )
+    world.downtime(site=small_world.glasgow.site)
     transfer(small_world.ral, small_world.glasgow, 5.0)
     answer = built()
     assert state(answer, "RAL_DATADISK", "Glasgow_DATADISK") == "down"
@@ -203,9 +201,7 @@ def test_a_declared_downtime_of_either_end_shows_at_the_end_of_the_window(small_
 
 
 def test_a_group_is_down_only_if_all_its_links_are(small_world):
-    Downtime.objects.create(
-        endpoint=small_world.desy, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disk"
-    )
+    world.downtime(endpoint=small_world.desy)
     grouped = built("rows=site&columns=site")
     assert state(grouped, "RAL", "DESY") == "untested"
     assert state(grouped, "DESY", "DESY") == "down"

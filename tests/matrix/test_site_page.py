@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from plotly import graph_objects
 
-from sonar.models import Annotation, Downtime, Endpoint, Schedule, Site, SizeClass, Transfer
+from sonar.models import Annotation, Endpoint, Schedule, Site, SizeClass, Transfer
 from sonar.results import sealing
 from tests.html import Page, Part
 from tests.matrix import changed_site, responses, world
@@ -93,12 +93,7 @@ def test_both_ends_have_a_picture_over_time_with_notes_and_downtimes(client, sma
     Annotation.objects.create(
         site=small_world.ral.site, text="New switch", starts_at=NOW - 30 * HOUR, public=True
     )
-    Downtime.objects.create(
-        site=small_world.ral.site,
-        starts_at=NOW - 20 * HOUR,
-        ends_at=NOW - 10 * HOUR,
-        reason="new disks",
-    )
+    world.downtime(-20 * HOUR, -10 * HOUR, site=small_world.ral.site, reason="new disks")
     send_all(small_world, size="large", rate=2.0)
     transfer(small_world.ral, small_world.glasgow, None)
     sent, received = (graph_objects.Figure(one) for one in figures(look(client)))
@@ -169,9 +164,7 @@ def test_other_classes_without_a_test_or_in_a_downtime_say_so(client, small_worl
     Schedule.objects.filter(size_class__name="large").update(size_class=small)
     said = answer_of(look(client)).words
     assert "Small files: no test in this window." in said
-    Downtime.objects.create(
-        site=small_world.ral.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-    )
+    world.downtime(site=small_world.ral.site)
     said = answer_of(look(client)).words
     assert "Small files: all links are in a declared downtime." in said
 
@@ -382,8 +375,7 @@ def test_endpoints_are_listed_with_their_caps_and_what_they_are(client, small_wo
 
 def test_downtimes_now_and_soon_are_said(client, small_world):
     def down(start: timedelta, reason: str, **of: object) -> None:
-        starts = NOW + start
-        Downtime.objects.create(starts_at=starts, ends_at=starts + HOUR, reason=reason, **of)
+        world.downtime(start, start + HOUR, reason=reason, **of)
 
     down(-HOUR / 2, "moving racks", site=small_world.desy.site)
     down(24 * HOUR, "new kernel", endpoint=small_world.scratch)
@@ -400,9 +392,7 @@ def test_downtimes_now_and_soon_are_said(client, small_world):
 def test_free_text_is_text(client, small_world):
     Site.objects.filter(name="DESY").update(cloud=MARKUP[:40])
     Endpoint.objects.filter(name="DESY_DATADISK").update(label=MARKUP[:40], software=MARKUP)
-    Downtime.objects.create(
-        site=small_world.desy.site, starts_at=NOW, ends_at=NOW + HOUR, reason=MARKUP
-    )
+    world.downtime(0 * HOUR, site=small_world.desy.site, reason=MARKUP)
     Annotation.objects.create(site=small_world.desy.site, text=MARKUP, starts_at=NOW - HOUR)
     made = transfer(small_world.ral, small_world.desy, None)
     Transfer.objects.filter(id=made.id).update(error=MARKUP)

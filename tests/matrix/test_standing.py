@@ -19,11 +19,11 @@ from matrix.answers.table import link_table
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
-from sonar.models import Downtime, Transfer
+from sonar.models import Transfer
 from sonar.results import partitions, sealing
 from sonar.results import store as results
 from tests.matrix import moderated
-from tests.matrix.world import HOUR, NOW, World, transfer, transfers
+from tests.matrix.world import HOUR, NOW, World, downtime, transfer, transfers
 from tests.properties import examples
 from tests.sonar.history import Store
 
@@ -359,9 +359,7 @@ def test_a_cell_of_several_links_fails_when_all_of_them_do(small_world):
 
 def test_a_declared_downtime_is_no_failure(small_world):
     hourly(small_world, rates=[None] * 5)
-    Downtime.objects.create(
-        site=small_world.ral.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disk"
-    )
+    downtime(site=small_world.ral.site)
     answer = grid.build(MatrixQuery(), NOW)
     assert STATES[dict(of_cells(answer))["RAL_DATADISK", "Glasgow_DATADISK"]["state"]] == "down"
     assert answer.links()["failing"] == 0

@@ -16,7 +16,6 @@ from sonar.models import (
     Credential,
     CredentialState,
     DirtyMark,
-    Downtime,
     Probe,
     Schedule,
     SignOfLife,
@@ -27,7 +26,7 @@ from sonar.people.roles import Role
 from sonar.results import sealing
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.world import NOW, free_link, of_service, transfer
+from tests.matrix.world import NOW, downtime, free_link, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
 URL = "/api/v1/status/"
@@ -262,9 +261,7 @@ def test_coverage_has_the_states_of_the_matrix_of_a_day(client, small_world):
     transfer(made.glasgow, made.ral, None)
     transfer(made.ral, made.desy, 5.0, ago=timedelta(hours=5))  # tested every hour
     transfer(made.desy, made.ral, 5.0, ago=timedelta(hours=25))
-    Downtime.objects.create(
-        endpoint=made.scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-    )
+    downtime(endpoint=made.scratch)
     sizes = {one.pop("size"): one for one in get(client)["coverage"]}
     assert list(sizes) == ["small", "medium", "large"]
     counted = {
