@@ -17,7 +17,7 @@ from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
 from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
-from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, beyond_words, inside_of
+from matrix.answers.site.site_now import ComparedEnds, SiteNow, beyond_words, inside_of
 from matrix.answers.site.verdict import KINDS
 from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays, of_inside
 from matrix.api.registry.sites import NewSite, of_testing
@@ -195,12 +195,14 @@ class SiteSides(Answer):
     as_destination: TogetherAnswer
 
 
-class SiteNote(SiteSides):
-    """A note on the site that begins in the window: the same as `compare.around` its beginning."""
+class NoteStart(Answer):
+    id: Annotated[int, At("note.id")]
+    text: Annotated[str, At("note.text")]
+    starts_at: Annotated[Second, At("note.starts_at")]
 
-    id: int
-    text: str
-    starts_at: datetime
+
+class SiteNote(SiteSides, NoteStart):
+    """A note on the site that begins in the window: the same as `compare.around` its beginning."""
 
 
 class SiteEnd(Answer):
@@ -301,8 +303,8 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         verdict=site_is.verdict,
         against_peers=words.site_conclusion(report.sites[report.query.size], report.name),
         **{f"as_{end}": of_end(report, end, site, site_is) for end in ENDS},
-        notes=[of_effect(effect) for effect in site_is.effects],
-        drift=site_is.drift and of_sides(site_is.drift),
+        notes=[of_sides(SiteNote, effect) for effect in site_is.effects],
+        drift=site_is.drift and of_sides(SiteSides, site_is.drift),
         findings=findings(report),
         **{name: part for name, part in errors_of(report).items() if name != "errors_left"},
         planned=of_plan(loads.plan_for([endpoint.id for endpoint in report.endpoints])),
@@ -358,14 +360,8 @@ def of_series(series: RatioSeries) -> Json:
     return {"bucket": series.bucket, "points": points}
 
 
-def of_effect(effect: NoteEffect) -> Json:
-    note = effect.note
-    own = {"id": note.id, "text": note.text, "starts_at": format_time(note.starts_at)}
-    return own | of_sides(effect)
-
-
-def of_sides(compared: ComparedEnds) -> Json:
-    return record(SiteSides, compared, **{f"as_{end}": compared.ends[end] for end in ENDS})
+def of_sides(answer: type[SiteSides], compared: ComparedEnds) -> Json:
+    return record(answer, compared, **{f"as_{end}": compared.ends[end] for end in ENDS})
 
 
 def of_plan(plan: PlannedTests) -> Json:

@@ -65,11 +65,11 @@ def get(client: Client, path: str) -> Any:
     return answer.json()
 
 
-def of_matrix(client: Client, filters: str = "") -> Sets:
-    answer, sets = get(client, f"matrix/?{ASKED}{filters}"), Sets()
+def of_matrix(client: Client, filters: str = "", asked: str = ASKED, name: str = "change") -> Sets:
+    answer, sets = get(client, f"matrix/?{asked}{filters}"), Sets()
     for row, source in enumerate(answer["sources"]):
         for column, destination in enumerate(answer["destinations"]):
-            kinds = (answer["cells"][name][row][column] for name in ("change", "state"))
+            kinds = (answer["cells"][array][row][column] for array in (name, "state"))
             sets.put((source["name"], destination["name"]), *kinds)
     return sets
 
@@ -106,12 +106,7 @@ def of_causes(client: Client, ends: list[Endpoint]) -> Sets:
 
 def in_matrix(client: Client, filters: str = "") -> Sets:
     """Return how links stand now, against what is usual for them."""
-    answer, sets = get(client, f"matrix/?{NOW}{filters}"), Sets()
-    for row, source in enumerate(answer["sources"]):
-        for column, destination in enumerate(answer["destinations"]):
-            kinds = (answer["cells"][name][row][column] for name in ("level", "state"))
-            sets.put((source["name"], destination["name"]), *kinds)
-    return sets
+    return of_matrix(client, filters, NOW, "level")
 
 
 def in_links(client: Client, kind: str) -> set[Link]:

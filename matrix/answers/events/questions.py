@@ -77,7 +77,7 @@ def page_of(
 
 
 @dataclass(frozen=True)
-class Question:
+class Criteria:
     """``query`` has window and filters alone; of the rest, nothing means any."""
 
     query: MatrixQuery
@@ -106,7 +106,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class EventsQuestion(Question):
+class EventsQuestion(Criteria):
     """``now`` is whether they last, ``since`` takes the place of a window: up to now."""
 
     now: str = ""
@@ -228,7 +228,7 @@ CHANGE_KIND_WORDS = {
 
 
 @dataclass(frozen=True)
-class ChangesQuestion(Question):
+class ChangesQuestion(Criteria):
     factor: str = ""
 
     @classmethod

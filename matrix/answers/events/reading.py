@@ -67,26 +67,23 @@ class Present:
         return cls(happenings, frozenset(answer.query.size for answer in answered), promise)
 
 
-def present_happenings(grid: Grid, ids: Mapping[str, int]) -> list[Happening]:
-    """Return what goes on by a grid of single links; ``ids`` are those of endpoints by name."""
-    return [each for look in LOOKS for each in happenings_with_look(grid, look, ids)]
-
-
-def happenings_with_look(grid: Grid, look: str, ids: Mapping[str, int]) -> Iterator[Happening]:
+def present_happenings(grid: Grid, ids: Mapping[str, int]) -> Iterator[Happening]:
+    """Yield what goes on by a grid of single links; ``ids`` are those of endpoints by name."""
     cells = grid.cells
-    for row, column in np.argwhere(cells.of_look(look)).tolist():
-        at = row, column
-        yield going_on(
-            look,
-            (ids[grid.sources[row].name], ids[grid.destinations[column].name]),
-            grid.query.size,
-            since=float(cells.since[at]),
-            tests=int(cells.streak[at]),
-            factor=(
-                float(cells.now[at] / cells.usual[at]),
-                *(float(bound[at]) for bound in (cells.ratio_low, cells.ratio_high)),
-            ),
-        )
+    for look in LOOKS:
+        for row, column in np.argwhere(cells.of_look(look)).tolist():
+            at = row, column
+            yield going_on(
+                look,
+                (ids[grid.sources[row].name], ids[grid.destinations[column].name]),
+                grid.query.size,
+                since=float(cells.since[at]),
+                tests=int(cells.streak[at]),
+                factor=(
+                    float(cells.now[at] / cells.usual[at]),
+                    *(float(bound[at]) for bound in (cells.ratio_low, cells.ratio_high)),
+                ),
+            )
 
 
 UNKNOWN = Present()

@@ -204,7 +204,7 @@ def site_now(
         histories,
         replace(verdict, others=other_classes(report)),
         effects,
-        compare(report, links, histories, scatter_of_question(report), now),
+        compare(report, links, histories, now),
         compared[-1] if halves else None,
     )
 
@@ -224,44 +224,30 @@ def day_scatters(report: Report, windows: Sequence[Window], of: str) -> list[dic
     ``of`` is `median` or `mean`. One SQL statement, or none without windows.
     """
     query, links = report.query, LinkIndex(report.all_endpoints)
-    choices = links_at(links, report.name)
+    own = [place.site == report.name for place in links.places]
+    choices = np.stack([links.ends(own, end).reshape(links.shape) for end in ENDS])
     of_windows = standing.day_to_day(query.size, query.filters, windows, links, choices, of=of)
     return [
         {end: scatter.taken([number]) for number, end in enumerate(ENDS)} for scatter in of_windows
     ]
 
 
-def scatter_of_question(report: Report) -> dict[str, DayScatter]:
-    """Return the same of the question; nothing where it compares more than time, or nothing."""
-    compare = report.query.compare
-    if compare is None or not compare.is_of_time:
-        return {}
-    (by_end,) = day_scatters(report, [report.window], compare.of)
-    return by_end
-
-
-def links_at(links: LinkIndex, site: str) -> Flags:
-    """Say which links have a site at each of ENDS; shape (ends, places, places)."""
-    own = [place.site == site for place in links.places]
-    return np.stack([links.ends(own, end).reshape(links.shape) for end in ENDS])
-
-
 def compare(
     report: Report,
     links: Mapping[str, Sequence[SiteLink]],
     histories: Mapping[str, EndHistory],
-    scatters: Mapping[str, DayScatter],
     now: datetime,
 ) -> dict[str, EndComparison]:
-    """Compare the links of each end as the query asks for it: one SQL statement, or none.
-
-    ``scatters`` are how far all links of an end scatter together, by end, where that is known.
-    """
+    """Compare the links of each end as the query asks for it: two SQL statements, or none."""
     query = report.query
     if query.compare is None:
         return {}
     other = query.other(now)
     window = other.window_at(now)
+    # How far all links of an end scatter together, where only time is compared.
+    scatters: dict[str, DayScatter] = {}
+    if query.compare.is_of_time:
+        (scatters,) = day_scatters(report, [report.window], query.compare.of)
     there = results_of(report, links, other, window, is_reverse=query.compare.reverse)
     comparisons, all_compared = {}, all_links.build(query, now)
     for end in links:
