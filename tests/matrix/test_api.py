@@ -10,7 +10,7 @@ from django.test import Client
 from matrix.store.cache import ANSWERS
 from tests.matrix import responses
 from tests.matrix.responses import statements
-from tests.matrix.world import HOUR, make_published, transfer
+from tests.matrix.world import HOUR, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/api/v1/matrix/"
@@ -70,11 +70,6 @@ def test_the_whole_matrix_comes_in_one_answer(client, small_world):
     assert found["source_average"] == [None, 5.0]
     assert found["destination_average"] == [None, 5.0, None]
     assert found["average"] == 5.0
-
-
-def test_the_published_grand_average_is_in_the_answer(client, db):
-    make_published()
-    assert round(answer(client)["average"], 2) == 6.40
 
 
 def test_an_empty_matrix_is_an_answer_too(client, db):

@@ -4,13 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from cachetools import TTLCache
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
 from matrix.answers.status import figures
-from matrix.store.cache import Kept
 from sonar.models import (
     Circuit,
     Credential,
@@ -332,18 +330,6 @@ def test_due_tests_are_found_by_the_index_and_not_by_reading_them_all(small_worl
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     assert "schedule_next_due" in explained.order_by().explain()
-
-
-def test_recent_answers_are_kept_for_their_seconds():
-    clock = [100.0]
-    kept: Kept[int] = Kept(TTLCache(1, 10, lambda: clock[0]))
-    answers = iter(range(10))
-    assert [kept.get("a", lambda: next(answers)) for _ in range(3)] == [0, 0, 0]
-    clock[0] = 109.9
-    assert kept.get("a", lambda: next(answers)) == 0
-    clock[0] = 110.0
-    assert kept.get("a", lambda: next(answers)) == 1
-    assert kept.get("b", lambda: next(answers)) == 2
 
 
 def test_parameters_are_refused(client):
