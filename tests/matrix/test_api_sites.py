@@ -82,10 +82,8 @@ def test_the_list_is_searched_sorted_and_filtered_as_the_page_is(client, measure
 
     assert names("ordering=-name&search=a") == ["RAL", "Glasgow", "DESY"]
     assert names("cloud=UK") == ["Glasgow", "RAL"]
-    assert [one["name"] for one in lines(client, "sites/?search=gb&format=csv")] == [
-        "Glasgow",
-        "RAL",
-    ]
+    expected = ["Glasgow", "RAL"]
+    assert [one["name"] for one in lines(client, "sites/?search=gb&format=csv")] == expected
 
 
 def test_the_list_is_turned_page_by_page_in_one_window(client, measured, monkeypatch):
@@ -170,10 +168,8 @@ def test_a_report_has_the_verdict_and_the_links_as_they_are_now(client, db):
 def test_notes_are_in_a_report_for_who_may_read_them(client, db):
     changed_site.make()
     (note,) = answer(client, f"sites/{GLASGOW}/")["notes"]
-    assert (note["text"], note["starts_at"]) == (
-        "new firmware of the switch",
-        "2026-11-16T09:30:00Z",
-    )
+    expected = ("new firmware of the switch", "2026-11-16T09:30:00Z")
+    assert (note["text"], note["starts_at"]) == expected
     asked = f"sites/{GLASGOW}/?compare.around={note['starts_at']}"
     for end, said in answer(client, asked)["comparison"].items():
         if end != "description":

@@ -153,10 +153,8 @@ def test_the_table_of_numbers_says_both_sides_of_each_cell(client, changed):
         re.search(r"against .* MB/s \(.*×\), n = \d+ and 12, p ", title) for title in measured
     )
     few = table.parts("td.too_few")
-    assert sorted(cell["title"].split(", ", 1)[1] for cell in few) == [
-        "n = 12 and 0",
-        "n = 2 and 12",
-    ]
+    expected = ["n = 12 and 0", "n = 2 and 12"]
+    assert sorted(cell["title"].split(", ", 1)[1] for cell in few) == expected
     assert all(cell.words == "– too few" for cell in few)
     assert "of measured cells, and geometric" in table
 
@@ -298,14 +296,10 @@ def test_the_page_carries_the_words_of_both_sides_for_the_card(client, changed):
         compared: dict[str, str] = look(client, text).data("picture-data")["compared"]
         return compared
 
-    assert sides(COMPARED) == {
-        "here": "median, the last 24 hours",
-        "there": "median, the 24 hours before",
-    }
-    assert sides("?compare=reverse&compare.of=mean") == {
-        "here": "mean, this direction",
-        "there": "mean, the opposite direction",
-    }
+    expected = {"here": "median, the last 24 hours", "there": "median, the 24 hours before"}
+    assert sides(COMPARED) == expected
+    expected = {"here": "mean, this direction", "there": "mean, the opposite direction"}
+    assert sides("?compare=reverse&compare.of=mean") == expected
     assert sides("?window=24h") is None
 
 

@@ -79,10 +79,8 @@ def test_another_day_another_direction_and_another_kind_are_events_of_their_own(
 
 def test_a_class_that_changed_twice_makes_two_events():
     tests = happening(A, B, 20 * HOUR, until=NOW - 12 * HOUR), happening(A, B, 10 * HOUR)
-    assert [event.since for event in merged(tests, PLACES, SIZES)] == [
-        NOW - 10 * HOUR,
-        NOW - 20 * HOUR,
-    ]
+    expected = [NOW - 10 * HOUR, NOW - 20 * HOUR]
+    assert [event.since for event in merged(tests, PLACES, SIZES)] == expected
 
 
 def test_an_endpoint_that_sends_and_receives_otherwise_is_one_event_and_so_is_its_site():
@@ -170,10 +168,8 @@ def test_what_undoes_a_jump_is_its_end():
     ]
     # Half of the way back is another level.
     steps = jumps([jump(3 * DAY, 0.25), jump(2 * DAY, 2.0)])
-    assert [(each.kind, each.until) for each in steps] == [
-        ("slower", NOW - 2 * DAY),
-        ("faster", None),
-    ]
+    expected = [("slower", NOW - 2 * DAY), ("faster", None)]
+    assert [(each.kind, each.until) for each in steps] == expected
     of_another = jumps([jump(3 * DAY, 0.4), jump(2 * DAY, 2.4, destination_id=C1)])
     assert [each.until for each in of_another] == [None, None]
 

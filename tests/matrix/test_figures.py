@@ -207,10 +207,8 @@ def test_every_colour_of_a_figure_is_in_the_style_sheet():
     names = set(re.findall(r'"var\(--([\w-]+)\)"', texts))
     assert len(names) > 15
     assert names <= standalone.light_colours().keys()
-    assert standalone.with_colours(["var(--surface)", ("var(--there)",)]) == [
-        "#ffffff",
-        ["#0b57a4"],
-    ]
+    expected = ["#ffffff", ["#0b57a4"]]
+    assert standalone.with_colours(["var(--surface)", ("var(--there)",)]) == expected
     # As static/js/colours.js: 0.64 of the surface.
     assert standalone.with_colours({"a": "veil(#000000)"}) == {"a": "rgb(163, 163, 163)"}
 

@@ -185,10 +185,8 @@ def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(client, in_troub
         answer(client, "?source_site=RAL")[0]
         == "1 of these links failing with large files, 1 slower than usual"
     )
-    assert answer(client, "?source_site=Glasgow") == (
-        "All these links as usual with large files",
-        {"as usual": 1},
-    )
+    expected = ("All these links as usual with large files", {"as usual": 1})
+    assert answer(client, "?source_site=Glasgow") == expected
     assert answer(client, "?source_site=DESY")[0] == (
         "None of these links failing or slower than usual with large files"
     )
@@ -298,7 +296,5 @@ def test_a_young_installation_says_that_nothing_is_known_to_be_usual(client, at_
     with transfers() as tests:
         for source, destination in permutations(small_world.endpoints, 2):
             tests.add(source, destination, 10.0)
-    assert answer(client) == (
-        "No usual rates with large files known yet",
-        {"with no usual rate yet": 12},
-    )
+    expected = ("No usual rates with large files known yet", {"with no usual rate yet": 12})
+    assert answer(client) == expected

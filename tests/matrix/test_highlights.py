@@ -42,17 +42,13 @@ def test_each_kind_is_found_with_its_reason():
 
 def test_failing_cells_come_by_failures_and_stale_ones_by_age():
     failing = grid_of([[None] * 2] * 2, PLACES, PLACES, ["-f", "f-"], failed=[[0, 3], [12, 0]])
-    assert said(found(failing)["failed"]) == [
-        ("from b to a", "0 ok, 12 failed"),
-        ("from a to b", "0 ok, 3 failed"),
-    ]
+    expected = [("from b to a", "0 ok, 12 failed"), ("from a to b", "0 ok, 3 failed")]
+    assert said(found(failing)["failed"]) == expected
     stale = grid_of(
         [[None, 1], [1, None]], PLACES, PLACES, ["-s", "s-"], age=[[0, 9000], [300000, 0]]
     )
-    assert said(found(stale)["stale"]) == [
-        ("from b to a", "last result 3 d ago"),
-        ("from a to b", "last result 2 h ago"),
-    ]
+    expected = [("from b to a", "last result 3 d ago"), ("from a to b", "last result 2 h ago")]
+    assert said(found(stale)["stale"]) == expected
 
 
 def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end():
@@ -173,10 +169,8 @@ def test_a_cell_some_of_whose_links_are_slower_says_how_many():
         ("from b to a", "0.40×", "4.00 MB/s now, 10.0 usual, since 20 Nov 10:00 UTC"),
     ]
     last = "last result 20 Nov 12:00:30 UTC"
-    assert [item.title for item in slower.items] == [
-        last,
-        f"0.40× (95 % interval 0.31–0.52), {last}",
-    ]
+    expected = [last, f"0.40× (95 % interval 0.31–0.52), {last}"]
+    assert [item.title for item in slower.items] == expected
 
 
 def test_what_fails_now_comes_first_the_newest_before_the_rest():
