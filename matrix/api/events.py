@@ -9,7 +9,6 @@ from rest_framework.request import Request
 
 from matrix.answers.changes.lines import notes_near
 from matrix.answers.events import reading
-from matrix.answers.events import reading as today
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.events.questions import CERTAIN, NOW, EventCursor, EventsQuestion, page_of
 from matrix.api.base import ApiView
@@ -132,7 +131,7 @@ class EventsView(ApiView):
             {
                 "query": echo(question.query, window, **own),
                 "description": question.describe(),
-                "sentence": today.today_words(events, now) + ".",
+                "sentence": reading.today_words(events, now) + ".",
                 "searched": searched(),
                 "events": records,
                 "next": following(request, further, window),

@@ -370,7 +370,7 @@ def of_plan(plan: PlannedTests) -> Json:
 
     lines = plan.lines()
     return {
-        **both(plan.of_direction(OUT), plan.of_direction(IN)),
+        **both(plan.of(direction=OUT), plan.of(direction=IN)),
         "meshes": [{"mesh": mesh, "size": size} | both(*loads) for mesh, size, *loads in lines],
         "waiting": {reason: count for reason, count, _ in plan.waiting()},
         "queued": plan.probes("queued"),

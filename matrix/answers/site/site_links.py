@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from types import MappingProxyType
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from matrix.answers.site.verdict import (
     UsualLinks,
     earliest,
 )
+from matrix.answers.words.names import NO_NAMES
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import USUAL_FACTOR
 from matrix.statistics.cells.states import NOT_APPLICABLE
@@ -218,7 +218,7 @@ def verdict_of(
     ends: dict[str, list[SiteLink]],
     *,
     is_past: bool,
-    names: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = NO_NAMES,
 ) -> SiteAnswer:
     """Say how the site does; a link within the site, which is in both lists, counts once.
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from matrix.answers.site.history import EndHistory, RatioSeries, WindowPair, dra
 from matrix.answers.site.reports import ENDS, Report, at_end
 from matrix.answers.site.site_links import SiteLink, history_of, links_of, results_of, verdict_of
 from matrix.answers.site.verdict import KINDS, VERBS, ClassNews, SiteAnswer
+from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted
 from matrix.answers.words.ratios import PairRatio
 from matrix.query.comparison import OF
@@ -176,7 +176,7 @@ def site_now(
     report: Report,
     notes: Sequence[Annotation],
     now: datetime,
-    names: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = NO_NAMES,
 ) -> SiteNow:
     """Judge a site by its report; ``notes`` are those that a reader may see.
 

@@ -229,7 +229,7 @@ def cost(
 
     That is how many tests run on average, and the share of the WAN.
     """
-    load = plan.of_direction(DIRECTIONS[end])
+    load = plan.of(direction=DIRECTIONS[end])
     means = {size: standing.mean for size, standing in report.standings(end).items()}
     share = load.rate_mb_s / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return load, plan.at_once(end, means), share
@@ -241,7 +241,7 @@ def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any
     `of_budget` is which share of its budget of bytes a day the plan takes.
     """
     for endpoint in Endpoint.objects.filter(site=page.site):
-        load, budget = plan.of_endpoint(endpoint.id), endpoint.budget_bytes_per_day
+        load, budget = plan.of(endpoint=endpoint.id), endpoint.budget_bytes_per_day
         filters = Filter("endpoint", endpoint.name), *page.query.filters
         yield {
             "endpoint": endpoint,
