@@ -287,13 +287,6 @@ def test_markup_stays_text_in_json(client, measured):
     assert response.json()["errors"][0]["error"] == "</script><script>alert(1)</script>"
 
 
-def test_reading_needs_an_account_where_it_is_not_public(client, small_world, settings):
-    settings.SONAR_PUBLIC_READ = False
-    assert client.get("/api/v1/sites/").status_code in (401, 403)
-    assert client.get("/api/v1/sites/RAL/").status_code in (401, 403)
-    assert client.post("/api/v1/sites/").status_code in (401, 403, 405)
-
-
 def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small_world):
     def queries(path: str) -> int:
         return len(statements(answer, client, path))

@@ -182,10 +182,3 @@ def test_it_is_compressed_and_kept_by_its_reader_alone(client, measured):
     assert decoded(gzip.decompress(response.content))[0] == decoded(plain.content)[0]
     assert response["Cache-Control"] == "private, no-cache"
     assert response["Vary"] == "Cookie, Accept-Encoding"
-
-
-def test_without_public_read_it_needs_an_account(client, measured, settings):
-    settings.SONAR_PUBLIC_READ = False
-    response = client.get("/cells/")
-    assert response.status_code == 401
-    assert response.json()["detail"]

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 from django.urls import get_resolver
@@ -16,7 +15,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from matrix.answers.status import figures, health
 from sonar import settings as project
 from sonar.models import Credential, CredentialState, SignOfLife
-from sonar.people import tokens
 from tests import refusing
 from tests.matrix.world import NOW, of_service, transfer
 
@@ -147,15 +145,6 @@ def test_a_redis_that_is_full_is_not_up_and_its_queues_are_counted(client, small
         found = samples(client)
     assert (found["sonar_up", "redis"], found["sonar_up", "database"]) == (0, 1)
     assert found["sonar_queue_messages", "control"] >= 0
-
-
-def test_reading_it_needs_what_reading_needs(client, small_world, settings):
-    settings.SONAR_PUBLIC_READ = False
-    refused = client.get(URL)
-    assert refused.status_code in (401, 403)
-    assert refused.json()["detail"]
-    _, token = tokens.create(User.objects.create_user("prometheus"), "scrape", ["read"], 1)
-    assert samples(client, authorization=f"Token {token}")
 
 
 def requests_counted(client: Client) -> set[tuple[str, str]]:

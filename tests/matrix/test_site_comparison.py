@@ -163,14 +163,11 @@ def test_few_tests_of_each_link_are_enough_together(client):
         assert not comparison.ratios.enough.any()
         assert comparison.together.links > 7
         assert not np.isnan(comparison.together.high)
-    page = responses.page(client, f"/sites/{GLASGOW}/?{compared_url(around)}")
+    address = compared_question(QueryDict(urlencode(around))).to_params()
+    page = responses.page(client, f"/sites/{GLASGOW}/?{urlencode(address, doseq=True)}")
     assert re.search(
         rf"{GLASGOW} received at [01]\.\d+× \([^)]*\), (not certain|about)", page.words
     )
-
-
-def compared_url(params: dict[str, str]) -> str:
-    return urlencode(compared_question(QueryDict(urlencode(params))).to_params(), doseq=True)
 
 
 def test_the_call_compares_as_the_page_does(client):

@@ -5,7 +5,6 @@ from datetime import timedelta
 from itertools import permutations
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from plotly import graph_objects
 
@@ -482,13 +481,3 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small
     sealing.seal(NOW)
     queries()
     assert queries() == 38, seen
-
-
-def test_without_public_read_the_page_leads_to_the_login(client, small_world, settings):
-    settings.SONAR_PUBLIC_READ = False
-    for path in ("/sites/", "/sites/RAL/", "/search/?q=RAL"):
-        response = client.get(path)
-        assert response.status_code == 302
-        assert response["Location"].startswith("/login/?next=")
-    client.force_login(User.objects.create_user("shifter"))
-    assert client.get("/sites/RAL/").status_code == 200
