@@ -98,11 +98,15 @@ class PlannedTests:
 
     def lines(self) -> list[tuple[str, str, Load, Load]]:
         """Return mesh, size class, what goes out and what comes in, in the order of the parts."""
-        rows = dict.fromkeys((part.mesh, part.size) for part in self.parts)
-        ways = [
-            [self.of(mesh=row[0], size=row[1], direction=way) for row in rows] for way in (OUT, IN)
+        return [
+            (
+                mesh,
+                size,
+                self.of(mesh=mesh, size=size, direction=OUT),
+                self.of(mesh=mesh, size=size, direction=IN),
+            )
+            for mesh, size in dict.fromkeys((part.mesh, part.size) for part in self.parts)
         ]
-        return [(*row, out, into) for row, out, into in zip(rows, *ways, strict=True)]
 
     def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:
         """Estimate how many tests run at once on average, at these rates by size class.
