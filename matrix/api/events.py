@@ -9,7 +9,6 @@ from rest_framework.request import Request
 
 from matrix.answers.changes.lines import notes_near
 from matrix.answers.events import reading
-from matrix.answers.events import reading as today
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.events.questions import CERTAIN, NOW, EventCursor, EventsQuestion, page_of
 from matrix.api.base import ApiView
@@ -19,16 +18,7 @@ from matrix.api.rendering import as_json, as_rows
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import LINKS_FILTERED, SIZE, choice, paging, text
 from matrix.api.schema.parameters import WINDOW as BOUNDS
-from matrix.api.schema.records import (
-    As,
-    At,
-    Moment,
-    MomentOrNull,
-    NameOrNull,
-    Number,
-    Text,
-    record,
-)
+from matrix.api.schema.records import As, At, Moment, MomentOrNull, NameOrNull, Number, Text, record
 from matrix.api.schema.schemas import Answer, Listed, echo_shape
 from matrix.http.negotiation import LIST, asked_format
 from matrix.store import registry
@@ -141,7 +131,7 @@ class EventsView(ApiView):
             {
                 "query": echo(question.query, window, **own),
                 "description": question.describe(),
-                "sentence": today.today_words(events, now) + ".",
+                "sentence": reading.today_words(events, now) + ".",
                 "searched": searched(),
                 "events": records,
                 "next": following(request, further, window),
@@ -152,10 +142,9 @@ class EventsView(ApiView):
 def events_of(question: EventsQuestion, now: datetime) -> list[Event]:
     """Return the events that are asked for, those that last from before, too."""
     places = registry.read_places(registry.read_versions())
-    sizes, window = reading.size_names(), question.window_at(now)
-    is_past = window.end < now
-    present = reading.UNKNOWN if is_past else reading.present_at(now, sizes, places)
-    return question.chosen(reading.read(window, places, sizes, present), places)
+    sizes = reading.size_names()
+    events, _ = reading.events_at(question.window_at(now), now, places, sizes)
+    return question.chosen(events, places)
 
 
 def records_of(listed: list[Event], request: Request, now: datetime) -> list[dict[str, Any]]:

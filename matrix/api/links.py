@@ -12,8 +12,6 @@ from drf_spectacular.utils import OpenApiParameter
 from pydantic import BaseModel, create_model
 from rest_framework.request import Request
 
-from matrix.answers.comparison.differences import KINDS
-from matrix.answers.matrix.grid import CHANGES
 from matrix.answers.table import column_filters, link_table, table_query
 from matrix.answers.table.column_filters import LONGEST_TEXT
 from matrix.answers.table.columns import COLUMNS
@@ -39,6 +37,7 @@ from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.states import LOOKS
+from matrix.statistics.compare.two_samples import CHANGE_KINDS, CHANGES
 from matrix.statistics.transfers.overhead import FITS
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass
@@ -322,5 +321,5 @@ def compared(call: LinksRequest, table: LinkTable, now: datetime) -> dict[str, A
         "end": format_time(window.end),
         "filters": by_parameter(other.filters),
         "compared": int(np.count_nonzero(~np.isnan(table.column(f"{size}.compared_ratio")))),
-        **{kind: int(np.count_nonzero(changes == KINDS.index(kind))) for kind in CHANGES},
+        **{kind: int(np.count_nonzero(changes == CHANGE_KINDS.index(kind))) for kind in CHANGES},
     }

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.documents import DOCUMENTS
@@ -20,11 +20,7 @@ from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS, kind_of
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
-from matrix.api.schema.schemas import (
-    Answer,
-    with_facts,
-    word_of,
-)
+from matrix.api.schema.schemas import Answer, with_facts, word_of
 from matrix.http.compression import ARRAYS, respond_once
 from matrix.http.exceptions import refuse_hidden_filters
 from matrix.http.negotiation import (

@@ -13,10 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matrix.answers.comparison import differences
-from matrix.answers.comparison.differences import KINDS as CHANGE_KINDS
-from matrix.answers.comparison.sides import OtherSide
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid, OtherSide
 from matrix.api import parameters
 from matrix.api.documents import DOCUMENTS
 from matrix.api.rendering import csv_of, dumps
@@ -29,6 +26,7 @@ from matrix.statistics.arrays import Floats, rounded, significant
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.statistics.transfers.overhead import FITS
 from sonar.notation import csv_text
 from sonar.notation.units import DASH
@@ -143,7 +141,7 @@ def array_of(grid: Grid, name: str) -> NDArray[Any]:
     if grid.comparison is None:
         raise ValueError(f"{name} is of a comparison, and there is none")
     if name == "change":
-        return differences.kinds(grid)
+        return grid.change_kinds()
     of_ratios: NDArray[Any] = getattr(grid.comparison, {"rate": "value"}.get(name, name))
     return of_ratios
 
@@ -177,7 +175,7 @@ def compared(grid: Grid, other: OtherSide) -> dict[str, Any]:
         "end": format_time(other.window.end),
         "simulated": other.simulated,
         "filters": by_parameter(other.query.filters),
-        **differences.counts(grid),
+        **grid.changes(),
     }
 
 

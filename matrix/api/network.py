@@ -9,14 +9,7 @@ from rest_framework.request import Request
 
 from matrix.answers.link.network import loss_of, rate_of
 from matrix.api.base import ApiView
-from matrix.api.parameters import (
-    OF_TRANSFERS,
-    PAGING,
-    PageRequest,
-    echo,
-    following,
-    some_of,
-)
+from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, echo, following, some_of
 from matrix.api.rendering import as_json, as_rows
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import LINKS_FILTERED, WINDOW, paging, several

@@ -3,31 +3,26 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Literal
-from uuid import UUID
 
 from pydantic import Field
 
 from matrix.answers.causes import words
 from matrix.answers.causes.attribution import KINDS as PEER_KINDS
-from matrix.answers.comparison import net_change
+from matrix.answers.comparison import all_links
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.link.series import BUCKETS
 from matrix.answers.site import loads
-from matrix.answers.site.comparison import beyond_words
-from matrix.answers.site.failures import Finding, errors_of, findings
+from matrix.answers.site.failures import Failures, Finding, errors_of, findings
 from matrix.answers.site.history import RatioSeries
 from matrix.answers.site.loads import IN, OUT, Load, PlannedTests
-from matrix.answers.site.ranking import ENDS
-from matrix.answers.site.reports import Report
-from matrix.answers.site.site_links import figures_of
-from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow, inside_of
+from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
+from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
+from matrix.answers.site.site_now import ComparedEnds, SiteNow, beyond_words, inside_of
 from matrix.answers.site.verdict import KINDS
 from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.api.registry.values import record_of
-from matrix.api.schema.parameters import (
-    Echo,
-)
+from matrix.api.schema.parameters import Echo
 from matrix.api.schema.records import (
     As,
     At,
@@ -40,7 +35,7 @@ from matrix.api.schema.records import (
     record,
     unix_time,
 )
-from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, word_of
+from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, like, word_of
 from matrix.api.series import ComparedRates
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
@@ -84,7 +79,6 @@ class SiteEndComparison(Answer):
 
     kind: Literal["slower", "faster", "usual", "unknown"]
     sentence: str
-    beyond: str
     ratio: Annotated[Digits, At("together.ratio")]
     low: Annotated[Digits, At("together.low")]
     high: Annotated[Digits, At("together.high")]
@@ -94,6 +88,7 @@ class SiteEndComparison(Answer):
     other_ok: Annotated[int, At("together.other_ok")]
     slower: int
     faster: int
+    beyond: str
     links: list[ComparedSiteLink]
 
 
@@ -110,39 +105,25 @@ RegisteredSite = record_of(
 )
 
 
-class SiteStanding(Answer):
+STANDING = (
+    "mean_mb_s cells ok failed success last rank ranked peers_median_mb_s ratio fastest_mb_s "
+    "fastest_partner"
+)
+
+
+class SiteStanding(like(Standing, STANDING, last=UnixTime, fastest_partner=Text)):  # type: ignore[misc]
     """How a site compares at one end, in one size class, with the sites of its tier."""
 
-    mean_mb_s: Annotated[Number, At("mean")]
-    cells: int
-    ok: int
-    failed: int
-    success: Number
-    last: UnixTime
-    rank: int | None
-    ranked: int
-    peers_median_mb_s: Annotated[Number, At("peers_median")]
-    ratio: Annotated[Number, At("to_peers")]
-    fastest_mb_s: Annotated[Number, At("fastest")]
-    fastest_partner: Text
     fastest_of_wan: Number
 
 
-class SiteCell(Answer):
-    """A cell of the matrix of sites, or a link."""
+# Of a cell and of a link.
+WORDS = {"state": CellState, "level": CellLevel, "since": UnixTime, "last": UnixTime}
+CELL = "source destination mean_mb_s std_mb_s ok failed last state level now_mb_s usual_mb_s since"
 
-    source: str
-    destination: str
-    mean_mb_s: Annotated[Number, At("mean")]
-    std_mb_s: Annotated[Number, At("std")]
-    ok: int
-    failed: int
-    last: UnixTime
-    state: CellState
-    level: CellLevel
-    now_mb_s: Annotated[Number, At("now")]
-    usual_mb_s: Annotated[Number, At("usual")]
-    since: UnixTime
+
+class SiteCell(like(ReportCell, CELL, **WORDS)):  # type: ignore[misc]
+    """A cell of the matrix of sites, or a link."""
 
 
 class SiteVerdict(Answer):
@@ -162,44 +143,23 @@ class SiteAgainstPeers(Answer):
     sentence: str
 
 
-class SiteFigures(Answer):
+FIGURES = "links sites now_mb_s usual_mb_s ratio failing slower faster tested ok failed success"
+
+
+class SiteFigures(like(EndFigures, FIGURES)):  # type: ignore[misc]
     """The links of one end together; rates and their ratio are those of the median link."""
 
-    links: int
-    sites: int
-    now_mb_s: Annotated[Number, At("now")]
-    usual_mb_s: Annotated[Number, At("usual")]
-    ratio: Number
-    failing: int
-    slower: int
-    faster: int
-    tested: int
-    ok: int
-    failed: int
-    success: Number
+
+LINK = (
+    "source destination partner state partly_failing level now_mb_s usual_mb_s ratio since streak "
+    "mean_mb_s std_mb_s size_mean_bytes size_std_bytes ok failed last"
+)
+SIZES = dict.fromkeys(("size_mean_bytes", "size_std_bytes"), Number)
+PARTLY = {"partly_failing": Annotated[bool, At("partly")]}
 
 
-class SiteLinkRow(Answer):
+class SiteLinkRow(like(SiteLink, LINK, **WORDS, **SIZES, **PARTLY)):  # type: ignore[misc]
     """A link as it is now, and in the window; ``partner`` is the site at its other end."""
-
-    source: str
-    destination: str
-    partner: str
-    state: CellState
-    partly_failing: Annotated[bool, At("partly")]
-    level: CellLevel
-    now_mb_s: Annotated[Number, At("now")]
-    usual_mb_s: Annotated[Number, At("usual")]
-    ratio: Number
-    since: UnixTime
-    streak: int
-    mean_mb_s: Annotated[Number, At("mean")]
-    std_mb_s: Annotated[Number, At("std")]
-    size_mean_bytes: Number
-    size_std_bytes: Number
-    ok: int
-    failed: int
-    last: UnixTime
 
 
 class RatioPoint(Answer):
@@ -235,12 +195,14 @@ class SiteSides(Answer):
     as_destination: TogetherAnswer
 
 
-class SiteNote(SiteSides):
-    """A note on the site that begins in the window: the same as `compare.around` its beginning."""
+class NoteStart(Answer):
+    id: Annotated[int, At("note.id")]
+    text: Annotated[str, At("note.text")]
+    starts_at: Annotated[Second, At("note.starts_at")]
 
-    id: int
-    text: str
-    starts_at: datetime
+
+class SiteNote(SiteSides, NoteStart):
+    """A note on the site that begins in the window: the same as `compare.around` its beginning."""
 
 
 class SiteEnd(Answer):
@@ -262,16 +224,11 @@ class SiteEnd(Answer):
 SiteFinding = answer_of(Finding, "SiteFinding")
 
 
-class SiteErrors(Answer):
-    """Errors of one kind; ``newest`` is the id of a transfer."""
+ERRORS = "where error count links first last newest"
 
-    where: str
-    error: str
-    count: int
-    links: int
-    first: Second
-    last: Second
-    newest: UUID
+
+class SiteErrors(like(Failures, ERRORS, first=Second, last=Second)):  # type: ignore[misc]
+    """Errors of one kind; ``newest`` is the id of a transfer."""
 
 
 class PlannedLoad(Answer):
@@ -325,16 +282,17 @@ class SiteReport(Answer):
     notes: list[SiteNote]
     drift: SiteSides | None
     findings: list[SiteFinding]  # type: ignore[valid-type]
-    diagnoses: list[LinkRuleSays]
     errors: list[SiteErrors]
     errors_total: int
     planned: SitePlan
+    diagnoses: list[LinkRuleSays]
     comparison: SiteComparison | None = None
 
 
 def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Json:
-    """Return the report on a site. Diagnoses and comparison stand last."""
-    answer = record(
+    """Return the report on a site."""
+    comparison = of_comparison(report, site_is, now)
+    return record(
         SiteReport,
         report,
         query=echo_of(report.query, report.window),
@@ -345,8 +303,8 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
         verdict=site_is.verdict,
         against_peers=words.site_conclusion(report.sites[report.query.size], report.name),
         **{f"as_{end}": of_end(report, end, site, site_is) for end in ENDS},
-        notes=[of_effect(effect) for effect in site_is.effects],
-        drift=site_is.drift and of_sides(site_is.drift),
+        notes=[of_sides(SiteNote, effect) for effect in site_is.effects],
+        drift=site_is.drift and of_sides(SiteSides, site_is.drift),
         findings=findings(report),
         **{name: part for name, part in errors_of(report).items() if name != "errors_left"},
         planned=of_plan(loads.plan_for([endpoint.id for endpoint in report.endpoints])),
@@ -355,11 +313,8 @@ def of_report(report: Report, site: Site, site_is: SiteNow, now: datetime) -> Js
             | record(RuleSays, link.diagnosis)
             for link in site_diagnosis.diagnosed_links(report, now)
         ],
+        **({"comparison": comparison} if comparison else {}),
     )
-    answer["diagnoses"] = answer.pop("diagnoses")
-    if site_is.comparisons:
-        answer["comparison"] = of_comparison(report, site_is, now)
-    return answer
 
 
 def names_of(endpoints: Iterable[EndpointInfo]) -> Json:
@@ -405,14 +360,8 @@ def of_series(series: RatioSeries) -> Json:
     return {"bucket": series.bucket, "points": points}
 
 
-def of_effect(effect: NoteEffect) -> Json:
-    note = effect.note
-    own = {"id": note.id, "text": note.text, "starts_at": format_time(note.starts_at)}
-    return own | of_sides(effect)
-
-
-def of_sides(compared: ComparedEnds) -> Json:
-    return record(SiteSides, compared, **{f"as_{end}": compared.ends[end] for end in ENDS})
+def of_sides(answer: type[SiteSides], compared: ComparedEnds) -> Json:
+    return record(answer, compared, **{f"as_{end}": compared.ends[end] for end in ENDS})
 
 
 def of_plan(plan: PlannedTests) -> Json:
@@ -421,7 +370,7 @@ def of_plan(plan: PlannedTests) -> Json:
 
     lines = plan.lines()
     return {
-        **both(plan.of_direction(OUT), plan.of_direction(IN)),
+        **both(plan.of(direction=OUT), plan.of(direction=IN)),
         "meshes": [{"mesh": mesh, "size": size} | both(*loads) for mesh, size, *loads in lines],
         "waiting": {reason: count for reason, count, _ in plan.waiting()},
         "queued": plan.probes("queued"),
@@ -443,21 +392,20 @@ def of_site(site: Site) -> Json:
     return {name: getattr(site, name) for name in others} | times
 
 
-def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json:
-    others = net_change.changes(report.query, now)
-    ends = {}
-    for end, comparison in site_is.comparisons.items():
-        answer = record(
+def of_comparison(report: Report, site_is: SiteNow, now: datetime) -> Json | None:
+    if not site_is.comparisons:
+        return None
+    others = all_links.changes(report.query, now)
+    ends = {
+        f"as_{end}": record(
             SiteEndComparison,
             comparison,
             sentence=comparison.sentence(report.name),
-            beyond="",
+            beyond=beyond_words(others, report.name, comparison),
             links=list(compared_links(site_is, end)),
         )
-        del answer["beyond"]
-        links = {"links": answer.pop("links")}
-        words = {"beyond": beyond_words(others, report.name, comparison)}
-        ends[f"as_{end}"] = answer | words | links
+        for end, comparison in site_is.comparisons.items()
+    }
     return {"description": report.query.other_words(), **ends}
 
 

@@ -9,11 +9,9 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from matrix.answers.events.reading import events_of_site
-from matrix.answers.site import overview, question, reports
-from matrix.answers.site.overview import KEYS, SiteOverview
-from matrix.answers.site.question import LONGEST_SEARCH
-from matrix.answers.site.ranking import ENDS
-from matrix.answers.site.reports import Report
+from matrix.answers.site import overview, reports
+from matrix.answers.site.overview import KEYS, LONGEST_SEARCH, SiteOverview
+from matrix.answers.site.reports import ENDS, Report
 from matrix.answers.site.site_now import site_now
 from matrix.api import rendering
 from matrix.api.base import ApiView
@@ -111,7 +109,7 @@ class SitesView(ApiView):
         page = PageRequest.read(request, form, TableCursor.parse)
         # The next page is of the same window.
         cursor = page.after or TableCursor(timezone.now())
-        query, search, ordering = question.sites_question(request.query_params, also=OWN)
+        query, search, ordering = overview.sites_question(request.query_params, also=OWN)
         grid, sites = overview.build(query, cursor.moment)
         shown = overview.ordered(overview.searched(sites, search), ordering)
         rows = [of_overview(site) for site in shown]
@@ -130,11 +128,11 @@ class SiteView(ApiView):
 
         With `compare` and so on its links are compared, too; CSV then has these.
         """
-        query = question.compared_question(request.query_params, also=("format", "end"))
+        query = overview.compared_question(request.query_params, also=("format", "end"))
         form, end = asked_format(request, FORMATS), one_of(request.query_params, "end", ENDS)
         if end and form not in FIGURE:
             raise wrong("end", "end is of a figure: use format=plotly or format=html, too.")
-        site = question.registered(name)
+        site = overview.registered(name)
         now = timezone.now()
         report = reports.build(site.name, query, now)
         if form == "csv" and query.compare is None:

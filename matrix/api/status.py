@@ -20,15 +20,7 @@ from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
-from matrix.api.schema.records import (
-    At,
-    Json,
-    Moment,
-    MomentOrNull,
-    Name,
-    NameOrNull,
-    record,
-)
+from matrix.api.schema.records import At, Json, Moment, MomentOrNull, Name, NameOrNull, record
 from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
@@ -158,15 +150,11 @@ class StatusAnswer(Answer):
     results_last_hour: Annotated[ResultsCounted, At("work.results")]
     sealing: Sealing
     circuits: Annotated[list[OpenCircuit], At("work.circuits")]
-    credentials: list[CredentialInTrouble]
     coverage: list[SizeCoverage]
+    credentials: list[CredentialInTrouble]
 
 
-STATUS = described(
-    "Whether Sonar itself is well",
-    answer=StatusAnswer,
-    tag="operation",
-)
+STATUS = described("Whether Sonar itself is well", answer=StatusAnswer, tag="operation")
 
 
 class StatusView(ApiView):
@@ -187,7 +175,7 @@ def of_status(status: Status, request: Request) -> Json:
     life, with_names = status.life, sees(request, "sonar.view_probe")
     others = [name for name in TASKS if name != PLAN]
     workers = {queue: [sign.name for sign in life.workers(queue)] for queue in QUEUES}
-    answer = record(
+    return record(
         StatusAnswer,
         status,
         sonar_version=sonar.__version__,
@@ -200,12 +188,9 @@ def of_status(status: Status, request: Request) -> Json:
         },
         probes=record(ProbesCounted, status.probes, in_flight_limit=settings.SONAR_IN_FLIGHT),
         sealing=status,
-        credentials=[of_credential(row, request) for row in status.work.credentials],
         coverage=[record(SizeCoverage, row, **row.states) for row in status.coverage],
+        credentials=[of_credential(row, request) for row in status.work.credentials],
     )
-    # Behind the rest, where it has always stood.
-    answer["credentials"] = answer.pop("credentials")
-    return answer
 
 
 def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> Json:

@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 
 from matrix.answers.events import reading
-from matrix.answers.events import reading as today
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.events.questions import LEVEL_WORDS, EventCursor, EventsQuestion, page_of
 from matrix.answers.words.names import short_names_of
@@ -87,8 +86,7 @@ class EventsPage(QueryPage):
         places = registry.read_places(registry.read_versions())
         sizes, window = reading.size_names(), self.question.window_at(now)
         is_past = window.end < now
-        present = reading.UNKNOWN if is_past else reading.present_at(now, sizes, places)
-        events = reading.read(window, places, sizes, present)
+        events, present = reading.events_at(window, now, places, sizes)
         of_kinds = self.question.replace(kind="", unsure=True).chosen(events, places)
         chosen = self.question.chosen(of_kinds, places)
         inside = [event for event in chosen if window.start <= event.at]
@@ -101,8 +99,8 @@ class EventsPage(QueryPage):
         certain = [event for event in of_kinds if event.is_certain or self.question.unsure]
         return {
             "heading": self.question.describe(),
-            "sentence": "" if is_past else today.today_words(chosen, now, short),
-            "going_on": today.lasting_words(chosen, window.start),
+            "sentence": "" if is_past else reading.today_words(chosen, now, short),
+            "going_on": reading.lasting_words(chosen, window.start),
             "going_on_url": self.questioning(
                 query=self.query.replace(window="90d"), now="yes", since=None
             ).url(),
@@ -139,7 +137,7 @@ class EventsPage(QueryPage):
     ) -> dict[str, Any]:
         """Return what can be changed about the question; kinds with the number of ``events``."""
         question = self.question
-        counts = today.by_kind([event for event in events if window.start <= event.at])
+        counts = reading.by_kind([event for event in events if window.start <= event.at])
         total = sum(counts.values())
         titles = {name: attribute.title for name, attribute in OF_ENDPOINTS.items()}
         return {

@@ -18,7 +18,7 @@ from matrix.answers.link.verdict import verdict_of
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.headline import headline_of
 from matrix.answers.site import reports
-from matrix.answers.site.ranking import ENDS
+from matrix.answers.site.reports import ENDS
 from matrix.answers.site.site_now import site_now
 from matrix.http.page_rights import for_whom, readers
 from matrix.pages.base import Page

@@ -11,8 +11,7 @@ from django.http import QueryDict
 
 from matrix.answers.matrix import grid
 from matrix.answers.site import overview
-from matrix.answers.site.overview import KEYS, SiteOverview
-from matrix.answers.site.question import sites_question
+from matrix.answers.site.overview import KEYS, SiteOverview, sites_question
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import kept, question_controls
 from matrix.pages.parts.share import Share

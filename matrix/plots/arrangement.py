@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots.display import Display
 from matrix.plots.strips import Strips, strips_of
 from matrix.statistics.arrays import Flags, Floats, Integers

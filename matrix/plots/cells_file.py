@@ -7,13 +7,13 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from matrix.answers.comparison import differences
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
 from matrix.query.catalogue import CARD_EXTRAS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATE_WORDS
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
 ALIGNED = 8
@@ -88,7 +88,7 @@ def compared(grid: Grid) -> Arrays:
         "p": ratios.p,
         "here_ok": ratios.ok,
         "there_ok": ratios.other_ok,
-        "change": differences.kinds(grid),
+        "change": grid.change_kinds(),
     }
 
 
@@ -106,7 +106,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "columns": len(arrangement.columns.groups),
         "states": [*STATE_WORDS.values(), LEFT_OUT_WORDS],
         "levels": list(LEVELS),
-        "changes": list(differences.KINDS),
+        "changes": list(CHANGE_KINDS),
         "leads_nowhere": NOT_APPLICABLE,
         "arrays": [
             {"name": name, "kind": array.dtype.str.lstrip("<|"), "offset": offset}

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid import CHANGES
 from matrix.plots import Json
 from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
@@ -22,6 +21,7 @@ from matrix.statistics.cells.states import (
     STATES,
     UNTESTED,
 )
+from matrix.statistics.compare.two_samples import CHANGES
 from sonar.notation.units import DASH, factor_digits, format_age, format_count, three_digits
 
 # Numbers stand in the cells up to this many columns and rows, gaps between cells likewise.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots import Json
 from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
 from matrix.plots.display import Display

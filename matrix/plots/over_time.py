@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from html import escape
 from typing import Any
 
-from matrix.answers.events.event import Event
-from matrix.answers.events.happening import FAILING
+from matrix.answers.events.event import FAILING, Event
 from matrix.answers.words.names import cut
 from matrix.plots import Json
 from sonar.notation.units import format_factor

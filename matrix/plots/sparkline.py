@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrix.answers.events.event import RECOVERED, Event
-from matrix.answers.events.happening import FAILING
+from matrix.answers.events.event import FAILING, RECOVERED, Event
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.samples.quantiles import RunningMedian
 from sonar.notation.windows import Window

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.cells import CellArrays

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.matrix import grid as grids
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.api import matrix_formats
 from matrix.query.comparison import Comparison
 from matrix.query.matrix_query import MatrixQuery

@@ -135,13 +135,7 @@ class Facts:
         ((usual, enough),) = self.ask(USUAL, *link)
         ((streak, since),) = self.ask(STREAK, *link)
         ((ok, failed, median, mean, std, last),) = self.ask(COUNTS, *link)
-        numbers = [
-            now if count == 3 else None,
-            usual if enough >= 5 else None,
-            median,
-            mean,
-            std,
-        ]
+        numbers = [now if count == 3 else None, usual if enough >= 5 else None, median, mean, std]
         now, usual, median, mean, std = (nan if each is None else each for each in numbers)
         return LinkFacts(now, usual, streak, since, ok, failed, median, mean, std, last)
 

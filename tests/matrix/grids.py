@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo

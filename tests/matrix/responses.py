@@ -56,8 +56,8 @@ def words(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip()
 
 
-def statements(call: Callable[[], object]) -> int:
-    """Return how many statements of SQL a call takes."""
+def statements(do: Callable[..., object], *arguments: object, **more: object) -> list[str]:
+    """Do something; return the statements that the database was sent meanwhile."""
     with CaptureQueriesContext(connection) as captured:
-        call()
-    return len(captured)
+        do(*arguments, **more)
+    return [query["sql"] for query in captured.captured_queries]

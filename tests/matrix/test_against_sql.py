@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.query import catalogue
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery

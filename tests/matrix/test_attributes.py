@@ -95,7 +95,7 @@ def test_no_template_and_no_script_lists_them():
         'APART = ["mover", "mode", "streams"]',
     ],
 )
-def test_a_list_of_attributes_is_seen(source: str):
+def test_a_list_of_attributes_is_seen(source):
     assert len(spelt(source)) == 1
 
 
@@ -105,7 +105,7 @@ LAST = '    EndpointAttribute(\n        name="endpoint",'
 
 
 @pytest.fixture
-def with_software(tmp_path: Path) -> Iterator[None]:
+def with_software(tmp_path) -> Iterator[None]:
     """All of matrix/ as if the registry had an attribute more, read anew from its files."""
     source = Path(attributes.__file__).read_text()
     assert LAST in source
@@ -135,7 +135,7 @@ def part(name: str) -> Any:
 
 
 @pytest.fixture
-def in_dcache(small_world: World) -> World:
+def in_dcache(small_world) -> World:
     small_world.ral.software = "dCache 9"
     small_world.ral.save()
     with transfers() as some:
@@ -194,6 +194,6 @@ class TestOneEntryMore:
 
 
 @pytest.mark.django_db
-def test_afterwards_it_is_gone(small_world: World):
+def test_afterwards_it_is_gone(small_world):
     with pytest.raises(BadQueryError, match="no parameter “software”"):
         MatrixQuery.from_params(QueryDict("software=x"))

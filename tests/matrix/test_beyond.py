@@ -10,7 +10,7 @@ import pytest
 from django.http import QueryDict
 from scipy import stats
 
-from matrix.answers.comparison import net_change
+from matrix.answers.comparison import all_links
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models import Annotation, Site
 from sonar.notation.windows import parse_time
@@ -47,7 +47,7 @@ def grid_that_changed(db: None) -> None:
 
 
 def changes() -> Any:
-    return net_change.changes(MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW), NOW)
+    return all_links.changes(MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW), NOW)
 
 
 def least_squares(logs: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -63,14 +63,14 @@ def least_squares(logs: np.ndarray, without: np.ndarray) -> tuple[np.ndarray, np
 @pytest.mark.parametrize("link", ["CD", "BE"])
 def test_a_link_is_expected_to_do_what_the_model_without_it_says(grid_that_changed, link):
     matrix = changes()
-    logs = net_change.logs_of(matrix)
+    logs = all_links.logs_of(matrix)
     row, column = map(NAMES.index, link)
     without = np.zeros(logs.shape, dtype=bool)
     without[row, column] = True
     effects, design, sigma = least_squares(logs, without)
     place = np.hstack([np.eye(5)[row], np.eye(5)[column]])
     expected = place @ effects
-    own = net_change.link_net_change(matrix, *(f"{name}_DATADISK" for name in link))
+    own = all_links.link_net_change(matrix, *(f"{name}_DATADISK" for name in link))
     assert own.expected == pytest.approx(np.exp(expected))
     assert own.factor == pytest.approx(np.exp(logs[row, column] - expected))
     assert own.links == 19
@@ -84,8 +84,8 @@ def test_a_link_is_expected_to_do_what_the_model_without_it_says(grid_that_chang
 
 def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed):
     matrix = changes()
-    own = net_change.link_net_change(matrix, "C_DATADISK", "D_DATADISK")
-    shared = net_change.link_net_change(matrix, "B_DATADISK", "E_DATADISK")
+    own = all_links.link_net_change(matrix, "C_DATADISK", "D_DATADISK")
+    shared = all_links.link_net_change(matrix, "B_DATADISK", "E_DATADISK")
     assert own.low < OF_C_TO_D < own.high
     assert own.p < 0.001
     assert shared.expected == pytest.approx(ALL * OF_B, rel=0.2)
@@ -100,7 +100,7 @@ def test_what_is_its_own_is_told_from_what_all_did(grid_that_changed):
 
 def test_a_site_is_compared_with_the_links_of_others(grid_that_changed):
     matrix = changes()
-    logs = net_change.logs_of(matrix)
+    logs = all_links.logs_of(matrix)
     row = NAMES.index("B")
     without = np.zeros(logs.shape, dtype=bool)
     without[row] = True
@@ -108,7 +108,7 @@ def test_a_site_is_compared_with_the_links_of_others(grid_that_changed):
     others = np.delete(effects[:5], row).mean() + effects[5:]
     rest = (logs[row] - others)[~np.isnan(logs[row])]
     sent, received = (
-        net_change.site_net_change(matrix, "B", end) for end in ("source", "destination")
+        all_links.site_net_change(matrix, "B", end) for end in ("source", "destination")
     )
     test = stats.ttest_1samp(rest, 0)
     assert sent.factor == pytest.approx(np.exp(rest.mean()))
@@ -144,13 +144,13 @@ RELATIVE = "; relative to them it sent at 0.80×"
     ],
 )
 def test_what_others_did_is_said_in_plain_words(expected, p, has_changed, said):
-    own = net_change.NetChange(expected, 0.8, 0.7, 0.9, p, 323)
+    own = all_links.NetChange(expected, 0.8, 0.7, 0.9, p, 323)
     assert own.sentence("it sent", has_changed=has_changed).startswith(said)
 
 
 @pytest.mark.parametrize("text", ["", "compare=reverse", "compare=week&compare.size=small"])
 def test_where_more_than_time_differs_nothing_has_changed(grid_that_changed, text):
-    assert net_change.changes(MatrixQuery.from_params(QueryDict(text)), NOW) is None
+    assert all_links.changes(MatrixQuery.from_params(QueryDict(text)), NOW) is None
 
 
 def test_without_others_nothing_is_expected(client, small_world):
@@ -160,10 +160,10 @@ def test_without_others_nothing_is_expected(client, small_world):
             some.add(*ends, 10.0 + number, ago=number * HOUR)
             some.add(*ends, 20.0 + number, ago=3 * DAY + number * HOUR)
     asked = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
-    assert net_change.link_net_change(changes(), ends[0].name, ends[1].name) is None
-    assert net_change.link_net_change(changes(), "nowhere", ends[1].name) is None
-    assert net_change.site_net_change(changes(), "RAL", "source") is None
-    assert net_change.site_net_change(changes(), "DESY", "source") is None
+    assert all_links.link_net_change(changes(), ends[0].name, ends[1].name) is None
+    assert all_links.link_net_change(changes(), "nowhere", ends[1].name) is None
+    assert all_links.site_net_change(changes(), "RAL", "source") is None
+    assert all_links.site_net_change(changes(), "DESY", "source") is None
     html = words(responses.html(client, asked.url("/links/RAL_DATADISK/Glasgow_DATADISK/")))
     assert "Too few other links have results" in html
 

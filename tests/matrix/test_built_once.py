@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 from cachetools import LRUCache
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import link_table
@@ -21,9 +18,10 @@ from matrix.api import link_rows, matrix_formats
 from matrix.http import compression
 from matrix.store import cache
 from matrix.store.cache import Kept
-from sonar.models import Downtime, SizeClass
+from sonar.models import SizeClass
 from tests.matrix import world
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.responses import statements
+from tests.matrix.world import NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 MATRIX = "/api/v1/matrix/"
@@ -34,7 +32,7 @@ DEADLINE_SECONDS = 60
 
 
 @pytest.fixture
-def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def builds(monkeypatch) -> list[str]:
     """Note what is built from results, and what is written of it."""
     noted: list[str] = []
     for module, name in (
@@ -54,7 +52,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def large(small_world: World) -> World:
+def large(small_world) -> World:
     site = world.Site.objects.create(name="CERN", cloud="CERN")
     with world.transfers() as some:
         for number in range(MANY):
@@ -68,9 +66,7 @@ def ask(client: Client, *urls: str) -> None:
         assert client.get(url).status_code == 200, url
 
 
-def test_a_page_with_its_numbers_and_its_call_cost_one_grid(
-    client: Client, small_world: World, builds: list[str]
-) -> None:
+def test_a_page_with_its_numbers_and_its_call_cost_one_grid(client, small_world, builds):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     every = ("/", "/cells/", MATRIX, f"{MATRIX}?format=csv", "/?wall=1", "/cells/?transpose=1")
     ask(client, *every)
@@ -83,8 +79,8 @@ def test_a_page_with_its_numbers_and_its_call_cost_one_grid(
 
 
 def test_a_grid_that_has_more_serves_who_needs_less_and_not_the_other_way_round(
-    client: Client, small_world: World, builds: list[str]
-) -> None:
+    client, small_world, builds
+):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     ask(client, MATRIX, f"{MATRIX}?format=csv", "/cells/", "/", MATRIX)
     assert builds.count("compute") == 2
@@ -95,15 +91,11 @@ def test_a_grid_that_has_more_serves_who_needs_less_and_not_the_other_way_round(
     [
         lambda some: transfer(some.ral, some.desy, 1.0),
         lambda some: world.Mesh.objects.filter(id=some.mesh.id).update(priority=9),
-        lambda some: Downtime.objects.create(
-            endpoint=some.ral, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-        ),
+        lambda some: world.downtime(endpoint=some.ral),
         lambda some: SizeClass.objects.filter(name="large").update(name="huge"),
     ],
 )
-def test_nothing_that_is_kept_is_older_than_a_change(
-    client: Client, small_world: World, builds: list[str], change: Callable[[World], object]
-) -> None:
+def test_nothing_that_is_kept_is_older_than_a_change(client, small_world, builds, change):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     before = [client.get(url).content for url in (MATRIX, LINKS)]
     builds.clear()
@@ -115,8 +107,8 @@ def test_nothing_that_is_kept_is_older_than_a_change(
 
 
 def test_links_of_four_clouds_in_turn_cost_one_reduction_and_each_answer_is_written_once(
-    client: Client, small_world: World, builds: list[str]
-) -> None:
+    client, small_world, builds
+):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     clouds = [f"{LINKS}?source_cloud={cloud}" for cloud in ("UK", "DE", "!UK", "nowhere")]
     for _ in range(3):
@@ -129,9 +121,7 @@ def test_links_of_four_clouds_in_turn_cost_one_reduction_and_each_answer_is_writ
     assert builds.count("reduce_links") == 2
 
 
-def test_compressed_bytes_are_made_once_for_all_who_ask(
-    client: Client, large: World, builds: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compressed_bytes_are_made_once_for_all_who_ask(client, large, builds, monkeypatch):
     made: list[int] = []
     compress = compression.igzip.compress
 
@@ -163,50 +153,38 @@ def test_compressed_bytes_are_made_once_for_all_who_ask(
     assert builds.count("as_json") == 2  # one for each encoding
 
 
-def test_an_answer_that_names_its_host_is_not_shared_between_hosts(
-    client: Client, small_world: World, settings: Settings
-) -> None:
+def test_an_answer_that_names_its_host_is_not_shared_between_hosts(client, small_world, settings):
     settings.ALLOWED_HOSTS = ["one.example.org", "other.example.org"]
     for host in settings.ALLOWED_HOSTS:
         found = client.get(f"{LINKS}?page_size=1", headers={"host": host}).json()
         assert found["next"].startswith(f"http://{host}/")
 
 
-def test_who_may_not_read_gets_nothing_of_what_is_kept(
-    client: Client, small_world: World, settings: Settings
-) -> None:
+def test_who_may_not_read_gets_nothing_of_what_is_kept(client, small_world, settings):
     ask(client, MATRIX, LINKS, "/cells/")
     settings.SONAR_PUBLIC_READ = False
     for url in (MATRIX, LINKS, "/cells/"):
         assert client.get(url).status_code == 401
 
 
-def test_a_question_is_read_once_until_the_registry_changes(
-    client: Client, small_world: World
-) -> None:
+def test_a_question_is_read_once_until_the_registry_changes(client, small_world):
     url = f"{MATRIX}?source_site=RAL"
-
-    def statements() -> list[str]:
-        with CaptureQueriesContext(connection) as captured:
-            client.get(url)
-        return [one["sql"] for one in captured.captured_queries]
-
     ask(client, url)
-    assert len(statements()) == 1
+    assert len(statements(client.get, url)) == 1
     world.Site.objects.filter(name="RAL").update(name="Chilton")
     assert client.get(url).status_code == 400
     world.Site.objects.filter(name="Chilton").update(name="RAL")
     ask(client, url)
 
 
-def test_a_refused_question_is_read_anew(client: Client, small_world: World) -> None:
+def test_a_refused_question_is_read_anew(client, small_world):
     url = f"{MATRIX}?source_site=CERN"
     assert client.get(url).status_code == 400
     world.endpoint("CERN_DATADISK", world.Site.objects.create(name="CERN"))
     ask(client, url)
 
 
-def test_what_is_kept_cannot_be_written_to(small_world: World) -> None:
+def test_what_is_kept_cannot_be_written_to(small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     query = grid.MatrixQuery()
     answered = grid.build(query, NOW, whole=True)
@@ -218,7 +196,7 @@ def test_what_is_kept_cannot_be_written_to(small_world: World) -> None:
             values[...] = 0
 
 
-def test_one_thread_builds_and_those_that_want_another_answer_do_not_wait() -> None:
+def test_one_thread_builds_and_those_that_want_another_answer_do_not_wait():
     kept: Kept[int] = Kept(LRUCache(10))
     begun, may_end = Event(), Event()
     built: list[str] = []
@@ -244,7 +222,7 @@ def test_one_thread_builds_and_those_that_want_another_answer_do_not_wait() -> N
     assert built == ["slow"]
 
 
-def test_who_waited_for_a_build_that_failed_builds_it() -> None:
+def test_who_waited_for_a_build_that_failed_builds_it():
     kept: Kept[int] = Kept(LRUCache(10))
     begun, may_fail = Event(), Event()
 
@@ -263,7 +241,7 @@ def test_who_waited_for_a_build_that_failed_builds_it() -> None:
         assert second.result() == 1
 
 
-def test_answers_are_bounded_in_bytes_and_the_one_used_longest_ago_goes() -> None:
+def test_answers_are_bounded_in_bytes_and_the_one_used_longest_ago_goes():
     answers = cache.answers_up_to(1)
 
     def build(key: str, kilobytes: int) -> None:
@@ -278,13 +256,13 @@ def test_answers_are_bounded_in_bytes_and_the_one_used_longest_ago_goes() -> Non
     assert {key for key in ("a", "c", "d", "huge") if key in answers} == {"a", "c", "d"}
 
 
-def test_nothing_is_kept_where_nothing_may_be() -> None:
+def test_nothing_is_kept_where_nothing_may_be():
     answers = cache.answers_up_to(0)
     assert answers.get("a", lambda: np.zeros(1)).size == 1
     assert "a" not in answers
 
 
-def test_a_grid_and_a_table_say_what_they_take(small_world: World) -> None:
+def test_a_grid_and_a_table_say_what_they_take(small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     query = grid.MatrixQuery()
     cells = grid.build(query, NOW).cells

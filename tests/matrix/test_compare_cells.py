@@ -39,7 +39,7 @@ def successes(runs: list[Run], rows: Integers, cell: tuple[int, int]) -> Floats:
 
 @pytest.mark.parametrize("of", ["median", "mean"])
 @pytest.mark.parametrize("sources", [1, 3], ids=["links", "groups of three"])
-def test_both_sides_of_many_cells_are_what_each_is_by_itself(of: str, sources: int) -> None:
+def test_both_sides_of_many_cells_are_what_each_is_by_itself(of, sources):
     rng = np.random.default_rng(15)
     own, other = [run(rng, 1), run(rng, 1)], [run(rng, 0.7), run(rng, 0.7), run(rng, 0.7)]
     # Rows that are not in the order of the ids of their sources.
@@ -67,7 +67,7 @@ def test_both_sides_of_many_cells_are_what_each_is_by_itself(of: str, sources: i
             assert getattr(sides.ratios, name)[cell] == expected
 
 
-def test_a_side_that_has_nothing_leaves_the_other_as_it_is() -> None:
+def test_a_side_that_has_nothing_leaves_the_other_as_it_is():
     rng = np.random.default_rng(16)
     runs, place = [run(rng, 1)], np.arange(PLACES)
     shown = np.ones((PLACES, PLACES), dtype=bool)

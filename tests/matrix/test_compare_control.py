@@ -29,7 +29,7 @@ def fields(client: Client, address: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def measured(small_world: World) -> World:
+def measured(small_world) -> World:
     for ago in (1, 2, 3, 25, 26, 27):
         for streams in (1, 4):
             made = world.profile(streams=streams)
@@ -38,9 +38,7 @@ def measured(small_world: World) -> World:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_each_choice_takes_one_click_and_another_takes_it_away(
-    client: Client, measured: World, path: str
-) -> None:
+def test_each_choice_takes_one_click_and_another_takes_it_away(client, measured, path):
     offered = choices(client, f"{path}?window=24h")
     assert offered == {
         "the 24 hours before": f"{path}?window=24h&compare=previous",
@@ -58,7 +56,7 @@ def test_each_choice_takes_one_click_and_another_takes_it_away(
         assert page.links("a.chip") == [f"{path}?window=24h"]
 
 
-def test_choices_stand_together(client: Client, measured: World) -> None:
+def test_choices_stand_together(client, measured):
     offered = choices(client, "/?compare=previous&compare.size=small")
     assert offered["the opposite direction"] == (
         "/?compare=previous&compare=reverse&compare.size=small"
@@ -86,9 +84,7 @@ def test_choices_stand_together(client: Client, measured: World) -> None:
     ],
 )
 @pytest.mark.parametrize("path", PAGES)
-def test_the_form_sent_as_it_stands_asks_the_same(
-    client: Client, measured: World, path: str, text: str
-) -> None:
+def test_the_form_sent_as_it_stands_asks_the_same(client, measured, path, text):
     response = client.get(f"{path}?{text}")
     here = response["Location"] if response.status_code == 302 else f"{path}?{text}"
     sent = urlencode(fields(client, here))
@@ -96,9 +92,7 @@ def test_the_form_sent_as_it_stands_asks_the_same(
     assert (response.status_code, response["Location"]) == (302, here)
 
 
-def test_the_form_offers_the_ways_of_measuring_that_there_are(
-    client: Client, measured: World
-) -> None:
+def test_the_form_offers_the_ways_of_measuring_that_there_are(client, measured):
     shown = menu(client, "/").words.split("or compare with")[1]
     assert re.findall(r"streams\s+any, as here\s+1\s+4", shown)
     assert "mover" not in shown
@@ -109,16 +103,14 @@ def test_the_form_offers_the_ways_of_measuring_that_there_are(
     assert "transfers only with streams 4" in responses.page(client, response["Location"])
 
 
-def test_two_times_come_from_a_box(client: Client, measured: World) -> None:
+def test_two_times_come_from_a_box(client, measured):
     sent = [pair for pair in fields(client, "/") if pair[0] != "compare"]
     sent.append(("compare", "2026-11-01 00:00..2026-11-05 12:30"))
     response = client.get(f"/?{urlencode(sent)}")
     assert response["Location"] == ("/?compare=2026-11-01T00:00:00Z..2026-11-05T12:30:00Z")
 
 
-def test_another_size_changes_places_with_that_it_is_compared_with(
-    client: Client, measured: World
-) -> None:
+def test_another_size_changes_places_with_that_it_is_compared_with(client, measured):
     for path in PAGES:
         page = responses.page(client, f"{path}?compare.size=small")
         small, *_ = [link["href"] for link in page.parts("a[href]") if link.words == "small"]
@@ -126,14 +118,12 @@ def test_another_size_changes_places_with_that_it_is_compared_with(
         assert client.get(small).status_code == 200
 
 
-def test_no_direction_is_opposite_where_rows_and_columns_differ(
-    client: Client, measured: World
-) -> None:
+def test_no_direction_is_opposite_where_rows_and_columns_differ(client, measured):
     assert "the opposite direction" not in menu(client, "/?rows=site")
     assert "the opposite direction" in menu(client, "/?rows=site&columns=site")
 
 
-def test_the_ratio_is_of_medians_or_of_means(client: Client, measured: World) -> None:
+def test_the_ratio_is_of_medians_or_of_means(client, measured):
     page = responses.page(client, "/?stat=p95&compare=previous")
     of_medians, means = page.parts("#show-menu ul")[0].links()
     assert of_medians == "/?stat=p95&compare=previous"

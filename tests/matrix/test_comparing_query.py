@@ -1,7 +1,6 @@
 """What a question is compared with: every combination there and back, and what is refused."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from matrix.query.forms import ALL_FILTERS, MOST_FILTERS, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.store import registry
-from tests.matrix import world
 from tests.matrix.test_query import asked, filter_values, moments, plain, sentences, windows
 from tests.properties import examples
 
@@ -50,11 +48,8 @@ def filters(params: dict[str, list[str]]) -> int:
 @examples(200)
 @given(own=plain, window=windows, other=compared)
 def test_every_comparison_survives_its_own_url_or_is_refused_by_name(
-    small_world: world.World,
-    own: dict[str, list[str]],
-    window: dict[str, list[str]],
-    other: dict[str, list[str]],
-) -> None:
+    small_world, own, window, other
+):
     errors: dict[str, list[str]] = {}
     try:
         query = MatrixQuery.from_params(own | window | other)
@@ -97,27 +92,19 @@ def test_every_comparison_survives_its_own_url_or_is_refused_by_name(
         ("compare=reverse", ("2026-11-13T12:01:00Z", "2026-11-20T12:01:00Z")),
     ],
 )
-def test_the_other_window_is_as_long_and_where_it_should_be(
-    text: str, bounds: tuple[str, str]
-) -> None:
+def test_the_other_window_is_as_long_and_where_it_should_be(text, bounds):
     params = asked(text).other(NOW).to_params()
     assert (*params["from"], *params["to"]) == bounds
 
 
-def test_filters_of_the_other_side_replace_those_of_the_same_parameter_and_no_others(
-    small_world: world.World,
-) -> None:
+def test_filters_of_the_other_side_replace_those_of_the_same_parameter_and_no_others(small_world):
     query = asked(
         "streams=1&origin=test&origin=!production&mover=fake&tier=2&max_age=6h&stat=p95"
         "&compare.streams=4&compare.streams=8&compare.origin=&compare.size=small"
     )
     other = query.other(NOW)
-    assert [(option.parameter, option.text) for option in other.filters] == [
-        ("tier", "2"),
-        ("mover", "fake"),
-        ("streams", "4"),
-        ("streams", "8"),
-    ]
+    expected = [("tier", "2"), ("mover", "fake"), ("streams", "4"), ("streams", "8")]
+    assert [(option.parameter, option.text) for option in other.filters] == expected
     assert (other.size, other.stat, other.max_age) == ("small", "p95", "")
     assert query.statistic is RATIO
     assert asked("stat=p95").statistic.name == "p95"
@@ -126,9 +113,7 @@ def test_filters_of_the_other_side_replace_those_of_the_same_parameter_and_no_ot
 
 @examples(60)
 @given(values=st.fixed_dictionaries({}, optional=filter_values))
-def test_the_opposite_direction_of_each_link_passes_the_turned_filters(
-    small_world: world.World, values: dict[str, list[str]]
-) -> None:
+def test_the_opposite_direction_of_each_link_passes_the_turned_filters(small_world, values):
     query = MatrixQuery.from_params(values | {"compare": ["reverse"]})
     links = LinkIndex(registry.read_places(registry.read_versions()))
     own, other = (
@@ -148,19 +133,13 @@ def test_the_opposite_direction_of_each_link_passes_the_turned_filters(
             "compare=month&window=1h&compare.size=small",
             "small-file transfers of the 30 days before",
         ),
-        (
-            "from=2026-11-10&to=2026-11-11&compare=month",
-            "11 Oct 00:00 to 10 Nov 2026 00:00 UTC",
-        ),
+        ("from=2026-11-10&to=2026-11-11&compare=month", "11 Oct 00:00 to 10 Nov 2026 00:00 UTC"),
         ("compare=reverse", "the opposite direction"),
         ("compare=reverse&compare=previous", "the 7 days before in the opposite direction"),
         ("compare.size=small", "small-file transfers"),
         ("compare.size=small&compare=previous", "small-file transfers of the 7 days before"),
         ("compare=2026-10-01..2026-10-03T04:00", "1 Oct 00:00 to 3 Oct 2026 04:00 UTC"),
-        (
-            "from=2026-11-10&to=2026-11-11&compare=previous",
-            "9 Nov 00:00 to 10 Nov 2026 00:00 UTC",
-        ),
+        ("from=2026-11-10&to=2026-11-11&compare=previous", "9 Nov 00:00 to 10 Nov 2026 00:00 UTC"),
         ("compare.streams=4", "transfers only with streams 4"),
         ("streams=4&compare.streams=", "transfers whatever the streams"),
         (
@@ -169,9 +148,7 @@ def test_the_opposite_direction_of_each_link_passes_the_turned_filters(
         ),
     ],
 )
-def test_a_comparison_is_described_in_words(
-    small_world: world.World, text: str, words: str
-) -> None:
+def test_a_comparison_is_described_in_words(small_world, text, words):
     query = asked(text)
     assert query.other_words() == words
     assert query.describe().endswith(f", compared with {words}")
@@ -231,14 +208,14 @@ def test_a_comparison_is_described_in_words(
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_a_sentence_that_names_the_parameter(
-    small_world: world.World, text: str, parameter: str, sentence: str
-) -> None:
+    small_world, text, parameter, sentence
+):
     errors = sentences(text)
     assert list(errors) == [parameter]
     assert sentence in errors[parameter][0]
 
 
-def test_empty_parameters_of_a_plain_form_compare_with_nothing(small_world: world.World) -> None:
+def test_empty_parameters_of_a_plain_form_compare_with_nothing(small_world):
     empty = "&".join(f"compare.{name}=" for name in FILTERS)
     assert asked(f"compare=&compare.size=&compare.of=median&{empty}") == asked("")
 
@@ -254,9 +231,7 @@ def test_empty_parameters_of_a_plain_form_compare_with_nothing(small_world: worl
         ),
     ],
 )
-def test_a_link_is_compared_by_what_says_something_about_a_single_link(
-    small_world: world.World, text: str, shown: str
-) -> None:
+def test_a_link_is_compared_by_what_says_something_about_a_single_link(small_world, text, shown):
     assert link_url("A", "B", asked(text)).partition("?")[2] == shown
 
 
@@ -274,9 +249,7 @@ def test_a_link_is_compared_by_what_says_something_about_a_single_link(
         ("tier=1&compare.tier=", {"filters": ()}, ""),
     ],
 )
-def test_what_no_longer_differs_is_no_longer_compared(
-    small_world: world.World, text: str, changes: dict[str, Any], left: str
-) -> None:
+def test_what_no_longer_differs_is_no_longer_compared(small_world, text, changes, left):
     url = matrix_url(asked(text).replace(**changes)).partition("?")[2]
     assert url.startswith(left)
     assert ("compare" in url) == ("compare" in left)
@@ -296,9 +269,5 @@ def test_what_no_longer_differs_is_no_longer_compared(
         ("streams=4&compare=week&compare.streams=", False),
     ],
 )
-def test_a_comparison_is_of_time_if_nothing_else_differs(
-    small_world: world.World, text: str, is_so: bool
-) -> None:
-    compare = asked(text).compare
-    assert compare is not None
-    assert compare.is_of_time == is_so
+def test_a_comparison_is_of_time_if_nothing_else_differs(small_world, text, is_so):
+    assert asked(text).compare.is_of_time == is_so

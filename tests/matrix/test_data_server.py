@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from matrix.query.filters import Filter
 from matrix.store import runs
@@ -16,6 +15,7 @@ from sonar.notation.windows import Window
 from sonar.people.roles import Role
 from sonar.results import sealing
 from tests.accounts import account, logged_in
+from tests.matrix.responses import statements
 from tests.matrix.sent import send
 from tests.matrix.world import HOUR, NOW, World, profile
 
@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def moved(small_world: World) -> World:
+def moved(small_world) -> World:
     """Send by two servers and by some that nobody told of, in sealed days and hours, and now."""
     ends = small_world.ral, small_world.glasgow
     experiment = profile(purpose="experiment").id
@@ -55,7 +55,7 @@ def operator() -> Client:
         [Filter("data_server", "nobody.example.org:1")],
     ],
 )
-def test_the_filter_is_exact_over_segments_and_rows(moved: World, filters: list[Filter]) -> None:
+def test_the_filter_is_exact_over_segments_and_rows(moved, filters):
     window = Window(NOW - 2 * DAY, NOW)
     kept = runs.read("large", window, filters, sizes=True, failures=True)
     servers = {option.value for option in filters if option.parameter == "data_server"}
@@ -74,14 +74,14 @@ def test_the_filter_is_exact_over_segments_and_rows(moved: World, filters: list[
     assert sorted(np.concatenate([*rates, np.empty(0, np.float32)])) == sorted(expected)
 
 
-def test_few_rows_of_a_server_are_found_by_its_index(moved: World) -> None:
+def test_few_rows_of_a_server_are_found_by_its_index(moved):
     rows = Transfer.objects.filter(data_server__in=[SLOW], started_at__gte=NOW - DAY)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     assert "data_server" in rows.values("id").explain()
 
 
-def test_operators_read_it_in_every_form(moved: World, operator: Client) -> None:
+def test_operators_read_it_in_every_form(moved, operator):
     text = f"?data_server={SLOW}"
     rows = operator.get(f"{URL}{text}").json()
     assert {row["data_server"] for row in rows["transfers"]} == {SLOW}
@@ -97,7 +97,7 @@ def test_operators_read_it_in_every_form(moved: World, operator: Client) -> None
     assert f"<dd>{SLOW}</dd>" in page
 
 
-def test_nobody_else_reads_it(moved: World) -> None:
+def test_nobody_else_reads_it(moved):
     one = Transfer.objects.filter(data_server=SLOW)[0].id
     paths = [URL, f"{URL}?format=csv", f"{URL}?format=ndjson", f"{URL}{one}/"]
     paths += [f"{URL}{one}/?format=csv", f"/transfers/{one}/"]
@@ -115,9 +115,7 @@ def test_nobody_else_reads_it(moved: World) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/", "/cells/"]
 )
-def test_a_page_refuses_its_filter_to_others(
-    moved: World, operator: Client, path: str, parameter: str
-) -> None:
+def test_a_page_refuses_its_filter_to_others(moved, operator, path, parameter):
     text = f"{path}?{parameter}={FAST}"
     for client in (Client(), logged_in(account())):
         response = client.get(text)
@@ -127,7 +125,7 @@ def test_a_page_refuses_its_filter_to_others(
 
 
 @pytest.mark.parametrize("path", ["matrix/", "links/", "transfers/", "sites/RAL/"])
-def test_the_api_refuses_its_filter_to_others(moved: World, operator: Client, path: str) -> None:
+def test_the_api_refuses_its_filter_to_others(moved, operator, path):
     text = f"/api/v1/{path}?data_server={FAST}"
     for client in (Client(), logged_in(account())):
         response = client.get(text)
@@ -136,26 +134,25 @@ def test_the_api_refuses_its_filter_to_others(moved: World, operator: Client, pa
     assert operator.get(text).status_code == 200
 
 
-def test_a_wall_does_not_ask_for_it_either(moved: World, operator: Client) -> None:
+def test_a_wall_does_not_ask_for_it_either(moved, operator):
     text = f"/?wall=1&views={quote(f'data_server={FAST}')}"
     assert Client().get(text).status_code == 403
     assert operator.get(text, follow=True).status_code == 200
 
 
-def test_a_server_is_written_with_its_port(moved: World, operator: Client) -> None:
+def test_a_server_is_written_with_its_port(moved, operator):
     response = operator.get(f"{URL}?data_server=st-048.example.org")
     assert response.status_code == 400
     assert "a host and its port" in response.json()["errors"]["data_server"][0]
 
 
-def test_ways_of_measuring_have_a_row_for_each_server(moved: World, operator: Client) -> None:
+def test_ways_of_measuring_have_a_row_for_each_server(moved, operator):
     path = "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h"
     assert "data server" not in Client().get(path).content.decode()
     operator.get(path)
-    with CaptureQueriesContext(connection) as captured:
-        page = operator.get(path).content.decode()
-    statements = [query["sql"] for query in captured.captured_queries]
-    assert sum("percentile_cont" in statement for statement in statements) == 1
+    sent = statements(operator.get, path)
+    assert sum("percentile_cont" in statement for statement in sent) == 1
+    page = operator.get(path).content.decode()
     section = page[page.index("The data servers that moved") :].partition("</table>")[0]
     assert section.index(SLOW) < section.index(FAST)  # that of the experiment, too
     assert "200" in section
@@ -163,7 +160,7 @@ def test_ways_of_measuring_have_a_row_for_each_server(moved: World, operator: Cl
     assert f"data_server={SLOW}" in section
 
 
-def test_a_matrix_of_one_server_has_its_rates(moved: World, operator: Client) -> None:
+def test_a_matrix_of_one_server_has_its_rates(moved, operator):
     text = f"/api/v1/matrix/?window=24h&stat=median&source_site=RAL&data_server={SLOW}"
     answer = operator.get(text).json()
     values = {value for row in answer["cells"]["value"] for value in row if value is not None}

@@ -92,7 +92,7 @@ def printable(text: str) -> str:
 
 @given(st.lists(names, min_size=2, max_size=4))
 @pytest.mark.parametrize("form", ["markdown", "latex"])
-def test_any_text_is_a_cell_and_reads_back(form: str, texts: list[str]):
+def test_any_text_is_a_cell_and_reads_back(form, texts):
     document = DOCUMENTS[form]
     written = document.whole("a caption", texts, [texts], texts)
     rows = READ[form](written)
@@ -103,7 +103,7 @@ def test_any_text_is_a_cell_and_reads_back(form: str, texts: list[str]):
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_a_nasty_name_stays_a_name(name: str):
+def test_a_nasty_name_stays_a_name(name):
     for form, document in DOCUMENTS.items():
         assert READ[form](document.row([name, "b"]))[0] == [printable(name), "b"]
 
@@ -121,7 +121,7 @@ def test_latex_has_balanced_braces_and_no_row_that_begins_with_an_option():
 
 
 @given(grids())
-def test_wide_csv_says_what_the_grid_says(found: Any):
+def test_wide_csv_says_what_the_grid_says(found):
     lines = list(csv.reader(io.StringIO(matrix_formats.as_wide_csv(found).decode(), newline="")))
     head, *rows, last = lines
     assert head[0] == r"from \ to (mean, MB/s)"
@@ -144,7 +144,7 @@ def as_number(value: float) -> Any:
 
 
 @pytest.fixture
-def measured(at_noon: None, small_world: World) -> World:
+def measured(at_noon, small_world) -> World:
     for rate in (4.0, 5.0, 1234.5):
         transfer(small_world.ral, small_world.glasgow, rate)
     transfer(small_world.desy, small_world.ral, 0.5, ago=3 * HOUR)
@@ -152,7 +152,7 @@ def measured(at_noon: None, small_world: World) -> World:
     return small_world
 
 
-def test_wide_csv_is_the_json_and_pandas_reads_it(client: Client, measured: World):
+def test_wide_csv_is_the_json_and_pandas_reads_it(client, measured):
     answer = client.get(MATRIX).json()
     frame = pd.read_csv(io.StringIO(body(client, WIDE)), index_col=0)
     ends = [[one["name"] for one in answer[axis]] for axis in ("sources", "destinations")]
@@ -169,9 +169,7 @@ def test_wide_csv_is_the_json_and_pandas_reads_it(client: Client, measured: Worl
 
 @pytest.mark.parametrize("form", ["markdown", "latex"])
 @pytest.mark.parametrize("stat", ["mean", "count", "last", "success"])
-def test_a_document_has_the_numbers_of_the_json_as_pages_write_them(
-    client: Client, measured: World, form: str, stat: str
-):
+def test_a_document_has_the_numbers_of_the_json_as_pages_write_them(client, measured, form, stat):
     answer = client.get(f"{MATRIX}?stat={stat}").json()
     text = body(client, f"{MATRIX}?stat={stat}&format={form}")
     rows = READ[form](text)
@@ -199,9 +197,7 @@ def test_a_document_has_the_numbers_of_the_json_as_pages_write_them(
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex"])
-def test_a_document_of_links_has_the_numbers_of_the_json(
-    client: Client, measured: World, form: str
-):
+def test_a_document_of_links_has_the_numbers_of_the_json(client, measured, form):
     asked = "ordering=-large.mean_mb_s&large.ok.min=1&quantiles=p95"
     answer = client.get(f"{LINKS}?{asked}").json()["links"]
     head, *lines = READ[form](body(client, f"{LINKS}?{asked}&format={form}"))
@@ -226,7 +222,7 @@ def test_a_document_of_links_has_the_numbers_of_the_json(
         assert line[2] == DASH
 
 
-def test_a_cloud_with_a_nasty_name_is_one_in_every_format(client: Client, measured: World):
+def test_a_cloud_with_a_nasty_name_is_one_in_every_format(client, measured):
     name = "=1+1|&_% {x}"
     Site.objects.filter(id=measured.ral.site_id).update(cloud=name)
     pooled = f"{MATRIX}?rows=cloud&columns=cloud"
@@ -239,12 +235,10 @@ def test_a_cloud_with_a_nasty_name_is_one_in_every_format(client: Client, measur
     assert f"'{name}" in [row[0] for row in wide]
 
 
-def test_an_empty_matrix_is_a_table_of_its_means(client: Client, db: None):
+def test_an_empty_matrix_is_a_table_of_its_means(client, db):
     assert body(client, WIDE) == '"from \\ to (mean, MB/s)",mean\nmean,\n'
-    assert READ["latex"](body(client, f"{MATRIX}?format=latex")) == [
-        [r"from \ to", "mean"],
-        ["mean", DASH],
-    ]
+    expected = [[r"from \ to", "mean"], ["mean", DASH]]
+    assert READ["latex"](body(client, f"{MATRIX}?format=latex")) == expected
     assert len(READ["markdown"](body(client, f"{LINKS}?format=markdown"))) == 1
 
 
@@ -259,9 +253,7 @@ def test_an_empty_matrix_is_a_table_of_its_means(client: Client, db: None):
         ("format=tex", "format", "format “tex” is not known: use json, csv, markdown, latex, "),
     ],
 )
-def test_what_makes_no_table_is_a_400(
-    client: Client, db: None, text: str, name: str, sentence: str
-):
+def test_what_makes_no_table_is_a_400(client, db, text, name, sentence):
     response = client.get(f"{MATRIX}?{text}")
     assert response.status_code == 400
     assert response.json()["errors"][name][0].startswith(sentence)
@@ -275,9 +267,7 @@ def test_what_makes_no_table_is_a_400(
         (WIDE, "text/csv; charset=utf-8", "csv"),
     ],
 )
-def test_each_says_what_it_is_and_has_an_etag_of_its_own(
-    client: Client, measured: World, address: str, kind: str, ending: str
-):
+def test_each_says_what_it_is_and_has_an_etag_of_its_own(client, measured, address, kind, ending):
     response = client.get(address)
     assert response["Content-Type"] == kind
     assert response["Content-Disposition"].endswith(f'.{ending}"')
@@ -287,7 +277,7 @@ def test_each_says_what_it_is_and_has_an_etag_of_its_own(
     assert other["ETag"] != response["ETag"]
 
 
-def test_a_browser_that_asks_for_markdown_by_its_type_gets_it(client: Client, measured: World):
+def test_a_browser_that_asks_for_markdown_by_its_type_gets_it(client, measured):
     response = client.get(MATRIX, headers={"accept": "text/markdown"})
     assert response["Content-Type"] == "text/markdown; charset=utf-8"
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.answers.events.event import Event, mean_factor
-from matrix.answers.events.happening import FAILING, Happening, joined, jumps
-from matrix.answers.events.reading import lasting_words, merged, today_words
+from matrix.answers.events.event import FAILING, Event, Happening, jumps, mean_factor
+from matrix.answers.events.reading import joined, lasting_words, merged, today_words
 from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Change, SizeClass
 from tests.matrix.world import NOW
@@ -55,7 +54,7 @@ def said(events: list[Event]) -> list[tuple[str, str, str, tuple[str, ...]]]:
     return [(event.kind, event.level, event.where(), event.sizes) for event in events]
 
 
-def test_all_size_classes_of_a_link_are_one_event_with_the_earliest_date_its_tests_allow() -> None:
+def test_all_size_classes_of_a_link_are_one_event_with_the_earliest_date_its_tests_allow():
     tests = (
         happening(A, B, DAY, size="small"),
         happening(A, B, DAY - 2 * HOUR, size="large", earliest=NOW - DAY - HOUR),
@@ -68,7 +67,7 @@ def test_all_size_classes_of_a_link_are_one_event_with_the_earliest_date_its_tes
     assert event.tests == 60
 
 
-def test_another_day_another_direction_and_another_kind_are_events_of_their_own() -> None:
+def test_another_day_another_direction_and_another_kind_are_events_of_their_own():
     tests = (
         happening(A, B, 4 * DAY, size="small", until=NOW - 3 * DAY),
         happening(A, B, DAY),
@@ -78,15 +77,13 @@ def test_another_day_another_direction_and_another_kind_are_events_of_their_own(
     assert len(merged(tests, PLACES, SIZES)) == 4
 
 
-def test_a_class_that_changed_twice_makes_two_events() -> None:
+def test_a_class_that_changed_twice_makes_two_events():
     tests = happening(A, B, 20 * HOUR, until=NOW - 12 * HOUR), happening(A, B, 10 * HOUR)
-    assert [event.since for event in merged(tests, PLACES, SIZES)] == [
-        NOW - 10 * HOUR,
-        NOW - 20 * HOUR,
-    ]
+    expected = [NOW - 10 * HOUR, NOW - 20 * HOUR]
+    assert [event.since for event in merged(tests, PLACES, SIZES)] == expected
 
 
-def test_an_endpoint_that_sends_and_receives_otherwise_is_one_event_and_so_is_its_site() -> None:
+def test_an_endpoint_that_sends_and_receives_otherwise_is_one_event_and_so_is_its_site():
     one = merged([happening(C1, None), happening(None, C1, DAY - HOUR)], PLACES, SIZES)
     assert said(one) == [("slower", "endpoint", "C1_DATADISK", ("large",))]
     site = merged([happening(C1, None), happening(C2, None)], PLACES, SIZES)
@@ -99,13 +96,13 @@ def test_an_endpoint_that_sends_and_receives_otherwise_is_one_event_and_so_is_it
     ]
 
 
-def test_an_endpoint_of_a_site_whose_others_are_well_is_not_the_site() -> None:
+def test_an_endpoint_of_a_site_whose_others_are_well_is_not_the_site():
     more = (*PLACES, replace(PLACES[3], id=5, name="C3_DATADISK"))
     events = merged([happening(C1, None), happening(C2, None)], more, SIZES)
     assert [event.level for event in events] == ["source", "source"]
 
 
-def test_links_that_fail_with_all_others_of_an_endpoint_are_not_told_again() -> None:
+def test_links_that_fail_with_all_others_of_an_endpoint_are_not_told_again():
     tests = [failing(None, B), *(failing(end, B, DAY - HOUR) for end in (A, C1, C2)), failing(B, A)]
     assert said(merged(tests, PLACES, SIZES)) == [
         ("failing", "link", "B_DATADISK → A_DATADISK", ("large",)),
@@ -115,7 +112,7 @@ def test_links_that_fail_with_all_others_of_an_endpoint_are_not_told_again() -> 
     assert len(merged([*tests, before], PLACES, SIZES)) == 3
 
 
-def test_a_failure_that_ended_is_a_recovery_at_its_end() -> None:
+def test_a_failure_that_ended_is_a_recovery_at_its_end():
     (event,) = merged([failing(A, B, DAY, until=NOW - HOUR)], PLACES, SIZES)
     assert (event.kind, event.at, event.since) == ("recovered", NOW - HOUR, NOW - DAY)
     both = [failing(A, B, DAY, until=NOW - HOUR, size="small"), failing(A, B, DAY)]
@@ -123,33 +120,26 @@ def test_a_failure_that_ended_is_a_recovery_at_its_end() -> None:
     assert (event.kind, event.sizes, event.at) == ("failing", ("large",), NOW - DAY)
 
 
-def test_what_is_of_endpoints_that_are_gone_is_left_out() -> None:
+def test_what_is_of_endpoints_that_are_gone_is_left_out():
     assert merged([happening(A, 99), happening(None, 99)], PLACES, SIZES) == []
 
 
-def test_the_factor_of_all_classes_is_their_mean_by_how_exactly_each_is_known() -> None:
+def test_the_factor_of_all_classes_is_their_mean_by_how_exactly_each_is_known():
     exact = happening(A, B, factor=0.5, low=0.49, high=0.51)
     vague = happening(A, B, factor=0.6, low=0.3, high=1.2, size="small")
     factor = mean_factor([exact, vague])
-    assert factor
     assert factor[0] == pytest.approx(0.5, rel=0.01)
     # Classes that contradict each other make it less certain, not more.
     apart = mean_factor([exact, replace(exact, factor=0.8, low=0.78, high=0.82)])
-    assert apart
-    assert apart[1] is not None
-    assert apart[2] is not None
     assert apart[1] < 0.5 < 0.8 < apart[2]
     assert mean_factor([replace(exact, low=None, high=None)]) == (pytest.approx(0.5), None, None)
     assert mean_factor([failing(A, B)]) is None
 
 
 @given(st.lists(st.floats(0.05, 20), min_size=1, max_size=3), st.floats(1.01, 3))
-def test_the_mean_factor_is_within_those_of_its_classes(factors: list[float], wide: float) -> None:
+def test_the_mean_factor_is_within_those_of_its_classes(factors, wide):
     parts = [happening(A, B, factor=f, low=f / wide, high=f * wide) for f in factors]
     factor = mean_factor(parts)
-    assert factor
-    assert factor[1] is not None
-    assert factor[2] is not None
     assert min(factors) * 0.999 <= factor[0] <= max(factors) * 1.001
     assert factor[1] < factor[0] < factor[2]
 
@@ -171,22 +161,20 @@ def jump(ago: timedelta, factor: float, **values: Any) -> Change:
     return row
 
 
-def test_what_undoes_a_jump_is_its_end() -> None:
+def test_what_undoes_a_jump_is_its_end():
     dip = jumps([jump(3 * DAY, 0.4), jump(2 * DAY, 2.4)])
     assert [(each.kind, each.since, each.until) for each in dip] == [
         ("slower", NOW - 3 * DAY, NOW - 2 * DAY)
     ]
     # Half of the way back is another level.
     steps = jumps([jump(3 * DAY, 0.25), jump(2 * DAY, 2.0)])
-    assert [(each.kind, each.until) for each in steps] == [
-        ("slower", NOW - 2 * DAY),
-        ("faster", None),
-    ]
+    expected = [("slower", NOW - 2 * DAY), ("faster", None)]
+    assert [(each.kind, each.until) for each in steps] == expected
     of_another = jumps([jump(3 * DAY, 0.4), jump(2 * DAY, 2.4, destination_id=C1)])
     assert [each.until for each in of_another] == [None, None]
 
 
-def test_what_goes_on_now_is_what_the_matrix_says() -> None:
+def test_what_goes_on_now_is_what_the_matrix_says():
     stored = [failing(A, B, DAY), failing(B, A, DAY), happening(A, C1, 3 * DAY)]
     now = [failing(A, B, DAY, tests=40), failing(C1, B, HOUR), happening(A, C1, 2 * DAY)]
     now += [happening(B, C1, HOUR, factor=0.3)]
@@ -201,13 +189,13 @@ def test_what_goes_on_now_is_what_the_matrix_says() -> None:
     assert joined(stored, [], frozenset()) == stored
 
 
-def test_what_became_much_slower_since_a_stored_jump_is_another_event() -> None:
+def test_what_became_much_slower_since_a_stored_jump_is_another_event():
     stored = [happening(A, B, 20 * DAY, factor=0.8, low=0.7, high=0.9)]
     assert len(joined(stored, [happening(A, B, HOUR, factor=0.6)], frozenset(["large"]))) == 1
     assert len(joined(stored, [happening(A, B, HOUR, factor=0.3)], frozenset(["large"]))) == 2
 
 
-def test_today_is_one_sentence_with_the_worst_first() -> None:
+def test_today_is_one_sentence_with_the_worst_first():
     day: list[Happening] = [
         failing(None, C1, 2 * HOUR),
         happening(A, B, 3 * HOUR, factor=0.41),
@@ -224,7 +212,7 @@ def test_today_is_one_sentence_with_the_worst_first() -> None:
     assert today_words(unsure, NOW) == "Today: nothing new so far"
 
 
-def test_today_begins_at_midnight_utc() -> None:
+def test_today_begins_at_midnight_utc():
     midnight = NOW.replace(hour=0, minute=0, second=0)
     late = merged([happening(A, B, NOW - midnight + timedelta(seconds=1))], PLACES, SIZES)
     first = merged([happening(A, B, NOW - midnight)], PLACES, SIZES)
@@ -232,7 +220,7 @@ def test_today_begins_at_midnight_utc() -> None:
     assert "slowed to" in today_words(first, NOW)
 
 
-def test_the_logarithm_of_what_is_left_decides_what_is_undone() -> None:
+def test_the_logarithm_of_what_is_left_decides_what_is_undone():
     back = 1 / 0.4 * math.exp(0.3 * math.log(0.4)) * 1.001
     assert len(jumps([jump(3 * DAY, 0.4), jump(2 * DAY, back)])) == 1
     assert len(jumps([jump(3 * DAY, 0.4), jump(2 * DAY, back * 0.99)])) == 2

@@ -10,7 +10,6 @@ import numpy as np
 import plotly.io
 import pytest
 from django.test import Client
-from pytest_django import DjangoDbBlocker
 
 from matrix.plots import standalone
 from sonar.models import Annotation, Endpoint
@@ -37,13 +36,13 @@ WORKED_OUT = ("x", "y", "hovertext", "hoverinfo")
 
 
 @pytest.fixture(scope="module")
-def standing_scene(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scene]:
+def standing_scene(django_db_setup, django_db_blocker) -> Iterator[Scene]:
     with standing(django_db_blocker, scene.make) as made:
         yield made
 
 
 @pytest.fixture
-def grid(standing_scene: Scene, db: None, at_noon: None) -> Scene:
+def grid(standing_scene, db, at_noon) -> Scene:
     return standing_scene
 
 
@@ -64,9 +63,7 @@ def on_page(client: Client, path: str, name: str) -> dict[str, Any]:
 
 @FIGURES
 @pytest.mark.parametrize("simulated", [False, True])
-def test_plotly_reads_each_and_it_says_of_what_and_when_it_is(
-    client: Client, grid: Scene, call: str, simulated: bool
-) -> None:
+def test_plotly_reads_each_and_it_says_of_what_and_when_it_is(client, grid, call, simulated):
     Endpoint.objects.update(simulated=simulated)
     response = drawn(client, call)
     assert response["Content-Type"] == "application/vnd.plotly.v1+json"
@@ -80,7 +77,7 @@ def test_plotly_reads_each_and_it_says_of_what_and_when_it_is(
     assert b"veil(" not in response.content
 
 
-def test_the_figure_of_a_link_has_the_data_of_its_page(client: Client, grid: Scene) -> None:
+def test_the_figure_of_a_link_has_the_data_of_its_page(client, grid):
     page = on_page(client, "/links/RAL_DATADISK/Glasgow_DATADISK/", "rates-data")
     assert figure(client, SERIES)["data"] == page["data"]
     compared = f"{SERIES}compare=previous&"
@@ -91,9 +88,7 @@ def test_the_figure_of_a_link_has_the_data_of_its_page(client: Client, grid: Sce
 
 
 @pytest.mark.parametrize("end", ["source", "destination"])
-def test_the_figures_of_a_site_have_the_data_of_its_page(
-    client: Client, grid: Scene, end: str
-) -> None:
+def test_the_figures_of_a_site_have_the_data_of_its_page(client, grid, end):
     page = on_page(client, "/sites/Glasgow/", f"over-time-{end}-data")
     alone = figure(client, f"{SITE}end={end}&")
     assert alone["data"] == page["data"]
@@ -101,9 +96,7 @@ def test_the_figures_of_a_site_have_the_data_of_its_page(
 
 
 @pytest.mark.parametrize("more", ["", "stat=vs_usual&", "source_site=RAL&", "stat=last&"])
-def test_the_figure_of_a_matrix_has_the_data_of_its_page(
-    client: Client, grid: Scene, more: str
-) -> None:
+def test_the_figure_of_a_matrix_has_the_data_of_its_page(client, grid, more):
     page = on_page(client, f"/?{more}".rstrip("&?"), "picture-data")["figure"]
     alone = figure(client, f"{MATRIX}{more}")
     for own, other in zip(alone["data"], page["data"], strict=True):
@@ -118,7 +111,7 @@ def test_the_figure_of_a_matrix_has_the_data_of_its_page(
             assert round(own["x"][0]) == other["x"][0]
 
 
-def test_each_cell_of_a_matrix_says_which_link_it_is_and_how(client: Client, grid: Scene) -> None:
+def test_each_cell_of_a_matrix_says_which_link_it_is_and_how(client, grid):
     alone = figure(client, MATRIX)
     cells = next(trace for trace in alone["data"] if trace.get("name") == "cells")
     texts = np.array(cells["hovertext"])
@@ -130,7 +123,7 @@ def test_each_cell_of_a_matrix_says_which_link_it_is_and_how(client: Client, gri
     assert alone["layout"]["hovermode"] == "closest"
 
 
-def test_strips_of_a_site_name_both_directions(client: Client, grid: Scene) -> None:
+def test_strips_of_a_site_name_both_directions(client, grid):
     alone = figure(client, f"{MATRIX}site=RAL&")
     cells = next(trace for trace in alone["data"] if trace.get("name") == "cells")
     lines = {text.partition("<br>")[0] for row in cells["hovertext"] for text in row if text}
@@ -139,7 +132,7 @@ def test_strips_of_a_site_name_both_directions(client: Client, grid: Scene) -> N
     assert all("RAL_DATADISK" in line for line in lines)
 
 
-def test_the_figure_of_a_strip_has_its_counts(client: Client, grid: Scene) -> None:
+def test_the_figure_of_a_strip_has_its_counts(client, grid):
     counts = client.get(f"{STRIP}bucket=1h").json()["buckets"]
     bars = {trace["name"]: trace["y"] for trace in figure(client, f"{STRIP}bucket=1h&")["data"]}
     assert sum(counts["failed_links"]) > 0
@@ -150,9 +143,7 @@ def test_the_figure_of_a_strip_has_its_counts(client: Client, grid: Scene) -> No
 
 
 @FIGURES
-def test_html_is_a_file_of_its_own_and_never_a_page_of_sonar(
-    client: Client, grid: Scene, call: str
-) -> None:
+def test_html_is_a_file_of_its_own_and_never_a_page_of_sonar(client, grid, call):
     response = drawn(client, call, "html")
     assert response["Content-Type"] == "text/html; charset=utf-8"
     assert response["Content-Disposition"].startswith("attachment; filename=")
@@ -172,9 +163,7 @@ def test_html_is_a_file_of_its_own_and_never_a_page_of_sonar(
 
 
 @FIGURES
-def test_a_browser_that_accepts_html_still_gets_json(
-    client: Client, grid: Scene, call: str
-) -> None:
+def test_a_browser_that_accepts_html_still_gets_json(client, grid, call):
     accept = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     assert client.get(call, headers=accept)["Content-Type"] == "application/json"
     notebook = {"Accept": "application/vnd.plotly.v1+json"}
@@ -193,21 +182,19 @@ def test_a_browser_that_accepts_html_still_gets_json(
         (f"{API}/links/?format=plotly", "is not known"),
     ],
 )
-def test_what_a_figure_cannot_have_is_refused(
-    client: Client, grid: Scene, call: str, sentence: str
-) -> None:
+def test_what_a_figure_cannot_have_is_refused(client, grid, call, sentence):
     response = client.get(call)
     assert response.status_code == 400
     assert sentence in response.content.decode()
 
 
-def test_a_link_without_a_result_has_a_figure_that_says_so(client: Client, grid: Scene) -> None:
+def test_a_link_without_a_result_has_a_figure_that_says_so(client, grid):
     empty = figure(client, f"{API}/series/?source=DESY_DATADISK&destination=DESY_SCRATCHDISK&")
     texts = [words["text"] for words in empty["layout"]["annotations"]]
     assert "no transfer succeeded" in texts
 
 
-def test_only_who_may_read_a_note_has_it_in_the_figure(client: Client, grid: Scene) -> None:
+def test_only_who_may_read_a_note_has_it_in_the_figure(client, grid):
     Annotation.objects.create(site=grid.world.ral.site, text="hush", starts_at=NOW - HOUR)
     operator = logged_in(account(Role.OPERATOR))
     for call in (SERIES, f"{API}/sites/RAL/?"):
@@ -215,20 +202,18 @@ def test_only_who_may_read_a_note_has_it_in_the_figure(client: Client, grid: Sce
         assert "hush" in drawn(operator, call).content.decode()
 
 
-def test_every_colour_of_a_figure_is_in_the_style_sheet() -> None:
+def test_every_colour_of_a_figure_is_in_the_style_sheet():
     texts = "".join(path.read_text() for path in PLOTS.glob("*.py"))
     names = set(re.findall(r'"var\(--([\w-]+)\)"', texts))
     assert len(names) > 15
     assert names <= standalone.light_colours().keys()
-    assert standalone.with_colours(["var(--surface)", ("var(--there)",)]) == [
-        "#ffffff",
-        ["#0b57a4"],
-    ]
+    expected = ["#ffffff", ["#0b57a4"]]
+    assert standalone.with_colours(["var(--surface)", ("var(--there)",)]) == expected
     # As static/js/colours.js: 0.64 of the surface.
     assert standalone.with_colours({"a": "veil(#000000)"}) == {"a": "rgb(163, 163, 163)"}
 
 
-def test_what_was_asked_is_text_in_a_title(client: Client, grid: Scene) -> None:
+def test_what_was_asked_is_text_in_a_title(client, grid):
     alone = figure(client, f"{MATRIX}source_label=<b>odd</b>&")
     assert "&lt;b&gt;odd&lt;/b&gt;" in alone["layout"]["title"]["text"]
     assert (

@@ -7,10 +7,8 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from django.db import connection
 from django.http import QueryDict
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from scipy import stats
 
 from matrix.answers.comparison import all_links
@@ -19,7 +17,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.compare.together import Together
 from sonar.models import Transfer
 from tests.matrix import responses, world
-from tests.matrix.responses import words
+from tests.matrix.responses import statements, words
 from tests.matrix.world import NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -28,7 +26,7 @@ COMPARED = "window=24h&compare=previous"
 
 
 @pytest.fixture
-def tested(small_world: World) -> World:
+def tested(small_world) -> World:
     """All links of three endpoints over nine days, those from RAL at 0.7 in the last one."""
     draws, added = random.Random(11), world.Transfers()
     ends = small_world.ral, small_world.glasgow, small_world.desy
@@ -69,10 +67,9 @@ def by_hand(source: str = "") -> tuple[float, int, int]:
     return float(np.exp(np.average(logs, weights=weights))), *counts.sum(axis=0).tolist()
 
 
-def test_all_links_together_stand_above_the_matrix(client: Client, tested: World) -> None:
+def test_all_links_together_stand_above_the_matrix(client, tested):
     factor, own, other = by_hand()
     found = of(COMPARED)
-    assert found is not None
     assert found.ratio == pytest.approx(factor, rel=1e-6)
     assert (found.links, found.ok, found.other_ok) == (6, own, other)
     expected = r"6 links with tests on both sides, together: 0\.\d+× \(0\.\d+–[01]\.\d+\), [a-z ]+"
@@ -81,18 +78,17 @@ def test_all_links_together_stand_above_the_matrix(client: Client, tested: World
     )
 
 
-def test_a_choice_of_links_is_put_together_by_itself(client: Client, tested: World) -> None:
+def test_a_choice_of_links_is_put_together_by_itself(client, tested):
     factor, own, other = by_hand("RAL_")
     text = f"{COMPARED}&source_site=RAL&destination_site=Glasgow&destination_site=DESY"
     found = of(text)
-    assert found is not None
     assert found.ratio == pytest.approx(factor, rel=1e-6)
     assert (found.links, found.ok, found.other_ok, found.kind) == (2, own, other, "slower")
     counts = f"slower: {own} tests now and {other} before."
     assert re.fullmatch(rf"2 links .*together: 0\.[67]\d*× \(.*\), {counts}", said(client, text))
 
 
-def test_cells_of_several_links_have_the_same_whole(client: Client, tested: World) -> None:
+def test_cells_of_several_links_have_the_same_whole(client, tested):
     assert of(f"{COMPARED}&rows=site&columns=site") == of(COMPARED)
     assert of(f"{COMPARED}&rows=tier&columns=site&source_site=RAL") == of(
         f"{COMPARED}&source_site=RAL"
@@ -110,11 +106,11 @@ def test_cells_of_several_links_have_the_same_whole(client: Client, tested: Worl
         "from=2020-01-01&to=2020-01-02&compare=previous",
     ],
 )
-def test_nothing_is_said_where_there_is_no_whole(client: Client, tested: World, text: str) -> None:
+def test_nothing_is_said_where_there_is_no_whole(client, tested, text):
     assert said(client, text) == ""
 
 
-def test_of_other_sizes_the_links_themselves_tell(tested: World) -> None:
+def test_of_other_sizes_the_links_themselves_tell(tested):
     draws, added = random.Random(12), world.Transfers()
     ends = tested.ral, tested.glasgow, tested.desy
     logs = {}
@@ -126,20 +122,17 @@ def test_of_other_sizes_the_links_themselves_tell(tested: World) -> None:
         logs[source, destination] = np.log(factor / 2)
     added.store()
     found = of("size=small&window=24h&compare.size=medium")
-    assert found is not None
     test = stats.ttest_1samp(list(logs.values()), 0)
     assert found.p == pytest.approx(test.pvalue, rel=1e-4)
     bounds = tuple(np.exp(test.confidence_interval()))
     assert (found.low, found.high) == pytest.approx(bounds, rel=1e-4)
 
 
-def test_the_sentence_costs_one_query_however_much_there_is(client: Client, tested: World) -> None:
+def test_the_sentence_costs_one_query_however_much_there_is(client, tested):
     def queries(text: str) -> int:
         responses.html(client, f"/?{text}")
         built = grid.build(MatrixQuery.from_params(QueryDict(text)), NOW, whole=True)
-        with CaptureQueriesContext(connection) as captured:
-            all_links.sentence(built, NOW)
-        return len(captured)
+        return len(statements(all_links.sentence, built, NOW))
 
     assert queries(COMPARED) == 1
     assert queries("window=24h&compare=reverse") == 0

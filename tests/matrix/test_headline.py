@@ -8,7 +8,7 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import Headline, Tally
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
@@ -18,157 +18,141 @@ from tests.matrix.world import HOUR, World, transfers
 END = datetime(2026, 11, 19, 20, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("tally", "words"),
-    [
-        (Tally(), "No links to show yet"),
-        (
-            Tally(12, failing=3, slower=5, usual=4),
-            "3 links failing with large files, 5 slower than usual",
-        ),
-        (Tally(12, failing=1, usual=11), "1 link failing with large files"),
-        (Tally(12, slower=1, usual=11), "1 link slower than usual with large files"),
-        (Tally(12, slower=2, usual=10), "2 links slower than usual with large files"),
-        (
-            Tally(12, failed=2, slower=1, usual=9),
-            "2 links without a success with large files, 1 slower than usual",
-        ),
-        (Tally(12, failing=12), "All links failing with large files"),
-        (Tally(12, failing=10, down=2), "All links failing with large files"),
-        (Tally(1, failing=1), "1 link failing with large files"),
-        (Tally(2000, failing=1200, usual=800), "1\u202f200 links failing with large files"),
-        (Tally(12, usual=12), "Everything as usual with large files"),
-        (Tally(12, usual=10, down=2), "Everything as usual with large files"),
-        (Tally(12, usual=10, faster=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, unknown=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, stale=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, partly=2), "No link failing or slower than usual with large files"),
-        (Tally(12, usual=10, untested=2), "No link failing or slower than usual with large files"),
-        (Tally(12, unknown=12), "No usual rates with large files known yet"),
-        (
-            Tally(12, unknown=2, untested=10),
-            "10 of 12 links untested with large files, no usual rates known yet",
-        ),
-        (
-            Tally(12, usual=5, stale=7),
-            "7 of 12 links stale with large files, none failing or slower than usual",
-        ),
-        (
-            Tally(12, faster=4, stale=1, untested=4, down=3),
-            "5 of 12 links stale or untested with large files, none failing or slower than usual",
-        ),
-        # Half of those that could have a result is not most of them.
-        (
-            Tally(12, usual=4, stale=4, down=4),
-            "No link failing or slower than usual with large files",
-        ),
-        (Tally(12, failing=1, stale=11), "1 link failing with large files"),
-        (Tally(12, failing=2, unknown=10), "2 links failing with large files"),
-        (Tally(12, untested=12), "Nothing measured with large files in this window"),
-        (Tally(12, untested=10, down=2), "Nothing measured with large files in this window"),
-        (Tally(12, down=12), "Nothing measured with large files in this window"),
-        (Tally(12, stale=12), "All results with large files are stale"),
-        (Tally(12, stale=2, untested=10), "All results with large files are stale"),
-        (
-            Tally(12, usual=3, untested=9, pooled=True),
-            "9 of 12 cells untested with large files, none failing or slower than usual",
-        ),
-        # Cells of several links: how many links they pool is not counted.
-        (Tally(2, failing=30, failed=1, pooled=True), "30 links failing with large files"),
-        (Tally(2, failing=2, pooled=True), "2 links failing with large files"),
-        (Tally(2, usual=2, pooled=True), "No link failing or slower than usual with large files"),
-        (Tally(2, unknown=2, pooled=True), "No usual rates with large files known yet"),
-    ],
-)
-def test_the_answer_says_what_is_wrong_and_what_is_not_known(tally: Tally, words: str) -> None:
-    assert Headline(tally, "large").words() == words
+# What is said of all links, of those that filters have chosen, and of a window of the past.
+OF_ALL = [
+    (Tally(), "No links to show yet"),
+    (
+        Tally(12, failing=3, slower=5, usual=4),
+        "3 links failing with large files, 5 slower than usual",
+    ),
+    (Tally(12, failing=1, usual=11), "1 link failing with large files"),
+    (Tally(12, slower=1, usual=11), "1 link slower than usual with large files"),
+    (Tally(12, slower=2, usual=10), "2 links slower than usual with large files"),
+    (
+        Tally(12, failed=2, slower=1, usual=9),
+        "2 links without a success with large files, 1 slower than usual",
+    ),
+    (Tally(12, failing=12), "All links failing with large files"),
+    (Tally(12, failing=10, down=2), "All links failing with large files"),
+    (Tally(1, failing=1), "1 link failing with large files"),
+    (Tally(2000, failing=1200, usual=800), "1\u202f200 links failing with large files"),
+    (Tally(12, usual=12), "Everything as usual with large files"),
+    (Tally(12, usual=10, down=2), "Everything as usual with large files"),
+    (Tally(12, usual=10, faster=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, unknown=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, stale=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, partly=2), "No link failing or slower than usual with large files"),
+    (Tally(12, usual=10, untested=2), "No link failing or slower than usual with large files"),
+    (Tally(12, unknown=12), "No usual rates with large files known yet"),
+    (
+        Tally(12, unknown=2, untested=10),
+        "10 of 12 links untested with large files, no usual rates known yet",
+    ),
+    (
+        Tally(12, usual=5, stale=7),
+        "7 of 12 links stale with large files, none failing or slower than usual",
+    ),
+    (
+        Tally(12, faster=4, stale=1, untested=4, down=3),
+        "5 of 12 links stale or untested with large files, none failing or slower than usual",
+    ),
+    # Half of those that could have a result is not most of them.
+    (
+        Tally(12, usual=4, stale=4, down=4),
+        "No link failing or slower than usual with large files",
+    ),
+    (Tally(12, failing=1, stale=11), "1 link failing with large files"),
+    (Tally(12, failing=2, unknown=10), "2 links failing with large files"),
+    (Tally(12, untested=12), "Nothing measured with large files in this window"),
+    (Tally(12, untested=10, down=2), "Nothing measured with large files in this window"),
+    (Tally(12, down=12), "Nothing measured with large files in this window"),
+    (Tally(12, stale=12), "All results with large files are stale"),
+    (Tally(12, stale=2, untested=10), "All results with large files are stale"),
+    (
+        Tally(12, usual=3, untested=9, pooled=True),
+        "9 of 12 cells untested with large files, none failing or slower than usual",
+    ),
+    # Cells of several links: how many links they pool is not counted.
+    (Tally(2, failing=30, failed=1, pooled=True), "30 links failing with large files"),
+    (Tally(2, failing=2, pooled=True), "2 links failing with large files"),
+    (Tally(2, usual=2, pooled=True), "No link failing or slower than usual with large files"),
+    (Tally(2, unknown=2, pooled=True), "No usual rates with large files known yet"),
+]
+NARROWED = [
+    (Tally(), "No link matches these filters"),
+    (
+        Tally(12, failing=3, slower=5),
+        "3 of these links failing with large files, 5 slower than usual",
+    ),
+    (Tally(12, failing=1), "1 of these links failing with large files"),
+    (Tally(12, failing=12), "All these links failing with large files"),
+    (Tally(12, usual=12), "All these links as usual with large files"),
+    (
+        Tally(12, usual=10, stale=2),
+        "None of these links failing or slower than usual with large files",
+    ),
+    (Tally(12, unknown=12), "No usual rates with large files known yet"),
+    (
+        Tally(12, usual=2, stale=10),
+        "10 of these 12 links stale with large files, none failing or slower than usual",
+    ),
+]
+PAST = [
+    (
+        Tally(12, failing=3, slower=5),
+        "3 links were failing with large files, 5 slower than usual at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, failing=1, usual=11), "1 link was failing with large files at 19 Nov 20:00 UTC"),
+    (Tally(12, failing=12), "All links were failing with large files at 19 Nov 20:00 UTC"),
+    (Tally(12, usual=12), "Everything was as usual with large files at 19 Nov 20:00 UTC"),
+    (
+        Tally(12, unknown=12),
+        "No usual rates with large files were known yet at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, stale=12), "All results with large files were stale at 19 Nov 20:00 UTC"),
+    (
+        Tally(12, usual=11, faster=1),
+        "No link was failing or slower than usual with large files at 19 Nov 20:00 UTC",
+    ),
+    (
+        Tally(342, usual=28, stale=314),
+        "314 of 342 links were stale with large files, none failing or slower than usual "
+        "at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, untested=12), "Nothing measured with large files in this window"),
+]
+BOTH = [
+    (
+        Tally(12, failing=1, slower=2),
+        "1 of these links was failing with large files, 2 slower than usual at 19 Nov 20:00 UTC",
+    ),
+    (Tally(12, usual=12), "All these links were as usual with large files at 19 Nov 20:00 UTC"),
+]
+SAID = [
+    ({}, OF_ALL),
+    ({"narrowed": True}, NARROWED),
+    ({"end": END}, PAST),
+    ({"narrowed": True, "end": END}, BOTH),
+    # To the second where it has one.
+    (
+        {"end": END.replace(second=7)},
+        [(Tally(2, failing=1), "1 link was failing with large files at 19 Nov 20:00:07 UTC")],
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("tally", "words"),
-    [
-        (Tally(), "No link matches these filters"),
-        (
-            Tally(12, failing=3, slower=5),
-            "3 of these links failing with large files, 5 slower than usual",
-        ),
-        (Tally(12, failing=1), "1 of these links failing with large files"),
-        (Tally(12, failing=12), "All these links failing with large files"),
-        (Tally(12, usual=12), "All these links as usual with large files"),
-        (
-            Tally(12, usual=10, stale=2),
-            "None of these links failing or slower than usual with large files",
-        ),
-        (Tally(12, unknown=12), "No usual rates with large files known yet"),
-        (
-            Tally(12, usual=2, stale=10),
-            "10 of these 12 links stale with large files, none failing or slower than usual",
-        ),
-    ],
+    ("facts", "tally", "words"), [(facts, *row) for facts, rows in SAID for row in rows]
 )
-def test_where_filters_chose_the_links_it_speaks_of_these(tally: Tally, words: str) -> None:
-    assert Headline(tally, "large", narrowed=True).words() == words
-
-
-@pytest.mark.parametrize(
-    ("tally", "words"),
-    [
-        (
-            Tally(12, failing=3, slower=5),
-            "3 links were failing with large files, 5 slower than usual at 19 Nov 20:00 UTC",
-        ),
-        (
-            Tally(12, failing=1, usual=11),
-            "1 link was failing with large files at 19 Nov 20:00 UTC",
-        ),
-        (Tally(12, failing=12), "All links were failing with large files at 19 Nov 20:00 UTC"),
-        (Tally(12, usual=12), "Everything was as usual with large files at 19 Nov 20:00 UTC"),
-        (
-            Tally(12, unknown=12),
-            "No usual rates with large files were known yet at 19 Nov 20:00 UTC",
-        ),
-        (Tally(12, stale=12), "All results with large files were stale at 19 Nov 20:00 UTC"),
-        (
-            Tally(12, usual=11, faster=1),
-            "No link was failing or slower than usual with large files at 19 Nov 20:00 UTC",
-        ),
-        (
-            Tally(342, usual=28, stale=314),
-            "314 of 342 links were stale with large files, none failing or slower than usual "
-            "at 19 Nov 20:00 UTC",
-        ),
-        (Tally(12, untested=12), "Nothing measured with large files in this window"),
-    ],
-)
-def test_a_window_of_the_past_is_told_as_it_ended(tally: Tally, words: str) -> None:
-    assert Headline(tally, "large", end=END).words() == words
-
-
-def test_the_end_is_said_to_the_second_where_it_has_one() -> None:
-    end = END.replace(second=7)
-    assert Headline(Tally(2, failing=1), "large", end=end).words() == (
-        "1 link was failing with large files at 19 Nov 20:00:07 UTC"
-    )
-
-
-def test_both_a_filter_and_a_window_of_the_past() -> None:
-    tally = Tally(12, failing=1, slower=2)
-    assert Headline(tally, "large", narrowed=True, end=END).words() == (
-        "1 of these links was failing with large files, 2 slower than usual at 19 Nov 20:00 UTC"
-    )
-    calm = Tally(12, usual=12)
-    assert (
-        Headline(calm, "large", narrowed=True, end=END)
-        .words()
-        .startswith("All these links were as")
-    )
+def test_the_answer_says_what_is_wrong_and_what_is_not_known(facts, tally, words):
+    assert Headline(tally, "large", **facts).words() == words
 
 
 DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def in_trouble(small_world: World) -> World:
+def in_trouble(at_noon, small_world) -> World:
     """Five weeks of a link that fails now, one that is slower, one that is faster, one as ever."""
     ral, glasgow, desy, scratch = small_world.endpoints
     shifted = {(ral, glasgow): None, (ral, desy): 3.0, (desy, ral): 30.0, (glasgow, ral): 10.0}
@@ -193,11 +177,7 @@ def answer(client: Client, text: str = "") -> tuple[str, dict[str, int]]:
     return headline, {entry.name: entry.count for entry in context["counts"]}
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(
-    client: Client, in_trouble: World
-) -> None:
+def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(client, in_trouble):
     headline, counts = answer(client)
     assert headline == "1 link failing with large files, 1 slower than usual"
     assert counts == {"as usual": 1, "faster": 1, "with no usual rate yet": 1}
@@ -205,10 +185,8 @@ def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(
         answer(client, "?source_site=RAL")[0]
         == "1 of these links failing with large files, 1 slower than usual"
     )
-    assert answer(client, "?source_site=Glasgow") == (
-        "All these links as usual with large files",
-        {"as usual": 1},
-    )
+    expected = ("All these links as usual with large files", {"as usual": 1})
+    assert answer(client, "?source_site=Glasgow") == expected
     assert answer(client, "?source_site=DESY")[0] == (
         "None of these links failing or slower than usual with large files"
     )
@@ -219,11 +197,7 @@ def test_the_page_counts_its_links_and_leads_to_those_of_a_kind(
     assert [item.figure for item in rail["slower"]] == ["0.30×"]
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_every_part_of_the_heading_shows_those_that_it_counts(
-    client: Client, in_trouble: World
-) -> None:
+def test_every_part_of_the_heading_shows_those_that_it_counts(client, in_trouble):
     context = client.get("/").context
     parts = [(part.label, part.url, part.chosen) for part in context["answer"]]
     assert parts == [
@@ -256,12 +230,10 @@ def in_focus(answered: Grid, url: str) -> int:
     return int(arrange(answered, display).in_focus.sum())
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize("only", ["slower", "faster", "failing&only=slower"])
 def test_what_is_slower_or_faster_is_shown_as_such_unless_another_statistic_is_named(
-    client: Client, in_trouble: World, only: str
-) -> None:
+    client, in_trouble, only
+):
     leads = client.get(f"/?only={only}")
     assert (leads.status_code, leads["Location"]) == (302, f"/?stat=vs_usual&only={only}")
     by_name = client.get(f"/?stat=mean&only={only}")
@@ -275,19 +247,15 @@ def test_what_is_slower_or_faster_is_shown_as_such_unless_another_statistic_is_n
     assert b'"stat":"vs_usual"' in cells.content[:2000]
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize("asked", ["?only=failing", "?only=slower&above=5", "?compare=week"])
-def test_nothing_else_changes_the_statistic(client: Client, in_trouble: World, asked: str) -> None:
+def test_nothing_else_changes_the_statistic(client, in_trouble, asked):
     response = client.get(f"/{asked}")
     assert (response.status_code, response.context["grid"].query.stat) == (200, "mean")
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
 def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_bounds(
-    client: Client, in_trouble: World
-) -> None:
+    client, in_trouble
+):
     context = client.get("/?stat=max&order=tier&high=90").context
     more = {kind.kind: kind.more for kind in context["standouts"]}
     assert more["slower"] == "/?stat=vs_usual&order=tier&only=slower"
@@ -305,11 +273,7 @@ def test_lists_of_slower_and_faster_links_lead_to_their_colours_without_foreign_
     assert changes["measured"] == "/?window=24h&compare=previous&only=slower"
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_cells_of_several_links_are_answered_for_by_their_links(
-    client: Client, in_trouble: World
-) -> None:
+def test_cells_of_several_links_are_answered_for_by_their_links(client, in_trouble):
     headline, counts = answer(client, "?rows=cloud&columns=cloud")
     assert headline == "1 link failing with large files, 1 slower than usual"
     assert counts["as usual"] == 1
@@ -317,11 +281,7 @@ def test_cells_of_several_links_are_answered_for_by_their_links(
     assert all(not name.startswith("stale") for name in counts)
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_windows_of_the_past_and_places_without_links_are_told_as_such(
-    client: Client, in_trouble: World
-) -> None:
+def test_windows_of_the_past_and_places_without_links_are_told_as_such(client, in_trouble):
     past = "?from=2026-11-20T00:00:00Z&to=2026-11-20T11:45:00Z"
     assert answer(client, past)[0] == (
         "1 link was failing with large files, 1 slower than usual at 20 Nov 11:45 UTC"
@@ -332,15 +292,9 @@ def test_windows_of_the_past_and_places_without_links_are_told_as_such(
     assert answer(client, long_ago)[0] == "Nothing measured with large files in this window"
 
 
-@pytest.mark.django_db
-@pytest.mark.usefixtures("at_noon")
-def test_a_young_installation_says_that_nothing_is_known_to_be_usual(
-    client: Client, small_world: World
-) -> None:
+def test_a_young_installation_says_that_nothing_is_known_to_be_usual(client, at_noon, small_world):
     with transfers() as tests:
         for source, destination in permutations(small_world.endpoints, 2):
             tests.add(source, destination, 10.0)
-    assert answer(client) == (
-        "No usual rates with large files known yet",
-        {"with no usual rate yet": 12},
-    )
+    expected = ("No usual rates with large files known yet", {"with no usual rate yet": 12})
+    assert answer(client) == expected

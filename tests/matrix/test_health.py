@@ -12,7 +12,6 @@ import redis
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
-from pytest_django import Settings
 
 from matrix.answers.status import health
 from sonar import settings as project
@@ -62,15 +61,15 @@ def failing(client: Client) -> dict[str, str]:
 
 
 def test_a_process_that_answers_is_alive_and_asks_nobody(
-    client: Client, django_assert_num_queries, settings: Settings
-) -> None:
+    client, django_assert_num_queries, settings
+):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     with django_assert_num_queries(0):
         response = client.get("/healthz")
     assert (response.status_code, response.json()) == (200, {"alive": True})
 
 
-def test_a_sonar_that_is_well_is_ready(client: Client) -> None:
+def test_a_sonar_that_is_well_is_ready(client):
     all_well()
     status, parts = ready(client)
     assert status == 200
@@ -90,7 +89,7 @@ def test_a_sonar_that_is_well_is_ready(client: Client) -> None:
         ("plan", "beat", "no tick of the planner ends"),
     ],
 )
-def test_who_is_missing_is_named(client: Client, without: str, part: str, said: str) -> None:
+def test_who_is_missing_is_named(client, without, part, said):
     all_well(without)
     told = failing(client)
     assert list(told) == [part]
@@ -98,9 +97,7 @@ def test_who_is_missing_is_named(client: Client, without: str, part: str, said: 
 
 
 @pytest.mark.parametrize("name", ["transfers", "control", "cleaning", "beat", "plan"])
-def test_who_was_last_heard_of_more_than_three_signs_ago_is_missing(
-    client: Client, name: str
-) -> None:
+def test_who_was_last_heard_of_more_than_three_signs_ago_is_missing(client, name):
     all_well()
     late = SignOfLife.objects.filter(name__startswith=name)
     late.update(seen_at=timezone.now() - 29 * SECOND)
@@ -109,13 +106,13 @@ def test_who_was_last_heard_of_more_than_three_signs_ago_is_missing(
     assert len(failing(client)) == 1
 
 
-def test_the_age_of_the_last_sign_is_said(client: Client) -> None:
+def test_the_age_of_the_last_sign_is_said(client):
     all_well("beat")
     sign("beat@secret-host", "beat", 75 * SECOND)
     assert "the last was 75 s ago" in failing(client)["beat"]
 
 
-def test_one_worker_may_take_from_both_queues(client: Client) -> None:
+def test_one_worker_may_take_from_both_queues(client):
     for without in ("transfers", "control"):
         SignOfLife.objects.all().delete()
         all_well(without)
@@ -123,7 +120,7 @@ def test_one_worker_may_take_from_both_queues(client: Client) -> None:
         assert ready(client)[0] == 200
 
 
-def test_a_migration_that_is_not_applied_is_not_ready(client: Client) -> None:
+def test_a_migration_that_is_not_applied_is_not_ready(client):
     all_well()
     name = "0007_roles_and_signs"
     gone = "DELETE FROM django_migrations WHERE app = 'sonar' AND name = %s RETURNING applied"
@@ -140,16 +137,14 @@ def test_a_migration_that_is_not_applied_is_not_ready(client: Client) -> None:
             cursor.execute(back, [name, applied])
 
 
-def test_without_redis_it_is_not_ready(client: Client, settings: Settings) -> None:
+def test_without_redis_it_is_not_ready(client, settings):
     all_well()
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     assert failing(client) == {"redis": "Redis does not answer: nothing is sent to workers."}
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
-def test_a_redis_that_takes_nothing_is_not_ready_and_it_is_said_why(
-    client: Client, way: str
-) -> None:
+def test_a_redis_that_takes_nothing_is_not_ready_and_it_is_said_why(client, way):
     all_well()
     refuse, why = refusing.WAYS[way]
     with refuse(project.REDIS_URL):
@@ -160,7 +155,7 @@ def test_a_redis_that_takes_nothing_is_not_ready_and_it_is_said_why(
     assert ready(client)[0] == 200
 
 
-def test_looking_leaves_nothing_in_redis(client: Client) -> None:
+def test_looking_leaves_nothing_in_redis(client):
     all_well()
     with redis.Redis.from_url(project.REDIS_URL) as known:
         assert ready(client)[0] == 200
@@ -174,14 +169,12 @@ def test_looking_leaves_nothing_in_redis(client: Client) -> None:
         (redis.ResponseError("secret-host said no"), "look at its log."),
     ],
 )
-def test_other_words_of_redis_are_not_repeated(error: redis.RedisError, said: str) -> None:
+def test_other_words_of_redis_are_not_repeated(error, said):
     assert health.refusal(error).endswith(said)
     assert "secret-host" not in health.refusal(error)
 
 
-def test_without_the_database_nothing_is_known_of_the_others(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_database_nothing_is_known_of_the_others(client, monkeypatch):
     params = {"dbname": "secret-host", "host": "127.0.0.1", "port": 1}
     monkeypatch.setattr(
         type(connection._connections["default"]), "get_connection_params", lambda _: params
@@ -211,9 +204,7 @@ def mute() -> Any:
             one.close()
 
 
-def test_servers_that_hang_do_not_hang_it(
-    client: Client, mute: int, monkeypatch: pytest.MonkeyPatch, settings: Settings
-) -> None:
+def test_servers_that_hang_do_not_hang_it(client, mute, monkeypatch, settings):
     params = {"dbname": "x", "host": "127.0.0.1", "port": mute}
     monkeypatch.setattr(
         type(connection._connections["default"]), "get_connection_params", lambda _: params
@@ -224,7 +215,7 @@ def test_servers_that_hang_do_not_hang_it(
     assert time.monotonic() - began < 30  # a connection that is waited for ends never
 
 
-def test_a_statement_that_hangs_does_not_hang_it() -> None:
+def test_a_statement_that_hangs_does_not_hang_it():
     with (
         psycopg.connect(**health.quickly()) as session,
         pytest.raises(psycopg.errors.QueryCanceled),
@@ -232,9 +223,7 @@ def test_a_statement_that_hangs_does_not_hang_it() -> None:
         session.execute("SELECT pg_sleep(10)")
 
 
-def test_looking_takes_no_connection_of_the_pages(
-    client: Client, django_assert_num_queries
-) -> None:
+def test_looking_takes_no_connection_of_the_pages(client, django_assert_num_queries):
     all_well()
     with django_assert_num_queries(0):
         assert ready(client)[0] == 200

@@ -6,12 +6,14 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.highlights import MOST_ITEMS, Highlight, Highlights
 from matrix.query.matrix_query import MatrixQuery
 from sonar.notation.windows import Window
 from tests.matrix.grids import grid_of, group, square
 from tests.matrix.world import NOW
+
+PLACES = [group("a"), group("b")]
 
 
 def found(grid: Grid) -> dict[str, Highlight]:
@@ -24,16 +26,13 @@ def said(one: Highlight) -> list[tuple[str, str]]:
 
 
 def asking(stat: str, values: list[list[float | None]], **arrays: list[list[int]]) -> Grid:
-    places = [group("a"), group("b")]
-    return grid_of(values, places, places, query=MatrixQuery(stat=stat), **arrays)
+    return grid_of(values, PLACES, PLACES, query=MatrixQuery(stat=stat), **arrays)
 
 
-def test_each_kind_is_found_with_its_reason() -> None:
+def test_each_kind_is_found_with_its_reason():
     stands_out = found(square())
     assert list(stands_out) == ["failed", "stale", "worst"]
-    assert said(stands_out["worst"]) == [
-        ("from B to c", "5.00 MB/s, mean of 3 tests"),
-    ]
+    assert said(stands_out["worst"]) == [("from B to c", "5.00 MB/s, mean of 3 tests")]
     assert said(stands_out["failed"]) == [("from B to a", "0 ok, 0 failed")]
     assert said(stands_out["stale"]) == [("from a to c", "last result just now")]
     assert stands_out["worst"].items[0].url == "/1/2"
@@ -41,63 +40,51 @@ def test_each_kind_is_found_with_its_reason() -> None:
     assert stands_out["worst"].items[0].title == "last result 20 Nov 12:00:30 UTC"
 
 
-def test_failing_cells_come_by_failures_and_stale_ones_by_age() -> None:
-    places = [group("a"), group("b")]
-    failing = grid_of([[None] * 2] * 2, places, places, ["-f", "f-"], failed=[[0, 3], [12, 0]])
-    assert said(found(failing)["failed"]) == [
-        ("from b to a", "0 ok, 12 failed"),
-        ("from a to b", "0 ok, 3 failed"),
-    ]
+def test_failing_cells_come_by_failures_and_stale_ones_by_age():
+    failing = grid_of([[None] * 2] * 2, PLACES, PLACES, ["-f", "f-"], failed=[[0, 3], [12, 0]])
+    expected = [("from b to a", "0 ok, 12 failed"), ("from a to b", "0 ok, 3 failed")]
+    assert said(found(failing)["failed"]) == expected
     stale = grid_of(
-        [[None, 1], [1, None]], places, places, ["-s", "s-"], age=[[0, 9000], [300000, 0]]
+        [[None, 1], [1, None]], PLACES, PLACES, ["-s", "s-"], age=[[0, 9000], [300000, 0]]
     )
-    assert said(found(stale)["stale"]) == [
-        ("from b to a", "last result 3 d ago"),
-        ("from a to b", "last result 2 h ago"),
-    ]
+    expected = [("from b to a", "last result 3 d ago"), ("from a to b", "last result 2 h ago")]
+    assert said(found(stale)["stale"]) == expected
 
 
-def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end() -> None:
-    places = [group("a"), group("b")]
+def test_ages_in_a_window_that_is_over_are_said_to_be_from_its_end():
     stale = grid_of(
-        [[None, 1], [None, None]], places, places, ["-s", "--"], age=[[0, 9000], [0, 0]]
+        [[None, 1], [None, None]], PLACES, PLACES, ["-s", "--"], age=[[0, 9000], [0, 0]]
     )
     past = replace(stale, window=Window(NOW - timedelta(days=1), NOW))
     assert said(found(past)["stale"]) == [("from a to b", "last result 2 h before the end")]
 
 
-def test_of_two_directions_the_slow_one_is_named_with_both_rates() -> None:
+def test_of_two_directions_the_slow_one_is_named_with_both_rates():
     grid = asking("mean", [[None, 1.1], [12.0, None]])
     assert said(found(grid)["asymmetric"]) == [
         ("from a to b", "1.10 MB/s, 0.092× of the reverse direction (12.0 MB/s)")
     ]
 
 
-def test_the_most_asymmetric_is_the_lowest_part_of_its_reverse() -> None:
+def test_the_most_asymmetric_is_the_lowest_part_of_its_reverse():
     values = [[None, 1.0, 5.0], [2.0, None, 0.0], [50.0, 4.0, None]]
     places = [group("a"), group("b"), group("c")]
     asymmetric = found(grid_of(values, places, places))["asymmetric"]
-    assert [(item.text, item.figure) for item in asymmetric.items] == [
-        ("from b to c", "0×"),
-        ("from a to c", "0.10×"),
-        ("from a to b", "0.50×"),
-    ]
+    expected = [("from b to c", "0×"), ("from a to c", "0.10×"), ("from a to b", "0.50×")]
+    assert [(item.text, item.figure) for item in asymmetric.items] == expected
 
 
 @pytest.mark.parametrize("back", [1.4, None])
-def test_directions_that_differ_little_or_cannot_be_compared_are_not_asymmetric(
-    back: float | None,
-) -> None:
+def test_directions_that_differ_little_or_cannot_be_compared_are_not_asymmetric(back):
     assert "asymmetric" not in found(asking("mean", [[None, 1.0], [back, None]]))
 
 
-def test_stale_rates_are_not_compared() -> None:
-    places = [group("a"), group("b")]
-    grid = grid_of([[None, 1], [100, None]], places, places, ["-m", "s-"])
+def test_stale_rates_are_not_compared():
+    grid = grid_of([[None, 1], [100, None]], PLACES, PLACES, ["-m", "s-"])
     assert "asymmetric" not in found(grid)
 
 
-def test_directions_are_compared_by_name_where_rows_and_columns_differ() -> None:
+def test_directions_are_compared_by_name_where_rows_and_columns_differ():
     rows, columns = [group("b"), group("a")], [group("a"), group("b"), group("c")]
     grid = grid_of([[2.0, None, 9.0], [None, 20.0, 9.0]], rows, columns)
     assert said(found(grid)["asymmetric"]) == [
@@ -105,10 +92,9 @@ def test_directions_are_compared_by_name_where_rows_and_columns_differ() -> None
     ]
 
 
-def test_groups_of_different_kinds_have_no_other_direction() -> None:
+def test_groups_of_different_kinds_have_no_other_direction():
     query = MatrixQuery(rows="site", columns="cloud")
-    places = [group("a"), group("b")]
-    assert "asymmetric" not in found(grid_of([[1, 2], [30, 1]], places, places, query=query))
+    assert "asymmetric" not in found(grid_of([[1, 2], [30, 1]], PLACES, PLACES, query=query))
 
 
 @pytest.mark.parametrize(
@@ -136,25 +122,23 @@ def test_groups_of_different_kinds_have_no_other_direction() -> None:
         ("std", [[None, 3.0], [2.0, None]], None),
     ],
 )
-def test_the_worst_of_each_statistic_makes_sense(
-    stat: str, values: list[list[float | None]], expected: list[tuple[str, str]] | None
-) -> None:
+def test_the_worst_of_each_statistic_makes_sense(stat, values, expected):
     worst = found(asking(stat, values, age=[[0, 3600], [60, 0]])).get("worst")
     assert (worst and said(worst)[:1]) == expected
 
 
-def test_the_oldest_comes_first_where_ages_are_asked() -> None:
+def test_the_oldest_comes_first_where_ages_are_asked():
     worst = found(asking("last", [[None, 60.0], [900.0, None]], age=[[0, 60], [900, 0]]))["worst"]
     assert worst.title == "oldest"
     assert [item.source for item in worst.items] == ["b"]
 
 
 @pytest.mark.parametrize(("values", "count"), [([5.0, 9.0], 1), ([5.0, None], 1), ([1.0, 1.0], 1)])
-def test_the_better_half_is_never_among_the_worst(values: list[float], count: int) -> None:
+def test_the_better_half_is_never_among_the_worst(values, count):
     assert found(asking("mean", [[None, values[0]], [values[1], None]]))["worst"].count == count
 
 
-def test_at_most_ten_are_named() -> None:
+def test_at_most_ten_are_named():
     places = [group(f"p{number:02d}") for number in range(12)]
     values = [[float(1 + row * 12 + column) for column in range(12)] for row in range(12)]
     worst = found(grid_of(values, places, places))["worst"]
@@ -166,14 +150,13 @@ def test_at_most_ten_are_named() -> None:
     assert (len(failing.items), failing.count) == (MOST_ITEMS, 144)
 
 
-def test_nothing_stands_out_of_nothing() -> None:
+def test_nothing_stands_out_of_nothing():
     assert found(grid_of([], [], [])) == {}
     assert found(asking("mean", [[None, None], [None, None]])) == {}
 
 
-def test_a_cell_some_of_whose_links_are_slower_says_how_many() -> None:
-    places = [group("a"), group("b")]
-    grid = grid_of([[None, 5.0], [6.0, None]], places, places, level=[[0, 1], [2, 0]])
+def test_a_cell_some_of_whose_links_are_slower_says_how_many():
+    grid = grid_of([[None, 5.0], [6.0, None]], PLACES, PLACES, level=[[0, 1], [2, 0]])
     ratios = {"usual": np.full((2, 2), 10.0), "now": np.full((2, 2), 4.0)}
     counts = {"judged_links": np.full((2, 2), 4), "slower_links": np.array([[0, 1], [4, 0]])}
     since = np.full((2, 2), NOW.timestamp() - 7200)
@@ -186,18 +169,15 @@ def test_a_cell_some_of_whose_links_are_slower_says_how_many() -> None:
         ("from b to a", "0.40×", "4.00 MB/s now, 10.0 usual, since 20 Nov 10:00 UTC"),
     ]
     last = "last result 20 Nov 12:00:30 UTC"
-    assert [item.title for item in slower.items] == [
-        last,
-        f"0.40× (95 % interval 0.31–0.52), {last}",
-    ]
+    expected = [last, f"0.40× (95 % interval 0.31–0.52), {last}"]
+    assert [item.title for item in slower.items] == expected
 
 
-def test_what_fails_now_comes_first_the_newest_before_the_rest() -> None:
-    places = [group("a"), group("b")]
+def test_what_fails_now_comes_first_the_newest_before_the_rest():
     hours = [[0, 30 * 3600], [2 * 3600, 0]]
     since = [[NOW.timestamp() - age for age in row] for row in hours]
     grid = grid_of(
-        [[None] * 2] * 2, places, places, ["-x", "x-"], since=since, streak=[[0, 16], [3, 0]]
+        [[None] * 2] * 2, PLACES, PLACES, ["-x", "x-"], since=since, streak=[[0, 16], [3, 0]]
     )
     highlights = list(found(grid).values())
     assert highlights[0].kind == "failing"

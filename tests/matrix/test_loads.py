@@ -25,7 +25,7 @@ def test_tests_and_bytes_of_a_day_are_worked_out_from_the_intervals(small_world)
     small = SizeClass.objects.get(name="small")
     Schedule.objects.filter(mesh=mesh).update(size_class=small)
     found = plan(small_world.ral)
-    out, into = found.of_direction(OUT), found.of_direction(IN)
+    out, into = found.of(direction=OUT), found.of(direction=IN)
     assert (out.links, out.tests_per_day) == (4, 3 * 24 + 1)
     assert out.bytes_per_day == pytest.approx(3 * 24 * 2 * GB + 0.02 * GB)
     assert (into.links, into.bytes_per_day) == (3, pytest.approx(3 * 24 * 2 * GB))
@@ -38,14 +38,14 @@ def test_a_link_within_the_site_is_planned_out_of_one_endpoint_and_into_the_othe
     small_world,
 ):
     found = plan(small_world.desy, small_world.scratch)
-    assert found.of_direction(OUT).links == found.of_direction(IN).links == 6
-    one = found.of_endpoint(small_world.desy.id)
+    assert found.of(direction=OUT).links == found.of(direction=IN).links == 6
+    one = found.of(endpoint=small_world.desy.id)
     assert (one.links, one.bytes_per_day) == (6, pytest.approx(6 * 24 * 2 * GB))
 
 
 def test_other_sites_links_are_not_planned_for_it(small_world):
     Schedule.objects.exclude(source=small_world.ral).exclude(destination=small_world.ral).delete()
-    assert plan(small_world.glasgow).of_direction(OUT).links == 1
+    assert plan(small_world.glasgow).of(direction=OUT).links == 1
     Schedule.objects.all().delete()
     assert plan(small_world.glasgow).lines() == []
 
@@ -66,7 +66,7 @@ def test_what_waits_is_counted_by_reason(small_world):
     )
     waiting = plan(small_world.ral).waiting()
     assert waiting == [("cap", 3, NOW - 2 * HOUR), ("budget", 1, NOW - HOUR)]
-    assert plan(small_world.ral).of_direction(IN).links == 3
+    assert plan(small_world.ral).of(direction=IN).links == 3
 
 
 def test_probes_are_counted_once_and_by_end(small_world):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.api import matrix_formats
 from matrix.query.attributes import FACTS
 from matrix.query.matrix_query import MatrixQuery
@@ -128,7 +128,7 @@ def written_cell(name: str, value: float) -> Any:
 
 
 @given(grids())
-def test_the_bytes_say_what_the_grid_says(found: Grid):
+def test_the_bytes_say_what_the_grid_says(found):
     answer = as_read(found)
     assert list(answer["cells"]) == list(matrix_formats.PLAIN_FIELDS)
     for name in matrix_formats.PLAIN_FIELDS:
@@ -142,7 +142,7 @@ def test_the_bytes_say_what_the_grid_says(found: Grid):
 
 
 @given(grids())
-def test_csv_says_what_the_grid_says(found: Grid):
+def test_csv_says_what_the_grid_says(found):
     lines = list(
         csv.reader(matrix_formats.as_csv(found, matrix_formats.PLAIN_FIELDS).decode().split("\n"))
     )
@@ -171,7 +171,7 @@ def read_line(line: list[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5000), (200, 200), (5000, 3)])
-def test_no_row_is_lost_between_two_blocks(shape: tuple[int, int]):
+def test_no_row_is_lost_between_two_blocks(shape):
     found = filled(*shape)
     assert found.cells.value.size == 1 or found.cells.value.size > 3 * matrix_formats.BLOCK
     cells = as_read(found)["cells"]
@@ -183,7 +183,7 @@ def test_no_row_is_lost_between_two_blocks(shape: tuple[int, int]):
 
 
 @given(st.floats(0, 9e6))
-def test_no_number_has_more_than_seven_digits_or_six_decimals(value: float):
+def test_no_number_has_more_than_seven_digits_or_six_decimals(value):
     text = matrix_formats.numbers(np.array([[value]])).decode().strip("[]")
     digits = Decimal(text).normalize().as_tuple()
     assert len(digits.digits) <= 7
@@ -203,7 +203,7 @@ def test_no_number_has_more_than_seven_digits_or_six_decimals(value: float):
         (123456789.4, "123456789.0"),
     ],
 )
-def test_a_number_is_written_short(value: float, text: str):
+def test_a_number_is_written_short(value, text):
     assert matrix_formats.numbers(np.array([[value]])) == f"[{text}]".encode()
 
 
@@ -218,7 +218,7 @@ def test_arrays_in_any_order_of_memory_are_written_row_by_row():
 
 
 @pytest.mark.parametrize("name", matrix_formats.PLAIN_FIELDS)
-def test_a_field_that_was_not_asked_is_not_looked_at(name: str):
+def test_a_field_that_was_not_asked_is_not_looked_at(name):
     found = filled(2, 2)
     others = tuple(other for other in matrix_formats.PLAIN_FIELDS if other != name)
     without = replace(found, cells=replace(found.cells, **{name: None}))

@@ -19,7 +19,7 @@ from tests.accounts import account
 from tests.matrix import responses, world
 from tests.matrix.network import failed, measured, servers
 from tests.matrix.responses import words
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
@@ -28,7 +28,7 @@ CALL = "/api/v1/network/"
 
 
 @pytest.fixture
-def ends(small_world: World) -> tuple[Endpoint, Endpoint]:
+def ends(small_world) -> tuple[Endpoint, Endpoint]:
     return servers(small_world)
 
 
@@ -37,7 +37,7 @@ def section(html: str) -> str:
     return words(part)
 
 
-def test_the_link_page_shows_those_of_its_sites_both_ways(client: Client, ends) -> None:
+def test_the_link_page_shows_those_of_its_sites_both_ways(client, ends):
     ral, glasgow = ends
     assert "Network tests" not in responses.html(client, LINK)
     measured(ral, glasgow)
@@ -61,7 +61,7 @@ def test_the_link_page_shows_those_of_its_sites_both_ways(client: Client, ends) 
     assert "Network tests" not in responses.html(client, "/links/RAL_DATADISK/DESY_DATADISK/")
 
 
-def test_the_link_of_their_servers_says_that_it_has_no_files(client: Client, ends) -> None:
+def test_the_link_of_their_servers_says_that_it_has_no_files(client, ends):
     html = words(responses.html(client, OWN_LINK))
     assert "No files move here: an endpoint of this link only serves network tests." in html
     assert "An administrator can add it to a mesh" not in html
@@ -71,9 +71,7 @@ def test_the_link_of_their_servers_says_that_it_has_no_files(client: Client, end
     assert "None of the 1 tests in this direction succeeded." in shown
 
 
-def test_a_server_has_its_own_tests_and_not_those_of_another_at_its_site(
-    client: Client, small_world: World, ends
-) -> None:
+def test_a_server_has_its_own_tests_and_not_those_of_another_at_its_site(client, small_world, ends):
     other = Endpoint.objects.create(
         name="RAL_NET2", site=small_world.ral.site, base_url="iperf3://two.example"
     )
@@ -85,9 +83,7 @@ def test_a_server_has_its_own_tests_and_not_those_of_another_at_its_site(
     assert "a median of 400 MB/s (n = 2)" in section(responses.html(client, LINK))
 
 
-def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(
-    client: Client, ends
-) -> None:
+def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(client, ends):
     mesh = Mesh.objects.create(name="network", mover="iperf3", mode="push")
     world.schedule(mesh, ends)
     html = words(responses.html(client, OWN_LINK))
@@ -96,7 +92,7 @@ def test_a_mesh_of_them_promises_no_transfer_on_the_page_of_their_link(
     assert "No enabled mesh tests this direction" not in html
 
 
-def test_a_lost_test_has_no_rate_and_a_dash_says_so(client: Client, ends) -> None:
+def test_a_lost_test_has_no_rate_and_a_dash_says_so(client, ends):
     failed(*ends, state="lost", error="its worker did not report an end", error_where="control")
     html = responses.html(client, LINK)
     assert "its worker did not report an end" in section(html)
@@ -109,7 +105,7 @@ def _many_tests(ends) -> None:
 
 
 @pytest.mark.usefixtures("_many_tests")
-def test_of_many_the_newest_are_listed(client: Client) -> None:
+def test_of_many_the_newest_are_listed(client):
     shown = section(responses.html(client, LINK))
     assert shown.count("push, 1 stream") == 20
     assert "5 earlier ones of this window are in the API" in shown
@@ -123,7 +119,7 @@ def shown_at(client: Client, url: str) -> str:
     return words(re.sub(r'<section aria-labelledby="network\b.*?</section>', "", text, flags=re.S))
 
 
-def test_they_are_in_no_rate_of_a_matrix_link_or_site(client: Client, small_world, ends) -> None:
+def test_they_are_in_no_rate_of_a_matrix_link_or_site(client, small_world, ends):
     """What pages and answers say of files is the same with and without them."""
     transfer(small_world.ral, small_world.glasgow, 50.0)
     pages = ["/", LINK, "/sites/RAL/", "/sites/", "/table/", "/?wall=1", "/causes/"]
@@ -138,9 +134,7 @@ def test_they_are_in_no_rate_of_a_matrix_link_or_site(client: Client, small_worl
     assert Transfer.objects.count() == 1
 
 
-def test_no_row_of_the_matrix_is_theirs_and_no_mesh_of_them_promises_a_transfer(
-    client: Client, ends
-) -> None:
+def test_no_row_of_the_matrix_is_theirs_and_no_mesh_of_them_promises_a_transfer(client, ends):
     mesh = Mesh.objects.create(name="network", mover="iperf3", mode="push")
     world.schedule(mesh, ends, ends[::-1])
     for query in ("", "?rows=site&columns=site", "?source_site=RAL"):
@@ -154,7 +148,7 @@ def test_no_row_of_the_matrix_is_theirs_and_no_mesh_of_them_promises_a_transfer(
     assert not [link for link in links if link["source"]["name"].endswith("_NET")]
 
 
-def test_the_api_has_all_of_them_and_filters(client: Client, ends) -> None:
+def test_the_api_has_all_of_them_and_filters(client, ends):
     ral, glasgow = ends
     first, second = measured(ral, glasgow), failed(glasgow, ral, started_at=NOW - 2 * HOUR)
     measured(ral, glasgow, started_at=NOW - 8 * 24 * HOUR)
@@ -185,7 +179,7 @@ def test_the_api_has_all_of_them_and_filters(client: Client, ends) -> None:
     assert after["next"] is None
 
 
-def test_the_api_has_them_as_csv_and_lines(client: Client, ends) -> None:
+def test_the_api_has_them_as_csv_and_lines(client, ends):
     test = measured(*ends)
     (row,) = responses.csv_rows(client, f"{CALL}?format=csv")
     assert (row["id"], row["rate_mb_s"], row["error"]) == (str(test.id), "100.0", "")
@@ -203,13 +197,13 @@ def test_the_api_has_them_as_csv_and_lines(client: Client, ends) -> None:
         ("?window=3y", "window"),
     ],
 )
-def test_the_api_says_what_it_does_not_know(client: Client, query: str, sentence: str) -> None:
+def test_the_api_says_what_it_does_not_know(client, query, sentence):
     answer = client.get(f"{CALL}{query}")
     assert answer.status_code == 400
     assert sentence in answer.content.decode()
 
 
-def test_a_test_that_was_followed_is_found_when_it_has_ended(client: Client, ends) -> None:
+def test_a_test_that_was_followed_is_found_when_it_has_ended(client, ends):
     test = measured(*ends)
     ended = responses.answer(client, f"/api/v1/probes/{test.id}/")
     assert (ended["ended"], ended["rate_mb_s"]) == (True, 100.0)
@@ -223,7 +217,7 @@ def question(source: str = "RAL_DATADISK", destination: str = "Glasgow_DATADISK"
     return Question(places[source], places[destination], MatrixQuery(window="7d"))
 
 
-def test_they_are_evidence_of_the_diagnosis(client: Client, small_world, ends) -> None:
+def test_they_are_evidence_of_the_diagnosis(client, small_world, ends):
     ral, glasgow = ends
     measured(ral, glasgow)
     measured(ral, glasgow, rtt_min_ms=90.0, retransmits=300, max_cwnd_bytes=400_000)
@@ -244,14 +238,14 @@ def test_they_are_evidence_of_the_diagnosis(client: Client, small_world, ends) -
     assert (nothing.rtt_ms, network.loss, network.sockets, network.rate) == (None,) * 4
 
 
-def test_what_the_receiver_does_not_tell_is_no_evidence(ends) -> None:
+def test_what_the_receiver_does_not_tell_is_no_evidence(ends):
     measured(*ends, mode="pull", rtt_min_ms=None, max_cwnd_bytes=None, mss_bytes=None)
     tests = network.read(question().ends, question().query.window_at(NOW))
     assert (tests.rtt_ms, tests.loss, tests.sockets) == (None, None, None)
     assert tests.rate == 100.0
 
 
-def test_a_site_stands_for_its_endpoint_with_files_when_tests_are_ordered(ends) -> None:
+def test_a_site_stands_for_its_endpoint_with_files_when_tests_are_ordered(ends):
     admin = account(Role.OPERATOR)
     client = Client()
     client.force_login(admin)
@@ -261,7 +255,7 @@ def test_a_site_stands_for_its_endpoint_with_files_when_tests_are_ordered(ends) 
     assert '<option value="DESY">a site with 2 endpoints</option>' in html
 
 
-def test_messages_for_the_ends_of_tests_of_the_network_are_counted(ends) -> None:
+def test_messages_for_the_ends_of_tests_of_the_network_are_counted(ends):
     from matrix.answers.status import figures
 
     SignOfLife.objects.create(

@@ -1,5 +1,7 @@
 """What is slower, faster and failing: one answer, whichever page or call is asked.
 
+Events that go on are that, too, before a search and after it.
+
 Histories are made here by Python's own generator of random numbers, with days that are slower for
 all of a link's tests, levels that drift, gaps and failures; nothing of `make accuracy` is in them.
 """
@@ -20,6 +22,7 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
+from matrix.answers.changes.search import search_all
 from sonar.models import Endpoint, Site
 from sonar.notation.windows import format_time
 from sonar.people import roles, tokens
@@ -62,11 +65,11 @@ def get(client: Client, path: str) -> Any:
     return answer.json()
 
 
-def of_matrix(client: Client, filters: str = "") -> Sets:
-    answer, sets = get(client, f"matrix/?{ASKED}{filters}"), Sets()
+def of_matrix(client: Client, filters: str = "", asked: str = ASKED, name: str = "change") -> Sets:
+    answer, sets = get(client, f"matrix/?{asked}{filters}"), Sets()
     for row, source in enumerate(answer["sources"]):
         for column, destination in enumerate(answer["destinations"]):
-            kinds = (answer["cells"][name][row][column] for name in ("change", "state"))
+            kinds = (answer["cells"][array][row][column] for array in (name, "state"))
             sets.put((source["name"], destination["name"]), *kinds)
     return sets
 
@@ -103,12 +106,7 @@ def of_causes(client: Client, ends: list[Endpoint]) -> Sets:
 
 def in_matrix(client: Client, filters: str = "") -> Sets:
     """Return how links stand now, against what is usual for them."""
-    answer, sets = get(client, f"matrix/?{NOW}{filters}"), Sets()
-    for row, source in enumerate(answer["sources"]):
-        for column, destination in enumerate(answer["destinations"]):
-            kinds = (answer["cells"][name][row][column] for name in ("level", "state"))
-            sets.put((source["name"], destination["name"]), *kinds)
-    return sets
+    return of_matrix(client, filters, NOW, "level")
 
 
 def in_links(client: Client, kind: str) -> set[Link]:
@@ -220,7 +218,7 @@ GRIDS = {4: 18, 5: 1, 7: 20, 9: 9, 12: 4, 20: 5}
 
 
 @pytest.mark.parametrize("count", GRIDS)
-def test_every_page_and_call_gives_the_same_answer(client: Client, count: int) -> None:
+def test_every_page_and_call_gives_the_same_answer(client, count):
     chance = Random(GRIDS[count])
     ends = register(count)
     made, said = history(chance, ends), of_matrix(client)
@@ -258,7 +256,7 @@ def a_few(chance: Random, said: Sets, ends: list[Endpoint]) -> Iterator[Link]:
 TRIALS, LINKS, SLOWED, TESTS, SCATTER = 5, 342, 6, 6, 0.2
 
 
-def test_six_links_at_a_third_are_found_among_342_by_a_day_of_six_tests(client: Client) -> None:
+def test_six_links_at_a_third_are_found_among_342_by_a_day_of_six_tests(client):
     """Sent and asked by REST: of those at a third nearly all are found, and hardly any other."""
     user = account(name="script")
     roles.let_ingest(user)
@@ -316,3 +314,60 @@ def send(client: Client, headers: dict[str, str], trial: int, rows: list[dict[st
             "/api/v1/transfers/", json.dumps(body), content_type="application/json", headers=headers
         )
         assert answer.status_code == 201, answer.content
+
+
+# Of these the history has 20 days, enough for what is usual; grids of each size are among them.
+SEEDS = (0, 9, 11, 25, 27, 38)
+
+
+def now_by_matrix(client: Client) -> Sets:
+    sets = Sets()
+    for row in get(client, f"links/?window=7d{WHOLE}")["links"]:
+        large = row["large"]
+        kind = "failing" if large["state"] == "failing" else large["level"]
+        sets.put((row["source"]["name"], row["destination"]["name"]), kind)
+    return sets
+
+
+def now_by_events(client: Client) -> list[dict[str, Any]]:
+    return get(client, "events/?now=yes&certain=any&window=90d&size=large&page_size=1000")["events"]
+
+
+def links_of_event(event: dict[str, Any], ends: list[Endpoint]) -> set[tuple[str, str]]:
+    """Return the links that an event is of: all of its endpoint, of its site, or of the grid."""
+    own = {event["source"], event["destination"]} - {None}
+    own |= {end.name for end in ends if end.site.name == event["site"]}
+    links = set(permutations([end.name for end in ends], 2))
+    if event["level"] == "link":
+        return {(event["source"], event["destination"])}
+    return {link for link in links if not own or own & {*link}}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_goes_on_is_what_the_matrix_says(client, seed):
+    chance = Random(seed)
+    ends = register([4, 5, 7, 9][seed % 4])
+    history(chance, ends)
+    said = now_by_matrix(client)
+    of_links = Sets()
+    for event in now_by_events(client):
+        assert event["level"] == "link"
+        of_links.put((event["source"], event["destination"]), event["kind"])
+    assert of_links == said
+    search_all(world.NOW)
+    events = now_by_events(client)
+    for kind in KINDS:
+        told = [event for event in events if event["kind"] == kind]
+        covered = {link for event in told for link in links_of_event(event, ends)}
+        assert getattr(said, kind) <= covered
+    failing = {
+        (event["source"], event["destination"])
+        for event in events
+        if (event["kind"], event["level"]) == ("failing", "link")
+    }
+    assert failing <= said.failing
+    # A link is one event of a kind and time, not one for each size class or search.
+    keys = [
+        (event["kind"], event["source"], event["destination"], event["since"]) for event in events
+    ]
+    assert len(keys) == len(set(keys))

@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 from django.urls import include, path
 from drf_spectacular.generators import SchemaGenerator
-from pytest_django import Settings
 
 import sonar.urls
 from matrix.api.registry.resource import CallText, Resource, of_words
@@ -45,12 +44,12 @@ urlpatterns = [path("api/", include(routes(Toys()))), *sonar.urls.urlpatterns]
 
 
 @pytest.fixture
-def root(settings: Settings) -> Client:
+def root(settings) -> Client:
     settings.ROOT_URLCONF = __name__
     return logged_in(account(Role.ADMINISTRATOR))
 
 
-def test_its_rows_are_added_listed_page_by_page_changed_and_removed(root: Client):
+def test_its_rows_are_added_listed_page_by_page_changed_and_removed(root):
     toys, as_json = "/api/v1/credentials/", "application/json"
     for name in ("kite", "ball"):
         answer = root.post(toys, {"name": name, "hosts": ["a.example.org"]}, as_json)
@@ -73,7 +72,7 @@ def test_its_rows_are_added_listed_page_by_page_changed_and_removed(root: Client
     assert Client().post(toys, {"name": "x"}, as_json).status_code == 401
 
 
-def test_its_calls_are_in_the_schema(root: Client):
+def test_its_calls_are_in_the_schema(root):
     schema = SchemaGenerator().get_schema(request=None, public=True)
     every, one = "/api/v1/credentials/", "/api/v1/credentials/{name}/"
     assert set(schema["paths"][every]) == {"get", "post"}

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from django.http import QueryDict
 from django.test import Client
-from pytest_django import DjangoDbBlocker
 from scipy import stats
 
 from matrix.query.matrix_query import MatrixQuery
@@ -93,9 +92,7 @@ class Asked:
 
 
 @pytest.fixture(scope="module", params=SEEDS)
-def drawn(
-    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
-) -> Iterator[tuple[TroubledGrid, str, Facts]]:
+def drawn(request, django_db_setup, django_db_blocker) -> Iterator[tuple[TroubledGrid, str, Facts]]:
     """A grid of each seed, the window in which it is looked at, and what SQL says of it."""
     with standing(django_db_blocker, partial(draw, request.param)) as made:
         yield made
@@ -108,7 +105,7 @@ def draw(seed: int) -> tuple[TroubledGrid, str, Facts]:
 
 
 @pytest.fixture
-def on(client: Client, drawn: tuple[TroubledGrid, str, Facts]) -> Asked:
+def on(client, drawn) -> Asked:
     return Asked(client, *drawn)
 
 
@@ -127,7 +124,7 @@ def said_levels(levels: dict[Pair, dict[str, Any]]) -> dict[Pair, str]:
     }
 
 
-def test_a_link_says_what_sql_says(on: Asked) -> None:
+def test_a_link_says_what_sql_says(on):
     """Its verdict, how it is among the links of its ends, its diagnosis, sizes and card."""
     levels, kinds = said_levels(on.levels()), set()
     for pair in chosen(on):
@@ -161,7 +158,7 @@ def chosen(on: Asked) -> Iterator[Pair]:
             yield pair
 
 
-def test_the_front_page_says_what_sql_says(on: Asked) -> None:
+def test_the_front_page_says_what_sql_says(on):
     page, levels = on.page("/"), on.levels()
     kinds = {
         kind: sum(row["state"] == "failing" for row in levels.values())
@@ -226,12 +223,10 @@ def item_rules(
 ) -> Iterator[Rule]:
     """Yield the rules for what stands behind the names of a link in the rail."""
     if kind == "failing":
-        since = link.since
-        assert since
-        yield rf"^({SPAN})", lambda m: span(m[1], on.moment - since)
+        yield rf"^({SPAN})", lambda m: span(m[1], on.moment - link.since)
         yield (
             rf"({COUNT}) failed in a row, since ({TIME})",
-            lambda m: (same(m[1], link.streak), at(m[2], since)),
+            lambda m: (same(m[1], link.streak), at(m[2], link.since)),
         )
     if kind in ("slower", "faster"):
         rules = LinkRules(on.facts, *pair)
@@ -251,9 +246,7 @@ def item_rules(
             lambda m: (same(m[1], link.ok), same(m[2], link.failed)),
         )
     if kind == "stale":
-        last = link.last
-        assert last
-        yield rf"({SPAN})", lambda m: span(m[1], on.moment - last)
+        yield rf"({SPAN})", lambda m: span(m[1], on.moment - link.last)
     if kind == "worst":
         yield rf"^({NUMBER}) ", lambda m: close(m[1], link.mean)
         yield (
@@ -278,7 +271,7 @@ def fail(m: re.Match[str]) -> None:
     pytest.fail(f"not so since then: {m[0]}")
 
 
-def test_a_site_says_what_sql_says(on: Asked) -> None:
+def test_a_site_says_what_sql_says(on):
     """Against its own past, against its peers, in figures, and why its links are slow."""
     levels, model = (
         {size: on.levels(size) for size in CLASSES},
@@ -331,10 +324,7 @@ class SiteRules:
         return [
             (rf"As of ({TIME}),", lambda m: at(m[1], self.on.facts.window.end)),
             (r"(?i)(slower|faster) than usual ((?:from|to) [^.]*(?:\.\d[^.]*)*)\.", self.shifted),
-            (
-                rf"({COUNT}) links? (?:is|are) failing: ([^.]*)\.",
-                self.failures,
-            ),
+            (rf"({COUNT}) links? (?:is|are) failing: ([^.]*)\.", self.failures),
             (
                 rf"({COUNT}) of ({COUNT}) links (to|from) \w+(?: and ({COUNT}) of ({COUNT}) "
                 rf"(to|from) it)? are failing, the longest since ({TIME})",
@@ -359,10 +349,6 @@ class SiteRules:
                 rf"(sends|sent|receives|received) at ({NUMBER})× "
                 rf"\((?:({NUMBER})–({NUMBER}), )?({COUNT}) links?\)",
                 self.as_usual,
-            ),
-            (
-                rf"((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) links? ([^.]*)\.",
-                self.class_news,
             ),
             (
                 rf"(?i)((?:{SIZES})(?: and (?:{SIZES}))?) files: ({COUNT}) links? ([^.]*)\.",
@@ -558,10 +544,7 @@ def peer_rules(model: TwoWayFit, name: str) -> list[Rule]:
         close_all((low, high), [100 * exp(effect - half), 100 * exp(effect + half)])
 
     return [
-        (
-            rf"{verb} {factor}({COUNT}) partners?\)",
-            lambda m, end=end: check_end(end, *m.groups()),
-        )
+        (rf"{verb} {factor}({COUNT}) partners?\)", lambda m, end=end: check_end(end, *m.groups()))
         for end, verb in (
             ("source", r"(?:sends at|Sending:)"),
             ("destination", r"(?:receives at|Receiving:)"),
@@ -569,7 +552,7 @@ def peer_rules(model: TwoWayFit, name: str) -> list[Rule]:
     ]
 
 
-def test_causes_say_what_a_fit_by_numpy_says(on: Asked) -> None:
+def test_causes_say_what_a_fit_by_numpy_says(on):
     model = two_way(medians(on.facts, "large", 1))
     page = on.page("/causes/")
     record = responses.answer(on.client, f"/api/v1/causes/?{on.text}")
@@ -600,7 +583,7 @@ def test_causes_say_what_a_fit_by_numpy_says(on: Asked) -> None:
         assert check(text.removeprefix(name), peer_rules(model, name))
 
 
-def test_a_table_has_the_figures_of_sql(on: Asked) -> None:
+def test_a_table_has_the_figures_of_sql(on):
     page, levels = on.page("/table/", constant="1"), on.levels()
     head, _, body = page.partition('<table class="links')[2].partition("<tbody")
     titles = re.findall(r"<th scope=\"col\".*?</th>", head, re.DOTALL)
@@ -628,12 +611,10 @@ def check_line(on: Asked, pair: Pair, row: dict[str, str], said: dict[str, Any])
             close(text, value)
     state = row["large files state large files (since)"]
     if said["state"] == "failing":
-        since = link.since
-        assert since
-        check(state, [(rf"({SPAN})", lambda m: span(m[1], on.moment - since))])
+        check(state, [(rf"({SPAN})", lambda m: span(m[1], on.moment - link.since))])
 
 
-def test_the_strip_counts_what_sql_counts(on: Asked) -> None:
+def test_the_strip_counts_what_sql_counts(on):
     """Its titles are made of these counts by the hour: see tests/browser/test_time_strip.py."""
     strip = responses.answer(on.client, f"/api/v1/strip/?{on.text}&bucket=1h".replace("?&", "?"))
     buckets = strip["buckets"]
@@ -657,7 +638,7 @@ def test_the_strip_counts_what_sql_counts(on: Asked) -> None:
     assert {start: counts for start, *counts in found if any(counts)} == expected
 
 
-def test_a_figure_without_a_rule_fails() -> None:
+def test_a_figure_without_a_rule_fails():
     with pytest.raises(AssertionError, match="no rule explains"):
         check("All 3 tests failed, 4 of them twice.", [(r"All (\d+)", lambda m: same(m[1], 3))])
     for text, value in (("0.43", 0.436), ("12", 12.6), ("1.0", 1.06)):
@@ -667,7 +648,7 @@ def test_a_figure_without_a_rule_fails() -> None:
     assert not check("Nothing.", [])
 
 
-def test_moments_and_spans_are_read_as_they_are_written() -> None:
+def test_moments_and_spans_are_read_as_they_are_written():
     at("20 Nov 12:00", NOW)
     at("20 Nov 12:00 UTC", NOW)
     span("30 h", timedelta(hours=30, minutes=59))

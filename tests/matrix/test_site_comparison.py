@@ -11,19 +11,14 @@ from urllib.parse import urlencode
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from django.db import connection
 from django.http import QueryDict
-from django.test import Client
-from django.test.utils import CaptureQueriesContext
-from pytest_django import DjangoDbBlocker
 from scipy import stats
 
 from matrix.answers.comparison.all_links import AROUND, CountWords, factor_words, ratios_together
 from matrix.answers.matrix import grid
 from matrix.answers.site import reports
-from matrix.answers.site.comparison import EndComparison
-from matrix.answers.site.question import compared_question
-from matrix.answers.site.site_now import SiteNow, site_now
+from matrix.answers.site.overview import compared_question
+from matrix.answers.site.site_now import EndComparison, SiteNow, site_now
 from matrix.api.site_report import SiteReport
 from matrix.statistics.compare.together import days_apart
 from matrix.statistics.compare.two_samples import Pairs, Ratios, judged
@@ -32,6 +27,7 @@ from sonar.notation.units import format_factor
 from sonar.notation.windows import Window, format_time
 from tests.matrix import changed_site, responses
 from tests.matrix.changed_site import CHANGED, SLOWED
+from tests.matrix.responses import statements
 from tests.matrix.test_site_page import figures
 from tests.matrix.world import NOW
 from tests.scenes import standing
@@ -40,7 +36,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def changed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def changed(django_db_setup, django_db_blocker) -> Iterator[None]:
     with standing(django_db_blocker, changed_site.make):
         yield
 
@@ -55,11 +51,7 @@ def between(window: Window) -> str:
 
 
 # After the change, and the week before it: four tests of a link against 42.
-ASKED = {
-    "from": format_time(AFTER.start),
-    "to": format_time(AFTER.end),
-    "compare": between(BEFORE),
-}
+ASKED = {"from": format_time(AFTER.start), "to": format_time(AFTER.end), "compare": between(BEFORE)}
 
 
 def compared(params: dict[str, str]) -> SiteNow:
@@ -79,7 +71,7 @@ def rates(source: str, destination: str, window: Window) -> list[float]:
     return [row["bytes"] / row["seconds"] / 1e6 for row in done.values("bytes", "seconds")]
 
 
-def test_each_link_is_compared_as_sql_and_scipy_do() -> None:
+def test_each_link_is_compared_as_sql_and_scipy_do():
     site = compared(ASKED)
     for end, comparison in site.comparisons.items():
         assert len(site.links[end]) == len(comparison.pairs) == 10
@@ -145,7 +137,7 @@ def interval_by_hand(
     return float(np.exp(shift.log)), low, high
 
 
-def test_all_links_together_are_as_sql_numpy_and_scipy_have_them() -> None:
+def test_all_links_together_are_as_sql_numpy_and_scipy_have_them():
     site = compared(ASKED)
     for end, comparison in site.comparisons.items():
         links = [(link.source, link.destination) for link in site.links[end]]
@@ -163,7 +155,7 @@ def test_all_links_together_are_as_sql_numpy_and_scipy_have_them() -> None:
     assert sent.low < 1.1
 
 
-def test_few_tests_of_each_link_are_enough_together(client: Client) -> None:
+def test_few_tests_of_each_link_are_enough_together(client):
     """Six hours on each side: a test of a link or two, which by themselves tell nothing."""
     around = {"compare.around": format_time(NOW - timedelta(hours=6))}
     site = compared(around)
@@ -171,17 +163,14 @@ def test_few_tests_of_each_link_are_enough_together(client: Client) -> None:
         assert not comparison.ratios.enough.any()
         assert comparison.together.links > 7
         assert not np.isnan(comparison.together.high)
-    page = responses.page(client, f"/sites/{GLASGOW}/?{compared_url(around)}")
+    address = compared_question(QueryDict(urlencode(around))).to_params()
+    page = responses.page(client, f"/sites/{GLASGOW}/?{urlencode(address, doseq=True)}")
     assert re.search(
         rf"{GLASGOW} received at [01]\.\d+× \([^)]*\), (not certain|about)", page.words
     )
 
 
-def compared_url(params: dict[str, str]) -> str:
-    return urlencode(compared_question(QueryDict(urlencode(params))).to_params(), doseq=True)
-
-
-def test_the_call_compares_as_the_page_does(client: Client) -> None:
+def test_the_call_compares_as_the_page_does(client):
     site = compared(ASKED)
     url = f"/api/v1/sites/{GLASGOW}/?{urlencode(ASKED)}"
     report = responses.answer(client, url)
@@ -209,13 +198,13 @@ def test_the_call_compares_as_the_page_does(client: Client) -> None:
     assert "comparison" not in responses.answer(client, f"/api/v1/sites/{GLASGOW}/")
 
 
-def test_what_a_call_cannot_compare_with_is_named(client: Client) -> None:
+def test_what_a_call_cannot_compare_with_is_named(client):
     for text, name in (("compare=yesterday", "compare"), ("compare.site=RAL", "compare.site")):
         refused = client.get(f"/api/v1/sites/RAL/?{text}")
         assert (refused.status_code, list(refused.json()["errors"])) == (400, [name])
 
 
-def test_what_changed_is_what_the_matrix_of_all_links_says() -> None:
+def test_what_changed_is_what_the_matrix_of_all_links_says():
     site = compared(ASKED)
     whole = grid.build(compared_question(QueryDict(urlencode(ASKED))), NOW)
     places = [
@@ -238,7 +227,7 @@ def test_what_changed_is_what_the_matrix_of_all_links_says() -> None:
     assert sorted(slowed) == sorted(SLOWED)
 
 
-def test_the_page_says_it_and_lists_what_changed_first(client: Client) -> None:
+def test_the_page_says_it_and_lists_what_changed_first(client):
     page = responses.page(client, f"/sites/{GLASGOW}/?{urlencode(ASKED, safe=':')}")
     assert page.source.index('id="comparison"') < page.source.index('id="answer"')
     said = page.part("#comparison").words
@@ -258,7 +247,7 @@ def test_the_page_says_it_and_lists_what_changed_first(client: Client) -> None:
     assert f"compare={between(BEFORE)}" in rows[0].links()[0], "the link is compared, too"
 
 
-def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client: Client) -> None:
+def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client):
     plain = figures(responses.page(client, f"/sites/{GLASGOW}/"))
     assert all(len(drawn["data"]) == 3 for drawn in plain)
     compared_figures = figures(responses.page(client, f"/sites/{GLASGOW}/?compare=previous"))
@@ -272,7 +261,7 @@ def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client: Client)
         assert np.median(levels) == pytest.approx(1, abs=0.15), "it was as usual then"
 
 
-def test_the_opposite_direction_is_the_other_end_upside_down() -> None:
+def test_the_opposite_direction_is_the_other_end_upside_down():
     site = compared({"compare": "reverse"})
     received, sent = (site.comparisons[end] for end in ("destination", "source"))
     back = {
@@ -286,7 +275,7 @@ def test_the_opposite_direction_is_the_other_end_upside_down() -> None:
         assert there.ratio == pytest.approx(1 / pair.ratio, nan_ok=True)
 
 
-def test_without_results_on_the_other_side_it_says_so(client: Client) -> None:
+def test_without_results_on_the_other_side_it_says_so(client):
     old = between(Window(NOW.replace(year=2020, second=0), NOW.replace(year=2021, second=0)))
     page = responses.page(client, f"/sites/{GLASGOW}/?compare={old}")
     assert f"No link to {GLASGOW} has successful transfers on both sides." in page
@@ -295,19 +284,17 @@ def test_without_results_on_the_other_side_it_says_so(client: Client) -> None:
     assert "No link to PIC has successful transfers on both sides." in empty
 
 
-def test_filters_on_links_are_no_parameters_here(client: Client) -> None:
+def test_filters_on_links_are_no_parameters_here(client):
     page = responses.page(client, "/sites/PIC/?compare=previous&compare.source_cloud=UK")
     assert "Ignored: compare.source_cloud" in page
     assert client.get("/sites/PIC/?compare=yesterday").status_code == 400
 
 
-def test_a_comparison_costs_as_many_queries_however_much_there_is(client: Client) -> None:
+def test_a_comparison_costs_as_many_queries_however_much_there_is(client):
     counts = []
     for text in ("", "?compare=previous", "?compare=reverse"):
         responses.html(client, f"/sites/{GLASGOW}/{text}")
-        with CaptureQueriesContext(connection) as captured:
-            responses.html(client, f"/sites/{GLASGOW}/{text}")
-        counts.append(len(captured))
+        counts.append(len(statements(responses.html, client, f"/sites/{GLASGOW}/{text}")))
     # The results of the other side; all links on both sides are kept for their version, which takes
     # two statements, and so is what others changed by; how far the site scatters takes one.
     assert [count - counts[0] for count in counts] == [0, 6, 3]
@@ -324,7 +311,7 @@ def ratios(value: float, other: float, counts: tuple[int, int]) -> Ratios:
     )[0]
 
 
-def test_a_link_that_is_alone_has_its_own_interval() -> None:
+def test_a_link_that_is_alone_has_its_own_interval():
     alone = ratios(5.0, 10.0, (6, 5))
     together = ratios_together(alone, "median")
     assert (together.ratio, together.links, together.ok, together.other_ok) == (0.5, 1, 6, 5)
@@ -345,7 +332,7 @@ def test_a_link_that_is_alone_has_its_own_interval() -> None:
     )
 
 
-def test_of_one_test_on_a_side_nothing_is_certain() -> None:
+def test_of_one_test_on_a_side_nothing_is_certain():
     together = ratios_together(ratios(5.0, 10.0, (1, 5)), "median")
     assert (together.ratio, together.ok) == (0.5, 1)
     assert np.isnan([together.low, together.high, together.p]).all()

@@ -40,7 +40,7 @@ def trace(picture: Any, name: str) -> Any:
     return found
 
 
-def test_the_median_is_a_step_as_wide_as_its_bucket_with_gaps_where_nothing_was_measured() -> None:
+def test_the_median_is_a_step_as_wide_as_its_bucket_with_gaps_where_nothing_was_measured():
     line = trace(drawn(series([1.0, 0.5, NAN, NAN, 0.25, 1.0])), "median link")
     milliseconds = int(START.timestamp() * 1000)
     hours = [None if x is None else (x - milliseconds) / 3.6e6 for x in line.x]
@@ -49,7 +49,7 @@ def test_the_median_is_a_step_as_wide_as_its_bucket_with_gaps_where_nothing_was_
     assert "0.50× the usual rate, median of 3 links" in line.text[2]
 
 
-def test_usual_is_a_line_in_the_middle_of_a_logarithmic_axis() -> None:
+def test_usual_is_a_line_in_the_middle_of_a_logarithmic_axis():
     picture = drawn(series([1.0, 0.25, 1.0, 1.0, 1.0, 1.0], spread=1.5))
     low, high = picture.layout.yaxis.range
     assert picture.layout.yaxis.type == "log"
@@ -62,7 +62,7 @@ def test_usual_is_a_line_in_the_middle_of_a_logarithmic_axis() -> None:
 
 
 @pytest.mark.parametrize("lowest", [0.3, 0.25, 0.26, 0.217, 0.12, 1 / 60])
-def test_no_tick_stands_at_an_end_of_the_axis_where_other_words_are(lowest: float) -> None:
+def test_no_tick_stands_at_an_end_of_the_axis_where_other_words_are(lowest):
     axis = drawn(series([1.0, lowest, 1.0, 1.0, 1.0, 1.0])).layout.yaxis
     assert 1 in axis.tickvals
     for tick in axis.tickvals:
@@ -70,7 +70,7 @@ def test_no_tick_stands_at_an_end_of_the_axis_where_other_words_are(lowest: floa
         assert from_edge >= 0.1 * (axis.range[1] - axis.range[0]) - 1e-9
 
 
-def test_failed_tests_are_bars_from_zero_that_say_of_how_many() -> None:
+def test_failed_tests_are_bars_from_zero_that_say_of_how_many():
     picture = drawn(series([1.0] * 6, failed=[0, 2, 0, 0, 5, 0]))
     bars = trace(picture, "failed tests")
     assert list(bars.y) == [2, 5]
@@ -80,7 +80,7 @@ def test_failed_tests_are_bars_from_zero_that_say_of_how_many() -> None:
     assert list(drawn(series([1.0] * 6)).layout.yaxis2.ticktext) == ["none failed"]
 
 
-def test_both_ends_have_the_same_axes_so_that_they_compare() -> None:
+def test_both_ends_have_the_same_axes_so_that_they_compare():
     near, far = series([1.0] * 6), series([0.1, *[1.0] * 5], failed=[0, 0, 7, 0, 0, 0])
     axes = axes_of_ratios([near, far])
     assert furthest([near, far]) == pytest.approx(10 * 1.15)
@@ -100,7 +100,7 @@ def furthest(ends: Sequence[RatioSeries]) -> float:
     return 10.0**high
 
 
-def test_before_anything_is_usual_rates_begin_at_zero_and_have_their_unit() -> None:
+def test_before_anything_is_usual_rates_begin_at_zero_and_have_their_unit():
     line = series([2.0, 4.0, NAN, 3.0, 3.0, 3.0], failed=[0, 0, 1, 0, 0, 0], spread=1.5)
     picture = graph_objects.Figure(figure(line, WINDOW, (), axes_of_rates([line])))
     assert picture.layout.yaxis.range == (0, pytest.approx(4 * 1.5 * 1.15))
@@ -109,7 +109,7 @@ def test_before_anything_is_usual_rates_begin_at_zero_and_have_their_unit() -> N
     assert "4.00 MB/s, median of 3 links" in trace(picture, "median link").text[2]
 
 
-def test_notes_and_downtimes_are_in_the_picture_with_their_words() -> None:
+def test_notes_and_downtimes_are_in_the_picture_with_their_words():
     spans = [
         TimeSpan("note", START + HOUR, None, "note: <b>firmware</b>"),
         TimeSpan("downtime", START + 3 * HOUR, START + 4 * HOUR, "downtime, RAL: disks"),
@@ -122,7 +122,7 @@ def test_notes_and_downtimes_are_in_the_picture_with_their_words() -> None:
     assert "downtime, RAL: disks" in texts
 
 
-def test_slower_links_colour_the_line() -> None:
+def test_slower_links_colour_the_line():
     colours = {
         is_slower: trace(drawn(series([1.0] * 6), is_slower=is_slower), "median link").line.color
         for is_slower in (False, True)

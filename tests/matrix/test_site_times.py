@@ -1,16 +1,23 @@
-"""What is paused or quiet is seen: on matrix, link, operations; and it is not failing."""
+"""What is paused or quiet is seen: on matrix, link, operations; and it is not failing.
+
+Quiet hours and pauses are written by the API as those of meshes, and gone when they are over.
+"""
 
 import re
 from datetime import time, timedelta
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from sonar.models import Schedule, Site
+from sonar.people.roles import Role
 from tests.matrix import responses
+from tests.matrix.registry import caller, get, patch, post
 from tests.matrix.world import HOUR, NOW, World, transfer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "small_world")]
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 PAUSED = "RAL has paused its tests since 20 Nov 12:00 UTC, until somebody resumes them: disks."
 
@@ -29,7 +36,7 @@ def pause(
 
 
 @pytest.fixture
-def failing(small_world: World) -> World:
+def failing(small_world) -> World:
     """From RAL to DESY the newest tests failed, of which the first of the day succeeded."""
     transfer(small_world.ral, small_world.desy, 10.0, ago=20 * HOUR)
     for minutes in (50, 40, 30):
@@ -51,7 +58,7 @@ def states(client: Client) -> set[str]:
     return {found["cells"]["state"][row][column], link["large"]["state"]}
 
 
-def test_a_link_of_a_paused_site_is_not_failing(client: Client, failing: World) -> None:
+def test_a_link_of_a_paused_site_is_not_failing(client, failing):
     assert "tests have failed since" in words(client, LINK)
     assert states(client) == {"failing"}
     pause(until=HOUR)
@@ -59,12 +66,12 @@ def test_a_link_of_a_paused_site_is_not_failing(client: Client, failing: World) 
     assert "tests have failed since" not in words(client, LINK)
 
 
-def test_one_whose_pause_is_over_fails_again(client: Client, failing: World) -> None:
+def test_one_whose_pause_is_over_fails_again(client, failing):
     pause(since=-HOUR, until=-timedelta(minutes=1))
     assert states(client) == {"failing"}
 
 
-def test_the_matrix_names_the_paused_sites_in_sight(client: Client, failing: World) -> None:
+def test_the_matrix_names_the_paused_sites_in_sight(client, failing):
     assert "paused" not in words(client, "/")
     pause()
     title = "RAL has paused its tests."
@@ -79,9 +86,7 @@ def test_the_matrix_names_the_paused_sites_in_sight(client: Client, failing: Wor
     assert "DESY, until 20 Nov 13:00:30 UTC: disks" in found
 
 
-def test_a_link_says_which_end_is_paused_and_why_its_next_test_waits(
-    client: Client, small_world: World
-) -> None:
+def test_a_link_says_which_end_is_paused_and_why_its_next_test_waits(client, small_world):
     pause()
     Schedule.objects.update(skipped_because="paused", skipped_since=NOW)
     found = words(client, LINK)
@@ -93,9 +98,7 @@ def test_a_link_says_which_end_is_paused_and_why_its_next_test_waits(
 
 
 @pytest.mark.parametrize("sites", [["RAL"], ["RAL", "DESY"]])
-def test_a_link_says_whose_quiet_hours_its_next_test_waits_for(
-    client: Client, small_world: World, sites: list[str]
-) -> None:
+def test_a_link_says_whose_quiet_hours_its_next_test_waits_for(client, small_world, sites):
     Site.objects.filter(name__in=sites).update(quiet_from=time(11), quiet_until=time(13))
     Schedule.objects.update(skipped_because="quiet site", skipped_since=NOW)
     each = [f"quiet hours of {site}, 11:00-13:00 UTC" for site in sites]
@@ -107,9 +110,7 @@ def test_a_link_says_whose_quiet_hours_its_next_test_waits_for(
     assert of_mesh in words(client, LINK)
 
 
-def test_what_is_due_only_later_waits_for_a_pause_that_lasts_longer(
-    client: Client, small_world: World
-) -> None:
+def test_what_is_due_only_later_waits_for_a_pause_that_lasts_longer(client, small_world):
     Schedule.objects.update(next_due=NOW + HOUR)
     pause(until=HOUR)
     assert "waiting:" not in words(client, LINK)
@@ -118,16 +119,14 @@ def test_what_is_due_only_later_waits_for_a_pause_that_lasts_longer(
     assert "it will wait because of a pause of RAL." in words(client, LINK)
 
 
-def test_a_site_says_why_its_due_tests_wait(client: Client, small_world: World) -> None:
+def test_a_site_says_why_its_due_tests_wait(client, small_world):
     Schedule.objects.update(skipped_because="quiet site", skipped_since=NOW)
     assert "due tests are waiting: quiet hours of a site, the longest since" in words(
         client, "/sites/RAL/"
     )
 
 
-def test_operations_lists_pauses_and_counts_what_waits_for_them(
-    client: Client, small_world: World
-) -> None:
+def test_operations_lists_pauses_and_counts_what_waits_for_them(client, small_world):
     assert "Sites that have paused" not in words(client, "/operations/")
     pause()
     Schedule.objects.filter(source=small_world.ral).update(
@@ -140,3 +139,98 @@ def test_operations_lists_pauses_and_counts_what_waits_for_them(
     assert "site RAL , since 20 Nov 12:00 UTC, until somebody resumes them: disks" in found
     assert "the site of an endpoint has paused its tests" in found
     assert "the site of an endpoint has its quiet hours" in found
+
+
+RAL = "sites/RAL/"
+REASON = {"pause_reason": "new firewall"}
+OVER = {"paused": False, "paused_until": None, "pause_reason": "", "paused_since": None}
+
+
+def pause_of(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in OVER}
+
+
+def ral() -> Site:
+    return Site.objects.get(name="RAL")
+
+
+def test_quiet_hours_are_set_read_and_taken_away(root):
+    changed = patch(root, RAL, {"quiet_hours": "23:00-05:30"})
+    assert changed.json()["quiet_hours"] == "23:00-05:30"
+    assert (ral().quiet_from, ral().quiet_until) == (time(23), time(5, 30))
+    assert get(root, RAL)["site"]["quiet_hours"] == "23:00-05:30"
+    expected = [None, None, "23:00-05:30"]
+    assert [site["quiet_hours"] for site in get(root, "sites/")["sites"]] == expected
+    assert patch(root, RAL, {"cloud": "X"}).json()["quiet_hours"] == "23:00-05:30"
+    assert patch(root, RAL, {"quiet_hours": None}).json()["quiet_hours"] is None
+
+
+def test_a_pause_says_who_since_when_until_when_and_why(root):
+    assert pause_of(get(root, RAL)["site"]) == OVER
+    anna = caller(Role.SITE_ADMIN, "RAL", name="anna")
+    until = "2026-11-20T14:00:00Z"
+    changed = patch(anna, RAL, REASON | {"paused": True, "paused_until": until})
+    pause = REASON | {"paused": True, "paused_until": until, "paused_since": "2026-11-20T12:00:30Z"}
+    assert pause_of(changed.json()) == pause
+    assert pause_of(get(Client(), RAL)["site"]) == pause
+    assert "anna" not in Client().get(f"/api/v1/{RAL}").content.decode()
+    assert ral().paused_by == User.objects.get(username="anna")
+
+
+def test_another_end_and_reason_change_the_pause_that_lasts(root):
+    anna = caller(Role.SITE_ADMIN, "RAL", name="anna")
+    patch(anna, RAL, REASON | {"paused": True})
+    Site.objects.filter(name="RAL").update(paused_since=NOW - HOUR)
+    for change in ({"paused_until": "2026-11-20T14:00:00Z"}, {"pause_reason": "disks"}):
+        patch(root, RAL, change)
+    row = ral()
+    expected = (NOW - HOUR, NOW.replace(hour=14, second=0), "disks", "anna")
+    assert (row.paused_since, row.paused_until, row.pause_reason, str(row.paused_by)) == expected
+    assert patch(root, RAL, {"paused_until": None}).json()["paused_until"] is None
+    assert pause_of(patch(root, RAL, {"paused": False}).json()) == OVER
+    assert ral().paused_by is None
+
+
+def test_one_that_ended_by_itself_is_over_and_another_begins_anew(root):
+    hours_ago = NOW - timedelta(hours=5)
+    Site.objects.filter(name="RAL").update(
+        paused_since=hours_ago, paused_until=NOW, pause_reason="disks"
+    )
+    assert pause_of(get(root, RAL)["site"]) == OVER
+    assert patch(root, RAL, {"paused": True}).status_code == 400
+    changed = patch(root, RAL, REASON | {"paused": True}).json()
+    assert (changed["paused_since"], changed["paused_until"]) == ("2026-11-20T12:00:30Z", None)
+
+
+def test_what_was_read_can_be_sent_back(root):
+    site = get(root, RAL)["site"]
+    del site["paused_since"]
+    assert patch(root, RAL, site).status_code == 200
+    patch(root, RAL, REASON | {"paused": True})
+    site = get(root, RAL)["site"]
+    del site["paused_since"]
+    assert pause_of(patch(root, RAL, site).json())["paused"]
+
+
+def test_a_pause_in_the_past_is_refused(root):
+    for until in ("2026-11-20T12:00:30Z", "2026-11-20T14:00:00+05:00"):
+        body = REASON | {"paused": True, "paused_until": until}
+        response = patch(root, RAL, body)
+        assert response.status_code == 400
+        (sentence,) = response.json()["errors"]["paused_until"]
+        assert sentence.endswith("is over: use a time in the future.")
+    assert not ral().is_paused(NOW)
+
+
+def test_a_new_site_may_begin_paused(root):
+    response = post(root, "sites/", REASON | {"name": "New", "paused": True})
+    assert response.json()["paused_since"] == "2026-11-20T12:00:30Z"
+    assert Site.objects.get(name="New").paused_by is not None
+
+
+def test_an_order_at_a_paused_site_is_refused_with_the_sentence(root):
+    patch(root, RAL, REASON | {"paused": True})
+    body = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "sizes": ["small"]}
+    response = post(root, "probes/", body)
+    assert response.status_code in (400, 409)
+    assert "RAL has paused its tests until somebody resumes them." in response.content.decode()

@@ -1,9 +1,7 @@
 """The page of all sites."""
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.query.matrix_query import MatrixQuery
@@ -11,6 +9,7 @@ from sonar.models import Endpoint, Site
 from sonar.results import sealing
 from tests.html import Page
 from tests.matrix import changed_site, responses, world
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -45,7 +44,7 @@ def order(client: Client, text: str = "") -> list[str]:
 
 
 @pytest.fixture
-def measured(small_world: World) -> World:
+def measured(small_world) -> World:
     transfer(small_world.ral, small_world.glasgow, 10.0, ago=HOUR)
     transfer(small_world.glasgow, small_world.ral, 4.0)
     transfer(small_world.glasgow, small_world.desy, None)
@@ -53,7 +52,7 @@ def measured(small_world: World) -> World:
     return small_world
 
 
-def test_each_site_stands_with_its_numbers(client: Client, measured: World) -> None:
+def test_each_site_stands_with_its_numbers(client, measured):
     assert facts(client) == [
         ["DESY", "DE", "2", "DE", "2", "–", "–", "–", "0 %", "30 min ago"],
         ["Glasgow", "UK", "2", "GB", "1", "–", "4.00", "10.0", "67 %", "30 min ago"],
@@ -62,7 +61,7 @@ def test_each_site_stands_with_its_numbers(client: Client, measured: World) -> N
     assert "Showing 3 sites." in look(client).words
 
 
-def test_tags_are_a_column_where_a_listed_site_has_some(client: Client, measured: World) -> None:
+def test_tags_are_a_column_where_a_listed_site_has_some(client, measured):
     Site.objects.filter(name="RAL").update(tags=["atlas", "lhcone"])
     assert [row[:6] for row in facts(client)] == [
         ["DESY", "DE", "2", "DE", "", "2"],
@@ -75,7 +74,7 @@ def test_tags_are_a_column_where_a_listed_site_has_some(client: Client, measured
     assert heads(client, "?search=glas")[3:5] == ["country", "endpoints"]
 
 
-def test_the_means_are_the_averages_of_the_matrix_of_sites(client: Client, db: None) -> None:
+def test_the_means_are_the_averages_of_the_matrix_of_sites(client, db):
     world.make_published()
     answered = grid.build(MatrixQuery(rows="site", columns="site"), NOW)
     at = heads(client).index("mean as source")
@@ -85,7 +84,7 @@ def test_the_means_are_the_averages_of_the_matrix_of_sites(client: Client, db: N
             assert shown[group.name][0] == f"{mean:.3g}".ljust(4, "0")[:4]
 
 
-def test_what_is_wrong_comes_first_with_counts_and_ratios(client: Client, db: None) -> None:
+def test_what_is_wrong_comes_first_with_counts_and_ratios(client, db):
     changed_site.make()
     shown = rows(client)
     assert [row[:6] for row in shown[:3]] == [
@@ -106,7 +105,7 @@ def test_what_is_wrong_comes_first_with_counts_and_ratios(client: Client, db: No
     assert "/api/v1/sites/?ordering=-trouble" in look(client).links()
 
 
-def test_a_link_within_a_site_fails_once(client: Client, small_world: World) -> None:
+def test_a_link_within_a_site_fails_once(client, small_world):
     for number in range(3):
         transfer(small_world.desy, small_world.scratch, None, ago=number * HOUR)
     assert rows(client)[0][:3] == ["DESY", "1", "DE"]
@@ -127,13 +126,11 @@ def test_a_link_within_a_site_fails_once(client: Client, small_world: World) -> 
         ("?ordering=wan", ["RAL", "DESY", "Glasgow"]),
     ],
 )
-def test_any_column_sorts_and_sites_without_a_value_come_last(
-    client: Client, measured: World, sort: str, names: list[str]
-) -> None:
+def test_any_column_sorts_and_sites_without_a_value_come_last(client, measured, sort, names):
     assert order(client, sort) == names
 
 
-def test_a_head_sorts_the_other_way_the_second_time(client: Client, measured: World) -> None:
+def test_a_head_sorts_the_other_way_the_second_time(client, measured):
     page = look(client, "?window=24h&search=a&ordering=-source")
     assert page.part("th[aria-sort]")["aria-sort"] == "descending"
     assert "/sites/?window=24h&search=a&ordering=source" in page.links()
@@ -152,15 +149,11 @@ def test_a_head_sorts_the_other_way_the_second_time(client: Client, measured: Wo
         ("gb", ["Glasgow", "RAL"]),
     ],
 )
-def test_a_search_looks_at_all_that_is_known_of_a_site(
-    client: Client, measured: World, text: str, names: list[str]
-) -> None:
+def test_a_search_looks_at_all_that_is_known_of_a_site(client, measured, text, names):
     assert order(client, f"?search={text.replace(' ', '+')}") == names
 
 
-def test_a_search_says_what_it_left_out_or_that_there_is_nothing(
-    client: Client, measured: World
-) -> None:
+def test_a_search_says_what_it_left_out_or_that_there_is_nothing(client, measured):
     assert "Showing 1 site (filtered from 3)." in look(client, "?search=glas").words
     page = look(client, "?window=24h&search=<i>nowhere")
     assert "No site has “<i>nowhere” in its name" in page
@@ -180,23 +173,19 @@ def test_a_search_says_what_it_left_out_or_that_there_is_nothing(
         ("?streams=4", ["DESY", "Glasgow", "RAL"]),
     ],
 )
-def test_filters_choose_sites(
-    client: Client, measured: World, filters: str, names: list[str]
-) -> None:
+def test_filters_choose_sites(client, measured, filters, names):
     assert order(client, filters) == names
     assert look(client, filters).parts("a.chip")
 
 
-def test_filters_choose_the_links_that_count(client: Client, measured: World) -> None:
+def test_filters_choose_the_links_that_count(client, measured):
     at = heads(client, "?source_site=RAL").index("mean as source")
     shown = rows(client, "?source_site=RAL")
     assert [row[at] for row in shown] == ["–", "–", "10.0"]
     assert "No site passes these filters." in look(client, "?country=FR")
 
 
-def test_a_site_whose_endpoints_are_retired_is_listed_as_history(
-    client: Client, measured: World
-) -> None:
+def test_a_site_whose_endpoints_are_retired_is_listed_as_history(client, measured):
     Endpoint.objects.filter(name="Glasgow_DATADISK").update(retired_at=NOW)
     Endpoint.objects.filter(name="DESY_SCRATCHDISK").update(retired_at=NOW, simulated=True)
     assert [row[:5] for row in facts(client)] == [
@@ -209,14 +198,14 @@ def test_a_site_whose_endpoints_are_retired_is_listed_as_history(
     assert "Simulated." in look(client)
 
 
-def test_a_site_leads_to_its_page_with_the_same_window(client: Client, measured: World) -> None:
+def test_a_site_leads_to_its_page_with_the_same_window(client, measured):
     page = look(client, "?size=small&window=24h&cloud=UK&streams=4&ordering=-source")
     assert "/sites/RAL/?size=small&window=24h&streams=4" in page.links()
     call = "/api/v1/sites/?size=small&window=24h&cloud=UK&streams=4"
     assert page.links(f'a[href^="{call}"]')
 
 
-def test_no_sites_yet_says_what_to_do(client: Client, db: None) -> None:
+def test_no_sites_yet_says_what_to_do(client, db):
     page = look(client)
     assert "No sites are registered yet." in page
     assert "/admin/sonar/site/add/" in page.links()
@@ -231,21 +220,15 @@ def test_no_sites_yet_says_what_to_do(client: Client, db: None) -> None:
         ("?window=2h", "window “2h” is not known"),
     ],
 )
-def test_a_bad_parameter_is_a_400_that_says_why(
-    client: Client, db: None, text: str, sentence: str
-) -> None:
+def test_a_bad_parameter_is_a_400_that_says_why(client, db, text, sentence):
     response = client.get(f"/sites/{text}")
     assert response.status_code == 400
     assert sentence in response.content.decode()
 
 
-def test_the_number_of_queries_is_the_same_for_little_and_for_much(
-    client: Client, small_world: World
-) -> None:
+def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small_world):
     def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            look(client)
-        return len(captured)
+        return len(statements(look, client))
 
     transfer(small_world.ral, small_world.glasgow, 5.0)
     queries()
@@ -260,16 +243,14 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(
     assert queries() == 10
 
 
-def test_an_unchanged_page_is_a_304(client: Client, measured: World) -> None:
+def test_an_unchanged_page_is_a_304(client, measured):
     etag = client.get("/sites/")["ETag"]
     assert client.get("/sites/", headers={"if-none-match": etag}).status_code == 304
     Site.objects.filter(name="RAL").update(cloud="GB")
     assert client.get("/sites/", headers={"if-none-match": etag}).status_code == 200
 
 
-def test_a_column_with_nothing_in_it_is_left_out_unless_sites_are_sorted_by_it(
-    client: Client, measured: World
-) -> None:
+def test_a_column_with_nothing_in_it_is_left_out_unless_sites_are_sorted_by_it(client, measured):
     assert heads(client)[1:4] == ["cloud", "tier", "country"]
     assert "WAN in Gbit/s" in heads(client)
     Site.objects.update(wan_gbit_s=None)
@@ -277,9 +258,7 @@ def test_a_column_with_nothing_in_it_is_left_out_unless_sites_are_sorted_by_it(
     assert "WAN in Gbit/s ▲" in heads(client, "?ordering=wan")
 
 
-def test_simulated_is_said_once_where_all_are_and_of_each_where_only_some(
-    client: Client, measured: World
-) -> None:
+def test_simulated_is_said_once_where_all_are_and_of_each_where_only_some(client, measured):
     Endpoint.objects.update(simulated=True)
     assert "Simulated." in look(client)
     assert "simulated</small>" not in look(client).source

@@ -105,15 +105,13 @@ def shares(case: Case, factor: float) -> Shares:
         (Case(1, 5, "t"), 1 / 3, 0.85, 0.05),
     ],
 )
-def test_what_changed_is_found_and_little_else(
-    case: Case, factor: float, least: float, most_false: float
-) -> None:
+def test_what_changed_is_found_and_little_else(case, factor, least, most_false):
     found, false = shares(case, factor)
     assert found >= least
     assert false <= most_false
 
 
-def test_intervals_hold_what_is_true_nineteen_times_in_twenty() -> None:
+def test_intervals_hold_what_is_true_nineteen_times_in_twenty():
     draw, inside = np.random.default_rng(4), []
     for case in (Case(28, 4), Case(28, 4, of_days=0.1), Case(28, 24, of_days=0.1), Case(1, 5)):
         standings = stand(draw, case, 1.0)
@@ -122,7 +120,7 @@ def test_intervals_hold_what_is_true_nineteen_times_in_twenty() -> None:
     assert min(inside) >= 0.92
 
 
-def test_tests_that_do_not_agree_are_no_change() -> None:
+def test_tests_that_do_not_agree_are_no_change():
     """Of two at a third and one nearly as ever the median is at a third, and that is no chance."""
     draw, numbering = np.random.default_rng(5), Numbering(IDS)
     usual = [run(day, np.exp(17 + noise(draw, (len(LINKS), 4), Case(28, 4)))) for day in range(28)]

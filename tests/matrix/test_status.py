@@ -4,19 +4,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from cachetools import TTLCache
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
 from matrix.answers.status import figures
-from matrix.store.cache import Kept
 from sonar.models import (
     Circuit,
     Credential,
     CredentialState,
     DirtyMark,
-    Downtime,
     Probe,
     Schedule,
     SignOfLife,
@@ -27,7 +24,7 @@ from sonar.people.roles import Role
 from sonar.results import sealing
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.world import NOW, World, free_link, of_service, transfer
+from tests.matrix.world import NOW, downtime, free_link, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
 URL = "/api/v1/status/"
@@ -46,7 +43,7 @@ def get(client: Client) -> Any:
     return responses.answer(client, URL)
 
 
-def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
+def test_a_sonar_that_has_never_run_says_so(client):
     found = get(client)
     never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
     assert found["planner"] == found["beat"] == never
@@ -70,7 +67,7 @@ def test_a_sonar_that_has_never_run_says_so(client: Client) -> None:
     assert found["time"] == "2026-11-20T12:00:30Z"
 
 
-def test_the_last_tick_has_its_time_and_age_and_is_late_after_three(client: Client) -> None:
+def test_the_last_tick_has_its_time_and_age_and_is_late_after_three(client):
     sign("plan", KIND.TASK, ago=4)
     sign("seal", KIND.TASK, ago=31)
     found = get(client)
@@ -83,7 +80,7 @@ def test_the_last_tick_has_its_time_and_age_and_is_late_after_three(client: Clie
     assert found["tasks"]["seal"]["late"] is True
 
 
-def test_workers_are_counted_by_queue_and_the_silent_are_not(client: Client) -> None:
+def test_workers_are_counted_by_queue_and_the_silent_are_not(client):
     sign("a", KIND.WORKER, 1, 10, "transfers")
     sign("b", KIND.WORKER, 29, 10, "transfers", "control")
     sign("c", KIND.WORKER, 31, 10, "transfers")
@@ -94,7 +91,7 @@ def test_workers_are_counted_by_queue_and_the_silent_are_not(client: Client) -> 
 @pytest.mark.parametrize(
     ("role", "sees"), [(Role.READER, False), (Role.OPERATOR, True), (Role.ADMINISTRATOR, True)]
 )
-def test_names_of_workers_are_for_operators(client: Client, role: Role, sees: bool) -> None:
+def test_names_of_workers_are_for_operators(client, role, sees):
     sign("transfers@host-7.internal", KIND.WORKER, 1, 10, "transfers")
     sign("beat@host-8.internal", KIND.BEAT)
     user = User.objects.create_user("one")
@@ -123,7 +120,7 @@ def probe(state: str, ago: timedelta, **fields: object) -> Probe:
     )
 
 
-def test_waiting_queued_and_running_are_counted_at_once(client: Client, small_world: World) -> None:
+def test_waiting_queued_and_running_are_counted_at_once(client, small_world):
     states = ["queued", "queued", "running", "waiting", "waiting", "waiting"]
     for number, state in enumerate(states):
         probe(state, timedelta(seconds=number))
@@ -132,14 +129,12 @@ def test_waiting_queued_and_running_are_counted_at_once(client: Client, small_wo
     assert found["oldest_queued"] == "2026-11-20T12:00:29Z"
 
 
-def test_what_waited_before_it_was_queued_is_not_queued_for_long(
-    client: Client, small_world: World
-) -> None:
+def test_what_waited_before_it_was_queued_is_not_queued_for_long(client, small_world):
     probe("queued", 5 * HOUR, queued_at=NOW - timedelta(seconds=3))
     assert get(client)["probes"]["oldest_queued"] == "2026-11-20T12:00:27Z"
 
 
-def test_open_circuits_are_told_and_others_are_not(client: Client, small_world: World) -> None:
+def test_open_circuits_are_told_and_others_are_not(client, small_world):
     since = {"since": NOW - HOUR, "last_at": NOW - timedelta(minutes=2), "error": "no answer"}
     Circuit.objects.create(endpoint=small_world.desy, failures=4, **since)
     Circuit.objects.create(endpoint=small_world.ral, failures=5, next_test_at=NOW + HOUR, **since)
@@ -156,9 +151,7 @@ def test_open_circuits_are_told_and_others_are_not(client: Client, small_world: 
     ]
 
 
-def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(
-    client: Client, small_world: World
-) -> None:
+def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(client, small_world):
     credential = Credential.objects.create(name="grid-client", hosts=["ral"], kind="macaroon")
     for end, role in ((small_world.ral, "own"), (small_world.desy, "lent")):
         CredentialState.objects.create(
@@ -182,11 +175,8 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(
         "tests_wait": True,
         "expires_at": None,
     }
-    assert (desy["role"], desy["tests_wait"], desy["expires_at"]) == (
-        "lent",
-        False,
-        "2026-11-20T13:00:30Z",
-    )
+    expected = ("lent", False, "2026-11-20T13:00:30Z")
+    assert (desy["role"], desy["tests_wait"], desy["expires_at"]) == expected
     client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
     ral, desy, unnamed = get(client)["credentials"]
     assert mesh == unnamed
@@ -201,9 +191,7 @@ def test_credentials_in_trouble_are_told_and_their_names_to_who_may_see_them(
     assert (mesh["credential"], mesh["detail"]) == ("grid-client", "it is empty")
 
 
-def test_what_waits_is_counted_by_reason_with_the_longest(
-    client: Client, small_world: World
-) -> None:
+def test_what_waits_is_counted_by_reason_with_the_longest(client, small_world):
     Schedule.objects.update(next_due=NOW + HOUR)
     rows = list(Schedule.objects.order_by("id"))
     for row, minutes in zip(rows[:3], (5, 9, 1), strict=True):
@@ -232,7 +220,7 @@ def test_what_waits_is_counted_by_reason_with_the_longest(
     ]
 
 
-def test_results_of_the_last_hour_are_counted_by_state(client: Client, small_world: World) -> None:
+def test_results_of_the_last_hour_are_counted_by_state(client, small_world):
     made = small_world
     transfer(made.ral, made.desy, 5.0)
     transfer(made.ral, made.desy, 5.0, ago=timedelta(minutes=59))
@@ -242,26 +230,21 @@ def test_results_of_the_last_hour_are_counted_by_state(client: Client, small_wor
     assert get(client)["results_last_hour"] == {"done": 2, "failed": 1, "lost": 1}
 
 
-def test_an_hour_is_dirty_when_it_is_over_and_clean_when_it_is_sealed(
-    client: Client, small_world: World
-) -> None:
+def test_an_hour_is_dirty_when_it_is_over_and_clean_when_it_is_sealed(client, small_world):
     made = small_world
     transfer(made.ral, made.desy, 5.0, ago=timedelta(minutes=0))  # this hour goes on
     assert get(client)["sealing"]["unsealed"] == 0
     transfer(made.ral, made.desy, 5.0, ago=2 * HOUR)  # 10:00 to 11:00
     figures.forget()
-    assert get(client)["sealing"] == {
-        "unsealed": 1,
-        "dirty_since": "2026-11-20T11:00:00Z",
-        "dirty_seconds": 3630.0,
-    }
+    expected = {"unsealed": 1, "dirty_since": "2026-11-20T11:00:00Z", "dirty_seconds": 3630.0}
+    assert get(client)["sealing"] == expected
     sealing.seal(NOW)
     figures.forget()
     assert get(client)["sealing"]["unsealed"] == 0
     assert DirtyMark.objects.exists()  # of the hour and the day that go on
 
 
-def test_a_day_that_is_over_counts_as_well(client: Client, small_world: World) -> None:
+def test_a_day_that_is_over_counts_as_well(client, small_world):
     size = SizeClass.objects.get(name="large")
     midnight = NOW.replace(hour=0, minute=0, second=0)
     DirtyMark.objects.create(size_class=size, level="day", start=midnight - DAY)
@@ -270,15 +253,13 @@ def test_a_day_that_is_over_counts_as_well(client: Client, small_world: World) -
     assert (found["unsealed"], found["dirty_since"]) == (1, "2026-11-20T00:00:00Z")
 
 
-def test_coverage_has_the_states_of_the_matrix_of_a_day(client: Client, small_world: World) -> None:
+def test_coverage_has_the_states_of_the_matrix_of_a_day(client, small_world):
     made = small_world
     transfer(made.ral, made.glasgow, 50.0)
     transfer(made.glasgow, made.ral, None)
     transfer(made.ral, made.desy, 5.0, ago=timedelta(hours=5))  # tested every hour
     transfer(made.desy, made.ral, 5.0, ago=timedelta(hours=25))
-    Downtime.objects.create(
-        endpoint=made.scratch, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-    )
+    downtime(endpoint=made.scratch)
     sizes = {one.pop("size"): one for one in get(client)["coverage"]}
     assert list(sizes) == ["small", "medium", "large"]
     counted = {
@@ -299,7 +280,7 @@ def test_coverage_has_the_states_of_the_matrix_of_a_day(client: Client, small_wo
     }
 
 
-def test_the_data_version_moves_with_everything(client: Client, small_world: World) -> None:
+def test_the_data_version_moves_with_everything(client, small_world):
     seen = [get(client)["data_version"]]
 
     def moved() -> bool:
@@ -318,17 +299,15 @@ def test_the_data_version_moves_with_everything(client: Client, small_world: Wor
     assert get(client)["data_version"] == seen[-1]
 
 
-def test_what_is_dear_is_read_once_in_a_while(
-    client: Client, small_world: World, django_assert_num_queries
-) -> None:
+def test_what_is_dear_is_read_once_in_a_while(client, small_world, django_assert_num_queries):
     get(client)
     with django_assert_num_queries(3):
         get(client)
 
 
 def test_the_first_reading_costs_the_same_with_few_and_with_many(
-    client: Client, small_world: World, django_assert_max_num_queries
-) -> None:
+    client, small_world, django_assert_max_num_queries
+):
     counts = []
     for number in (1, 1, 60):  # the first time registry and schedule are read, too
         for minute in range(number):
@@ -340,30 +319,18 @@ def test_the_first_reading_costs_the_same_with_few_and_with_many(
     assert counts[1] == counts[2]
 
 
-def test_a_change_of_the_registry_is_seen_at_once(client: Client, small_world: World) -> None:
+def test_a_change_of_the_registry_is_seen_at_once(client, small_world):
     assert {one["size"] for one in get(client)["coverage"]} == {"small", "medium", "large"}
     SizeClass.objects.create(name="huge", from_bytes=10**11, test_bytes=10**11)
     assert "huge" in {one["size"] for one in get(client)["coverage"]}
 
 
-def test_due_tests_are_found_by_the_index_and_not_by_reading_them_all(small_world: World) -> None:
+def test_due_tests_are_found_by_the_index_and_not_by_reading_them_all(small_world):
     explained = Schedule.objects.filter(next_due__lte=NOW).values_list("skipped_because")
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
     assert "schedule_next_due" in explained.order_by().explain()
 
 
-def test_recent_answers_are_kept_for_their_seconds() -> None:
-    clock = [100.0]
-    kept: Kept[int] = Kept(TTLCache(1, 10, lambda: clock[0]))
-    answers = iter(range(10))
-    assert [kept.get("a", lambda: next(answers)) for _ in range(3)] == [0, 0, 0]
-    clock[0] = 109.9
-    assert kept.get("a", lambda: next(answers)) == 0
-    clock[0] = 110.0
-    assert kept.get("a", lambda: next(answers)) == 1
-    assert kept.get("b", lambda: next(answers)) == 2
-
-
-def test_parameters_are_refused(client: Client) -> None:
+def test_parameters_are_refused(client):
     assert client.get(URL, {"window": "7d"}).status_code == 400

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots import cells_file
 from matrix.plots.arrangement import LEFT_OUT, Arrangement, arrange
 from matrix.plots.display import Display

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
-from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -27,6 +25,7 @@ from matrix.store.cache import ANSWERS
 from sonar.models import SizeClass, Transfer
 from sonar.results import sealing
 from tests.matrix import moderated, responses, world
+from tests.matrix.responses import statements
 from tests.matrix.world import HOUR, NOW, World
 from tests.properties import examples
 from tests.sonar.history import undone
@@ -78,7 +77,7 @@ RESULTS = st.tuples(
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept() -> None:
+def nothing_kept():
     ANSWERS.forget()
 
 
@@ -192,13 +191,7 @@ def buckets_of(question: StripQuestion, moments: Sequence[datetime]) -> Iterator
 )
 @examples(60)
 def test_any_window_is_equal_to_sql_whatever_is_sealed(
-    small_world: World,
-    early: list[Any],
-    sealed_at: int,
-    late: list[Any],
-    bucket: str,
-    minutes: tuple[int, int],
-    narrow: bool,
+    small_world, early, sealed_at, late, bucket, minutes, narrow
 ):
     start = START + timedelta(minutes=minutes[0])
     filters = (Filter("source_site", "RAL"),) if narrow else ()
@@ -231,9 +224,7 @@ def night(small_world: World) -> None:
     fill(small_world, [*usual, *hours])
 
 
-def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(
-    client: Client, small_world: World
-):
+def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(client, small_world):
     night(small_world)
     span = "from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
     answer = responses.answer(client, f"/api/v1/strip/?{span}")
@@ -256,7 +247,7 @@ def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(
 
 
 def test_a_link_that_fails_three_times_in_a_row_is_failing_over_hours_and_midnight(
-    client: Client, small_world: World
+    client, small_world
 ):
     first, second, third = LINKS
     rows = [(hour, first, None, "") for hour in (0, 1, 3)]  # nothing was tested in the hour between
@@ -270,7 +261,7 @@ def test_a_link_that_fails_three_times_in_a_row_is_failing_over_hours_and_midnig
     assert days["failing_links"] == [1, 1]
 
 
-def test_a_single_test_must_be_lower_than_three_to_be_no_chance(client: Client, small_world: World):
+def test_a_single_test_must_be_lower_than_three_to_be_no_chance(client, small_world):
     """Usual is 10, and a test is off by a factor of 1.25; by chance 1 in 100 of three links are."""
     past = [(-24 * day, link, 8 * 1.25 ** (day % 3), "") for day in range(1, 22) for link in LINKS]
     first, second, third = LINKS
@@ -285,7 +276,7 @@ def test_a_single_test_must_be_lower_than_three_to_be_no_chance(client: Client, 
         assert answer["buckets"]["slower_links"] == [int(slower == 2)]
 
 
-def test_filters_choose_the_links_that_are_counted(client: Client, small_world: World):
+def test_filters_choose_the_links_that_are_counted(client, small_world):
     night(small_world)
     span = "from=2026-11-19T22:00:00Z&to=2026-11-20T00:00:00Z"
     for text, links in (
@@ -299,15 +290,6 @@ def test_filters_choose_the_links_that_are_counted(client: Client, small_world: 
         assert answer["buckets"]["links"] == links, text
 
 
-def test_usual_needs_five_successes(client: Client, small_world: World):
-    fill(small_world, [(-24 * day, LINKS[0], 10.0, "") for day in range(1, 5)])
-    fill(small_world, [(0, LINKS[0], 1.0, "")])
-    span = "from=2026-11-19T22:00:00Z&to=2026-11-19T23:00:00Z"
-    assert responses.answer(client, f"/api/v1/strip/?{span}")["buckets"]["slower_links"] == [0]
-    fill(small_world, [(-24 * 5, LINKS[0], 10.0, "")])
-    assert responses.answer(client, f"/api/v1/strip/?{span}")["buckets"]["slower_links"] == [1]
-
-
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
@@ -317,29 +299,23 @@ def test_usual_needs_five_successes(client: Client, small_world: World):
         ("window=2d", "window", "window “2d” is not known"),
     ],
 )
-def test_a_bad_parameter_is_named(
-    client: Client, small_world: World, text: str, name: str, sentence: str
-):
+def test_a_bad_parameter_is_named(client, small_world, text, name, sentence):
     response = client.get(f"/api/v1/strip/?{text}")
     assert response.status_code == 400
     assert sentence in response.json()["errors"][name][0]
 
 
-def test_statements_do_not_grow_with_data_and_a_304_takes_one(client: Client, small_world: World):
+def test_statements_do_not_grow_with_data_and_a_304_takes_one(client, small_world):
     url = "/api/v1/strip/?from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
     client.get(url)
     night(small_world)
-    with CaptureQueriesContext(connection) as captured:
-        first = client.get(url)
-    assert len(captured) == 8
-    with CaptureQueriesContext(connection) as captured:
-        assert client.get(url, headers={"if-none-match": first["ETag"]}).status_code == 304
-    assert len(captured) == 1
+    assert len(statements(client.get, url)) == 8
+    known = {"if-none-match": client.get(url)["ETag"]}
+    assert len(statements(client.get, url, headers=known)) == 1
+    assert client.get(url, headers=known).status_code == 304
 
 
-def test_a_result_that_changes_what_is_usual_changes_the_version(
-    client: Client, small_world: World
-):
+def test_a_result_that_changes_what_is_usual_changes_the_version(client, small_world):
     night(small_world)
     url = "/api/v1/strip/?from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
     before = client.get(url)["ETag"]
@@ -363,7 +339,7 @@ def test_a_result_that_changes_what_is_usual_changes_the_version(
 )
 @pytest.mark.parametrize("path", ["/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/"])
 def test_a_page_leads_to_the_numbers_of_its_links_up_to_its_window(
-    client: Client, small_world: World, path: str, text: str, span: str, hours: int, newest: str
+    client, small_world, path, text, span, hours, newest
 ):
     if path.startswith("/links"):
         text = text.replace("9999", "2027")  # a link is shown for a number of days

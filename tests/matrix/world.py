@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from sonar.models import (
     Credential,
     CredentialState,
+    Downtime,
     Endpoint,
     Mesh,
     Probe,
@@ -130,6 +131,13 @@ def schedule(mesh: Mesh, *links: tuple[Endpoint, Endpoint], every: int = 3600) -
         )
         for source, destination in links
     )
+
+
+def downtime(
+    starts: timedelta = -HOUR, ends: timedelta = HOUR, *, reason: str = "disks", **of: object
+) -> Downtime:
+    """Declare a downtime from and to so long from NOW, ``of`` a site or an endpoint."""
+    return Downtime.objects.create(starts_at=NOW + starts, ends_at=NOW + ends, reason=reason, **of)
 
 
 def profile(**fields: object) -> Profile:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery

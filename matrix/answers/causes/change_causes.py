@@ -11,9 +11,7 @@ from matrix.answers.causes import words
 from matrix.answers.causes.attribution import ENDS, Attribution
 from matrix.answers.causes.words import LOOK, ONLY_THIS_LINK, VERBS, percent
 from matrix.answers.comparison import sides
-from matrix.answers.comparison.differences import most_certain
-from matrix.answers.comparison.sides import OtherSide
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid, OtherSide
 from matrix.answers.words.phrases import counted, join
 from matrix.query.comparison import A_MONTH, MONTH
 from matrix.statistics.arrays import Flags, Integers
@@ -150,7 +148,7 @@ def with_certain_links(
         is_own &= ratios.ratio < 1  # only what became slower is named by its own days
     tests = TestCounts(is_own, ratios.ok, ratios.other_ok)
     certain = []
-    for row, column in most_certain(ratios, is_own)[:MOST_LINKS].tolist():
+    for row, column in ratios.most_certain(is_own)[:MOST_LINKS].tolist():
         numbers = (ratios.ratio, ratios.low, ratios.high, ratios.p)
         factor, low, high, p = (float(values[row, column]) for values in numbers)
         cause = Cause("link", row, column, factor, low, high, p, n=1)

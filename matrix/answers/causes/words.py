@@ -13,7 +13,7 @@ from matrix.answers.causes.attribution import (
     LinkRest,
     attribute,
 )
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join
 from matrix.query.catalogue import RATE

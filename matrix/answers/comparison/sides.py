@@ -1,12 +1,12 @@
 """The other side of a comparison: its results, brought into the cells of this one."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 
-from matrix.query.comparison import Comparison
+from matrix.answers.matrix.grid_cells import OtherSide
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers, each
@@ -17,19 +17,6 @@ from matrix.statistics.samples.run import Run, reversed_run
 from matrix.store import data_version, runs
 from matrix.store.data_version import DataVersion
 from sonar.notation.windows import Window
-
-
-@dataclass(frozen=True)
-class OtherSide:
-    """What a grid is compared with: a question, its window, and ``words`` for it.
-
-    ``simulated`` says that one of its endpoints is.
-    """
-
-    query: MatrixQuery
-    window: Window
-    simulated: bool
-    words: str
 
 
 def other_side(query: MatrixQuery, now: datetime, links: LinkIndex) -> OtherSide:
@@ -131,8 +118,3 @@ def groups_of(groups: Sequence[AxisGroup], links: LinkIndex, grouping: str) -> I
     numbers = {group.name: number for number, group in enumerate(groups)}
     names = (place.group_name(grouping) for place in links.places)
     return np.array([numbers.get(name, -1) for name in names], dtype=np.int64)
-
-
-def is_mirrored(compare: Comparison | None) -> bool:
-    """Say whether each pair of directions is compared twice: one with the other, and back."""
-    return compare == Comparison(reverse=True, of=compare.of) if compare else False

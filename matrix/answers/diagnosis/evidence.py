@@ -13,7 +13,7 @@ from matrix.answers.link.network import NetworkTests
 from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.rate_profile import NominalCapacity, TransferProfiles, lowest
 from matrix.answers.link.samples import Results
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers

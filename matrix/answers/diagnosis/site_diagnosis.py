@@ -13,7 +13,7 @@ from matrix.answers.link import samples
 from matrix.answers.link.link_profiles import profiles_of, without_experiments
 from matrix.answers.link.overhead import overhead_of
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.ordering import experiments
 from matrix.answers.site.reports import Report
 from matrix.statistics.arrays import Floats

@@ -1,26 +1,159 @@
-"""An event: what happened to a link, an endpoint, a site or the grid, with all size classes."""
+"""An event: what happened to a link, an endpoint, a site or the grid, with all size classes.
+
+A happening is of the files of one size class: a rate jumped and stayed, or tests failed.
+"""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from matrix.answers.events.happening import FAILING, Course, Happening
 from matrix.answers.words.names import NO_NAMES
 from matrix.query.addresses import address, link_path
 from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
+from matrix.statistics.compare.two_samples import SMALLEST_RATIO
 from matrix.statistics.levels.change_points import NORMAL
+from sonar.models import Change, Outage
 from sonar.notation.units import format_factor
 
-RECOVERED = "recovered"
-KINDS = ("slower", "faster", "failing", RECOVERED)
+SLOWER, FASTER, FAILING, RECOVERED = KINDS = ("slower", "faster", "failing", "recovered")
 LEVELS = ("link", "source", "destination", "endpoint", "site", "grid")
 ARROW = "→"
 # The page of an event shows so much before and after it.
 AROUND = timedelta(days=14)
 MINUTE = timedelta(minutes=1)
+# A jump is undone by one that leaves so small a part of it, as a logarithm.
+LEFT_OVER = 0.3
+
+# Rates by equal bins of time, half of them before and half since; None without a success.
+Course = tuple[float | None, ...]
+Ends = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Of a link by the ids of both ends, of an endpoint by one of them, of the grid by neither.
+
+    It began between ``earliest`` and ``latest``, as the test ``since`` shows, and lasts, or lasted
+    ``until`` a test shows its end. ``factor`` is the rate since over the one before with ``low``
+    and ``high``, its interval of 95 %, None where there is none. ``tests`` are those since,
+    ``sure`` says that it is beyond chance among all that was searched, ``links`` how many links
+    it is of.
+    """
+
+    kind: str
+    ends: Ends
+    size: str
+    since: datetime
+    earliest: datetime
+    latest: datetime
+    until: datetime | None
+    tests: int
+    links: int = 1
+    sure: bool = True
+    factor: float | None = None
+    low: float | None = None
+    high: float | None = None
+    course: Course = ()
+
+    @property
+    def is_of_link(self) -> bool:
+        return None not in self.ends
+
+    def overlaps(self, other: Happening) -> bool:
+        return (self.until is None or other.since <= self.until) and (
+            other.until is None or self.since <= other.until
+        )
+
+
+def jumps(rows: Iterable[Change]) -> list[Happening]:
+    """Return the jumps of rows of all sequences, each with its end.
+
+    What undoes a jump is its end, and no happening of its own.
+    """
+    sequences: dict[tuple[object, ...], list[Change]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.at):
+        whose = row.size_class.name, row.kind, row.source_id, row.destination_id
+        sequences[whose].append(row)
+    return [each for sequence in sequences.values() for each in jumps_in_sequence(sequence)]
+
+
+def jumps_in_sequence(rows: Sequence[Change]) -> Iterator[Happening]:
+    """Yield the jumps of one sequence, given in the order of time."""
+    undone = False
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        if not undone:
+            yield jump(row, following.at if following else None)
+        undone = not undone and following is not None and undoes(following, row)
+
+
+def undoes(later: Change, change: Change) -> bool:
+    """Say whether the level after the later change is that before the other one, or nearly so."""
+    left = math.log(change.factor) + math.log(later.factor)
+    return abs(left) <= max(math.log(SMALLEST_RATIO), LEFT_OVER * abs(math.log(change.factor)))
+
+
+def jump(row: Change, until: datetime | None) -> Happening:
+    return Happening(
+        kind=SLOWER if row.factor < 1 else FASTER,
+        ends=(row.source_id, row.destination_id),
+        size=row.size_class.name,
+        since=row.at,
+        earliest=row.earliest,
+        latest=row.latest,
+        until=until,
+        tests=row.ok_after,
+        links=row.links,
+        sure=row.sure,
+        factor=row.factor,
+        low=row.low,
+        high=row.high,
+        course=tuple(row.course),
+    )
+
+
+def failing_happening(row: Outage) -> Happening:
+    return Happening(
+        kind=FAILING,
+        ends=(row.source_id, row.destination_id),
+        size=row.size_class.name,
+        since=row.began,
+        earliest=row.last_ok or row.began,
+        latest=row.began,
+        until=row.ended,
+        tests=row.tests,
+        links=row.links,
+        course=tuple(row.course),
+    )
+
+
+def going_on(
+    kind: str, ends: Ends, size: str, *, since: float, tests: int, factor: tuple[float, ...]
+) -> Happening:
+    """Return what goes on at a link since a test (Unix s).
+
+    ``factor`` is now / usual with its interval, NaN where there is none; what fails has none.
+    """
+    began = datetime.fromtimestamp(since, UTC)
+    ratio, low, high = (None if kind == FAILING or math.isnan(value) else value for value in factor)
+    return Happening(
+        kind=kind,
+        ends=ends,
+        size=size,
+        since=began,
+        earliest=began,
+        latest=began,
+        until=None,
+        tests=tests,
+        factor=ratio,
+        low=low,
+        high=high,
+    )
 
 
 @dataclass(frozen=True)
@@ -166,9 +299,7 @@ class Event:
         return address("site", self.sites[0]) if self.sites else address("matrix")
 
 
-def mean_factor(
-    parts: Sequence[Happening],
-) -> tuple[float, float | None, float | None] | None:
+def mean_factor(parts: Sequence[Happening]) -> tuple[float, float | None, float | None] | None:
     """Return the mean factor of happenings, each weighted by how exactly it is known.
 
     Where they differ by more than their intervals say, that of the mean is wider by as much

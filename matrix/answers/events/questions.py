@@ -24,6 +24,7 @@ from sonar.notation.windows import EARLIEST, Window, format_minute, format_time,
 EVENT_FIELDS = ("size", "kind", "level", "now", "certain", "since")
 EVENT_NAMES = ("window", "from", "to", *LINK_FILTERS, *EVENT_FIELDS)
 NOW = ("yes", "no")
+LASTING_WORDS = {"": "", "yes": "only those going on now", "no": "only those that ended"}
 CERTAIN = ("yes", "any")
 EVENT_KIND_WORDS = {
     "slower": "Slowdowns",
@@ -76,18 +77,39 @@ def page_of(
 
 
 @dataclass(frozen=True)
-class EventsQuestion:
-    """``query`` has window and filters alone; of the rest, nothing means any.
-
-    ``now`` is whether they last, ``since`` takes the place of a window: from then on up to now.
-    """
+class Criteria:
+    """``query`` has window and filters alone; of the rest, nothing means any."""
 
     query: MatrixQuery
     size: str = ""
     kind: str = ""
     level: str = ""
-    now: str = ""
     unsure: bool = False
+
+    def own_params(self) -> dict[str, str]:
+        """Return what is asked beside the query, by the names of URL parameters."""
+        return {"size": self.size, "kind": self.kind, "level": self.level}
+
+    def to_params(self) -> dict[str, list[str]]:
+        """Return the URL parameters, defaults left out."""
+        own = self.own_params()
+        return self.query.to_params() | {name: [text] for name, text in own.items() if text}
+
+    def sentence(self, subject: str, when: str, *conditions: str) -> str:
+        """Say the question without a full stop, leaving out what is empty."""
+        files = f" with {self.size} files" if self.size else ""
+        unsure = "uncertain ones, too" if self.unsure else ""
+        return ", ".join(filter(None, [f"{subject}{files}", when, *conditions, unsure]))
+
+    def replace(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True)
+class EventsQuestion(Criteria):
+    """``now`` is whether they last, ``since`` takes the place of a window: up to now."""
+
+    now: str = ""
     since: datetime | None = None
 
     @classmethod
@@ -106,17 +128,12 @@ class EventsQuestion:
             since=since_of(params),
         )
 
-    def to_params(self) -> dict[str, list[str]]:
-        """Return the URL parameters, defaults left out."""
-        own = {
-            "size": self.size,
-            "kind": self.kind,
-            "level": self.level,
+    def own_params(self) -> dict[str, str]:
+        return super().own_params() | {
             "now": self.now,
             "certain": "any" if self.unsure else "",
             "since": format_time(self.since) if self.since else "",
         }
-        return self.query.to_params() | {name: [text] for name, text in own.items() if text}
 
     def window_at(self, now: datetime) -> Window:
         if self.since:
@@ -140,24 +157,13 @@ class EventsQuestion:
 
     def describe(self) -> str:
         """Say the question as a sentence without a full stop."""
-        parts = [EVENT_KIND_WORDS.get(self.kind, "Events")]
-        if self.level:
-            parts[0] += f" {LEVEL_WORDS[self.level]}"
-        if self.size:
-            parts[0] += f" with {self.size} files"
-        parts.append(self.since_words() or self.query.window_words())
-        if self.now:
-            parts.append(
-                "only those going on now" if self.now == NOW[0] else "only those that ended"
-            )
-        parts += [words_of(group) for group in grouped(self.query.filters)]
-        return ", ".join([*parts, "uncertain ones, too"] if self.unsure else parts)
-
-    def since_words(self) -> str:
-        return f"since {format_minute(self.since)}" if self.since else ""
-
-    def replace(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
-        return replace(self, **changed)
+        subject = EVENT_KIND_WORDS.get(self.kind, "Events")
+        return self.sentence(
+            f"{subject} {LEVEL_WORDS[self.level]}" if self.level else subject,
+            f"since {format_minute(self.since)}" if self.since else self.query.window_words(),
+            LASTING_WORDS[self.now],
+            *map(words_of, grouped(self.query.filters)),
+        )
 
 
 @dataclass(frozen=True)
@@ -222,15 +228,8 @@ CHANGE_KIND_WORDS = {
 
 
 @dataclass(frozen=True)
-class ChangesQuestion:
-    """``query`` has window and filters alone; of the rest, nothing means any."""
-
-    query: MatrixQuery
-    size: str = ""
-    kind: str = ""
-    level: str = ""
+class ChangesQuestion(Criteria):
     factor: str = ""
-    unsure: bool = False
 
     @classmethod
     def read(cls, params: Texts, also: Sequence[str] = ()) -> Self:
@@ -248,20 +247,12 @@ class ChangesQuestion:
             unsure=one_of(params, "sure", SURE) == "any",
         )
 
-    def to_params(self) -> dict[str, list[str]]:
-        """Return the URL parameters, defaults left out."""
-        params = self.query.to_params()
-        params.pop("window", None)
-        if self.query.window and self.query.window != WINDOW:
-            params = {"window": [self.query.window], **params}
-        own = {
-            "size": self.size,
-            "kind": self.kind,
-            "level": self.level,
+    def own_params(self) -> dict[str, str]:
+        return super().own_params() | {
+            "window": self.query.window,
             "factor": self.factor,
             "sure": "any" if self.unsure else "",
         }
-        return params | {name: [text] for name, text in own.items() if text}
 
     def selection(self, now: datetime) -> ChangeSelection:
         return ChangeSelection(
@@ -276,21 +267,14 @@ class ChangesQuestion:
 
     def describe(self) -> str:
         """Say the question as a sentence without a full stop."""
-        parts = [
-            f"Changes in rate {CHANGE_KIND_WORDS[self.kind]}" if self.kind else "Changes in rate"
-        ]
-        if self.size:
-            parts[0] += f" with {self.size} files"
-        parts.append(self.query.window_words())
-        if self.level:
-            parts.append(f"only to a {self.level} rate")
-        if self.factor:
-            parts.append(f"by a factor of at least {three_digits(float(self.factor))}")
-        parts += [condition.words() for condition in self.query.filters]
-        return ", ".join([*parts, "uncertain ones, too"] if self.unsure else parts)
-
-    def replace(self, **changes: object) -> Self:
-        return replace(self, **changes)  # type: ignore[arg-type]
+        factor = three_digits(float(self.factor)) if self.factor else ""
+        return self.sentence(
+            f"Changes in rate {CHANGE_KIND_WORDS[self.kind]}" if self.kind else "Changes in rate",
+            self.query.window_words(),
+            f"only to a {self.level} rate" if self.level else "",
+            f"by a factor of at least {factor}" if factor else "",
+            *(condition.words() for condition in self.query.filters),
+        )
 
 
 def one_of(params: Texts, name: str, allowed: Sequence[str]) -> str:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 
+import numpy as np
 from django.db.models import Q
 
-from matrix.answers.events.event import KINDS, LEVELS, Event, event_of
-from matrix.answers.events.happening import (
+from matrix.answers.events.event import (
     FAILING,
-    LOOKS,
-    ByEnds,
+    FASTER,
+    KINDS,
+    LEVELS,
+    SLOWER,
+    Ends,
+    Event,
     Happening,
+    event_of,
     failing_happening,
     going_on,
-    joined,
     jumps,
-    present_happenings,
 )
 from matrix.answers.link.report import LinkReport
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import Report
 from matrix.answers.words.names import NO_NAMES
 from matrix.query.matrix_query import MatrixQuery
@@ -35,6 +38,11 @@ from sonar.models import SizeClass
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window
 
+LOOKS = (FAILING, SLOWER, FASTER)
+# An endpoint fails on as long as at least so many of its links do.
+FEWEST_LINKS = 3
+# What is slower or faster than a jump explains by more than this is something new.
+MUCH = math.log(2)
 EVERYTHING = Q()
 
 
@@ -57,6 +65,25 @@ class Present:
         happenings = [each for answer in answered for each in present_happenings(answer, ids)]
         promise = min((answer.shortest_promise for answer in answered), default=math.inf)
         return cls(happenings, frozenset(answer.query.size for answer in answered), promise)
+
+
+def present_happenings(grid: Grid, ids: Mapping[str, int]) -> Iterator[Happening]:
+    """Yield what goes on by a grid of single links; ``ids`` are those of endpoints by name."""
+    cells = grid.cells
+    for look in LOOKS:
+        for row, column in np.argwhere(cells.of_look(look)).tolist():
+            at = row, column
+            yield going_on(
+                look,
+                (ids[grid.sources[row].name], ids[grid.destinations[column].name]),
+                grid.query.size,
+                since=float(cells.since[at]),
+                tests=int(cells.streak[at]),
+                factor=(
+                    float(cells.now[at] / cells.usual[at]),
+                    *(float(bound[at]) for bound in (cells.ratio_low, cells.ratio_high)),
+                ),
+            )
 
 
 UNKNOWN = Present()
@@ -94,6 +121,14 @@ def read(
     return [event for event in events if event.until is None or window.start <= event.at]
 
 
+def events_at(
+    window: Window, now: datetime, places: Sequence[EndpointInfo], sizes: Sequence[str]
+) -> tuple[list[Event], Present]:
+    """Return the events of a window, and what goes on at its end unless that is over."""
+    present = UNKNOWN if window.end < now else present_at(now, sizes, places)
+    return read(window, places, sizes, present), present
+
+
 OF_GRID = Q(source=None, destination=None)
 
 
@@ -126,6 +161,72 @@ def events_of_site(report: Report) -> list[Event]:
     condition = Q(source__in=ids) | Q(destination__in=ids) | OF_GRID
     present = Present.of_grids([report.links], report.all_endpoints)
     return read(report.window, report.all_endpoints, [*report.sites], present, condition)
+
+
+class ByEnds:
+    """Happenings by what they are of, to find those that befell a link with all others."""
+
+    def __init__(self, happenings: Iterable[Happening]) -> None:
+        self._places: dict[tuple[str, str, Ends], list[Happening]] = defaultdict(list)
+        for happening in happenings:
+            self._places[happening.kind, happening.size, happening.ends].append(happening)
+
+    def of(self, link: Happening) -> Iterator[Happening]:
+        """Yield those that befell a link in the same way, at the same time."""
+        source, destination = link.ends
+        for ends in ((source, destination), (source, None), (None, destination), (None, None)):
+            for other in self._places.get((link.kind, link.size, ends), ()):
+                if other.overlaps(link):
+                    yield other
+
+
+def joined(
+    stored: Sequence[Happening], present: Sequence[Happening], sizes: frozenset[str]
+) -> list[Happening]:
+    """Return what was found by looking back together with what goes on now in some size classes.
+
+    Of what fails now a stored outage says since when there is no success; one that is not failing
+    any more, without a success yet, is neither failing nor recovered.
+    """
+    failing = {(each.ends, each.size): each for each in present if each.kind == FAILING}
+    kept = [refreshed(each, failing) if each.size in sizes else each for each in stored]
+    every = [each for each in kept if each is not None]
+    outages = [each for each in every if each.kind == FAILING and each.until is None]
+    ends = {(each.ends, each.size) for each in outages}
+    fresh = [each for each in failing.values() if (each.ends, each.size) not in ends]
+    lasting = ByEnds(each for each in every if each.until is None)
+    shifted = [each for each in present if each.kind != FAILING and not is_known(each, lasting)]
+    return [*every, *fresh, *shifted]
+
+
+def is_known(present: Happening, lasting: ByEnds) -> bool:
+    """Say whether a stored jump that lasts is what makes a link slower, or faster, now.
+
+    The newest three tests are no exact measure: only much more than the jump is another one.
+    """
+    shift = math.log(present.factor or 1)
+    return any(
+        abs(shift) - abs(math.log(other.factor)) <= MUCH
+        for other in lasting.of(present)
+        if other.factor
+    )
+
+
+def refreshed(
+    happening: Happening, failing: Mapping[tuple[Ends, str], Happening]
+) -> Happening | None:
+    """Return an open outage as it is now, None if it is none any more; all else as it is."""
+    if happening.kind != FAILING or happening.until:
+        return happening
+    if happening.is_of_link:
+        now = failing.get((happening.ends, happening.size))
+        return replace(happening, tests=now.tests) if now else None
+    links = sum(
+        each.size == happening.size
+        and any(own == end for own, end in zip(happening.ends, each.ends, strict=True) if own)
+        for each in failing.values()
+    )
+    return replace(happening, links=links) if links >= FEWEST_LINKS else None
 
 
 # What befalls a link with one size class shows with another at its next test, and what befalls

@@ -1,30 +1,27 @@
 """From a query to the answer that page, picture, API and CSV all show."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matrix.answers.comparison import sides as comparing
-from matrix.answers.comparison.sides import OtherSide
 from matrix.answers.matrix import standing
-from matrix.answers.words.names import short_names_of
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS, TIMES
 from matrix.query.filters import on_links
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
-from matrix.statistics.cells.axes import AxisGroup, LinkIndex
+from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.cells import CellArrays, Frame
 from matrix.statistics.cells.standing import Standings
-from matrix.statistics.cells.states import FAILING, MEASURED, STALE, STATES
+from matrix.statistics.cells.states import FAILING
 from matrix.statistics.compare.two_samples import Ratios, Rule, Sides
 from matrix.statistics.samples import reduce
 from matrix.statistics.samples.pooling import Pooling
-from matrix.statistics.samples.reduce import Averages, Reduced
+from matrix.statistics.samples.reduce import Reduced
 from matrix.statistics.samples.reduce import reduce as reduce_runs
 from matrix.statistics.samples.run import Run
 from matrix.statistics.transfers import overhead
@@ -34,131 +31,6 @@ from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion, snapshot
 from sonar.models import Downtime, SizeClass
 from sonar.notation.windows import Window
-
-# How a cell may differ from the other side of a comparison.
-CHANGES = ("slower", "faster")
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The answer to a query at a moment. Sources are rows, destinations are columns.
-
-    Only endpoints with a link that a mesh tests, or that has results, make rows and columns;
-    ``idle`` names the other endpoints in use that the filters let pass; ``shortest_promise``
-    is the shortest interval in seconds at which a mesh tests one of these links, infinity
-    for none; ``profiles`` are the ids of those that its results have, if they were asked for.
-    ``left_out`` says of which cells the filters on ends let nothing pass, None if of none;
-    ``lines`` are those of the cells where the statistic is read off them.
-    While comparing there are ``comparison`` and ``other``, what it is compared with: then the
-    value of a cell is its ratio where there are enough results, and all else is of this side;
-    ``rule`` is what they were judged by.
-    Arrays are shared, and read-only.
-    """
-
-    query: MatrixQuery
-    window: Window
-    moment: datetime
-    version: DataVersion
-    sources: tuple[AxisGroup, ...]
-    destinations: tuple[AxisGroup, ...]
-    cells: CellArrays
-    averages: Averages
-    idle: tuple[str, ...]
-    shortest_promise: float = np.inf
-    profiles: frozenset[int] = frozenset()
-    left_out: Flags | None = None
-    lines: Lines | None = None
-    comparison: Ratios | None = None
-    other: OtherSide | None = None
-    rule: Rule | None = None
-
-    def __post_init__(self) -> None:
-        for values in self._arrays():
-            values.flags.writeable = False
-
-    def _arrays(self) -> list[NDArray[Any]]:
-        cells = (*vars(self.cells).values(), *self.cells.extras.values())
-        lines = vars(self.lines).values() if self.lines else ()
-        compared = vars(self.comparison).values() if self.comparison else ()
-        means = self.averages.row, self.averages.column
-        arrays = (*cells, *lines, *compared, *means, self.left_out)
-        # The statistic of the query is one of the others.
-        return list(
-            {id(values): values for values in arrays if isinstance(values, np.ndarray)}.values()
-        )
-
-    @property
-    def nbytes(self) -> int:
-        return sum(values.nbytes for values in self._arrays())
-
-    @property
-    def unit(self) -> str:
-        return self.query.statistic.unit.name
-
-    @property
-    def simulated(self) -> bool:
-        return any(group.simulated for group in (*self.sources, *self.destinations))
-
-    @property
-    def is_past(self) -> bool:
-        """Whether its window has ended: nothing that comes will change it."""
-        return self.moment >= self.window.end
-
-    @property
-    def has_results(self) -> bool:
-        return bool(self.cells.ok.any() or self.cells.failed.any())
-
-    def short_names(self) -> dict[str, str]:
-        """Return what rows and columns are called in lists."""
-        return short_names_of([*self.sources, *self.destinations])
-
-    def states(self) -> dict[str, int]:
-        """Count the cells by state; those that the filters leave out have none."""
-        states = self.cells.state
-        shown = states.ravel() if self.left_out is None else states[~self.left_out]
-        counts = np.bincount(shown, minlength=len(STATES))
-        return dict(zip(STATES, counts.tolist(), strict=True))
-
-    @property
-    def changed(self) -> Flags:
-        """Say which cells surely differ from the other side, and are not failing.
-
-        Of all that do, whichever are shown, one in thirty may differ by chance.
-        """
-        if self.comparison is None:
-            return np.zeros(self.cells.state.shape, dtype=bool)
-        sure: Flags = self.comparison.sure
-        return sure
-
-    @property
-    def perhaps(self) -> Flags:
-        """Say which cells differ from the other side without being sure, and are not failing."""
-        if self.comparison is None:
-            return np.zeros(self.cells.state.shape, dtype=bool)
-        shown = ~np.isnan(self.cells.value) & (self.cells.state != FAILING)
-        return np.asarray(shown & self.comparison.perhaps)
-
-    @property
-    def too_few(self) -> Flags:
-        """Say which cells have results, but too few of them on a side to compare."""
-        if self.comparison is None:
-            return np.zeros(self.cells.state.shape, dtype=bool)
-        has_results = np.isin(self.cells.state, (MEASURED, STALE))
-        return has_results & ~self.comparison.enough
-
-    def of_look(self, look: str) -> Flags:
-        """Say which cells have one of LOOKS; while comparing, `slower` and `faster` are changes."""
-        if self.comparison is None or look not in CHANGES:
-            return self.cells.of_look(look)
-        ratio = self.comparison.ratio
-        return self.changed & ((ratio < 1) if look == "slower" else (ratio > 1))
-
-    def links(self) -> dict[str, int]:
-        """Count the links that are failing, slower, faster, and as usual."""
-        kinds = ("failing", "slower", "faster", "judged")
-        counts = {kind: int(getattr(self.cells, f"{kind}_links").sum()) for kind in kinds}
-        counts["usual"] = counts.pop("judged") - counts["slower"] - counts["faster"]
-        return counts
 
 
 def version(query: MatrixQuery, now: datetime) -> DataVersion:

@@ -9,21 +9,16 @@ from datetime import datetime
 import numpy as np
 from django.utils.text import capfirst
 
-from matrix.answers.comparison import differences
-from matrix.answers.comparison.sides import is_mirrored
-from matrix.answers.matrix.grid import CHANGES, Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.phrases import counted
 from matrix.query.filters import on_links
 from matrix.statistics.cells.states import FAILING
+from matrix.statistics.compare.two_samples import CHANGES
 from sonar.notation.units import format_count
 from sonar.notation.windows import format_typed
 
 # What is wrong with links, by the look of their cells.
-PROBLEMS = {
-    "failing": "failing",
-    "failed": "without a success",
-    "slower": "slower than usual",
-}
+PROBLEMS = {"failing": "failing", "failed": "without a success", "slower": "slower than usual"}
 
 
 @dataclass(frozen=True)
@@ -180,7 +175,7 @@ class ChangeTally:
 
     @classmethod
     def of(cls, grid: Grid) -> ChangeTally:
-        counts = differences.counts(grid)
+        counts = grid.changes()
         compared, perhaps = counts.pop("compared"), int(np.count_nonzero(grid.perhaps))
         is_failing = grid.cells.state == FAILING
         silent = int(np.count_nonzero(is_failing & ~np.isnan(grid.cells.value)))
@@ -210,11 +205,10 @@ class ChangeHeadline:
     def of(cls, grid: Grid) -> ChangeHeadline:
         query = grid.query
         pooled = (query.rows, query.columns) != ("endpoint", "endpoint")
-        mirrored = is_mirrored(query.compare)
         tally = ChangeTally.of(grid)
         of_time = query.compare is not None and query.compare.is_of_time
         noun = "change" if of_time else "difference"
-        return cls(tally, query.size, query.other_words(), pooled, mirrored, noun)
+        return cls(tally, query.size, query.other_words(), pooled, grid.is_mirrored, noun)
 
     def words(self) -> str:
         return ", ".join(words for _, words in self.parts()) + self.tail()

@@ -6,11 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from matrix.answers.comparison.differences import differences
-from matrix.answers.comparison.sides import is_mirrored
-from matrix.answers.matrix.grid import CHANGES, Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.phrases import counted, minute
-from matrix.answers.words.ratios import with_interval
+from matrix.answers.words.ratios import PairRatio, with_interval
 from matrix.query.catalogue import AGE, PERCENT, RATE, STATISTICS, TIMES
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.standing import LEVELS
@@ -108,46 +106,49 @@ class Highlights:
             ]
         return [highlight for highlight in kinds if highlight.count]
 
-    def differing(self, kind: str, title: str, where: Flags, *, perhaps: bool) -> Highlight:
+    def differing(self, kind: str, title: str, where: Flags) -> Highlight:
         """Find what differs from the other side, the most certain first, of these the largest.
 
         Of two directions that differ from each other alone it is the slow one, as of asymmetric():
         each comes with its opposite, which does by as much.
         """
-        kinds = CHANGES[:1] if is_mirrored(self.grid.query.compare) else CHANGES
-        first = [
-            difference
-            for difference in differences(self.grid, 2 * MOST_ITEMS, perhaps=perhaps)
-            if difference.kind in kinds
-        ]
-        items = [
-            Item(
-                source=difference.source,
-                destination=difference.destination,
-                why=difference.pair.sides_words,
-                figure=format_factor(difference.pair.ratio),
-                title=difference.sentence,
-                url=self.url(difference.row, difference.column),
-            )
-            for difference in first[:MOST_ITEMS]
-        ]
+        ratios = self.grid.comparison
+        if ratios and self.grid.is_mirrored:
+            where = where & (ratios.ratio < 1)
+        first = ratios.most_certain(where)[:MOST_ITEMS].tolist() if ratios else []
+        items = [self.difference(row, column) for row, column in first]
         return Highlight(kind, title, int(where.sum()), items, self.more.get(kind, ""))
+
+    def difference(self, row: int, column: int) -> Item:
+        """Say how a cell differs from the other side; the title can be quoted by itself."""
+        grid, query = self.grid, self.grid.query
+        if grid.comparison is None or grid.other is None:
+            raise ValueError("the grid is compared with nothing")
+        pair = PairRatio.at(grid.comparison, (row, column))
+        source, destination = grid.sources[row].name, grid.destinations[column].name
+        return Item(
+            source=source,
+            destination=destination,
+            why=pair.sides_words,
+            figure=format_factor(pair.ratio),
+            title=(
+                f"{query.size} files from {source} to {destination}: "
+                f"{three_digits(pair.value)} MB/s, {query.window_words()}; "
+                f"{three_digits(pair.other)} MB/s, {grid.other.words}: {pair.words}"
+            ),
+            url=self.url(row, column),
+        )
 
     def changed(self) -> Highlight:
         """Find what surely differs from the other side."""
         compare = self.grid.query.compare
-        kinds = CHANGES[:1] if is_mirrored(compare) else CHANGES
-        where = np.logical_or.reduce([self.grid.of_look(kind) for kind in kinds])
         title = "what changed" if compare and compare.window else "what differs"
-        return self.differing("changed", title, where, perhaps=False)
+        return self.differing("changed", title, self.grid.changed)
 
     def perhaps(self) -> Highlight:
         """Find what may differ from the other side: not certain, with so few tests."""
-        where = self.grid.perhaps
-        if self.grid.comparison and is_mirrored(self.grid.query.compare):
-            where = where & (self.grid.comparison.ratio < 1)
         title = "perhaps: too few tests to be certain"
-        return self.differing("perhaps", title, where, perhaps=True)
+        return self.differing("perhaps", title, self.grid.perhaps)
 
     def failing(self) -> Highlight:
         """Find what fails now, what began last first."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrix.answers.comparison.sides import groups_of
 from matrix.answers.link.samples import Results
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.table.link_table import LinkTable
 from matrix.query.filters import on_links
 from matrix.query.matrix_query import MatrixQuery
@@ -87,10 +87,7 @@ def _look_at_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
 
 
 def mixed_in_table(
-    table: LinkTable,
-    query: MatrixQuery,
-    version: DataVersion | None,
-    choices: ProfileChoices,
+    table: LinkTable, query: MatrixQuery, version: DataVersion | None, choices: ProfileChoices
 ) -> MixedWays:
     """Look at the links of a table, each size class by itself, as of_grid() does."""
     among = choices.among(table.links.profiles)

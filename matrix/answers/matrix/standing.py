@@ -58,8 +58,7 @@ class ResultsOfLinks(NamedTuple):
     def scatter(self, days: Window, version: str, numbering: Numbering) -> KnownScatter:
         """Return how far tests scatter from day to day; kept as long as their version holds."""
         scatter: KnownScatter = STANDINGS.get(
-            ("scatter", self, days, version),
-            lambda: day_scatter(self.runs(days), numbering),
+            ("scatter", self, days, version), lambda: day_scatter(self.runs(days), numbering)
         )
         return scatter
 

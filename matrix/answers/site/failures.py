@@ -13,8 +13,7 @@ import numpy as np
 from django.db import connection
 from django.db.models import Q
 
-from matrix.answers.site.ranking import ENDS, RankedSide
-from matrix.answers.site.reports import Report, cells_of
+from matrix.answers.site.reports import ENDS, RankedSide, Report, ReportCell, cells_of
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.store.profiles import RESULT_FIELDS, condition, passing
@@ -123,7 +122,7 @@ def errors_of(report: Report) -> dict[str, Any]:
     """Return the groups of errors of the links with failed tests, and how many tests they are."""
     failed = report.links.cells.failed > 0
     ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    cells = cells_of(report.links, failed)
+    cells = cells_of(ReportCell, report.links, failed)
     links = [(ids[cell.source], ids[cell.destination]) for cell in cells]
     groups, total = grouped(links, report.query.size, report.window, report.query.filters)
     return {

@@ -10,11 +10,8 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from matrix.answers.link.series import BUCKETS, MOST, Cut, cut_for
-from matrix.answers.site.reports import Report
-from matrix.answers.site.site_links import SiteLink
 from matrix.query.comparison import OF, around
 from matrix.query.filters import Filter
-from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.samples.quantiles import across_links, quantiles_by
@@ -214,53 +211,6 @@ class EndHistory:
         total = np.bincount(ok.link, squares, minlength=len(self.usual))
         std = np.sqrt(ratio(total, np.maximum(count - 1, 0)))
         return list(zip(mean.tolist(), std.tolist(), strict=True))
-
-
-def results_of(
-    report: Report,
-    ends: Mapping[str, Sequence[SiteLink]],
-    query: MatrixQuery,
-    window: Window,
-    *,
-    is_reverse: bool = False,
-) -> dict[str, LinkResults]:
-    """Read the results of the links of each end, or of their reverse, in a window.
-
-    One SQL statement. ``query`` says which results, by filters and size class.
-    """
-    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
-    of_end = {
-        end: [(ids[link.source], ids[link.destination]) for link in links]
-        for end, links in ends.items()
-    }
-    if is_reverse:
-        of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
-    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
-    place = {pair: at for at, pair in enumerate(every)}
-    whole = LinkResults.read(every, window, query.filters, query.size)
-    return {
-        end: whole.of_links([place[pair] for pair in pairs], len(every))
-        for end, pairs in of_end.items()
-    }
-
-
-def history_of(
-    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
-) -> dict[str, EndHistory]:
-    """Read the links of each end over the window, and on both sides of these comparisons.
-
-    One SQL statement. All ends are cut into the same buckets.
-    """
-    window = report.window
-    results = results_of(report, ends, report.query, span_of(window, sides))
-    inside = [part.during(window.start, window.end) for part in results.values()]
-    cut = cut_of(drawable(window, inside), inside)
-    histories = {}
-    for end, part in results.items():
-        usual = np.array([link.usual for link in ends[end]], dtype=np.float64)
-        series = series_of(part, usual, window, cut)
-        histories[end] = EndHistory(part, usual, series, window)
-    return histories
 
 
 def rates_over_time(histories: Mapping[str, EndHistory]) -> dict[str, EndHistory]:

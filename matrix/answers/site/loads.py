@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,15 +71,6 @@ class Load:
     tests_per_day: float
     bytes_per_day: float
 
-    @classmethod
-    def of(cls, parts: Iterable[LoadPart]) -> Load:
-        parts = list(parts)
-        return cls(
-            sum(part.links for part in parts),
-            sum(part.tests_per_day for part in parts),
-            sum(part.bytes_per_day for part in parts),
-        )
-
     @property
     def rate_mb_s(self) -> float:
         """Return what it costs on average, in MB/s."""
@@ -93,22 +84,28 @@ class PlannedTests:
     parts: tuple[LoadPart, ...]
     open: tuple[tuple[int, int, str], ...]
 
-    def of_direction(self, direction: str) -> Load:
-        return Load.of(part for part in self.parts if part.direction == direction)
+    def of(self, **own: object) -> Load:
+        """Return what parts have together that have this `direction`, `endpoint` and so on.
 
-    def of_endpoint(self, endpoint: int) -> Load:
-        """Return what it sends and receives: what its budget of bytes counts."""
-        return Load.of(part for part in self.parts if part.endpoint == endpoint)
+        What an endpoint sends and receives is what its budget of bytes counts.
+        """
+        parts = [part for part in self.parts if own.items() <= vars(part).items()]
+        return Load(
+            sum(part.links for part in parts),
+            sum(part.tests_per_day for part in parts),
+            sum(part.bytes_per_day for part in parts),
+        )
 
     def lines(self) -> list[tuple[str, str, Load, Load]]:
         """Return mesh, size class, what goes out and what comes in, in the order of the parts."""
-        parts: dict[tuple[str, str], dict[str, list[LoadPart]]] = {}
-        for part in self.parts:
-            of_key = parts.setdefault((part.mesh, part.size), {OUT: [], IN: []})
-            of_key[part.direction].append(part)
         return [
-            (*key, Load.of(of_direction[OUT]), Load.of(of_direction[IN]))
-            for key, of_direction in parts.items()
+            (
+                mesh,
+                size,
+                self.of(mesh=mesh, size=size, direction=OUT),
+                self.of(mesh=mesh, size=size, direction=IN),
+            )
+            for mesh, size in dict.fromkeys((part.mesh, part.size) for part in self.parts)
         ]
 
     def at_once(self, end: str, means_mb_s: Mapping[str, float]) -> float:

@@ -1,15 +1,15 @@
-"""All sites: who they are, and how they stand in one size class."""
+"""All sites: who they are, how they stand in one size class, and what is asked of them."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+from django.http import Http404, QueryDict
 
-from matrix.answers.matrix.grid import Grid
-from matrix.answers.site.ranking import ENDS, RankedSide, Standing, standings
-from matrix.answers.site.reports import of_sites
+from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.site.reports import ENDS, RankedSide, Standing, of_sites, standings
 from matrix.query.attributes import (
     OF_ENDPOINTS,
     SITE_FACTS,
@@ -18,7 +18,9 @@ from matrix.query.attributes import (
     search_text,
     texts_of,
 )
-from matrix.query.filters import Filter, alternatives
+from matrix.query.comparison import OF_A_LINK
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter, alternatives, either
+from matrix.query.forms import BadQueryError, check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
@@ -27,6 +29,10 @@ from sonar.models import Site
 
 # More links than a site has.
 MANY = 1e6
+PARAMETERS = ("size", "window", "from", "to", *PROFILE_FILTERS)
+OWN = ("search", "ordering")
+DEFAULT_ORDERING = "name"
+LONGEST_SEARCH = 200
 
 
 @dataclass(frozen=True)
@@ -204,3 +210,43 @@ def ordered(sites: Iterable[SiteOverview], ordering: str) -> list[SiteOverview]:
         empty = value == "" if isinstance(value, str) else math.isnan(value)
         (without if empty else with_value).append(site)
     return sorted(with_value, key=key, reverse=ordering.startswith("-")) + without
+
+
+def question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
+    """Read the parameters of a report on one site; they cannot choose among its links."""
+    check_names(params, (*PARAMETERS, *also))
+    return MatrixQuery.from_params(params, also=also)
+
+
+def compared_question(params: QueryDict, also: Sequence[str] = ()) -> MatrixQuery:
+    """Read the parameters of a report on one site that may compare it with something."""
+    check_names(params, (*PARAMETERS, *OF_A_LINK, *also))
+    return MatrixQuery.from_params(params, also=also)
+
+
+def registered(name: str) -> Site:
+    """Return the site; raise Http404 with a sentence if there is none."""
+    site = Site.objects.filter(name=name).first()
+    if site is None:
+        raise Http404(f"No site “{name}” is registered.")
+    return site
+
+
+def sites_question(
+    params: QueryDict, also: Sequence[str] = (), ordering: str = DEFAULT_ORDERING
+) -> tuple[MatrixQuery, str, str]:
+    """Return the question, what to search for, and by what to sort: by ``ordering`` if not said."""
+    check_names(params, (*PARAMETERS, *LINK_FILTERS, *OWN, *also))
+    query = MatrixQuery.from_params(params, also=(*OWN, *also))
+    search, order = (params.get(name, "").strip() for name in OWN)
+    sentences: dict[str, list[str]] = {}
+    if len(search) > LONGEST_SEARCH or "\0" in search:
+        sentences["search"] = [f"search must be at most {LONGEST_SEARCH} printable characters."]
+    if order and order.removeprefix("-") not in KEYS:
+        allowed = either(list(KEYS))
+        sentences["ordering"] = [
+            f"ordering “{order}” is not known: use {allowed}, after - for descending."
+        ]
+    if sentences:
+        raise BadQueryError(sentences)
+    return query, search, order or ordering

@@ -4,11 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from types import MappingProxyType
 
 import numpy as np
 
-from matrix.answers.site.reports import Report, at_end
+from matrix.answers.site.history import (
+    EndHistory,
+    LinkResults,
+    WindowPair,
+    cut_of,
+    drawable,
+    series_of,
+    span_of,
+)
+from matrix.answers.site.reports import Report, ReportCell, at_end, cells_of
 from matrix.answers.site.verdict import (
     MOST_NAMED,
     EndFacts,
@@ -21,41 +29,31 @@ from matrix.answers.site.verdict import (
     UsualLinks,
     earliest,
 )
-from matrix.statistics.cells.standing import LEVELS, USUAL_FACTOR
-from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
+from matrix.answers.words.names import NO_NAMES
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.standing import USUAL_FACTOR
+from matrix.statistics.cells.states import NOT_APPLICABLE
 from matrix.statistics.samples.quantiles import median_interval
 from sonar.notation.units import MB
+from sonar.notation.windows import Window
 
 # Which states are the worst, and then which levels: what fails comes first in lists.
 STATE_RANKS = {"failing": 0, "failed": 1}
 LAST_STATES = ("untested", "down")
-NUMBERS = ("since", "streak", "mean", "std", "ok", "failed", "last")
 
 
 @dataclass(frozen=True)
-class SiteLink:
-    """A link as it stands: rates in MB/s, ``since`` and ``last`` in Unix s; NaN for none.
+class SiteLink(ReportCell):
+    """A link as it stands; ``partner`` is the site at its other end.
 
-    ``partner`` is the site at its other end. ``now`` is the median of its newest three successful
-    tests, ``usual`` that of the 28 days before the window; ``since`` is when it began to fail, or
-    to be slower or faster, ``streak`` how many tests ago. The rest is of the window.
+    ``now`` is the median of its newest three successful tests, ``usual`` that of the 28 days before
+    the window; ``since`` is when it began to fail, or to be slower or faster, ``streak`` how many
+    tests ago. The rest is of the window.
     """
 
-    source: str
-    destination: str
     partner: str
-    state: str
-    level: str
     partly: bool
-    now: float
-    usual: float
-    since: float
     streak: int
-    mean: float
-    std: float
-    ok: int
-    failed: int
-    last: float
 
     @property
     def ratio(self) -> float:
@@ -96,27 +94,26 @@ def links_of(report: Report, end: str) -> list[SiteLink]:
     """Return the links of the site at this end that a mesh tests or that have results."""
     grid, cells = report.links, report.links.cells
     where = at_end(grid, end, report.name) & (cells.state != NOT_APPLICABLE)
-    rows, columns = np.nonzero(where)
-    sources = [grid.sources[row] for row in rows.tolist()]
-    destinations = [grid.destinations[column] for column in columns.tolist()]
-    partners = destinations if end == "source" else sources
+    places = np.nonzero(where)
+    partners = (grid.destinations, places[1]) if end == "source" else (grid.sources, places[0])
     place = {endpoint.name: at for at, endpoint in enumerate(report.all_endpoints)}
     # Of the links themselves: a cell that fails or is down is not judged, and has neither.
-    ends = [place[group.name] for group in sources], [place[group.name] for group in destinations]
-    standings = report.standings_of_links
-    links = zip(
-        [group.name for group in sources],
-        [group.name for group in destinations],
-        [group.site or "" for group in partners],
-        [STATES[state] for state in cells.state[where].tolist()],
-        [LEVELS[level] for level in cells.level[where].tolist()],
-        cells.partly[where].tolist(),
-        (standings.now[ends] / MB).tolist(),
-        (standings.usual[ends] / MB).tolist(),
-        *(getattr(cells, name)[where].tolist() for name in NUMBERS),
-        strict=True,
+    ends = tuple(
+        [place[groups[at].name] for at in of_end.tolist()]
+        for groups, of_end in zip((grid.sources, grid.destinations), places, strict=True)
     )
-    return sorted((SiteLink(*link) for link in links), key=lambda link: link.rank)
+    standings = report.standings_of_links
+    links = cells_of(
+        SiteLink,
+        grid,
+        where,
+        partner=[partners[0][at].site or "" for at in partners[1].tolist()],
+        partly=cells.partly[where].tolist(),
+        streak=cells.streak[where].tolist(),
+        now=(standings.now[ends] / MB).tolist(),
+        usual=(standings.usual[ends] / MB).tolist(),
+    )
+    return sorted(links, key=lambda link: link.rank)
 
 
 @dataclass(frozen=True)
@@ -221,7 +218,7 @@ def verdict_of(
     ends: dict[str, list[SiteLink]],
     *,
     is_past: bool,
-    names: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = NO_NAMES,
 ) -> SiteAnswer:
     """Say how the site does; a link within the site, which is in both lists, counts once.
 
@@ -255,3 +252,50 @@ def failing_of(ends: dict[str, list[SiteLink]]) -> list[FailingLink]:
             at = (*other.ends, end) if other else (end,)
             failing[link.source, link.destination] = FailingLink(at, link.partner, link.since)
     return sorted(failing.values(), key=attrgetter("since"))
+
+
+def results_of(
+    report: Report,
+    ends: Mapping[str, Sequence[SiteLink]],
+    query: MatrixQuery,
+    window: Window,
+    *,
+    is_reverse: bool = False,
+) -> dict[str, LinkResults]:
+    """Read the results of the links of each end, or of their reverse, in a window.
+
+    One SQL statement. ``query`` says which results, by filters and size class.
+    """
+    ids = {endpoint.name: endpoint.id for endpoint in report.all_endpoints}
+    of_end = {
+        end: [(ids[link.source], ids[link.destination]) for link in links]
+        for end, links in ends.items()
+    }
+    if is_reverse:
+        of_end = {end: [(back, out) for out, back in pairs] for end, pairs in of_end.items()}
+    every = list(dict.fromkeys(pair for pairs in of_end.values() for pair in pairs))
+    place = {pair: at for at, pair in enumerate(every)}
+    whole = LinkResults.read(every, window, query.filters, query.size)
+    return {
+        end: whole.of_links([place[pair] for pair in pairs], len(every))
+        for end, pairs in of_end.items()
+    }
+
+
+def history_of(
+    report: Report, ends: Mapping[str, Sequence[SiteLink]], sides: Sequence[WindowPair]
+) -> dict[str, EndHistory]:
+    """Read the links of each end over the window, and on both sides of these comparisons.
+
+    One SQL statement. All ends are cut into the same buckets.
+    """
+    window = report.window
+    results = results_of(report, ends, report.query, span_of(window, sides))
+    inside = [part.during(window.start, window.end) for part in results.values()]
+    cut = cut_of(drawable(window, inside), inside)
+    histories = {}
+    for end, part in results.items():
+        usual = np.array([link.usual for link in ends[end]], dtype=np.float64)
+        series = series_of(part, usual, window, cut)
+        histories[end] = EndHistory(part, usual, series, window)
+    return histories

@@ -3,27 +3,30 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 import numpy as np
 
+from matrix.answers.comparison import all_links
+from matrix.answers.comparison.all_links import CountWords, factor_words, ratios_together
 from matrix.answers.link import rate_profile
 from matrix.answers.link.rate_profile import TransferProfiles
+from matrix.answers.link.series import Cut, cut_for
 from matrix.answers.matrix import standing
-from matrix.answers.site import comparison
-from matrix.answers.site.comparison import EndComparison
-from matrix.answers.site.history import EndHistory, WindowPair, history_of
-from matrix.answers.site.ranking import ENDS
-from matrix.answers.site.reports import Report, at_end
-from matrix.answers.site.site_links import SiteLink, links_of, verdict_of
-from matrix.answers.site.verdict import KINDS, ClassNews, SiteAnswer
+from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.site.history import EndHistory, RatioSeries, WindowPair, drawable, series_of
+from matrix.answers.site.reports import ENDS, Report, at_end
+from matrix.answers.site.site_links import SiteLink, history_of, links_of, results_of, verdict_of
+from matrix.answers.site.verdict import KINDS, VERBS, ClassNews, SiteAnswer
+from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted
+from matrix.answers.words.ratios import PairRatio
 from matrix.query.comparison import OF
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.states import DOWN, NOT_APPLICABLE
-from matrix.statistics.compare.together import DayScatter, Together
+from matrix.statistics.compare.together import DayScatter, Together, days_apart
+from matrix.statistics.compare.two_samples import Ratios
 from sonar.models import Annotation
 from sonar.notation.units import format_count
 from sonar.notation.windows import Window
@@ -80,6 +83,65 @@ def inside_of(report: Report, end: str) -> TransferProfiles | None:
 
 
 @dataclass(frozen=True)
+class EndComparison:
+    """The links of one end of a site, in their order, against what the question compares with.
+
+    ``series`` is the other side over time, over ``window``, in parts of the usual rates of this
+    one. ``together`` is what all of them have in common, and ``tests`` what stands behind its
+    numbers of tests.
+    """
+
+    end: str
+    words: str
+    window: Window
+    ratios: Ratios
+    series: RatioSeries
+    together: Together
+    tests: CountWords
+
+    @property
+    def pairs(self) -> list[PairRatio]:
+        return [PairRatio.at(self.ratios, (link,)) for link in range(len(self.ratios.ok))]
+
+    @property
+    def changed(self) -> Flags:
+        """Say which links surely differ, among all links of the grid."""
+        return self.ratios.sure
+
+    @property
+    def slower(self) -> int:
+        return int((self.changed & (self.ratios.ratio < 1)).sum())
+
+    @property
+    def faster(self) -> int:
+        return int((self.changed & (self.ratios.ratio > 1)).sum())
+
+    @property
+    def kind(self) -> str:
+        """Return `slower` or `faster` if any link or all together are beyond chance, or `usual`."""
+        if self.changed.any():
+            return "slower" if self.slower >= self.faster else "faster"
+        return {"same": "usual", "": "unknown"}.get(self.together.kind, self.together.kind)
+
+    @property
+    def counts(self) -> str:
+        """Say how many links differ by themselves: `4 links are slower and 0 faster`."""
+        if not self.changed.any():
+            return "No single link changed significantly."
+        slower = f"{format_count(self.slower)} link{'s are' if self.slower != 1 else ' is'} slower"
+        return f"Of single links, {slower} and {format_count(self.faster)} faster."
+
+    def sentence(self, site: str) -> str:
+        """Say how the site does at this end against the other side, to be quoted."""
+        verb, links = VERBS[self.end], self.together.links
+        if not links:
+            return f"No link {verb.links} {site} has successful transfers on both sides."
+        factor = factor_words(self.together, self.tests)
+        of_links = f"on {counted(links, 'link')}"
+        return f"{site} {verb.then} at {factor}, {of_links}. {self.counts}"
+
+
+@dataclass(frozen=True)
 class ComparedEnds:
     """Two windows, and by end what all links to the site, and from it, have in common."""
 
@@ -114,7 +176,7 @@ def site_now(
     report: Report,
     notes: Sequence[Annotation],
     now: datetime,
-    names: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = NO_NAMES,
 ) -> SiteNow:
     """Judge a site by its report; ``notes`` are those that a reader may see.
 
@@ -142,7 +204,7 @@ def site_now(
         histories,
         replace(verdict, others=other_classes(report)),
         effects,
-        comparison.compare(report, links, histories, scatter_of_question(report), now),
+        compare(report, links, histories, now),
         compared[-1] if halves else None,
     )
 
@@ -162,23 +224,56 @@ def day_scatters(report: Report, windows: Sequence[Window], of: str) -> list[dic
     ``of`` is `median` or `mean`. One SQL statement, or none without windows.
     """
     query, links = report.query, LinkIndex(report.all_endpoints)
-    choices = links_at(links, report.name)
+    own = [place.site == report.name for place in links.places]
+    choices = np.stack([links.ends(own, end).reshape(links.shape) for end in ENDS])
     of_windows = standing.day_to_day(query.size, query.filters, windows, links, choices, of=of)
     return [
         {end: scatter.taken([number]) for number, end in enumerate(ENDS)} for scatter in of_windows
     ]
 
 
-def scatter_of_question(report: Report) -> dict[str, DayScatter]:
-    """Return the same of the question; nothing where it compares more than time, or nothing."""
-    compare = report.query.compare
-    if compare is None or not compare.is_of_time:
+def compare(
+    report: Report,
+    links: Mapping[str, Sequence[SiteLink]],
+    histories: Mapping[str, EndHistory],
+    now: datetime,
+) -> dict[str, EndComparison]:
+    """Compare the links of each end as the query asks for it: two SQL statements, or none."""
+    query = report.query
+    if query.compare is None:
         return {}
-    (by_end,) = day_scatters(report, [report.window], compare.of)
-    return by_end
+    other = query.other(now)
+    window = other.window_at(now)
+    # How far all links of an end scatter together, where only time is compared.
+    scatters: dict[str, DayScatter] = {}
+    if query.compare.is_of_time:
+        (scatters,) = day_scatters(report, [report.window], query.compare.of)
+    there = results_of(report, links, other, window, is_reverse=query.compare.reverse)
+    comparisons, all_compared = {}, all_links.build(query, now)
+    for end in links:
+        names = [(link.source, link.destination) for link in links[end]]
+        ratios = all_links.ratios_of(all_compared, names)
+        cut = cut_like(drawable(window, [there[end]]), histories[end].series.bucket)
+        series = series_of(there[end], histories[end].usual, window, cut)
+        apart = days_apart(report.window, window)
+        together = ratios_together(ratios, query.compare.of, scatters.get(end), apart)
+        comparisons[end] = EndComparison(
+            end, query.other_words(), window, ratios, series, together, CountWords.of(query, now)
+        )
+    return comparisons
 
 
-def links_at(links: LinkIndex, site: str) -> Flags:
-    """Say which links have a site at each of ENDS; shape (ends, places, places)."""
-    own = [place.site == site for place in links.places]
-    return np.stack([links.ends(own, end).reshape(links.shape) for end in ENDS])
+def beyond_words(changes: Grid | None, site: str, comparison: EndComparison) -> str:
+    """Say whether the links of others changed as much; nothing where that cannot be said."""
+    own = all_links.site_net_change(changes, site, comparison.end) if changes else None
+    has_changed = comparison.kind in ("slower", "faster")
+    verb = VERBS[comparison.end].then
+    return own.sentence(f"it {verb}", has_changed=has_changed) if own else ""
+
+
+def cut_like(window: Window, bucket: str) -> Cut:
+    """Cut a window into buckets of this length, or of the finest of which there are few enough."""
+    try:
+        return cut_for(window, bucket)
+    except ValueError:
+        return cut_for(window)

@@ -216,12 +216,10 @@ class Speaker:
             *self.nothing_known(ends),
         ]
         kind = "failing" if failing else min(kinds, key=KINDS.index)
+        if self.is_past:
+            sentences[0] = f"as of {self.time(self.moment.timestamp())}, {sentences[0]}"
         first, *rest = map(self.capital, sentences)
-        return SiteAnswer(kind, self.begun(sentences[0]) if self.is_past else first, " ".join(rest))
-
-    def begun(self, news: str) -> str:
-        """Begin the first sentence on a window that is over with as of when."""
-        return f"As of {self.time(self.moment.timestamp())}, {news}"
+        return SiteAnswer(kind, first, " ".join(rest))
 
     def capital(self, sentence: str) -> str:
         """Begin with a capital letter; the name of a site stays as it is."""
@@ -263,7 +261,7 @@ class Speaker:
         together = shift.last - shift.first <= TOGETHER.total_seconds()
         since = self.since(shift.first, 1 if together else shift.links)
         yield (
-            f"{partners} {format_count(shift.sites)} of {sites(facts.sites)} "
+            f"{partners} {format_count(shift.sites)} of {counted(facts.sites, 'site')} "
             f"({format_factor(shift.factor)}{since})"
         )
 
@@ -360,7 +358,3 @@ def of_number(count: int, number: int) -> str:
 def earliest(moments: Iterable[float]) -> float:
     """Return the first of these moments in Unix s; NaN for none."""
     return min((moment for moment in moments if not math.isnan(moment)), default=math.nan)
-
-
-def sites(count: int) -> str:
-    return counted(count, "site")

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.comparison import sides as comparing
-from matrix.answers.comparison.differences import KINDS
 from matrix.answers.matrix import standing
-from matrix.answers.matrix.grid import CHANGES
 from matrix.answers.table.columns import COLUMNS, SURE, ClassColumns, LinkColumns, reduce_links
 from matrix.query.attributes import BY_KEY, ENDS, search_text
 from matrix.query.filters import on_links, on_profiles
@@ -32,6 +30,7 @@ from matrix.statistics.cells.states import (
     UNTESTED,
     fail_partly,
 )
+from matrix.statistics.compare.two_samples import CHANGE_KINDS, CHANGES
 from matrix.store import data_version
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
@@ -197,10 +196,10 @@ class LinkTable:
         return LinkTable(self.links, present[rows], self.changed, self.size)
 
     def _changes(self, size: str) -> NDArray[np.uint8]:
-        """Return of each link the number of its change in KINDS."""
+        """Return of each link the number of its change in CHANGE_KINDS."""
         numbers = np.zeros(len(self), dtype=np.uint8)
         for look in CHANGES:
-            numbers[self.of_change(size, look)] = KINDS.index(look)
+            numbers[self.of_change(size, look)] = CHANGE_KINDS.index(look)
         return numbers
 
     def of_change(self, size: str, look: str) -> Flags | None:

@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_schema
 
-from matrix.answers.comparison.differences import KINDS
+from matrix.api.schema.records import At, Number
 from matrix.query.attributes import BY_KEY, NAME
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 
 Direction = Literal["request", "response"]
 Json = dict[str, Any]
@@ -74,7 +75,7 @@ def word_of(allowed: Iterable[str]) -> FieldInfo:
 # usual; and how it differs from the other side of a comparison, beyond chance.
 CellState = Annotated[str, word_of(STATES)]
 CellLevel = Annotated[str, word_of(LEVELS)]
-CellChange = Annotated[str, word_of(KINDS)]
+CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 
 
 class Error(Answer):
@@ -89,6 +90,23 @@ def answer_of(kind: type[Any], name: str) -> type[Answer]:
     kinds = get_type_hints(kind, include_extras=True)
     columns: dict[str, Any] = {field.name: (kinds[field.name], ...) for field in fields(kind)}
     return create_model(name, __base__=Answer, __module__=__name__, __doc__=getdoc(kind), **columns)
+
+
+def like(kind: type[Any], names: str, **types: Any) -> type[Answer]:  # noqa: ANN401 - of fields
+    """Return the base of an answer that tells, by these names, what things of a class have.
+
+    A rate says its unit, `now_mb_s`, and a number that is none is null. ``types`` are those of
+    fields that are written otherwise.
+    """
+    hints = get_type_hints(kind)
+    columns: dict[str, Any] = {}
+    for name in names.split():
+        own = name.removesuffix("_mb_s")
+        if (hint := types.get(name)) is None:
+            hint = hints.get(own) or get_type_hints(getattr(kind, own).fget)["return"]
+            hint = Annotated[Number if hint is float else hint, At(own)]
+        columns[name] = (hint, ...)
+    return create_model(kind.__name__, __base__=Answer, **columns)
 
 
 def with_facts(

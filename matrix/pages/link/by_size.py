@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.comparison import net_change
+from matrix.answers.comparison import all_links
 from matrix.answers.link.directions import Direction
 from matrix.answers.link.report import LinkReport
 from matrix.answers.link.verdict import since_words
@@ -157,10 +157,10 @@ def comparison_part(page: QueryPage, answer: LinkReport) -> dict[str, Any] | Non
 
 def beyond_words(page: QueryPage, answer: LinkReport, *, has_changed: bool) -> str:
     """Say whether other links changed as much; nothing where time is not what is compared."""
-    changes = net_change.changes(page.query, answer.now)
+    changes = all_links.changes(page.query, answer.now)
     if changes is None:
         return ""
-    own = net_change.link_net_change(changes, *(end.name for end in answer.question.ends))
+    own = all_links.link_net_change(changes, *(end.name for end in answer.question.ends))
     if own is None:
         return "Too few other links have results to say whether they changed as well."
     return own.sentence("it is", has_changed=has_changed)

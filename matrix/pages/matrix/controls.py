@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import ChangeHeadline, ChangeTally, Headline, Tally
 from matrix.pages.parts.controls import (
     OF_LABELS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.mixed_ways import MixedWays
 from matrix.pages.matrix.payload import ordered_table
 from matrix.pages.parts.notices import Notice, about_work, mixed, no_endpoints, work_at_hand

@@ -6,7 +6,6 @@ from typing import Any
 
 from matrix.answers.comparison import all_links
 from matrix.answers.matrix import grid, mixed_ways
-from matrix.answers.matrix.grid import CHANGES
 from matrix.answers.matrix.headline import headline_of
 from matrix.answers.matrix.highlights import Highlights
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
@@ -28,6 +27,7 @@ from matrix.plots.layout import labels_for
 from matrix.plots.palettes import palette_for
 from matrix.query.addresses import address, table_url
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.compare.two_samples import CHANGES
 from matrix.store import changes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import SizeClass

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.ratios import PairRatio
 from matrix.pages.parts.controls import own_words
 from matrix.plots import display

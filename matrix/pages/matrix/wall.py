@@ -12,7 +12,7 @@ from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from matrix.answers.matrix import grid
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import ChangeHeadline, Headline, headline_of
 from matrix.answers.matrix.highlights import Highlight, Highlights, Item
 from matrix.answers.matrix.mixed_ways import NOTHING

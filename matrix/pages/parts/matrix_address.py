@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from django.http import QueryDict
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import Choice, kept, select
 from matrix.plots import display

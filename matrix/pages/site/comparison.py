@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from matrix.answers.comparison import net_change
+from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import AROUND, factor_words, verdict
-from matrix.answers.site.comparison import EndComparison, beyond_words
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, facts_of
-from matrix.answers.site.site_now import ComparedEnds, NoteEffect, SiteNow
+from matrix.answers.site.site_now import (
+    ComparedEnds,
+    EndComparison,
+    NoteEffect,
+    SiteNow,
+    beyond_words,
+)
 from matrix.answers.site.verdict import KINDS, VERBS, earliest
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.notes import around_url
@@ -69,7 +74,7 @@ def comparison_part(
     if not comparisons:
         return None
     ends = [comparisons[end] for end in ENDS]
-    changes = net_change.changes(query, now)
+    changes = all_links.changes(query, now)
     said = [(end.sentence(names.site(site)), beyond_words(changes, site, end)) for end in ends]
     return {
         "kind": min((end.kind for end in ends), key=KINDS.index),

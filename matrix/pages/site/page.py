@@ -14,9 +14,8 @@ from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of, findings
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
-from matrix.answers.site.question import compared_question, registered
-from matrix.answers.site.ranking import ENDS, capacity
-from matrix.answers.site.reports import Report, partners_of
+from matrix.answers.site.overview import compared_question, registered
+from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
 from matrix.answers.site.site_now import SiteNow, inside_of, site_now
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
@@ -230,7 +229,7 @@ def cost(
 
     That is how many tests run on average, and the share of the WAN.
     """
-    load = plan.of_direction(DIRECTIONS[end])
+    load = plan.of(direction=DIRECTIONS[end])
     means = {size: standing.mean for size, standing in report.standings(end).items()}
     share = load.rate_mb_s / capacity(wan_gbit_s) if wan_gbit_s else math.nan
     return load, plan.at_once(end, means), share
@@ -242,7 +241,7 @@ def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any
     `of_budget` is which share of its budget of bytes a day the plan takes.
     """
     for endpoint in Endpoint.objects.filter(site=page.site):
-        load, budget = plan.of_endpoint(endpoint.id), endpoint.budget_bytes_per_day
+        load, budget = plan.of(endpoint=endpoint.id), endpoint.budget_bytes_per_day
         filters = Filter("endpoint", endpoint.name), *page.query.filters
         yield {
             "endpoint": endpoint,

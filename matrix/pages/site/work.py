@@ -15,7 +15,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
-from matrix.answers.site.question import question, registered
+from matrix.answers.site.overview import question, registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.parts.notes import back
 from matrix.pages.site.page import SitePage

@@ -9,7 +9,6 @@ import numpy as np
 from django.http import QueryDict
 from django_tables2.data import TableData
 
-from matrix.answers.matrix.grid import CHANGES
 from matrix.answers.table.link_table import LinkTable
 from matrix.answers.table.table_query import TableQuery
 from matrix.pages.table.columns import (
@@ -45,6 +44,7 @@ from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import Statistic
 from matrix.query.forms import BadQueryError
 from matrix.statistics.arrays import Integers
+from matrix.statistics.compare.two_samples import CHANGES
 from matrix.templatetags.figures import pads
 
 PARAMETERS = ("filter_column", "filter_how", "filter_value")

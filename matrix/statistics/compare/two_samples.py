@@ -22,6 +22,9 @@ from matrix.statistics.samples.reduce import LEAST_RATE, LOG_SQUARES, Reduced, r
 from matrix.statistics.samples.run import Run
 from sonar.notation.units import MB
 
+# How a side may differ from the other one; by their number in arrays with "" for neither.
+CHANGES = ("slower", "faster")
+CHANGE_KINDS = ("", *CHANGES)
 # Fewer successes on a side say nothing about their scatter.
 FEWEST_TESTS = 3
 # What differs by less than this factor is nothing that anybody would look into, however sure.
@@ -157,6 +160,14 @@ class Ratios(ArrayFields):
     def perhaps(self) -> Flags:
         """Say which differ by interval and SMALLEST_RATIO, but not beyond chance among all."""
         return is_apart(self.ratio, self.low, self.high) & ~self.sure
+
+    def most_certain(self, where: Flags) -> Integers:
+        """Return the rows and columns of cells, shape (cells, 2), the most certain first."""
+        rows, columns = np.nonzero(where)
+        p, ratio = self.p[rows, columns], self.ratio[rows, columns]
+        with np.errstate(divide="ignore"):  # a median of 0
+            order = np.lexsort((-np.abs(np.log(ratio)), p))
+        return np.asarray(np.stack([rows, columns], 1)[order])
 
     @classmethod
     def blank(cls, groups: int) -> Self:

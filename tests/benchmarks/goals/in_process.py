@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from matrix.answers.changes import level_shifts, search
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.statistics.arrays import Floats
 from matrix.statistics.estimates import two_way
 from matrix.store import runs

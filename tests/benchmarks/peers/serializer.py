@@ -7,7 +7,7 @@ import numpy as np
 from rest_framework import serializers
 from rest_framework.renderers import JSONRenderer
 
-from matrix.answers.matrix.grid import Grid
+from matrix.answers.matrix.grid_cells import Grid
 from matrix.statistics.cells.states import STATES
 
 # As many digits as Sonar sends; the usual serializer sends all that a float has.
