@@ -8,10 +8,8 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.cells import wait_until_drawn
-from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import LAPTOP, NARROW, Reader, seen_by
-from tests.browser.scene import Scene
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.tasks import Hand
 from tests.browser.waiting import until_settled
 
@@ -19,9 +17,7 @@ BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
 @seen_by(LAPTOP, NARROW)
-def test_lists_and_forms_break_no_rule_by_day_and_night(
-    visit: Visit, scene: Scene, reader: Reader
-) -> None:
+def test_lists_and_forms_break_no_rule_by_day_and_night(visit, scene, reader):
     root = account(Role.ADMINISTRATOR)
     visit.log_in(root)
     end, mesh = Endpoint.objects.get(name="RAL_DATADISK"), Mesh.objects.earliest("id")
@@ -46,9 +42,7 @@ def test_lists_and_forms_break_no_rule_by_day_and_night(
     assert not any(broken.values()), "\n\n".join(f"{n}: {b}" for n, b in broken.items() if b)
 
 
-def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(
-    visit: Visit, scene: Scene
-) -> None:
+def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))
     for scheme in ("light", "dark"):
         visit.page.emulate_media(color_scheme=scheme)
@@ -63,7 +57,7 @@ def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_o_make_a_site_admin(visit: Visit, scene: Scene, reader: Reader) -> None:
+def test_o_make_a_site_admin(visit, scene, reader):
     """Task o: an account becomes the admin of a site in five clicks; a phone has one more."""
     anna = account(name="anna")
     visit.log_in(account(Role.ADMINISTRATOR))

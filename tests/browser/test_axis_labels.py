@@ -4,11 +4,10 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.cells import wait_until_drawn
-from tests.browser.conftest import Standing, Visit
+from tests.browser.conftest import Standing
 from tests.browser.pages import box_of
 from tests.browser.test_tasks import Shift, make
 from tests.browser.waiting import until_settled
-from tests.matrix.changed_site import ChangedSite
 
 SITE = "/sites/UKI-SCOTGRID-GLASGOW/"
 # Pairs of words whose boxes meet, a pixel around each.
@@ -34,9 +33,7 @@ def meeting(page: Page, selectors: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("query", ["", "?compare=previous", "?window=24h&compare=week"])
-def test_ticks_of_rates_failures_and_both_windows_keep_apart(
-    visit: Visit, changed: ChangedSite, query: str
-) -> None:
+def test_ticks_of_rates_failures_and_both_windows_keep_apart(visit, changed, query):
     page = visit.open(SITE + query)
     until_settled(page)
     for end in ("source", "destination"):
@@ -46,7 +43,7 @@ def test_ticks_of_rates_failures_and_both_windows_keep_apart(
         assert meeting(page, of_end) == []
 
 
-def test_the_unit_of_the_colours_keeps_off_their_highest_tick(visit: Visit, shift: Shift) -> None:
+def test_the_unit_of_the_colours_keeps_off_their_highest_tick(visit, shift):
     page = wait_until_drawn(visit.go("/"))
     bar = page.locator("#picture .colorbar")
     unit = box_of(bar.locator(".cbtitle tspan").first)

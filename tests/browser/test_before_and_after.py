@@ -13,12 +13,11 @@ from playwright.sync_api import Page, expect
 from sonar.models import Transfer
 from sonar.notation.windows import Window, format_time
 from tests.browser.cells import wait_until_drawn
-from tests.browser.conftest import Visit
 from tests.browser.pages import box_of, fits, look
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.test_everyday_tasks import GLASGOW, Hand, hand
 from tests.browser.test_time_strip import strip
-from tests.matrix.changed_site import CHANGED, NOTED, ChangedSite
+from tests.matrix.changed_site import CHANGED, NOTED
 from tests.matrix.test_site_comparison import interval_by_hand, rates, shift_by_hand
 from tests.matrix.world import HOUR, NOW
 
@@ -80,7 +79,7 @@ def covered(page: Page, what: str) -> bool:
 
 
 @seen_by(LAPTOP, NARROW)
-def test_did_what_we_changed_yesterday_at_20_15_help(visit: Visit, changed: ChangedSite) -> None:
+def test_did_what_we_changed_yesterday_at_20_15_help(visit, changed):
     on = hand(visit, 3)
     find(on, GLASGOW)
     on.click(on.page.locator("[popovertarget=compare-menu]"))
@@ -103,7 +102,7 @@ def test_did_what_we_changed_yesterday_at_20_15_help(visit: Visit, changed: Chan
 
 
 @seen_by(SCRIPTLESS)
-def test_without_javascript_the_form_takes_words(visit: Visit, changed: ChangedSite) -> None:
+def test_without_javascript_the_form_takes_words(visit, changed):
     page = visit.open(SITE)
     page.click("[popovertarget=compare-menu]")
     ask(page, "yesterday 20:15")
@@ -113,7 +112,7 @@ def test_without_javascript_the_form_takes_words(visit: Visit, changed: ChangedS
 
 
 @seen_by(LAPTOP, NARROW)
-def test_has_the_site_drifted_in_a_month(visit: Visit, changed: ChangedSite) -> None:
+def test_has_the_site_drifted_in_a_month(visit, changed):
     on = hand(visit, 2)
     find(on, GLASGOW)
     on.link("30d")
@@ -131,7 +130,7 @@ def test_has_the_site_drifted_in_a_month(visit: Visit, changed: ChangedSite) -> 
     assert check(sent, "source", *halves)[0] == "about the same"
 
 
-def test_all_links_together_are_said_above_the_matrix(visit: Visit, changed: ChangedSite) -> None:
+def test_all_links_together_are_said_above_the_matrix(visit, changed):
     on = hand(visit, 2)
     on.click(on.page.locator("[popovertarget=compare-menu]"))
     on.clicks -= 1
@@ -152,7 +151,7 @@ def test_all_links_together_are_said_above_the_matrix(visit: Visit, changed: Cha
     assert int(match[5]) == sum(len(pair[0]) for pair in both)
 
 
-def test_a_note_leads_to_what_its_row_says(visit: Visit, changed: ChangedSite) -> None:
+def test_a_note_leads_to_what_its_row_says(visit, changed):
     page = visit.open(f"{SITE}#effects")
     row = page.get_by_role("region", name="Before and after each note", exact=True).locator(
         "tbody tr"
@@ -169,9 +168,7 @@ def test_a_note_leads_to_what_its_row_says(visit: Visit, changed: ChangedSite) -
         check(said, end, *around(NOTED))
 
 
-def test_an_hour_of_the_strip_leads_to_before_and_after_it(
-    visit: Visit, changed: ChangedSite
-) -> None:
+def test_an_hour_of_the_strip_leads_to_before_and_after_it(visit, changed):
     page = visit.open(SITE)
     expect(strip(page).locator("svg")).to_be_visible()
     link = page.locator("#strip .around")
@@ -187,7 +184,7 @@ def test_an_hour_of_the_strip_leads_to_before_and_after_it(
     assert check(received, "destination", *around(CHANGED.replace(minute=0)))[0] == "slower"
 
 
-def test_keys_on_the_strip_do_so_too(visit: Visit, changed: ChangedSite) -> None:
+def test_keys_on_the_strip_do_so_too(visit, changed):
     page = visit.open(SITE)
     expect(strip(page).locator("svg")).to_be_visible()
     strip(page).focus()
@@ -198,7 +195,7 @@ def test_keys_on_the_strip_do_so_too(visit: Visit, changed: ChangedSite) -> None
     expect(page.locator("#comparison")).to_contain_text(f"{GLASGOW} received at")
 
 
-def test_dates_in_words_close_their_menu(visit: Visit, changed: ChangedSite) -> None:
+def test_dates_in_words_close_their_menu(visit, changed):
     page = wait_until_drawn(visit.open("/"))
     page.click("[popovertarget=dates-menu]")
     page.fill("[name=from]", "thu 20:15")

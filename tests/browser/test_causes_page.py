@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.scene import Scene
@@ -21,7 +20,7 @@ def month(scene_of_today: Scene) -> Scene:
 
 
 @seen_by(LAPTOP, NARROW)
-def test_what_is_slower_than_on_its_own_days_is_read(visit: Visit, month: Scene) -> None:
+def test_what_is_slower_than_on_its_own_days_is_read(visit, month):
     page = visit.open("/causes/?window=24h")
     page.get_by_text("compare", exact=True).click()
     page.get_by_role("link", name="the 30 days before", exact=True).click()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.cells import point_at, wait_until_drawn
-from tests.browser.conftest import Standing, Visit
+from tests.browser.conftest import Standing
 from tests.browser.pages import box_of, fits, is_on_the_screen, look
 from tests.browser.readers import NARROW, SCRIPTLESS, seen_by
 from tests.browser.waiting import until
@@ -41,8 +41,8 @@ def row(card: Locator, name: str) -> list[str]:
 
 
 def test_the_card_has_both_sides_of_both_directions_and_nothing_stands_on_anything_else(
-    visit: Visit, changed: World
-) -> None:
+    visit, changed
+):
     page = wait_until_drawn(visit.open(COMPARED))
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     here, few = row(card, "median, the last 24 hours")
@@ -67,7 +67,7 @@ def test_the_card_has_both_sides_of_both_directions_and_nothing_stands_on_anythi
 
 
 @seen_by(NARROW)
-def test_the_menu_fits_a_telephone(visit: Visit, changed: World) -> None:
+def test_the_menu_fits_a_telephone(visit, changed):
     page = wait_until_drawn(visit.open(COMPARED))
     page.click("[popovertarget=controls]")
     page.click("[popovertarget=compare-menu]")
@@ -77,7 +77,7 @@ def test_the_menu_fits_a_telephone(visit: Visit, changed: World) -> None:
     assert is_on_the_screen(page, box)
 
 
-def test_the_keyboard_says_the_ratio_of_a_cell(visit: Visit, changed: World) -> None:
+def test_the_keyboard_says_the_ratio_of_a_cell(visit, changed):
     page = wait_until_drawn(visit.open(COMPARED))
     page.focus("#picture")
     page.keyboard.press("End")
@@ -96,7 +96,7 @@ def test_the_keyboard_says_the_ratio_of_a_cell(visit: Visit, changed: World) -> 
     )
 
 
-def test_the_menu_compares_by_click_and_by_its_form(visit: Visit, changed: World) -> None:
+def test_the_menu_compares_by_click_and_by_its_form(visit, changed):
     page = wait_until_drawn(visit.open("/?window=24h"))
     page.click("[popovertarget=compare-menu]")
     page.click("#compare-menu >> text=the 24 hours before")
@@ -112,7 +112,7 @@ def test_the_menu_compares_by_click_and_by_its_form(visit: Visit, changed: World
 
 
 @seen_by(SCRIPTLESS)
-def test_the_form_needs_no_script(visit: Visit, changed: World) -> None:
+def test_the_form_needs_no_script(visit, changed):
     page = visit.open("/?window=24h")
     page.click("[popovertarget=compare-menu]")
     page.select_option("#compare-menu select[name=compare]", "previous")

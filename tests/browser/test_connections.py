@@ -7,10 +7,8 @@ from playwright.sync_api import expect
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
-from tests.browser.scene import Scene
 from tests.matrix.sent import send
 from tests.matrix.test_connections import BEGAN, UPLOAD, flow
 
@@ -18,7 +16,7 @@ TCP = {"rtt": 14.25, "snd_cwnd": 812, "snd_mss": 8948, "total_retrans": 7, "busy
 
 
 @seen_by(LAPTOP, NARROW)
-def test_reported_connections_stand_on_the_page_of_a_transfer(visit: Visit, scene: Scene) -> None:
+def test_reported_connections_stand_on_the_page_of_a_transfer(visit, scene):
     source, destination = scene.world.ral, scene.world.glasgow
     samples = [[5.0, 10**9], [10.0, 2 * 10**9]]
     own = send(source, destination, BEGAN, scitag=139, samples=samples, upload=UPLOAD)

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 from sonar.models import Annotation
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import MARKUP, Scene
@@ -43,7 +42,7 @@ def events(scene: Scene) -> Scene:
 
 
 @seen_by(LAPTOP, NARROW)
-def test_the_list_is_read_and_narrowed_down(visit: Visit, events: Scene) -> None:
+def test_the_list_is_read_and_narrowed_down(visit, events):
     page = visit.open("/events/")
     rows = page.locator(ROWS)
     expect(page.locator("h1")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK slowed to 0.50×")
@@ -65,7 +64,7 @@ def test_the_list_is_read_and_narrowed_down(visit: Visit, events: Scene) -> None
     expect(rows).to_have_count(certain)
 
 
-def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit: Visit, events: Scene) -> None:
+def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit, events):
     page = visit.open("/events/?level=link&kind=slower")
     page.locator(f"{ROWS} .where a").first.click()
     expect(page.locator("h1")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
@@ -81,7 +80,7 @@ def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit: Visit, events: 
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_filters_are_added_without_a_script(visit: Visit, events: Scene) -> None:
+def test_filters_are_added_without_a_script(visit, events):
     page = visit.open("/events/")
     page.locator("[popovertarget=more-filters]").click()
     page.select_option("#more-filters [name=filter_end]", "source")

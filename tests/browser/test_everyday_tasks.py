@@ -20,8 +20,7 @@ from tests.accounts import account
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import log_in
-from tests.browser.readers import COPYING, Reader
-from tests.matrix.changed_site import ChangedSite
+from tests.browser.readers import COPYING
 
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
 SLOW = "/links/PIC_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
@@ -57,7 +56,7 @@ def hand(visit: Visit, clicks: int, path: str = "/") -> Hand:
     return Hand(wait_until_drawn(visit.go(path)), clicks)
 
 
-def test_what_got_slow_compared_with_before(visit: Visit, changed: ChangedSite) -> None:
+def test_what_got_slow_compared_with_before(visit, changed):
     on = hand(visit, 2)
     expect(on.page.get_by_role("heading", level=1)).to_have_text(
         "1 link failing with large files, 4 slower than usual"
@@ -69,7 +68,7 @@ def test_what_got_slow_compared_with_before(visit: Visit, changed: ChangedSite) 
     )
 
 
-def test_is_a_site_slow_as_source_or_as_destination(visit: Visit, changed: ChangedSite) -> None:
+def test_is_a_site_slow_as_source_or_as_destination(visit, changed):
     on = hand(visit, 2)
     on.link("Sites")
     on.click(on.page.locator("table.sites").get_by_role("link", name=GLASGOW))
@@ -79,7 +78,7 @@ def test_is_a_site_slow_as_source_or_as_destination(visit: Visit, changed: Chang
     expect(on.page.locator("#answer")).to_contain_text("Faster than usual to NDGF-T1 (2.0×, since")
 
 
-def test_my_rows_the_worst_first_as_a_file(visit: Visit, changed: ChangedSite) -> None:
+def test_my_rows_the_worst_first_as_a_file(visit, changed):
     log_in(visit.open("/login/"), account(Role.SITE_ADMIN, changed.glasgow.site))
     on = hand(visit, 2)
     on.link("My site")
@@ -90,7 +89,7 @@ def test_my_rows_the_worst_first_as_a_file(visit: Visit, changed: ChangedSite) -
     assert "UKI-SCOTGRID-GLASGOW" in download.value.path().read_text()
 
 
-def test_did_the_change_help_this_site(visit: Visit, changed: ChangedSite) -> None:
+def test_did_the_change_help_this_site(visit, changed):
     on = hand(visit, 3)
     on.link("Sites")
     on.click(on.page.locator("table.sites").get_by_role("link", name=GLASGOW))
@@ -121,9 +120,7 @@ def finish(probe: Probe, rate: float) -> None:
     assert endings.end_probe(Probe.objects.get(id=probe.id), outcome)
 
 
-def test_three_large_files_with_four_streams_against_one(
-    visit: Visit, changed: ChangedSite
-) -> None:
+def test_three_large_files_with_four_streams_against_one(visit, changed):
     visit.log_in(account(Role.OPERATOR))
     on = hand(visit, 4)
     on.highlight(SLOW)
@@ -161,9 +158,7 @@ def test_three_large_files_with_four_streams_against_one(
 
 
 @pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(
-    visit: Visit, changed: ChangedSite, reader: Reader
-) -> None:
+def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(visit, changed, reader):
     on = hand(visit, 4)
     on.click(on.page.locator("[popovertarget=views]"))
     on.link("T1 to T2")
@@ -177,7 +172,7 @@ def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(
     assert "RAL-LCG2_DATADISK" in table
 
 
-def test_any_link_is_opened_by_six_keys(visit: Visit, changed: ChangedSite) -> None:
+def test_any_link_is_opened_by_six_keys(visit, changed):
     page = wait_until_drawn(visit.go("/"))
     for key in ("/", "p", " ", "u", "ArrowDown", "Enter"):
         if key == "ArrowDown":  # what is found for the first letter alone may stand there yet
@@ -187,7 +182,7 @@ def test_any_link_is_opened_by_six_keys(visit: Visit, changed: ChangedSite) -> N
     page.wait_for_url("**/links/PIC_DATADISK/UKI-*/")
 
 
-def test_it_is_watched_on_the_wall(visit: Visit, changed: ChangedSite) -> None:
+def test_it_is_watched_on_the_wall(visit, changed):
     on = hand(visit, 1)
     on.link("wall")
     on.page.wait_for_url("**wall=1**")

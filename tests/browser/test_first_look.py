@@ -14,7 +14,6 @@ from tests.browser.conftest import NOT_LOADED, Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import holding
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
-from tests.browser.scene import Scene
 from tests.browser.test_accessibility import ON_A_TELEPHONE, PAGES
 from tests.browser.waiting import until, until_settled, until_so
 from tests.matrix import world
@@ -91,9 +90,7 @@ def first_look(visit: Visit) -> Page:
 
 
 @seen_by(LAPTOP, DARK, NARROW, WALL)
-def test_cells_and_frames_are_there_before_plotly_where_it_draws_them_and_then_go(
-    visit: Visit, scene: Scene
-) -> None:
+def test_cells_and_frames_are_there_before_plotly_where_it_draws_them_and_then_go(visit, scene):
     page = first_look(visit)
     colours = {
         ("RAL_DATADISK", "RAL_DATADISK"): "--not-applicable",
@@ -115,9 +112,7 @@ def test_cells_and_frames_are_there_before_plotly_where_it_draws_them_and_then_g
     expect(page.locator(".first-look")).to_have_count(0)
 
 
-def test_a_library_that_does_not_come_leaves_the_cells_and_says_so(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_library_that_does_not_come_leaves_the_cells_and_says_so(visit, scene):
     page = visit.page
     page.route("**/plotly*", lambda route: route.abort())
     page.goto(visit.base)
@@ -134,7 +129,7 @@ def box_of(part: Locator) -> tuple[int, ...]:
 
 
 @seen_by(LAPTOP, NARROW)
-def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene) -> None:
+def test_nothing_moves_while_a_page_loads(visit, scene_of_today):
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
     for name, path in PAGES.items():
         if visit.reader is NARROW and name not in ON_A_TELEPHONE:
@@ -149,9 +144,7 @@ def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene) -
 
 
 @seen_by(NARROW)
-def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
-    visit: Visit, scene_of_today: Scene
-) -> None:
+def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(visit, scene_of_today):
     page, made = visit.open(), scene_of_today.world
     until_settled(page)
     failing = page.locator("#rail .failing")
@@ -170,7 +163,7 @@ def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_time: None) -> None:
+def test_the_first_results_move_nothing(visit, real_commits, real_time):
     made = world.make()
     page = visit.open()
     until_settled(page)
@@ -188,8 +181,8 @@ def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_t
 
 @seen_by(NARROW)
 def test_what_fails_stands_above_the_picture_from_the_first_results_on(
-    visit: Visit, real_commits: None, real_time: None
-) -> None:
+    visit, real_commits, real_time
+):
     made = world.make()
     page = visit.open()
     until_settled(page)
@@ -214,7 +207,7 @@ def test_what_fails_stands_above_the_picture_from_the_first_results_on(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_an_answer_that_gets_shorter_moves_nothing(visit: Visit, scene_of_today: Scene) -> None:
+def test_an_answer_that_gets_shorter_moves_nothing(visit, scene_of_today):
     page = visit.open()
     until_settled(page)
     page.evaluate("document.querySelector('.question').append(' More was said.'.repeat(20))")
@@ -236,7 +229,7 @@ def bytes_sent(response: Response) -> int:
     return HEAD_BYTES + len(body)
 
 
-def test_a_first_visit_is_not_heavy(visit: Visit, real_commits: None, at_noon: None) -> None:
+def test_a_first_visit_is_not_heavy(visit, real_commits, at_noon):
     world.make_published()
     answers: list[Response] = []
 

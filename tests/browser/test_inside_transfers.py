@@ -5,8 +5,6 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Visit
-from tests.browser.scene import Scene
 from tests.browser.test_link_page import LINK, drawn
 from tests.matrix import world
 from tests.matrix.sent import send
@@ -14,7 +12,7 @@ from tests.matrix.sent import send
 pytestmark = pytest.mark.usefixtures("scene")
 
 
-def test_time_over_size_and_rates_within_transfers_are_drawn(visit: Visit, scene: Scene) -> None:
+def test_time_over_size_and_rates_within_transfers_are_drawn(visit, scene):
     ral, glasgow = scene.world.ral, scene.world.glasgow
     samples = [[5.0 * at, 4e8 * at] for at in range(1, 12)]
     ago = timedelta(minutes=20)

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from sonar.models import Probe, SizeClass
-from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import box_of
 from tests.browser.readers import (
@@ -41,7 +40,7 @@ def in_legend(page: Page, text: str) -> Locator:
     return page.locator("#rates .legendtext", has_text=text)
 
 
-def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, scene: Scene) -> None:
+def test_every_result_is_drawn_and_both_directions_if_asked_for(visit, scene):
     page = drawn(visit.open(LINK))
     expect(page.locator(POINTS)).to_have_count(7)
     expect(in_legend(page, "reverse: each test")).to_have_count(0)
@@ -55,7 +54,7 @@ def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, sc
     page.wait_for_url(f"**{LINK}?reverse=1")
 
 
-def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit: Visit, scene: Scene) -> None:
+def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit, scene):
     page = drawn(visit.open(LINK))
     rows = page.get_by_role("region", name="Now, by file size")
     expect(rows.locator("[aria-current]")).to_have_text("large")
@@ -73,9 +72,7 @@ def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit: Visit, scene:
     page.wait_for_url(f"**{LINK}?size=small")
 
 
-def test_verdict_and_picture_of_failures_come_first_whose_points_lead_to_transfers(
-    visit: Visit, scene: Scene
-) -> None:
+def test_verdict_and_picture_of_failures_come_first_whose_points_lead_to_transfers(visit, scene):
     page = drawn(visit.open(FAILING))
     verdict = page.locator("#verdict")
     expect(verdict).to_contain_text("All 6 tests have failed since 20 Nov 06:50.")
@@ -112,7 +109,7 @@ def seen_parts(page: Page) -> list[str]:
     return list(page.locator(".panel").evaluate_all(ids))
 
 
-def test_parts_are_tabs_that_the_address_keeps(visit: Visit, scene: Scene) -> None:
+def test_parts_are_tabs_that_the_address_keeps(visit, scene):
     page = drawn(visit.open(FAILING))
     tabs = page.get_by_role("navigation", name="Parts of this page")
     assert seen_parts(page) == ["overview"]
@@ -146,9 +143,7 @@ def test_parts_are_tabs_that_the_address_keeps(visit: Visit, scene: Scene) -> No
 ALL_PARTS = ["overview", "failures", "inside-transfers", "measured", "all-results"]
 
 
-def test_notes_are_words_in_the_picture_the_dark_recolours_it_and_paper_has_all_parts(
-    visit: Visit, scene: Scene
-) -> None:
+def test_notes_are_words_in_the_picture_the_dark_recolours_it_and_paper_has_all_parts(visit, scene):
     page = drawn(visit.open(LINK))
     expect(page.locator("#rates .annotation-text", has_text="note: New switch")).to_have_text(
         re.compile("^note: New switch")
@@ -169,7 +164,7 @@ def test_notes_are_words_in_the_picture_the_dark_recolours_it_and_paper_has_all_
     assert seen_parts(page) == ["overview"]
 
 
-def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: Scene) -> None:
+def test_a_refresh_brings_new_results_and_keeps_the_place(visit, scene):
     page = drawn(visit.open(LINK))
     page.get_by_text("Rate over time as a table").click()
     row = page.locator(".by-size tr", has=page.locator("[aria-current]"))
@@ -186,7 +181,7 @@ def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: S
 
 
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW, SCRIPTLESS_NARROW], ids=str)
-def test_no_page_scrolls_sideways(visit: Visit, scene: Scene) -> None:
+def test_no_page_scrolls_sideways(visit, scene):
     for path in (LINK, f"{LINK}?reverse=1", FAILING, *transfers(scene)):
         visit.reader.adjust(visit.page)
         page = visit.open(path)
@@ -201,9 +196,7 @@ def transfers(scene: Scene) -> list[str]:
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbers(
-    visit: Visit, scene: Scene
-) -> None:
+def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbers(visit, scene):
     page = visit.open(FAILING)
     assert seen_parts(page) == ALL_PARTS
     page.get_by_role("link", name="How it is measured").click()
@@ -222,7 +215,7 @@ def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbe
     expect(page.get_by_role("cell", name="1.40 GB")).to_be_visible()
 
 
-def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, scene: Scene) -> None:
+def test_a_running_test_shows_its_progress_and_then_its_result(visit, scene):
     made = scene.world
     probe = Probe.objects.create(
         id=uuid4(),
@@ -253,9 +246,7 @@ def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, sce
     assert asked == []
 
 
-def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(
-    visit: Visit, scene: Scene
-) -> None:
+def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(visit, scene):
     sampled, failing = transfers(scene)
     for path in (LINK, FAILING, failing, sampled):
         page = visit.open(path)
@@ -272,9 +263,7 @@ def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(
 
 
 @seen_by(LAPTOP, NARROW_DARK, SCRIPTLESS_NARROW)
-def test_where_company_made_tests_slower_those_alone_are_one_click_away(
-    visit: Visit, scene: Scene
-) -> None:
+def test_where_company_made_tests_slower_those_alone_are_one_click_away(visit, scene):
     ends = scene.world.glasgow, scene.world.desy
     alone, company = (world.profile(mode="pull", streams_used=1, beside=one) for one in (0, 1))
     for number, (fast, slow) in enumerate(((22.9, 2.6), (23.8, 2.7), (20.5, 2.9))):

@@ -5,7 +5,7 @@ from playwright.sync_api import FloatRect
 
 from matrix.plots.palettes import RATIO_COLOURS
 from tests.browser.cells import place, wait_until_drawn
-from tests.browser.conftest import Standing, Visit
+from tests.browser.conftest import Standing
 from tests.browser.pages import look
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
 from tests.matrix import world
@@ -78,9 +78,7 @@ def overlap(one: FloatRect, other: FloatRect) -> bool:
 
 
 @seen_by(LAPTOP, NARROW, WALL)
-def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(
-    visit: Visit, links: world.World
-) -> None:
+def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(visit, links):
     page = wait_until_drawn(visit.go())
     look(page, f"marks, {visit.reader}")
     wide, high = page.evaluate(CELL_SIZE)
@@ -106,7 +104,7 @@ def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(
 
 
 @seen_by(LAPTOP, DARK, NARROW)
-def test_slow_cells_are_brown_and_fast_ones_teal(visit: Visit, links: world.World) -> None:
+def test_slow_cells_are_brown_and_fast_ones_teal(visit, links):
     for path in ("/?only=slower", "/?stat=vs_usual"):
         page = wait_until_drawn(visit.open(path))
         look(page, f"{path.strip('/?')}, {visit.reader}")

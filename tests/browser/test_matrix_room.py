@@ -2,10 +2,8 @@
 
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Visit
 from tests.browser.modules import PLOT, wait_for_turns
 from tests.browser.waiting import until
-from tests.matrix.world import Published
 
 # How wide its cells are, and where what was written beside the colour bar stands.
 CELLS = f"{PLOT}._fullLayout.xaxis._length"
@@ -21,7 +19,7 @@ def assert_whole(page: Page, width: float) -> None:
     assert max(ticks) - min(ticks) < 20
 
 
-def test_a_picture_that_becomes_wide_again_is_as_it_was(visit: Visit, published: Published) -> None:
+def test_a_picture_that_becomes_wide_again_is_as_it_was(visit, published):
     page = visit.go()
     before = page.evaluate(CELLS)
     for width in (390, 1440):
@@ -30,9 +28,7 @@ def test_a_picture_that_becomes_wide_again_is_as_it_was(visit: Visit, published:
     assert_whole(page, before)
 
 
-def test_changes_of_its_room_that_overlap_leave_the_picture_whole(
-    visit: Visit, published: Published
-) -> None:
+def test_changes_of_its_room_that_overlap_leave_the_picture_whole(visit, published):
     page = visit.go()
     before = page.evaluate(CELLS)
     for width in (390, 1440, 900, 390, 1440):

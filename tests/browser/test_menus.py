@@ -3,10 +3,9 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Visit
 from tests.browser.pages import box_of, is_on_the_screen
 from tests.browser.readers import LAPTOP, NARROW, seen_by
-from tests.browser.slow_scene import LINK, SITE, SlowScene
+from tests.browser.slow_scene import LINK, SITE
 from tests.browser.waiting import until_settled
 
 WIDTHS = (390, 1024, 1280, 1366, 1440, 1920)
@@ -54,7 +53,7 @@ def try_menus(page: Page, within: Locator, words: str) -> int:
 
 @pytest.mark.parametrize("name", PAGES)
 @seen_by(LAPTOP, NARROW)
-def test_every_menu_opens_on_the_screen(visit: Visit, slow_scene: SlowScene, name: str) -> None:
+def test_every_menu_opens_on_the_screen(visit, slow_scene, name):
     page = visit.open(PAGES[name])
     until_settled(page)
     widths = WIDTHS[:1] if visit.reader is NARROW else WIDTHS[1:]
@@ -67,8 +66,8 @@ def test_every_menu_opens_on_the_screen(visit: Visit, slow_scene: SlowScene, nam
 
 @pytest.mark.parametrize("reader", [LAPTOP], ids=str)
 def test_the_controls_of_the_matrix_take_one_line_of_a_laptop_and_two_of_a_tablet(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+    visit, slow_scene
+):
     page = visit.open("/")
     for width, lines in ((1440, 1), (1920, 1), (1024, 2)):
         page.set_viewport_size({"width": width, "height": HEIGHT})

@@ -3,10 +3,8 @@
 from playwright.sync_api import expect
 
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
-from tests.browser.scene import Scene
 from tests.browser.waiting import until_settled
 from tests.matrix.network import failed, measured, servers
 
@@ -15,7 +13,7 @@ OWN_LINK = "/links/RAL_NET/Glasgow_NET/"
 
 
 @seen_by(LAPTOP, NARROW)
-def test_network_tests_stand_on_the_page_of_a_link(visit: Visit, scene: Scene) -> None:
+def test_network_tests_stand_on_the_page_of_a_link(visit, scene):
     ral, glasgow = servers(scene.world)
     for number in range(5):
         measured(ral, glasgow, bytes=100_000_000 + 7_000_000 * number)

@@ -21,9 +21,8 @@ from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.pages import look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
 from tests.matrix import world
 
@@ -125,7 +124,7 @@ def probe(scene: Scene, size: str, share: float, **fields: object) -> Probe:
 
 
 @everybody
-def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Reader) -> None:
+def test_the_page_fits_and_breaks_no_rule(visit, busy, reader):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     expect(page.locator("h1")).to_contain_text("Operations")
@@ -135,7 +134,7 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Rea
     look(page, f"operations-{reader}")
 
 
-def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: Probe) -> None:
+def test_bars_move_by_themselves_and_vanish_with_the_tests(visit, busy):
     visit.set_clock()
     page = visit.open(URL)
     bars = page.locator("progress")
@@ -148,7 +147,7 @@ def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: P
     expect(bars).to_have_count(0, timeout=15_000)
 
 
-def test_a_test_is_ordered_and_followed(visit: Visit, busy: Probe) -> None:
+def test_a_test_is_ordered_and_followed(visit, busy):
     Probe.objects.all().delete()
     visit.set_clock()
     visit.log_in(account(Role.OPERATOR))
@@ -167,7 +166,7 @@ def test_a_test_is_ordered_and_followed(visit: Visit, busy: Probe) -> None:
     expect(page.locator("progress")).to_have_attribute("value", "50", timeout=15_000)
 
 
-def test_a_refusal_says_why_by_its_field(visit: Visit, busy: Probe) -> None:
+def test_a_refusal_says_why_by_its_field(visit, busy):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     page.click("#order summary")
@@ -188,7 +187,7 @@ def test_a_refusal_says_why_by_its_field(visit: Visit, busy: Probe) -> None:
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_it_works_without_javascript(visit: Visit, busy: Probe, reader: Reader) -> None:
+def test_it_works_without_javascript(visit, busy, reader):
     Probe.objects.all().delete()
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
@@ -199,16 +198,14 @@ def test_it_works_without_javascript(visit: Visit, busy: Probe, reader: Reader) 
     expect(page.locator("h1")).to_have_text("Ordered tests from RAL_DATADISK to DESY_DATADISK")
 
 
-def test_the_line_of_navigation_leads_there(visit: Visit, scene: Scene) -> None:
+def test_the_line_of_navigation_leads_there(visit, scene):
     page = visit.open("/sites/")
     page.click("nav >> text=Operations")
     expect(page.locator("nav [aria-current]")).to_have_text("Operations")
 
 
 @seen_by(LAPTOP, SCRIPTLESS)
-def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(
-    visit: Visit, busy: Probe, reader: Reader
-) -> None:
+def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(visit, busy, reader):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     waiting = page.locator("#ordered ~ .scroll tbody tr", has_text="Another test of this link")

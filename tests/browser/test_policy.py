@@ -1,8 +1,5 @@
 """The Content-Security-Policy of the pages, tried in a browser."""
 
-from tests.browser.conftest import Visit
-from tests.browser.scene import Scene
-
 TRY_ALL = """async () => {
     window.ran = [];
     const add = (markup) => document.body.append(
@@ -24,7 +21,7 @@ REFUSALS = (
 )
 
 
-def test_what_somebody_might_smuggle_into_a_page_does_not_run(visit: Visit, scene: Scene) -> None:
+def test_what_somebody_might_smuggle_into_a_page_does_not_run(visit, scene):
     page = visit.go("/")
     page.evaluate(TRY_ALL)
     visit.expect_refusal(404)  # the handler of the picture is tried once the server has none

@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -11,11 +10,9 @@ from playwright.sync_api import Page, expect
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.people.roles import Role
 from tests.accounts import account
-from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look
 from tests.browser.readers import COPYING, SCRIPTLESS, Reader
-from tests.browser.scene import Scene
 from tests.matrix import world
 
 TOUCHING = Reader("touches and may use the clipboard", 390, 844, touch=True, clipboard=True)
@@ -50,7 +47,7 @@ def lines_of(page: Page) -> list[list[str]]:
 
 
 @copying
-def test_exactly_these_numbers_is_a_link_with_both_bounds(visit: Visit, scene: Scene) -> None:
+def test_exactly_these_numbers_is_a_link_with_both_bounds(visit, scene):
     for path in ("/?window=24h", "/table/?window=24h", SITE, LINK):
         page = visit.open(path)
         exact = page.get_by_role("link", name="exactly these numbers")
@@ -66,9 +63,7 @@ def test_exactly_these_numbers_is_a_link_with_both_bounds(visit: Visit, scene: S
         expect(page.get_by_role("link", name="Copy link")).to_be_visible()
 
 
-def test_exactly_these_numbers_are_those_of_the_last_refresh(
-    visit: Visit, scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exactly_these_numbers_are_those_of_the_last_refresh(visit, scene, monkeypatch):
     later = world.NOW + 10 * MINUTE
     for path in ("/?window=24h", "/table/", "/sites/", SITE, LINK):
         page = visit.open(path)
@@ -84,9 +79,7 @@ def test_exactly_these_numbers_are_those_of_the_last_refresh(
 
 
 @copying
-def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(
-    visit: Visit, scene: Scene
-) -> None:
+def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(visit, scene):
     page = visit.go("/?window=24h&source_cloud=UK")
     link = page.get_by_role("link", name="always the newest")
     link.click()
@@ -102,7 +95,7 @@ def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(
 
 
 @pytest.mark.parametrize("reader", [TOUCHING], ids=str)
-def test_links_and_tables_are_copied_by_touch(visit: Visit, scene: Scene) -> None:
+def test_links_and_tables_are_copied_by_touch(visit, scene):
     page = visit.open("/")
     page.get_by_role("link", name="always the newest").tap()
     expect(page.get_by_role("link", name="Copied")).to_be_visible()
@@ -117,7 +110,7 @@ def test_links_and_tables_are_copied_by_touch(visit: Visit, scene: Scene) -> Non
 
 
 @copying
-def test_the_matrix_is_copied_with_its_means_unit_and_window(visit: Visit, scene: Scene) -> None:
+def test_the_matrix_is_copied_with_its_means_unit_and_window(visit, scene):
     page = visit.open("/")
     page.get_by_role("button", name="Copy table").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
@@ -138,7 +131,7 @@ def test_the_matrix_is_copied_with_its_means_unit_and_window(visit: Visit, scene
 
 
 @copying
-def test_every_page_with_data_copies_its_main_table(visit: Visit, scene: Scene) -> None:
+def test_every_page_with_data_copies_its_main_table(visit, scene):
     for path in ("/table/", "/sites/", SITE, LINK):
         page = visit.open(path)
         page.get_by_role("button", name="Copy table").click()
@@ -150,9 +143,7 @@ def test_every_page_with_data_copies_its_main_table(visit: Visit, scene: Scene) 
 
 
 @copying
-def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
-    visit: Visit, scene: Scene
-) -> None:
+def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))
     # Above the results of its link stands what was ordered there.
     ordered = world.profile(mesh=None, purpose="ordered")
@@ -173,7 +164,7 @@ def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
 
 
 @copying
-def test_every_other_table_of_a_page_is_in_the_list(visit: Visit, scene: Scene) -> None:
+def test_every_other_table_of_a_page_is_in_the_list(visit, scene):
     page = visit.open(LINK)
     page.locator("#export summary").click()
     tables = page.locator("main table").count()
@@ -187,9 +178,7 @@ def test_every_other_table_of_a_page_is_in_the_list(visit: Visit, scene: Scene) 
 
 
 @copying
-def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_them(
-    visit: Visit, scene: Scene
-) -> None:
+def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_them(visit, scene):
     page = visit.open("/operations/")
     page.locator("#export summary").click()
     offers = page.get_by_role("button", name="Copy table:")
@@ -229,9 +218,7 @@ def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_
 
 
 @copying
-def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number(
-    visit: Visit, scene: Scene
-) -> None:
+def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number(visit, scene):
     page = visit.open("/table/")
     page.evaluate(
         """document.querySelector(".links tbody tr").innerHTML =
@@ -246,7 +233,7 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number
     assert row == ['"\'=HYPERLINK(""x"")"', "-1.5", "1234", "<b> &"]
 
 
-def test_a_png_says_its_size_class_and_its_window(visit: Visit, scene: Scene) -> None:
+def test_a_png_says_its_size_class_and_its_window(visit, scene):
     visit.run_before_each_page(WRITTEN)
     transfer, of_sampled = f"/transfers/{scene.sampled}/", "20 Nov 11:50:30 UTC"
     for path, title, when in (
@@ -263,9 +250,7 @@ def test_a_png_says_its_size_class_and_its_window(visit: Visit, scene: Scene) ->
         assert when in texts, path
 
 
-def test_a_figure_that_was_saved_draws_without_a_network(
-    visit: Visit, scene: Scene, tmp_path: Path
-) -> None:
+def test_a_figure_that_was_saved_draws_without_a_network(visit, scene, tmp_path):
     page = visit.open("/")
     page.locator("#export summary").click()
     with page.expect_download() as download:
@@ -308,7 +293,7 @@ REFUSING = f"void (navigator.clipboard.write = () => {REFUSED})"
 
 
 @copying
-def test_without_permission_a_selection_is_copied(visit: Visit, scene: Scene) -> None:
+def test_without_permission_a_selection_is_copied(visit, scene):
     for script in (REFUSING, "delete Navigator.prototype.clipboard"):
         page = visit.open("/table/")
         page.evaluate("globalThis.kept = navigator.clipboard")
@@ -325,7 +310,7 @@ def test_without_permission_a_selection_is_copied(visit: Visit, scene: Scene) ->
 
 
 @copying
-def test_where_nothing_can_be_copied_it_says_so(visit: Visit, scene: Scene) -> None:
+def test_where_nothing_can_be_copied_it_says_so(visit, scene):
     page = visit.open("/table/")
     page.evaluate(REFUSING)
     page.evaluate("void (document.execCommand = () => false)")
@@ -335,7 +320,7 @@ def test_where_nothing_can_be_copied_it_says_so(visit: Visit, scene: Scene) -> N
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_all_of_it_are_links(visit: Visit, scene: Scene) -> None:
+def test_without_a_script_all_of_it_are_links(visit, scene):
     for path in ("/", "/table/", SITE, LINK):
         page = visit.open(path)
         expect(page.get_by_role("button", name="Copy")).to_have_count(0)
@@ -345,7 +330,7 @@ def test_without_a_script_all_of_it_are_links(visit: Visit, scene: Scene) -> Non
         expect(page).to_have_url(re.compile("[?&]from=.*&to="))
 
 
-def test_print_has_the_window_and_nothing_to_click(visit: Visit, scene: Scene) -> None:
+def test_print_has_the_window_and_nothing_to_click(visit, scene):
     page = visit.open("/?window=24h")
     expect(page.locator(".from-to")).to_be_hidden()
     page.emulate_media(media="print")
@@ -354,7 +339,7 @@ def test_print_has_the_window_and_nothing_to_click(visit: Visit, scene: Scene) -
     page.emulate_media(media="null")
 
 
-def test_what_mail_adds_is_said_and_leaves_the_address(visit: Visit, scene: Scene) -> None:
+def test_what_mail_adds_is_said_and_leaves_the_address(visit, scene):
     page = visit.open("/table/?window=24h&utm_source=mail&fbclid=1")
     expect(page.locator("#ignored")).to_have_text("Ignored: utm_source, fbclid")
     expect(page).to_have_url(visit.base + "/table/?window=24h")
@@ -368,9 +353,7 @@ def test_what_mail_adds_is_said_and_leaves_the_address(visit: Visit, scene: Scen
 
 
 @copying
-def test_a_matrix_that_is_too_large_for_a_table_is_copied_whole(
-    visit: Visit, real_commits: None, at_noon: None
-) -> None:
+def test_a_matrix_that_is_too_large_for_a_table_is_copied_whole(visit, real_commits, at_noon):
     site = world.Site.objects.create(name="Many")
     places = [world.endpoint(f"node-{number:03d}", site) for number in range(40)]
     mesh = world.Mesh.objects.create(name="all")

@@ -12,11 +12,11 @@ from playwright.sync_api import Page, expect
 from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass
 from sonar.results import store
 from sonar.sandbox import topology
-from tests.browser.conftest import Standing, Visit
+from tests.browser.conftest import Standing
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look, navigate
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
-from tests.browser.scene import MARKUP, Scene
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
+from tests.browser.scene import MARKUP
 from tests.browser.waiting import until
 from tests.matrix import world
 
@@ -106,9 +106,7 @@ def drawn(page: Page) -> Page:
     return page
 
 
-def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
-    visit: Visit, grid_in_a_box: None
-) -> None:
+def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(visit, grid_in_a_box):
     page = visit.open("/sites/")
     page.get_by_label("Jump to a site, endpoint or link").press_sequentially("glas")
     page.locator("#found").get_by_role("option", name=f"{GLASGOW} Tier 2 site").click()
@@ -127,7 +125,7 @@ def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_the_same_way_without_a_script(visit: Visit, grid_in_a_box: None, reader: Reader) -> None:
+def test_the_same_way_without_a_script(visit, grid_in_a_box, reader):
     page = visit.open("/sites/")
     page.get_by_label("Jump to a site, endpoint or link").fill("glas")
     page.keyboard.press("Enter")
@@ -144,9 +142,7 @@ def test_the_same_way_without_a_script(visit: Visit, grid_in_a_box: None, reader
     expect(page.get_by_role("link", name="My site")).to_have_count(0)
 
 
-def test_every_partner_has_a_row_and_a_cell_in_both_strips(
-    visit: Visit, grid_in_a_box: None
-) -> None:
+def test_every_partner_has_a_row_and_a_cell_in_both_strips(visit, grid_in_a_box):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     for end in ("source", "destination"):
         rows = page.locator(f"section[aria-labelledby=as-{end}] tbody tr")
@@ -182,9 +178,7 @@ def mean_of(page: Page, end: str) -> str:
     return (row.locator("td").last.text_content() or "").strip()
 
 
-def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
-    visit: Visit, grid_in_a_box: None
-) -> None:
+def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(visit, grid_in_a_box):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     before = mean_of(page, "source")
     page.get_by_role("link", name="small", exact=True).click()
@@ -206,9 +200,7 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_the_list_is_searched_as_one_types_and_sorted(
-    visit: Visit, grid_in_a_box: None, reader: Reader
-) -> None:
+def test_the_list_is_searched_as_one_types_and_sorted(visit, grid_in_a_box, reader):
     page = visit.open("/sites/")
     assert fits(page)
     look(page, f"sites-{reader}")
@@ -231,9 +223,7 @@ def test_the_list_is_searched_as_one_types_and_sorted(
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_the_list_is_searched_without_a_script(
-    visit: Visit, grid_in_a_box: None, reader: Reader
-) -> None:
+def test_the_list_is_searched_without_a_script(visit, grid_in_a_box, reader):
     page = visit.open("/sites/?window=24h")
     page.get_by_label("search", exact=True).fill("glas")
     page.get_by_role("search", name="Sites").get_by_role("button", name="Show").click()
@@ -241,9 +231,7 @@ def test_the_list_is_searched_without_a_script(
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
-def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(
-    visit: Visit, scene: Scene
-) -> None:
+def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(visit, scene):
     page = drawn(visit.open("/sites/Glasgow/"))
     colour = "document.querySelector('#over-time-source .plot').data[1].line.color"
     light = page.evaluate(colour)
@@ -262,7 +250,7 @@ def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(
     )
 
 
-def test_all_states_and_markup_are_shown_as_they_are(visit: Visit, scene: Scene) -> None:
+def test_all_states_and_markup_are_shown_as_they_are(visit, scene):
     page = drawn(visit.open("/sites/DESY/"))
     states = page.locator(".partner-rows .status").all_text_contents()
     for word in ("down", "failing", "untested"):
@@ -273,7 +261,7 @@ def test_all_states_and_markup_are_shown_as_they_are(visit: Visit, scene: Scene)
     look(page, "site-scene")
 
 
-def test_two_names_typed_lead_to_their_link(visit: Visit, scene: Scene) -> None:
+def test_two_names_typed_lead_to_their_link(visit, scene):
     page = visit.open("/sites/")
     jump = page.get_by_label("Jump to a site, endpoint or link")
     jump.press_sequentially("ral to glas")

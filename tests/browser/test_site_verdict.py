@@ -8,13 +8,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look
-from tests.browser.readers import LAPTOP, NARROW_DARK, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW_DARK, SCRIPTLESS, seen_by
 from tests.browser.waiting import until
 from tests.matrix import world
-from tests.matrix.changed_site import ChangedSite
 
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
 SENTENCE = "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov"
@@ -30,7 +28,7 @@ def drawn(page: Page) -> Page:
 
 
 @seen_by(LAPTOP, NARROW_DARK)
-def test_the_answer_stands_first(visit: Visit, changed: ChangedSite, reader: Reader) -> None:
+def test_the_answer_stands_first(visit, changed, reader):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     look(page, f"changed-{reader}")
     expect(page.locator("#answer")).to_contain_text(SENTENCE)
@@ -42,7 +40,7 @@ def test_the_answer_stands_first(visit: Visit, changed: ChangedSite, reader: Rea
     assert fits(page)
 
 
-def test_a_site_is_one_page_of_paper(visit: Visit, changed: ChangedSite) -> None:
+def test_a_site_is_one_page_of_paper(visit, changed):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     paper = page.pdf(format="A4")
     if os.environ.get("SONAR_TEST_PICTURES"):
@@ -54,7 +52,7 @@ def test_a_site_is_one_page_of_paper(visit: Visit, changed: ChangedSite) -> None
     assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 1
 
 
-def test_what_is_wrong_is_first_in_the_list_of_sites(visit: Visit, changed: ChangedSite) -> None:
+def test_what_is_wrong_is_first_in_the_list_of_sites(visit, changed):
     page = visit.open("/sites/")
     look(page, "sites-changed")
     first = page.locator("table.sites tbody tr").first
@@ -67,9 +65,7 @@ def test_what_is_wrong_is_first_in_the_list_of_sites(visit: Visit, changed: Chan
 
 
 @pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_the_tables_are_where_the_pictures_would_be(
-    visit: Visit, changed: ChangedSite, reader: Reader
-) -> None:
+def test_without_a_script_the_tables_are_where_the_pictures_would_be(visit, changed, reader):
     page = visit.open(f"/sites/{GLASGOW}/")
     expect(page.locator("#answer")).to_contain_text(SENTENCE)
     expect(page.locator(".picture").first).to_be_hidden()
@@ -77,7 +73,7 @@ def test_without_a_script_the_tables_are_where_the_pictures_would_be(
     expect(page.locator("tr.failing .status")).to_have_text(re.compile("^failing since 19 Nov"))
 
 
-def test_a_refresh_brings_a_new_verdict(visit: Visit, changed: ChangedSite) -> None:
+def test_a_refresh_brings_a_new_verdict(visit, changed):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     expect(page.locator("#answer")).to_contain_text("1 link is failing")
     for minutes in (3, 2, 1):

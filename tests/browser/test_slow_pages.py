@@ -5,9 +5,8 @@ from playwright.sync_api import Page, expect
 from sonar.models import Experiment, Probe
 from sonar.people.roles import Role
 from tests.accounts import account
-from tests.browser.conftest import Visit
 from tests.browser.readers import SCRIPTLESS, SCRIPTLESS_NARROW, seen_by
-from tests.browser.slow_scene import LINK, SITE, SlowScene
+from tests.browser.slow_scene import LINK, SITE
 from tests.browser.test_journeys import tab_to
 from tests.browser.waiting import until_settled
 
@@ -45,7 +44,7 @@ def walk(page: Page) -> None:
     assert reached == count
 
 
-def test_tab_reaches_each_control_and_is_seen_there(visit: Visit, slow_scene: SlowScene) -> None:
+def test_tab_reaches_each_control_and_is_seen_there(visit, slow_scene):
     visit.log_in(account(Role.OPERATOR))
     for path in (
         "/causes/?window=24h&compare=previous",
@@ -61,9 +60,7 @@ def test_tab_reaches_each_control_and_is_seen_there(visit: Visit, slow_scene: Sl
         walk(page)
 
 
-def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(visit, slow_scene):
     for path in ("/causes/", "/events/", "/table/", LINK, SITE):
         page = visit.open(f"{path}?window=24h")
         until_settled(page)
@@ -80,7 +77,7 @@ def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
             expect(button).to_be_focused()
 
 
-def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> None:
+def test_a_moment_is_compared_by_keys(visit, slow_scene):
     page = visit.open("/causes/?window=24h")
     page.locator("[popovertarget=compare-menu]").focus()
     page.keyboard.press("Enter")
@@ -93,9 +90,7 @@ def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> No
 
 
 @seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
-def test_without_javascript_the_figures_are_there_and_forms_work(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_without_javascript_the_figures_are_there_and_forms_work(visit, slow_scene):
     page = visit.open("/causes/?window=24h")
     page.click("[popovertarget=compare-menu]")
     page.select_option("#compare-menu select[name=compare]", "previous")
@@ -116,9 +111,7 @@ def test_without_javascript_the_figures_are_there_and_forms_work(
 
 
 @seen_by(SCRIPTLESS)
-def test_without_javascript_an_experiment_is_ordered_and_cancelled(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_without_javascript_an_experiment_is_ordered_and_cancelled(visit, slow_scene):
     visit.log_in(account(Role.OPERATOR))
     Probe.objects.all().delete()
     page = visit.open(f"{LINK}experiments/")
@@ -138,9 +131,7 @@ def test_without_javascript_an_experiment_is_ordered_and_cancelled(
     assert not Probe.objects.exists()
 
 
-def test_without_javascript_an_experiment_has_its_figures(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_without_javascript_an_experiment_has_its_figures(visit, slow_scene):
     page = visit.open(f"/experiments/{slow_scene.finished}/")
     assert "in proportion to the number of streams" in page.locator("#conclusion").inner_text()
     rows = page.locator("table.ranking tbody tr").all_inner_texts()

@@ -6,7 +6,6 @@ from playwright.sync_api import Locator, Page, expect
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.modules import refresh
 from tests.browser.pages import fits, look
 from tests.browser.readers import (
@@ -14,11 +13,9 @@ from tests.browser.readers import (
     NARROW,
     SCRIPTLESS,
     SCRIPTLESS_NARROW,
-    Reader,
     seen_by,
 )
 from tests.browser.waiting import until_settled
-from tests.matrix.changed_site import ChangedSite
 
 SITE = "/sites/UKI-SCOTGRID-GLASGOW/"
 # A laptop's screen of 1440 by 900 shows a page of this height in less than three.
@@ -48,9 +45,7 @@ def seen(page: Page) -> list[str]:
     return [panel.get_attribute("id") or "" for panel in panels.all() if panel.is_visible()]
 
 
-def test_one_part_is_seen_and_clicks_keys_and_addresses_choose_it(
-    visit: Visit, changed: ChangedSite
-) -> None:
+def test_one_part_is_seen_and_clicks_keys_and_addresses_choose_it(visit, changed):
     page = visit.open(SITE)
     until_settled(page)
     assert seen(page) == ["causes"]
@@ -79,9 +74,7 @@ def test_one_part_is_seen_and_clicks_keys_and_addresses_choose_it(
 @pytest.mark.parametrize(
     ("anchor", "part"), [("peers", "peers"), ("endpoints", "tests"), ("errors", "causes")]
 )
-def test_an_address_opens_the_part_that_has_what_it_names(
-    visit: Visit, changed: ChangedSite, anchor: str, part: str
-) -> None:
+def test_an_address_opens_the_part_that_has_what_it_names(visit, changed, anchor, part):
     page = visit.open(f"{SITE}#{anchor}")
     until_settled(page)
     assert seen(page) == [part]
@@ -89,9 +82,7 @@ def test_an_address_opens_the_part_that_has_what_it_names(
 
 
 @seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
-def test_without_a_script_all_parts_stand_below_a_table_of_contents(
-    visit: Visit, changed: ChangedSite, reader: Reader
-) -> None:
+def test_without_a_script_all_parts_stand_below_a_table_of_contents(visit, changed, reader):
     page = visit.open(SITE)
     assert seen(page) == [
         link.removeprefix("#")
@@ -103,9 +94,7 @@ def test_without_a_script_all_parts_stand_below_a_table_of_contents(
     assert fits(page)
 
 
-def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(
-    visit: Visit, changed: ChangedSite
-) -> None:
+def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(visit, changed):
     page = visit.page
     visit.log_in(account(Role.ADMINISTRATOR))
     for width in (390, 1024, 1440):
@@ -120,9 +109,7 @@ def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_each_part_fits_and_breaks_no_rule(
-    visit: Visit, changed: ChangedSite, reader: Reader
-) -> None:
+def test_each_part_fits_and_breaks_no_rule(visit, changed, reader):
     visit.log_in(account(Role.ADMINISTRATOR))
     page = visit.open(SITE)
     until_settled(page)

@@ -95,7 +95,7 @@ def hand(visit: Visit) -> Hand:
     return Hand(wait_until_drawn(visit.go("/")))
 
 
-def test_a_what_got_slow(visit: Visit, shift: Shift) -> None:
+def test_a_what_got_slow(visit, shift):
     """Task a: the front page answers."""
     on = hand(visit)
     expect(on.page.get_by_role("heading", level=1)).to_contain_text("1 slower than usual")
@@ -108,7 +108,7 @@ def test_a_what_got_slow(visit: Visit, shift: Shift) -> None:
 
 
 @seen_by(LAPTOP, NARROW_DARK)
-def test_b_why_a_link_fails(visit: Visit, shift: Shift, reader: Reader) -> None:
+def test_b_why_a_link_fails(visit, shift, reader):
     """Task b: since when, how many of all classes, the newest error whole, and whose, once."""
     on = hand(visit)
     on.click(on.page.locator("#rail a[href='/links/LANCS_DATADISK/CAM_DATADISK/']").first)
@@ -129,9 +129,7 @@ def test_b_why_a_link_fails(visit: Visit, shift: Shift, reader: Reader) -> None:
 
 
 @seen_by(LAPTOP, NARROW_DARK)
-def test_c_is_a_site_slow_as_source_or_as_destination(
-    visit: Visit, shift: Shift, reader: Reader
-) -> None:
+def test_c_is_a_site_slow_as_source_or_as_destination(visit, shift, reader):
     """Task c: as usual does not mean fast, and nobody has to know that."""
     on = hand(visit)
     on.type(on.page.locator("#jump"), "man", enter=True)
@@ -163,7 +161,7 @@ def test_c_is_a_site_slow_as_source_or_as_destination(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_n_a_downtime_tomorrow(visit: Visit, shift: Shift, reader: Reader) -> None:
+def test_n_a_downtime_tomorrow(visit, shift, reader):
     """Task n: times may be words, and are typed in UTC."""
     man = shift.ends["MAN"].site
     visit.log_in(account(Role.SITE_ADMIN, man))
@@ -187,7 +185,7 @@ def test_n_a_downtime_tomorrow(visit: Visit, shift: Shift, reader: Reader) -> No
     assert fits(on.page)
 
 
-def test_d_my_rows_the_worst_first_as_a_file(visit: Visit, shift: Shift) -> None:
+def test_d_my_rows_the_worst_first_as_a_file(visit, shift):
     """Task d: the site alone, though its name is a part of another; what fails is no good rate."""
     Site.objects.filter(name="PIC").update(name="CAMPIC")
     on = hand(visit)
@@ -214,9 +212,7 @@ TOO_WIDE = """() => [...document.querySelectorAll(".link-page :is(.scroll, table
 LANCS_TO_CAM = "/links/LANCS_DATADISK/CAM_DATADISK/"
 
 
-def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(
-    visit: Visit, shift: Shift
-) -> None:
+def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(visit, shift):
     """Ux: the picture began at y = 1026 on a page of 5,600 pixels, and tables were cut."""
     visit.log_in(account(Role.OPERATOR))
     for screen in (LAPTOP, SMALL_LAPTOP):
@@ -238,9 +234,7 @@ def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(
 
 
 @pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_i_the_exact_link_and_the_picture_of_a_link(
-    visit: Visit, shift: Shift, reader: Reader
-) -> None:
+def test_i_the_exact_link_and_the_picture_of_a_link(visit, shift, reader):
     """Task i on the page of a link: two clicks there."""
     on = hand(visit)
     on.click(on.page.locator(f"#rail a[href='{LANCS_TO_CAM}']").first)
@@ -255,9 +249,7 @@ def test_i_the_exact_link_and_the_picture_of_a_link(
 
 
 @pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_m_the_call_for_a_notebook_or_a_dashboard(
-    visit: Visit, shift: Shift, reader: Reader
-) -> None:
+def test_m_the_call_for_a_notebook_or_a_dashboard(visit, shift, reader):
     """Task m: the call of what is seen is two clicks away, on every page."""
     on = hand(visit)
     on.click(on.page.locator("#export summary"))

@@ -15,7 +15,6 @@ from tests.browser.readers import (
     LAPTOP,
     NARROW,
     SCRIPTLESS_NARROW,
-    Reader,
     seen_by,
 )
 from tests.browser.scene import Scene
@@ -51,7 +50,7 @@ def make(page: Page, name: str) -> str:
 
 
 @seen_by(LAPTOP, NARROW, SCRIPTLESS_NARROW)
-def test_a_token_is_made_seen_once_and_revoked(visit: Visit, shifter: User, reader: Reader) -> None:
+def test_a_token_is_made_seen_once_and_revoked(visit, shifter, reader):
     tokens.create(shifter, "old-cron", ["operate"], 90)
     page = log_in(visit)
     expect(page.locator("main")).to_contain_text("You are a site admin of Glasgow and RAL.")
@@ -73,7 +72,7 @@ def test_a_token_is_made_seen_once_and_revoked(visit: Visit, shifter: User, read
 
 
 @pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_it_is_copied_as_it_is(visit: Visit, shifter: User, reader: Reader) -> None:
+def test_it_is_copied_as_it_is(visit, shifter, reader):
     page = log_in(visit)
     text = make(page, "cron")
     page.get_by_role("button", name="Copy the token").click()

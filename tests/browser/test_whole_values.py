@@ -4,9 +4,7 @@ import pytest
 
 from sonar.people.roles import Role
 from tests.accounts import account
-from tests.browser.conftest import Visit
 from tests.browser.readers import LAPTOP, NARROW
-from tests.browser.scene import Scene
 
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 # The times and figures in the text of the page that begin on one line and end on another, at any
@@ -64,9 +62,7 @@ PAGES = ["/", "/table/", "/sites/", "/sites/RAL/", LINK, f"{LINK}tests/", "/oper
 
 
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
-def test_no_line_breaks_within_a_figure_and_every_list_has_room_for_its_choices(
-    visit: Visit, scene: Scene
-) -> None:
+def test_no_line_breaks_within_a_figure_and_every_list_has_room_for_its_choices(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))
     for path in PAGES:
         page = visit.open(path)

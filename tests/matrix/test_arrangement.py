@@ -27,7 +27,7 @@ def lines(arrangement: Arrangement) -> list[str]:
     return [found[at] for at in range(rows.length)]
 
 
-def test_by_default_rows_are_sources_in_the_order_of_the_grid() -> None:
+def test_by_default_rows_are_sources_in_the_order_of_the_grid():
     plain = drawn()
     assert names(plain) == (["a", "B", "c"], ["a", "B", "c"])
     assert (plain.rows.end, plain.columns.end) == ("source", "destination")
@@ -35,7 +35,7 @@ def test_by_default_rows_are_sources_in_the_order_of_the_grid() -> None:
     assert plain.in_focus.all()
 
 
-def test_rows_and_columns_are_ordered_by_their_averages_with_none_last() -> None:
+def test_rows_and_columns_are_ordered_by_their_averages_with_none_last():
     # Means of rows: 15, 5, 1; of columns: 1, 10, 12.5.
     assert names(drawn(order="average")) == (["a", "B", "c"], ["c", "B", "a"])
     assert names(drawn(order="-average")) == (["c", "B", "a"], ["a", "B", "c"])
@@ -46,7 +46,7 @@ def test_rows_and_columns_are_ordered_by_their_averages_with_none_last() -> None
     assert arrange(empty, Display(order="-average")).rows.names == ["x", "y"]
 
 
-def test_cells_follow_the_order_of_their_rows_and_columns() -> None:
+def test_cells_follow_the_order_of_their_rows_and_columns():
     sorted_by_average = drawn(order="average")
     expected = square().cells.value[np.ix_([0, 1, 2], [2, 1, 0])]
     np.testing.assert_array_equal(sorted_by_average.value, expected)
@@ -54,12 +54,12 @@ def test_cells_follow_the_order_of_their_rows_and_columns() -> None:
     np.testing.assert_array_equal(sorted_by_average.columns.average, [12.5, 10, 1])
 
 
-def test_clouds_and_tiers_stand_apart_and_are_named() -> None:
+def test_clouds_and_tiers_stand_apart_and_are_named():
     assert lines(drawn(order="cloud")) == ["[DE] B", "-", "[UK] a", "c"]
     assert lines(drawn(order="tier")) == ["[Tier 1] B", "c", "-", "[Tier 2] a"]
 
 
-def test_groups_of_several_clouds_or_of_none_come_last() -> None:
+def test_groups_of_several_clouds_or_of_none_come_last():
     places = [group("a", None, None), group("b", ""), group("c", "uk"), group("d", "UK")]
     places += [group("e", "DE"), group("f", "DE")]
     grid = grid_of(np.ones((6, 6)).tolist(), places, places)
@@ -71,14 +71,14 @@ def test_groups_of_several_clouds_or_of_none_come_last() -> None:
 
 
 @pytest.mark.parametrize("clouds", [["UK", "UK"], ["UK", "DE"]])
-def test_there_is_no_gap_where_nothing_is_set_apart(clouds: list[str]) -> None:
+def test_there_is_no_gap_where_nothing_is_set_apart(clouds):
     places = [group(f"place{at}", cloud) for at, cloud in enumerate(clouds)]
     arrangement = arrange(grid_of([[1, 2], [3, 4]], places, places), Display(order="cloud"))
     assert not arrangement.rows.gaps
     assert arrangement.rows.length == 2
 
 
-def test_values_are_spread_around_the_gaps() -> None:
+def test_values_are_spread_around_the_gaps():
     arrangement = drawn(order="cloud")
     spread = arrangement.spread(arrangement.value, -1)
     assert spread.shape == (4, 4)
@@ -87,7 +87,7 @@ def test_values_are_spread_around_the_gaps() -> None:
     np.testing.assert_array_equal(spread[np.ix_([0, 2, 3], [0, 2, 3])], arrangement.value)
 
 
-def test_transposed_the_destinations_are_rows() -> None:
+def test_transposed_the_destinations_are_rows():
     transposed = drawn(transpose=True, order="average")
     assert (transposed.rows.end, transposed.columns.end) == ("destination", "source")
     assert names(transposed) == (["c", "B", "a"], ["a", "B", "c"])
@@ -95,7 +95,7 @@ def test_transposed_the_destinations_are_rows() -> None:
     np.testing.assert_array_equal(transposed.state, drawn(order="average").state.T)
 
 
-def test_groupings_of_both_ends_are_told_apart_when_transposed() -> None:
+def test_groupings_of_both_ends_are_told_apart_when_transposed():
     query = MatrixQuery(rows="site", columns="cloud")
     grid = grid_of([[1, 2]], [group("s")], [group("c"), group("d")], query=query)
     transposed = arrange(grid, Display(transpose=True))
@@ -114,9 +114,7 @@ def test_groupings_of_both_ends_are_told_apart_when_transposed() -> None:
         (Display(only=("untested",), above=1), set()),
     ],
 )
-def test_only_what_matches_is_in_focus_and_other_rows_and_columns_are_left_out(
-    display: Display, cells: set[tuple[str, str]]
-) -> None:
+def test_only_what_matches_is_in_focus_and_other_rows_and_columns_are_left_out(display, cells):
     arrangement = arrange(square(), display)
     rows, columns = names(arrangement)
     found = {(rows[row], columns[column]) for row, column in np.argwhere(arrangement.in_focus)}
@@ -125,13 +123,13 @@ def test_only_what_matches_is_in_focus_and_other_rows_and_columns_are_left_out(
     assert set(columns) == {destination for _, destination in cells}
 
 
-def test_averages_stay_those_of_the_whole_answer() -> None:
+def test_averages_stay_those_of_the_whole_answer():
     focused = drawn(only=("stale",))
     assert focused.rows.average.tolist() == [15]
     assert focused.grid.averages.grand == 9
 
 
-def test_the_digest_stays_while_rows_and_columns_do_and_the_version_changes_with_the_data() -> None:
+def test_the_digest_stays_while_rows_and_columns_do_and_the_version_changes_with_the_data():
     plain = drawn()
     assert plain.digest == drawn(palette="magma").digest
     some = [plain, drawn(transpose=True), drawn(order="average"), drawn(order="tier")]
@@ -140,13 +138,13 @@ def test_the_digest_stays_while_rows_and_columns_do_and_the_version_changes_with
     assert plain.version.text.startswith(square().version.text)
 
 
-def test_a_matrix_of_nothing_is_arranged_too() -> None:
+def test_a_matrix_of_nothing_is_arranged_too():
     empty = grid_of([], [], [])
     for order in ("name", "average", "cloud"):
         assert arrange(empty, Display(order=order, only=("failed",))).value.shape == (0, 0)
 
 
-def test_states_are_drawn_where_their_cells_are() -> None:
+def test_states_are_drawn_where_their_cells_are():
     arrangement = drawn(order="-average")
     rows, columns = names(arrangement)
     at = rows.index("B"), columns.index("a")

@@ -48,7 +48,7 @@ def tables(source: str) -> list[set[str]]:
         "row(median=1, p95=2)",
     ],
 )
-def test_a_table_of_statistics_is_known_when_it_is_seen(source: str):
+def test_a_table_of_statistics_is_known_when_it_is_seen(source):
     assert tables(source)
 
 

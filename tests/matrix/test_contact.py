@@ -4,7 +4,6 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.template.loader import render_to_string
 from django.test import Client
-from pytest_django import Settings
 
 from sonar import settings as project
 from sonar.people.roles import Role
@@ -28,14 +27,14 @@ def pages(client: Client) -> dict[str, str]:
 
 
 @pytest.mark.django_db
-def test_whom_to_tell_is_said_where_it_is_needed(client: Client, settings: Settings) -> None:
+def test_whom_to_tell_is_said_where_it_is_needed(client, settings):
     settings.SONAR_CONTACT = "mailto:grid-help@example.org"
     without = [name for name, html in pages(client).items() if html.count(MAIL) != 1]
     assert without == []
 
 
 @pytest.mark.django_db
-def test_where_nobody_is_named_nothing_is_said(client: Client) -> None:
+def test_where_nobody_is_named_nothing_is_said(client):
     having = [name for name, html in pages(client).items() if "Administrators of" in html]
     assert having == []
 
@@ -48,7 +47,7 @@ def test_where_nobody_is_named_nothing_is_said(client: Client) -> None:
         ("https://help.example.org/sonar?queue=1", "https://help.example.org/sonar?queue=1"),
     ],
 )
-def test_an_address_becomes_a_link(monkeypatch: pytest.MonkeyPatch, text: str, link: str) -> None:
+def test_an_address_becomes_a_link(monkeypatch, text, link):
     monkeypatch.setenv("SONAR_CONTACT", text)
     assert project.envcontact("SONAR_CONTACT") == link
 
@@ -66,7 +65,7 @@ def test_an_address_becomes_a_link(monkeypatch: pytest.MonkeyPatch, text: str, l
         "help@example.org?cc=x@example.org",
     ],
 )
-def test_anything_else_stops_the_start(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_anything_else_stops_the_start(monkeypatch, text):
     monkeypatch.setenv("SONAR_CONTACT", text)
     with pytest.raises(
         ImproperlyConfigured, match=r"SONAR_CONTACT=.* is neither an e-mail address"

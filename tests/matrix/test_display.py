@@ -42,16 +42,8 @@ pairs = st.tuples(numbers, numbers).map(
     stat=st.sampled_from(STATS),
 )
 def test_every_display_survives_its_own_url(
-    order: str,
-    transpose: bool,
-    wall: bool,
-    only: set[str],
-    palette: str,
-    scale: str,
-    focus: list[float | None],
-    colours: list[float | None],
-    stat: str,
-) -> None:
+    order, transpose, wall, only, palette, scale, focus, colours, stat
+):
     display = Display(
         order=order,
         transpose=transpose,
@@ -69,7 +61,7 @@ def test_every_display_survives_its_own_url(
     assert again.to_params() == display.to_params()
 
 
-def test_defaults_are_left_out_and_states_stand_in_one_order() -> None:
+def test_defaults_are_left_out_and_states_stand_in_one_order():
     assert asked("order=name&scale=middle&transpose=&only=&low=&palette=").to_params() == {}
     assert asked("only=stale&only=failed&only=stale").to_params() == {"only": ["failed", "stale"]}
     assert asked("wall=1&high=10.0&below=0.50").to_params() == {
@@ -79,7 +71,7 @@ def test_defaults_are_left_out_and_states_stand_in_one_order() -> None:
     }
 
 
-def test_a_bound_of_zero_is_a_bound() -> None:
+def test_a_bound_of_zero_is_a_bound():
     assert asked("above=0").above == 0
     assert asked("above=-0.0").to_params() == {"above": ["0"]}
     assert asked("above=0").focuses
@@ -113,23 +105,23 @@ def test_a_bound_of_zero_is_a_bound() -> None:
     ],
 )
 def test_a_bad_value_is_answered_with_a_sentence_that_names_the_parameter(
-    text: str, parameter: str, sentence: str
-) -> None:
+    text, parameter, sentence
+):
     found = sentences(text)
     assert list(found) == [parameter]
     assert sentence in found[parameter][0]
 
 
-def test_all_bad_parameters_are_named_at_once() -> None:
+def test_all_bad_parameters_are_named_at_once():
     assert set(sentences("order=x&low=x&only=x&wall=2")) == {"order", "low", "only", "wall"}
 
 
-def test_colours_of_a_share_may_begin_at_zero() -> None:
+def test_colours_of_a_share_may_begin_at_zero():
     assert asked("low=0&high=50", "success").low == 0
     assert "low" in sentences("low=0&high=50", "median")
 
 
-def test_numbers_of_another_unit_are_dropped_with_the_statistic_that_they_were_meant_for() -> None:
+def test_numbers_of_another_unit_are_dropped_with_the_statistic_that_they_were_meant_for():
     text = "above=5&below=50&low=1&high=10&order=tier&unit="
     assert asked(text + "MB/s", "mean") == asked(text)
     assert asked(text + "MB/s", "p95") == asked(text)
@@ -137,19 +129,19 @@ def test_numbers_of_another_unit_are_dropped_with_the_statistic_that_they_were_m
     assert asked(text + "%25", "success") == asked(text)
 
 
-def test_a_focus_is_taken_away_as_one() -> None:
+def test_a_focus_is_taken_away_as_one():
     display = asked("only=failed&above=1&below=2&order=tier")
     assert display.focuses
     assert display.unfocused() == Display(order="tier")
     assert not display.unfocused().focuses
 
 
-def test_displays_have_fingerprints_of_their_own() -> None:
+def test_displays_have_fingerprints_of_their_own():
     some = [Display(), Display(transpose=True), Display(low=1), Display(only=("failed",))]
     assert len({one.fingerprint for one in some}) == len(some)
     assert Display().fingerprint == asked("order=name").fingerprint
 
 
 @given(st.floats(0, LARGEST))
-def test_a_number_is_read_as_it_was_written(value: float) -> None:
+def test_a_number_is_read_as_it_was_written(value):
     assert float(number_text(value)) == value

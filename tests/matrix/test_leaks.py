@@ -247,7 +247,7 @@ def content_of(response: HttpResponse) -> bytes:
     return body + str(dict(response.headers)).encode()
 
 
-def test_no_answer_shows_what_is_internal(marked: dict[str, str]) -> None:
+def test_no_answer_shows_what_is_internal(marked):
     found = set()
     for who, (client, may_see) in readers().items():
         for path in addresses(marked):
@@ -260,7 +260,7 @@ def test_no_answer_shows_what_is_internal(marked: dict[str, str]) -> None:
     assert found == set()
 
 
-def test_a_search_for_what_is_internal_finds_nothing(marked: dict[str, str]) -> None:
+def test_a_search_for_what_is_internal_finds_nothing(marked):
     """Or it would say, letter by letter, what it does not show."""
     for mark in MARKS.values():
         assert Client().get(f"/api/v1/transfers/?error={mark}").json()["transfers"] == []
@@ -270,7 +270,7 @@ def test_a_search_for_what_is_internal_finds_nothing(marked: dict[str, str]) -> 
             assert answer.status_code == 400 or answer.json()[plural] == []
 
 
-def test_who_may_reads_each_mark_somewhere(marked: dict[str, str]) -> None:
+def test_who_may_reads_each_mark_somewhere(marked):
     """Or the marks were not where the search for them looks."""
     client = logged_in(account(Role.ADMINISTRATOR))
     plain = [path for path in addresses(marked) if not any(one in path for one in MARKS.values())]
@@ -282,7 +282,7 @@ def test_who_may_reads_each_mark_somewhere(marked: dict[str, str]) -> None:
     assert hidden == elsewhere
 
 
-def test_every_route_that_may_be_read_is_walked(marked: dict[str, str]) -> None:
+def test_every_route_that_may_be_read_is_walked(marked):
     walked = {path.partition("?")[0] for path in addresses(marked)}
     readable = {
         (row.route, row.method)

@@ -17,7 +17,6 @@ from redis import Redis
 
 from sonar.people import tokens
 from tests.benchmarks import loopback
-from tests.matrix.conftest import Web
 
 CALL = "/api/v1/matrix/"
 AT_ONCE = 15.0
@@ -61,7 +60,7 @@ def ask(web: loopback.Web, path: str, **headers: str) -> Any:
     return web.pool.request("GET", web.url + path, headers=headers, redirect=False, timeout=20)
 
 
-def test_limits_of_a_statement_a_request_and_a_log(web: Web, tmp_path: Path) -> None:
+def test_limits_of_a_statement_a_request_and_a_log(web, tmp_path):
     """Of one server, which takes seconds to start, all is asked that there is to ask."""
     running, log = web(SONAR_STATEMENT_SECONDS="2"), tmp_path / "gunicorn.log"
     a_statement_has_so_many_seconds_and_no_more(running)
@@ -100,7 +99,7 @@ def a_database_that_goes_away_is_a_503_until_it_is_back(running: loopback.Web, l
     assert "Traceback" not in log.read_text()[before:]
 
 
-def test_many_at_once_are_counted_one_by_one(web: Web) -> None:
+def test_many_at_once_are_counted_one_by_one(web):
     running = web(SONAR_RATE_ANONYMOUS="20/day")
     Redis.from_url(os.environ["REDIS_URL"]).flushdb()  # the question whether it had started
     with ThreadPoolExecutor(8) as threads:

@@ -27,8 +27,7 @@ from matrix.http import login_limits
 from matrix.http.throttling import Rate
 from sonar.people import accounts, roles, tokens
 from sonar.people.role_rules import Role
-from tests.matrix.world import World
-from tests.provider import CLIENT, DN, RULES, Provider, stranger
+from tests.provider import CLIENT, DN, RULES, stranger
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +62,7 @@ def notice(response: Any) -> str:
     return html.unescape(found[1])
 
 
-def test_nothing_of_it_is_there_while_it_is_off(client: Client) -> None:
+def test_nothing_of_it_is_there_while_it_is_off(client):
     assert client.get("/login/oidc/").status_code == 404
     assert client.get("/login/oidc/callback/?code=x&state=y").status_code == 404
     assert client.post("/login/certificate/").status_code == 404
@@ -73,7 +72,7 @@ def test_nothing_of_it_is_there_while_it_is_off(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["signup", "email", "password/reset", "social/connections"])
-def test_no_page_of_allauth_is_there(client: Client, provider: Provider, path: str) -> None:
+def test_no_page_of_allauth_is_there(client, provider, path):
     for address in (f"/accounts/{path}/", f"/{path}/", f"/login/{path}/"):
         assert client.get(address).status_code == 404
 
@@ -92,14 +91,7 @@ ROLES: list[tuple[dict[str, Any], Role, list[str]]] = [
 
 
 @pytest.mark.parametrize(("claims", "role", "sites"), ROLES)
-def test_groups_give_roles(
-    client: Client,
-    small_world: World,
-    provider: Provider,
-    claims: dict[str, Any],
-    role: Role,
-    sites: list[str],
-) -> None:
+def test_groups_give_roles(client, small_world, provider, claims, role, sites):
     provider.person("s-1", preferred_username="anna", **claims)
     response = log_in(client, "s-1")
     assert response.status_code == 302, response.content.decode()
@@ -111,9 +103,7 @@ def test_groups_give_roles(
     assert client.session.get_expiry_age() == 12 * 3600
 
 
-def test_it_leads_back_to_where_it_began_or_to_the_own_site(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_it_leads_back_to_where_it_began_or_to_the_own_site(client, small_world, provider):
     provider.person("s-1", groups=["/grid/sites/RAL"])
     assert log_in(client, "s-1")["Location"] == "/sites/RAL/"
     assert client.cookies["sonar_site"].value == "RAL"
@@ -122,7 +112,7 @@ def test_it_leads_back_to_where_it_began_or_to_the_own_site(
         assert log_in(client, "s-1", f"?next={evil}")["Location"] == "/sites/RAL/"
 
 
-def test_what_the_provider_is_asked(client: Client, provider: Provider) -> None:
+def test_what_the_provider_is_asked(client, provider):
     address = begin(
         client, "?next=/table/&scope=everything&auth_params=prompt%3Dnone&process=connect"
     )
@@ -136,16 +126,14 @@ def test_what_the_provider_is_asked(client: Client, provider: Provider) -> None:
     assert asked == {}
 
 
-def test_another_site_logs_nobody_in(client: Client, provider: Provider) -> None:
+def test_another_site_logs_nobody_in(client, provider):
     headers = {"sec-fetch-site": "cross-site"}
     response = client.get("/login/oidc/?next=/table/", headers=headers)
     assert (response.status_code, response["Location"]) == (302, "/login/?next=%2Ftable%2F")
     assert provider.asked == []
 
 
-def test_roles_are_lost_with_the_groups(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_roles_are_lost_with_the_groups(client, small_world, provider):
     provider.person("s-1", groups=["/grid/shifters"])
     log_in(client, "s-1")
     assert roles.role_of(User.objects.get()) is Role.OPERATOR
@@ -160,9 +148,7 @@ def test_roles_are_lost_with_the_groups(
     assert roles.role_of(User.objects.get()) is Role.READER
 
 
-def test_without_a_group_nothing_is_left_not_even_reading(
-    client: Client, small_world: World, provider: Provider, settings: Settings
-) -> None:
+def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, provider, settings):
     settings.SONAR_PUBLIC_READ = False
     provider.person("s-1", groups=["/grid/shifters"])
     log_in(client, "s-1")
@@ -191,16 +177,14 @@ def test_without_a_group_nothing_is_left_not_even_reading(
     assert roles.role_of(User.objects.get()) is Role.READER
 
 
-def test_who_never_had_a_group_gets_no_account(client: Client, provider: Provider) -> None:
+def test_who_never_had_a_group_gets_no_account(client, provider):
     provider.person("s-1", email="anna@example.org")
     assert "groups of yours: no groups at all." in notice(log_in(client, "s-1"))
     assert not User.objects.exists()
     assert not SocialAccount.objects.exists()
 
 
-def test_whom_an_administrator_switched_off_no_group_lets_in(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_whom_an_administrator_switched_off_no_group_lets_in(client, small_world, provider):
     provider.person("s-1", groups=["/grid"])
     log_in(client, "s-1")
     User.objects.update(is_active=False)
@@ -211,9 +195,7 @@ def test_whom_an_administrator_switched_off_no_group_lets_in(
     assert not User.objects.get().is_active
 
 
-def test_no_name_and_no_address_finds_an_account(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_no_name_and_no_address_finds_an_account(client, small_world, provider):
     """An account of Sonar's own, and one of another person there, stay whose they are."""
     own = User.objects.create_user("anna", "anna@example.org", "four in the morning")
     roles.give(own, Role.ADMINISTRATOR)
@@ -229,9 +211,7 @@ def test_no_name_and_no_address_finds_an_account(
     ]
 
 
-def test_the_same_subject_of_another_issuer_is_another_person(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_the_same_subject_of_another_issuer_is_another_person(client, small_world, provider):
     other = User.objects.create_user("other")
     SocialAccount.objects.create(user=other, provider="https://iam.example.org", uid="s-1")
     provider.person("s-1", groups=["/grid"])
@@ -239,9 +219,7 @@ def test_the_same_subject_of_another_issuer_is_another_person(
     assert client.session["_auth_user_id"] != str(other.id)
 
 
-def test_the_page_of_the_account_says_who_vouches_for_it(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_the_page_of_the_account_says_who_vouches_for_it(client, small_world, provider):
     provider.person("s-1", groups=["/grid/admins"])
     log_in(client, "s-1")
     page = client.get(f"/admin/auth/user/{User.objects.get().id}/change/").content.decode()
@@ -254,9 +232,7 @@ def test_the_page_of_the_account_says_who_vouches_for_it(
     assert "email" not in index
 
 
-def test_only_groups_are_kept_of_what_the_provider_says(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_only_groups_are_kept_of_what_the_provider_says(client, small_world, provider):
     provider.person("s-1", groups=["/grid", "bad\0group"], email="anna@example.org", name="Anna")
     log_in(client, "s-1")
     record = SocialAccount.objects.get()
@@ -300,9 +276,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_an_id_token_that_is_not_right_lets_nobody_in(
-    client: Client, provider: Provider, lie: str
-) -> None:
+def test_an_id_token_that_is_not_right_lets_nobody_in(client, provider, lie):
     NAMES[:] = [provider.name]
     provider.person("s-1", groups=["/grid/admins"])
     provider.lie, expected = LIES[lie]
@@ -312,7 +286,7 @@ def test_an_id_token_that_is_not_right_lets_nobody_in(
     assert not User.objects.exists()
 
 
-def test_a_state_works_once_and_in_its_own_browser(client: Client, provider: Provider) -> None:
+def test_a_state_works_once_and_in_its_own_browser(client, provider):
     provider.person("s-1", groups=["/grid"])
     back = agree(begin(client), "s-1")
     assert "used before" in notice(Client().get(back))
@@ -326,9 +300,7 @@ def test_a_state_works_once_and_in_its_own_browser(client: Client, provider: Pro
     assert "used before" in notice(client.get("/login/oidc/callback/?code=x&state=y"))
 
 
-def test_a_state_is_good_for_ten_minutes(
-    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_is_good_for_ten_minutes(client, provider, monkeypatch):
     provider.person("s-1", groups=["/grid"])
     back = agree(begin(client), "s-1")
     now = time.time()
@@ -336,9 +308,7 @@ def test_a_state_is_good_for_ten_minutes(
     assert "ten minutes old" in notice(client.get(back))
 
 
-def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(
-    client: Client, provider: Provider
-) -> None:
+def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(client, provider):
     begin(client)
     assert client.session.get_expiry_age() == 600
     accounts.forget_sessions(timezone.now() + timezone.timedelta(seconds=590))
@@ -352,15 +322,13 @@ def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(
     assert client.session.get_expiry_age() == 7 * 86_400
 
 
-def test_only_so_many_log_ins_are_begun_from_one_address(
-    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_many_log_ins_are_begun_from_one_address(client, provider, monkeypatch):
     monkeypatch.setattr(login_limits, "BEGUN_ELSEWHERE", Rate(2, 86_400))
     assert [client.get("/login/oidc/").status_code for _ in range(3)] == [302, 302, 429]
     assert Client(REMOTE_ADDR="192.0.2.9").get("/login/oidc/").status_code == 302
 
 
-def test_a_log_in_that_ends_at_the_provider_says_so(client: Client, provider: Provider) -> None:
+def test_a_log_in_that_ends_at_the_provider_says_so(client, provider):
     for error, sentence in (
         ("access_denied", "The log-in was cancelled at Grid IAM, or is not allowed there."),
         ("server_error", "Grid IAM ended the log-in with an error."),
@@ -379,9 +347,7 @@ def test_a_log_in_that_ends_at_the_provider_says_so(client: Client, provider: Pr
         ("/userinfo", 503, "Grid IAM does not answer."),
     ],
 )
-def test_a_provider_that_is_broken_is_told(
-    client: Client, provider: Provider, path: str, status: int, sentence: str
-) -> None:
+def test_a_provider_that_is_broken_is_told(client, provider, path, status, sentence):
     provider.person("s-1", groups=["/grid"])
     provider.broken.add(path)
     response = client.get("/login/oidc/")
@@ -414,9 +380,7 @@ ODD: dict[str, Callable[[], Response]] = {
 
 
 @pytest.mark.parametrize("path", ["/oauth2/token", "/userinfo"])
-def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(
-    client: Client, provider: Provider, path: str
-) -> None:
+def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(client, provider, path):
     provider.person("s-1", groups=["/grid/admins"])
     for name, answer in ODD.items():
         provider.instead[path] = answer()
@@ -424,23 +388,19 @@ def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(
     assert not User.objects.exists()
 
 
-def test_a_provider_that_is_not_there_is_told(client: Client, provider: Provider, settings: Any):
+def test_a_provider_that_is_not_there_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = "http://localhost:9"
     sentence = notice(client.get("/login/oidc/"))
     assert "Grid IAM does not answer" in sentence
     assert "(ConnectionError)" in sentence
 
 
-def test_a_provider_that_is_another_issuer_is_told(
-    client: Client, provider: Provider, settings: Settings
-) -> None:
+def test_a_provider_that_is_another_issuer_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = provider.url.replace("localhost", "127.0.0.1") + "/users/.."
     assert "Grid IAM does not answer" in notice(client.get("/login/oidc/"))
 
 
-def test_without_passwords_none_is_taken_on_any_page(
-    client: Client, provider: Provider, settings: Settings
-) -> None:
+def test_without_passwords_none_is_taken_on_any_page(client, provider, settings):
     settings.SONAR_PASSWORDS = False
     User.objects.create_superuser("root", password="four in the morning")
     form = {"username": "root", "password": "four in the morning", "next": "/table/"}
@@ -456,7 +416,7 @@ def test_without_passwords_none_is_taken_on_any_page(
     assert not Client().login(username="root", password="four in the morning")
 
 
-def test_the_admin_sends_to_the_page_with_all_ways(client: Client, provider: Provider) -> None:
+def test_the_admin_sends_to_the_page_with_all_ways(client, provider):
     response = client.get("/admin/", follow=True)
     assert response.request["PATH_INFO"] == "/admin/login/"
     page = response.content.decode()
@@ -483,7 +443,7 @@ def show(headers: dict[str, str], peer: str = "192.0.2.7", **form: str) -> Any:
 
 @pytest.mark.usefixtures("behind_a_front_server")
 @pytest.mark.parametrize("peer", ["192.0.2.7", "2001:db8::8", "::ffff:192.0.2.7"])
-def test_a_certificate_that_the_front_server_checked_lets_in(peer: str) -> None:
+def test_a_certificate_that_the_front_server_checked_lets_in(peer):
     response = show(SHOWN, peer, next="/table/")
     assert (response.status_code, response["Location"]) == (302, "/table/")
     user = User.objects.get()
@@ -493,7 +453,7 @@ def test_a_certificate_that_the_front_server_checked_lets_in(peer: str) -> None:
 
 @pytest.mark.usefixtures("behind_a_front_server")
 @pytest.mark.parametrize("peer", ["192.0.2.8", "127.0.0.1", "2001:db8:1::1", "", "192.0.2.7, x"])
-def test_nobody_else_is_believed_about_certificates(peer: str) -> None:
+def test_nobody_else_is_believed_about_certificates(peer):
     headers = SHOWN | {"x-forwarded-for": "192.0.2.7", "forwarded": "for=192.0.2.7"}
     assert "did not come through it" in notice(show(headers, peer))
     assert not User.objects.exists()
@@ -510,20 +470,18 @@ def test_nobody_else_is_believed_about_certificates(peer: str) -> None:
         ({"x-ssl-client-s-dn": f"CN={'x' * 200}"}, "1 to 191 printable characters"),
     ],
 )
-def test_a_certificate_that_gives_nothing_says_so(changed: dict[str, str], sentence: str) -> None:
+def test_a_certificate_that_gives_nothing_says_so(changed, sentence):
     assert sentence in notice(show(SHOWN | changed))
     assert not User.objects.exists()
 
 
 @pytest.mark.usefixtures("behind_a_front_server")
-def test_a_group_called_as_a_certificate_is_none(client: Client, provider: Provider) -> None:
+def test_a_group_called_as_a_certificate_is_none(client, provider):
     provider.person("s-1", groups=[DN])
     assert "none of the groups" in notice(log_in(client, "s-1"))
 
 
-def test_tokens_of_who_never_logs_in_again_lapse(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_tokens_of_who_never_logs_in_again_lapse(client, small_world, provider):
     provider.person("s-1", groups=["/grid/shifters"])
     log_in(client, "s-1")
     user = User.objects.get()
@@ -541,9 +499,7 @@ def test_tokens_of_who_never_logs_in_again_lapse(
     assert script.get("/api/v1/sites/").status_code == 200
 
 
-def test_two_first_log_ins_at_once_make_one_account(
-    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_first_log_ins_at_once_make_one_account(client, provider, monkeypatch):
     """The row is made by another process just as this one has seen that there is none."""
     person = accounts.Identity(provider.url, "s-1", "anna", ("/grid",))
     free_name, names = accounts.free_name, []

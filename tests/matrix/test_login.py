@@ -7,7 +7,6 @@ from django.test import Client
 from sonar.models import Site
 from sonar.people import roles
 from sonar.people.roles import Role
-from tests.matrix.world import World
 
 pytestmark = pytest.mark.django_db
 EVIL = [
@@ -40,9 +39,7 @@ def log_in(client: Client, **more: str) -> str:
     return response["Location"]
 
 
-def test_a_site_admin_lands_on_the_own_site_which_becomes_my_site(
-    client: Client, small_world: World
-) -> None:
+def test_a_site_admin_lands_on_the_own_site_which_becomes_my_site(client, small_world):
     member(Role.SITE_ADMIN, small_world.desy.site)
     assert log_in(client) == "/sites/DESY/"
     assert client.cookies["sonar_site"].value == "DESY"
@@ -50,9 +47,7 @@ def test_a_site_admin_lands_on_the_own_site_which_becomes_my_site(
 
 
 @pytest.mark.parametrize(("cookie", "place"), [("", "DESY"), ("RAL", "RAL"), ("Glasgow", "DESY")])
-def test_of_several_own_sites_it_is_the_chosen_one_or_the_first(
-    client: Client, small_world: World, cookie: str, place: str
-) -> None:
+def test_of_several_own_sites_it_is_the_chosen_one_or_the_first(client, small_world, cookie, place):
     member(Role.SITE_ADMIN, small_world.desy.site, small_world.ral.site)
     client.cookies["sonar_site"] = cookie
     assert log_in(client) == f"/sites/{place}/"
@@ -60,14 +55,14 @@ def test_of_several_own_sites_it_is_the_chosen_one_or_the_first(
 
 
 @pytest.mark.parametrize("role", [Role.READER, Role.OPERATOR, Role.ADMINISTRATOR])
-def test_others_land_on_the_matrix(client: Client, small_world: World, role: Role) -> None:
+def test_others_land_on_the_matrix(client, small_world, role):
     user = member(role)
     small_world.desy.site.admins.add(user) if role is not Role.READER else None
     assert log_in(client) == "/"
     assert "sonar_site" not in client.cookies
 
 
-def test_it_comes_back_to_where_it_began(client: Client, small_world: World) -> None:
+def test_it_comes_back_to_where_it_began(client, small_world):
     member(Role.SITE_ADMIN, small_world.desy.site)
     page = client.get("/table/?window=24h&ordering=-large.mean_mb_s").content.decode()
     link = page.partition('<a href="/login/?next=')[2].partition('"')[0]
@@ -79,16 +74,14 @@ def test_it_comes_back_to_where_it_began(client: Client, small_world: World) -> 
     assert log_in(client, next=back) == back
 
 
-def test_the_front_page_and_the_login_page_itself_begin_nothing(
-    client: Client, small_world: World
-) -> None:
+def test_the_front_page_and_the_login_page_itself_begin_nothing(client, small_world):
     for path in ("/", "/login/", "/login/?next=/table/"):
         assert '<a href="/login/">Log in</a>' in client.get(path).content.decode()
     assert 'href="/login/?next=/nowhere/"' in client.get("/nowhere/").content.decode()
 
 
 @pytest.mark.parametrize("evil", EVIL)
-def test_it_never_leads_to_another_host(client: Client, small_world: World, evil: str) -> None:
+def test_it_never_leads_to_another_host(client, small_world, evil):
     member(Role.SITE_ADMIN, small_world.desy.site)
     assert log_in(client, next=evil) == "/sites/DESY/"
     client.logout()

@@ -16,7 +16,6 @@ from matrix.query.matrix_query import MatrixQuery
 from sonar.models import SizeClass
 from sonar.notation.csv_text import MOVER
 from sonar.notation.windows import PRESETS
-from tests.matrix import world
 from tests.properties import examples
 
 pytestmark = pytest.mark.django_db
@@ -90,9 +89,7 @@ plain = st.fixed_dictionaries(
 
 @examples(150)
 @given(given_plain=plain, window=windows)
-def test_every_query_survives_its_own_url(
-    small_world: world.World, given_plain: dict[str, list[str]], window: dict[str, list[str]]
-) -> None:
+def test_every_query_survives_its_own_url(small_world, given_plain, window):
     query = MatrixQuery.from_params(given_plain | window)
     again = asked(matrix_url(query).removeprefix("/").removeprefix("?"))
     assert again == query
@@ -113,7 +110,7 @@ def many(name: str, count: int) -> str:
         (many("tag", 26) + "&" + many("tag", 26).replace("=", "=!"), "tag", 52),
     ],
 )
-def test_a_question_has_so_many_filters_and_no_more(text: str, name: str, given: int) -> None:
+def test_a_question_has_so_many_filters_and_no_more(text, name, given):
     """Each is a link of a page that has the address of all others in it."""
     count = text.count("=") - text.count("compare=")
     assert sentences(text) == {
@@ -124,12 +121,12 @@ def test_a_question_has_so_many_filters_and_no_more(text: str, name: str, given:
     }
 
 
-def test_fifty_filters_are_a_question() -> None:
+def test_fifty_filters_are_a_question():
     assert len(asked(many("tag", 50)).filters) == 50
     assert len(asked("&".join([many("tag", 50), "tag="] * 3)).filters) == 50
 
 
-def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it() -> None:
+def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it():
     assert matrix_url(asked("size=large&window=7d&stat=mean&rows=endpoint&columns=endpoint")) == "/"
     assert asked("").url("/", format="csv") == "/?format=csv"
     assert (
@@ -137,11 +134,11 @@ def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it() -> None:
     )
 
 
-def test_empty_values_as_a_plain_form_sends_them_are_not_given() -> None:
+def test_empty_values_as_a_plain_form_sends_them_are_not_given():
     assert asked("from=&to=&window=&site=&stat=") == asked("")
 
 
-def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> None:
+def test_the_default_size_is_the_largest_class_where_none_is_called_large():
     SizeClass.objects.filter(name="large").update(name="huge")
     assert asked("").size == "huge"
     assert sentences("size=large")["size"] == [
@@ -198,14 +195,14 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
     ],
 )
 def test_a_bad_value_is_answered_with_a_sentence_that_names_the_parameter(
-    text: str, parameter: str, sentence: str
-) -> None:
+    text, parameter, sentence
+):
     found = sentences(text)
     assert list(found) == [parameter]
     assert sentence in found[parameter][0]
 
 
-def test_all_bad_parameters_are_named_at_once() -> None:
+def test_all_bad_parameters_are_named_at_once():
     assert set(sentences("size=giant&stat=mode&tier=9&x=1&x=2")) == {"size", "stat", "tier", "x"}
 
 
@@ -240,15 +237,11 @@ def test_all_bad_parameters_are_named_at_once() -> None:
         ),
     ],
 )
-def test_a_query_describes_itself_in_a_sentence(
-    small_world: world.World, text: str, sentence: str
-) -> None:
+def test_a_query_describes_itself_in_a_sentence(small_world, text, sentence):
     assert asked(text).describe() == sentence
 
 
-def test_a_preset_replaces_both_bounds_and_a_filter_can_be_taken_away(
-    small_world: world.World,
-) -> None:
+def test_a_preset_replaces_both_bounds_and_a_filter_can_be_taken_away(small_world):
     query = asked("from=2026-11-01&to=2026-11-02&cloud=UK&cloud=!DE")
     assert matrix_url(query.replace(window="24h")) == "/?window=24h&cloud=UK&cloud=!DE"
     assert matrix_url(query.without(query.filters[0])).endswith("&cloud=!DE")

@@ -1,24 +1,20 @@
 """The menu of what the cells of a matrix show."""
 
 import pytest
-from django.test import Client
 
 from matrix.query.catalogue import STATISTICS
-from tests.matrix.world import World
 
 pytestmark = pytest.mark.django_db
 
 
-def test_each_statistic_is_offered_with_what_it_is_for() -> None:
+def test_each_statistic_is_offered_with_what_it_is_for():
     purposes = {statistic.purpose for statistic in STATISTICS.values()}
     assert all(purposes)
     assert len(purposes) == len(STATISTICS)
 
 
 @pytest.mark.usefixtures("at_noon")
-def test_bounds_go_along_to_statistics_in_their_unit_alone(
-    client: Client, small_world: World
-) -> None:
+def test_bounds_go_along_to_statistics_in_their_unit_alone(client, small_world):
     controls = client.get("/?stat=p95&order=tier&above=2&high=9").context["controls"]
     urls = {choice.label: choice.url for choice in controls["shows"]}
     assert urls["median"] == "/?stat=median&order=tier&above=2&high=9"

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from matrix.answers.matrix.grid import Grid
 from matrix.plots import cells_file
@@ -18,7 +17,7 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import STATES
 from tests.matrix.grids import grid_of, group
-from tests.matrix.world import World, transfer
+from tests.matrix.world import transfer
 
 NAMES = "abcde"
 OF_B = MatrixQuery(filters=(Filter("site", "b"),))
@@ -41,7 +40,7 @@ def drawn(own: str, **display: object) -> Arrangement:
     return arrange(left_with(own), Display(**display))  # type: ignore[arg-type]
 
 
-def test_one_row_and_column_are_a_strip_of_what_leaves_and_one_of_what_comes() -> None:
+def test_one_row_and_column_are_a_strip_of_what_leaves_and_one_of_what_comes():
     strips = drawn("b")
     assert (strips.rows.names, strips.columns.names) == (["b", "b"], ["a", "c", "d", "e"])
     assert strips.rows.directions == ["from", "to"]
@@ -50,14 +49,14 @@ def test_one_row_and_column_are_a_strip_of_what_leaves_and_one_of_what_comes() -
     assert not strips.rows.gaps
 
 
-def test_means_are_of_each_strip_and_of_both_directions_of_a_partner() -> None:
+def test_means_are_of_each_strip_and_of_both_directions_of_a_partner():
     strips = drawn("b")
     assert strips.rows.average.tolist() == [12.25, 23.5]
     assert strips.columns.average.tolist() == [5.5, 16.5, 22, 27.5]
     assert strips.grid.averages.grand == left_with("b").averages.grand
 
 
-def test_links_between_two_of_several_are_in_both_strips_which_a_gap_sets_apart() -> None:
+def test_links_between_two_of_several_are_in_both_strips_which_a_gap_sets_apart():
     names = "abcdefghi"
     strips = arrange(left_with("bc", names=names), Display())
     assert strips.rows.names == ["b", "c", "b", "c"]
@@ -67,13 +66,13 @@ def test_links_between_two_of_several_are_in_both_strips_which_a_gap_sets_apart(
     assert strips.value[0, column["c"]] == strips.value[3, column["b"]] == b_to_c
 
 
-def test_transposed_the_strips_stand_side_by_side() -> None:
+def test_transposed_the_strips_stand_side_by_side():
     strips = drawn("b", transpose=True)
     assert (strips.columns.names, strips.columns.directions) == (["b", "b"], ["from", "to"])
     np.testing.assert_array_equal(strips.value, drawn("b").value.T)
 
 
-def test_partners_are_ordered_and_the_strips_stay_apart() -> None:
+def test_partners_are_ordered_and_the_strips_stay_apart():
     strips = drawn("b", order="average")
     assert strips.columns.names == ["e", "d", "c", "a"]
     assert strips.rows.directions == ["from", "to"]
@@ -81,12 +80,12 @@ def test_partners_are_ordered_and_the_strips_stay_apart() -> None:
     assert [*drawn("b", order="tier").columns.titles.values()] == ["Tier 1", "Tier 2"]
 
 
-def test_only_what_is_in_focus_is_drawn_of_strips() -> None:
+def test_only_what_is_in_focus_is_drawn_of_strips():
     strips = drawn("b", above=20)
     assert (strips.rows.directions, strips.columns.names) == (["to"], ["c", "d", "e"])
 
 
-def test_a_partner_at_one_end_alone_has_an_empty_cell_in_the_other_strip() -> None:
+def test_a_partner_at_one_end_alone_has_an_empty_cell_in_the_other_strip():
     whole = left_with("b")
     cells = {
         field.name: getattr(whole.cells, field.name)[1:]
@@ -109,16 +108,16 @@ def test_a_partner_at_one_end_alone_has_an_empty_cell_in_the_other_strip() -> No
 
 
 @pytest.mark.parametrize("own", ["abcd", "abcde", "abc"])
-def test_where_nearly_all_is_shown_the_matrix_stays_whole(own: str) -> None:
+def test_where_nearly_all_is_shown_the_matrix_stays_whole(own):
     assert drawn(own).rows.names == list(NAMES)
 
 
-def test_rows_and_columns_of_different_kinds_are_no_strips() -> None:
+def test_rows_and_columns_of_different_kinds_are_no_strips():
     query = MatrixQuery(rows="site", columns="cloud", filters=OF_B.filters)
     assert arrange(left_with("b", query), Display()).rows.end == "source"
 
 
-def test_what_is_shown_beside_the_cross_keeps_the_matrix_whole() -> None:
+def test_what_is_shown_beside_the_cross_keeps_the_matrix_whole():
     grid = left_with("b")
     state, left_out = grid.cells.state.copy(), grid.left_out.copy()  # type: ignore[union-attr]
     state[0, 3], left_out[0, 3] = STATES.index("measured"), False
@@ -137,7 +136,7 @@ def test_what_is_shown_beside_the_cross_keeps_the_matrix_whole() -> None:
     assert sum(more.states().values()) == 10
 
 
-def test_labels_and_titles_say_the_direction() -> None:
+def test_labels_and_titles_say_the_direction():
     labels = labels_for(drawn("b"))
     assert labels.rows == ["from b", "to b"]
     assert labels.rows_title == "direction (endpoint)"
@@ -146,7 +145,7 @@ def test_labels_and_titles_say_the_direction() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_the_page_of_one_site_has_two_strips(client: Client, small_world: World) -> None:
+def test_the_page_of_one_site_has_two_strips(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     transfer(small_world.desy, small_world.ral, 8.0)
     page = client.get("/?window=24h&endpoint=RAL_DATADISK").context
