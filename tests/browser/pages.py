@@ -6,6 +6,10 @@ from collections.abc import Callable
 from django.contrib.auth.models import User
 from playwright.sync_api import FloatRect, Locator, Page, Route
 
+from tests.browser.waiting import until
+
+PLOT = "document.querySelector('#picture .plot')"
+
 
 def fits(page: Page) -> bool:
     """Say whether nothing but boxes of their own scrolls to the side."""
@@ -60,3 +64,23 @@ def is_on_the_screen(page: Page, box: FloatRect) -> bool:
     assert size is not None
     right, bottom = box["x"] + box["width"], box["y"] + box["height"]
     return min(box["x"], box["y"]) >= 0 and right <= size["width"] and bottom <= size["height"]
+
+
+def call(path: str, function: str) -> str:
+    """Return the expression that gives a module of static/js/ to a function of it."""
+    return f"import('/static/js/{path}.js').then({function})"
+
+
+def refresh(page: Page) -> None:
+    """Have what a page shows fetched anew, as it does each minute."""
+    page.evaluate(call("page", "(page) => page.refresh()"))
+
+
+def wait_for_turns(page: Page) -> None:
+    """Wait until every change of the matrix that was asked for has been drawn."""
+    for turn in range(2):
+        page.wait_for_timeout(300)
+        # What waits for a promise of the page may lose it; what the page notes stays.
+        note = f"() => {{ window.turned = {turn}; }}"
+        page.evaluate(call("picture", f"({{ inTurn }}) => void inTurn({PLOT}, {note})"))
+        until(page, f"window.turned === {turn}")

@@ -92,11 +92,3 @@ def send(
     )
     store.store([result])
     return result.id
-
-
-def name_with_markup(made: world.World) -> None:
-    """Put markup into what is free text of the registry."""
-    made.desy.site.cloud = "<b>DE</b>"
-    made.desy.site.save()
-    made.desy.label = "<i>DATA</i>"
-    made.desy.save()

@@ -79,7 +79,7 @@ def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit, events):
     look(page, "events-site")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@seen_by(SCRIPTLESS)
 def test_filters_are_added_without_a_script(visit, events):
     page = visit.open("/events/")
     page.locator("[popovertarget=more-filters]").click()

@@ -11,8 +11,7 @@ from playwright.sync_api import Locator, Page, Response, Route, expect
 from sonar.processes.static import QuickCompressor, as_sent
 from tests.browser.cells import place, wait_until_drawn
 from tests.browser.conftest import NOT_LOADED, Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import holding
+from tests.browser.pages import holding, refresh
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
 from tests.browser.test_accessibility import ON_A_TELEPHONE, PAGES
 from tests.browser.waiting import until, until_settled, until_so

@@ -6,14 +6,11 @@ import json
 import re
 import shlex
 import subprocess
-from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
-from tests.browser.modules import PLOT
-from tests.browser.pages import fits, navigate
+from tests.browser.pages import PLOT, fits, navigate
 from tests.browser.readers import (
     COPYING,
     DARK,
@@ -36,11 +33,6 @@ LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 with_a_script = seen_by(LAPTOP, NARROW_DARK)
 without_script = seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
 everybody = seen_by(LAPTOP, NARROW, SCRIPTLESS)
-
-
-def path_of(page: Page) -> str:
-    parts = urlsplit(page.url)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def heading(page: Page) -> Locator:
@@ -72,19 +64,6 @@ def test_on_shift_without_javascript_by_the_table(visit, scene):
     page.locator("#legend").get_by_role("link", name="failing", exact=True).click()
     page.wait_for_url("**/?only=failing")
     page.get_by_role("link", name="RAL_DATADISK to DESY_DATADISK").first.click()
-    page.wait_for_url(f"**{LINK}*")
-    read_the_errors(page, scene)
-    assert fits(page)
-
-
-@seen_by(NARROW)
-def test_on_shift_with_a_telephone_a_tap_shows_the_card_and_its_link(visit, scene):
-    page = wait_until_drawn(visit.open("/?only=failing"))
-    page.locator("#picture").scroll_into_view_if_needed()
-    page.touchscreen.tap(*place(page, *FAILING))
-    card = page.locator("#card")
-    expect(card).to_contain_text("6 of 6 tests")
-    card.get_by_role("link").first.tap()
     page.wait_for_url(f"**{LINK}*")
     read_the_errors(page, scene)
     assert fits(page)
@@ -160,6 +139,9 @@ def test_at_a_site_without_javascript_by_the_search_page(visit, scene):
     page.wait_for_url("**/sites/Glasgow/*")
     make_it_mine(page)
     look_at_my_site(page)
+    navigate(page, "My site")
+    page.get_by_role("button", name="Forget this site").click()
+    expect(page.get_by_role("link", name="My site")).to_have_count(0)
 
 
 def make_it_mine(page: Page) -> None:
@@ -213,7 +195,7 @@ def ends_in_table(page: Page) -> list[tuple[str, str]]:
     return [(found[1], found[2]) for found in ends if found]
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
+@seen_by(COPYING)
 def test_for_a_report_the_copied_link_shows_the_same_to_somebody_else(visit, visiting, scene):
     page = wait_until_drawn(visit.open("/?source_cloud=UK&stat=median&order=-average"))
     page.get_by_role("link", name="exactly these numbers").click()
@@ -230,7 +212,7 @@ def figures(page: Page) -> list[str]:
     return page.locator("#picture svg text").all_text_contents()
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
+@seen_by(COPYING)
 def test_for_a_report_the_copied_line_for_the_terminal_works(visit, scene):
     needs("curl")
     for path in ("/?source_cloud=UK", "/table/?search=RAL", LINK, "/sites/RAL/"):

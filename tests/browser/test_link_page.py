@@ -1,4 +1,4 @@
-"""The pages of a link and of a transfer in a real browser: pictures, toggles, refresh."""
+"""The pages of a link and of a transfer in a real browser: pictures, toggles, refresh, parts."""
 
 import re
 from datetime import timedelta
@@ -8,8 +8,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from sonar.models import Probe, SizeClass
-from tests.browser.modules import refresh
-from tests.browser.pages import box_of
+from sonar.people.roles import Role
+from tests.accounts import account
+from tests.browser.axe import by_day_and_night
+from tests.browser.pages import box_of, fits, look, refresh
 from tests.browser.readers import (
     LAPTOP,
     NARROW,
@@ -22,6 +24,8 @@ from tests.browser.readers import (
 from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_settled
 from tests.matrix import sent, world
+from tests.matrix.network import failed, measured, servers
+from tests.matrix.test_connections import BEGAN, UPLOAD, flow
 from tests.matrix.world import HOUR
 
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
@@ -195,7 +199,7 @@ def transfers(scene: Scene) -> list[str]:
     return [f"/transfers/{one}/" for one in (scene.sampled, scene.failing)]
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@seen_by(SCRIPTLESS)
 def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbers(visit, scene):
     page = visit.open(FAILING)
     assert seen_parts(page) == ALL_PARTS
@@ -280,3 +284,59 @@ def test_where_company_made_tests_slower_those_alone_are_one_click_away(visit, s
     page.wait_for_url(f"**{path}?beside=0")
     expect(notice).to_have_count(0)
     expect(page.get_by_role("link", name="only measured alone at both endpoints")).to_be_visible()
+
+
+def test_time_over_size_and_rates_within_transfers_are_drawn(visit, scene):
+    ral, glasgow = scene.world.ral, scene.world.glasgow
+    samples = [[5.0 * at, 4e8 * at] for at in range(1, 12)]
+    ago = timedelta(minutes=20)
+    sent.send(ral, glasgow, world.NOW - ago, seconds=60.0, moved_bytes=int(48e8), samples=samples)
+    page = drawn(drawn(visit.open(f"{LINK}#inside-transfers"), "overhead"), "inside-rates")
+    expect(page.locator("#overhead .scatterlayer .point")).to_have_count(3)
+    expect(page.locator("#inside-rates .barlayer .point")).to_have_count(1)
+    expect(page.get_by_text("1 runs at a ceiling:")).to_be_visible()
+    page.get_by_text("Times as a table").click()
+    expect(page.get_by_role("region", name="Times as a table")).to_contain_text("20 MB")
+
+
+@seen_by(LAPTOP, NARROW)
+def test_network_tests_stand_on_the_page_of_a_link(visit, scene):
+    ral, glasgow = servers(scene.world)
+    for number in range(5):
+        measured(ral, glasgow, bytes=100_000_000 + 7_000_000 * number)
+    measured(glasgow, ral, mode="pull", rtt_min_ms=None, rtt_mean_ms=None, rtt_max_ms=None)
+    failed(ral, glasgow)
+    for path in (LINK, "/links/RAL_NET/Glasgow_NET/"):
+        page = visit.open(f"{path}#network")
+        until_settled(page)
+        part = page.get_by_role("region", name="Network tests", exact=True)
+        expect(part.locator("tbody tr")).to_have_count(7)
+        expect(part).to_contain_text("a median of 114 MB/s (n = 5), a round trip of 92.2 ms")
+        assert by_day_and_night(page, "section:has(#network)") == []
+        assert fits(page)
+        part.scroll_into_view_if_needed()
+        look(page, f"network-{visit.reader}-{'files' if path == LINK else 'own'}")
+
+
+TCP = {"rtt": 14.25, "snd_cwnd": 812, "snd_mss": 8948, "total_retrans": 7, "busy_time": 9e6}
+
+
+@seen_by(LAPTOP, NARROW)
+def test_reported_connections_stand_on_the_page_of_a_transfer(visit, scene):
+    source, destination = scene.world.ral, scene.world.glasgow
+    samples = [[5.0, 10**9], [10.0, 2 * 10**9]]
+    own = sent.send(source, destination, BEGAN, scitag=139, samples=samples, upload=UPLOAD)
+    sent.send(source, destination, BEGAN + timedelta(seconds=5), scitag=139)
+    flow(source, destination, tcp=TCP | {"rwnd_limited": 4e6, "sndbuf_limited": 0})
+    flow(source, destination, sent_bytes=None, ended_at=None, application="", tcp={})
+    visit.log_in(account(Role.OPERATOR))
+    page = visit.open(f"/transfers/{own}/")
+    part = page.get_by_role("region", name="Connections", exact=True)
+    expect(part.locator("tbody tr")).to_have_count(2)
+    expect(part).to_contain_text("this test or 1 other at the same time")
+    expect(part).to_contain_text(
+        "not at RAL_DATADISK as it should be, so Sonar’s worker sent it there"
+    )
+    assert by_day_and_night(page) == []
+    assert fits(page)
+    look(page, f"connections-{visit.reader}")

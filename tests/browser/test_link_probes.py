@@ -147,8 +147,8 @@ def test_the_page_fits_and_breaks_no_rule(visit, scene, reader):
     look(page, f"link-probes-{reader}")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_it_works_without_javascript(visit, scene, reader):
+@seen_by(SCRIPTLESS)
+def test_it_works_without_javascript(visit, scene):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(LINK)
     open_form(page)

@@ -9,9 +9,8 @@ from sonar.models import Site
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.cells import place, point_at, wait_until_drawn
-from tests.browser.modules import call
-from tests.browser.pages import box_of, holding, is_on_the_screen, look
-from tests.browser.readers import NARROW, Reader
+from tests.browser.pages import box_of, call, holding, is_on_the_screen, look
+from tests.browser.readers import NARROW, Reader, seen_by
 from tests.browser.scene import HOURS, send
 from tests.browser.waiting import until_so
 from tests.matrix import world
@@ -145,7 +144,7 @@ def test_by_keys_they_come_too_and_space_holds_them(visit, scene):
     page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/")
 
 
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
+@seen_by(NARROW)
 def test_a_tap_holds_a_card_that_has_room_beside_its_cell(visit, scene):
     page = wait_until_drawn(visit.open())
     page.locator("#picture").scroll_into_view_if_needed()

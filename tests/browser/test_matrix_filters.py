@@ -127,7 +127,7 @@ def test_menus_have_no_button_send_no_value_that_nothing_has_and_close_at_a_clic
     expect(page.locator(".sheet:popover-open")).to_have_count(0)
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@seen_by(SCRIPTLESS)
 def test_without_a_script_a_form_with_a_button_does_the_same(visit, small_world):
     page = visit.open()
     menu = page.locator("#from-menu")

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.cells import DRAWN, place, point_at, wait_until_drawn
-from tests.browser.modules import PLOT, call
-from tests.browser.pages import box_of, holding, is_on_the_screen
+from tests.browser.pages import PLOT, box_of, call, holding, is_on_the_screen
 from tests.browser.readers import Reader
 from tests.browser.waiting import until
 

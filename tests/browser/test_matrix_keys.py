@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
-from tests.browser.modules import PLOT, refresh
+from tests.browser.pages import PLOT, refresh
 from tests.browser.waiting import until
 from tests.matrix import world
 

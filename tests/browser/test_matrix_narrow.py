@@ -4,8 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.cells import place, wait_until_drawn
-from tests.browser.modules import PLOT, call, wait_for_turns
-from tests.browser.pages import box_of, is_on_the_screen
+from tests.browser.pages import PLOT, box_of, call, is_on_the_screen, wait_for_turns
 from tests.browser.readers import NARROW
 from tests.browser.waiting import until
 

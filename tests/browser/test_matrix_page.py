@@ -8,8 +8,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
 from tests.browser.conftest import Standing
-from tests.browser.modules import PLOT, refresh
-from tests.browser.pages import box_of, holding
+from tests.browser.pages import PLOT, box_of, holding, refresh, wait_for_turns
 from tests.browser.readers import DARK, LAPTOP, seen_by
 from tests.browser.waiting import until, until_so
 from tests.matrix import world
@@ -70,12 +69,6 @@ def test_cells_averages_and_both_directions_take_most_of_a_laptop_screen(visit, 
     assert box["width"] >= 0.7 * 1440
     assert box["height"] >= 0.6 * 900
     assert box_of(page.locator("#legend"))["y"] < 900
-
-
-def test_the_published_averages_are_drawn(visit, published):
-    texts = drawn_texts(visit.go())
-    assert f"{published.average:.2f}" in texts
-    assert "10.3" in texts  # RAL-LCG2: 10.26
 
 
 def test_dark_mode_recolours_page_and_picture_without_a_reload(visit, small_world):
@@ -267,3 +260,35 @@ def test_labels_thin_out_until_the_reader_zooms_in(visit, real_commits):
     page.get_by_role("button", name="whole matrix").click()
     until(page, f"{shown} < 70")
     expect(page.get_by_role("button", name="whole matrix")).to_be_disabled()
+
+
+# How wide its cells are, and where what was written beside the colour bar stands.
+CELLS = f"{PLOT}._fullLayout.xaxis._length"
+TICKS = f"""[...{PLOT}.querySelectorAll('.infolayer .cbaxis text')].map(
+    (text) => text.getBoundingClientRect().x)"""
+
+
+def assert_whole(page: Page, width: float) -> None:
+    wait_for_turns(page)
+    until(page, f"Math.abs({CELLS} / {width} - 1) < 0.05")
+    ticks = page.evaluate(TICKS)
+    assert ticks
+    assert max(ticks) - min(ticks) < 20
+
+
+def test_a_picture_that_becomes_wide_again_is_as_it_was(visit, published):
+    page = visit.go()
+    before = page.evaluate(CELLS)
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_for_turns(page)
+    assert_whole(page, before)
+
+
+def test_changes_of_its_room_that_overlap_leave_the_picture_whole(visit, published):
+    page = visit.go()
+    before = page.evaluate(CELLS)
+    for width in (390, 1440, 900, 390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(70)
+    assert_whole(page, before)

@@ -3,14 +3,12 @@
 import re
 from datetime import timedelta
 
-import pytest
 from playwright.sync_api import Page, Route, expect
 
 from sonar.models import Transfer
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import box_of, holding, look
+from tests.browser.pages import box_of, holding, look, refresh
 from tests.browser.readers import LAPTOP, SCRIPTLESS, WALL, seen_by
 from tests.browser.waiting import until_so
 from tests.matrix import world
@@ -223,7 +221,7 @@ def test_a_link_leads_to_the_wall_and_back(visit, scene_of_today):
     expect(page.get_by_role("navigation", name="Sonar")).to_be_visible()
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@seen_by(SCRIPTLESS)
 def test_without_a_script_lists_and_a_table_stand_and_it_goes_on_by_itself(visit, scene_of_today):
     page = visit.open("/?wall=1&views=&views=size=small&every=5s")
     expect(page.locator(".wall-lists .failing")).to_contain_text("DESY_DATADISK")

@@ -64,7 +64,7 @@ def test_every_menu_opens_on_the_screen(visit, slow_scene, name):
         assert try_menus(page, page.locator("body"), f"{name} at {width}") >= 2
 
 
-@pytest.mark.parametrize("reader", [LAPTOP], ids=str)
+@seen_by(LAPTOP)
 def test_the_controls_of_the_matrix_take_one_line_of_a_laptop_and_two_of_a_tablet(
     visit, slow_scene
 ):

@@ -186,24 +186,6 @@ def test_a_refusal_says_why_by_its_field(visit, busy):
     look(page, "operations-refused")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_it_works_without_javascript(visit, busy, reader):
-    Probe.objects.all().delete()
-    visit.log_in(account(Role.OPERATOR))
-    page = visit.open(URL)
-    page.click("#order summary")
-    page.fill("[name=source]", "RAL_DATADISK")
-    page.fill("[name=destination]", "DESY_DATADISK")
-    page.click("#order button")
-    expect(page.locator("h1")).to_have_text("Ordered tests from RAL_DATADISK to DESY_DATADISK")
-
-
-def test_the_line_of_navigation_leads_there(visit, scene):
-    page = visit.open("/sites/")
-    page.click("nav >> text=Operations")
-    expect(page.locator("nav [aria-current]")).to_have_text("Operations")
-
-
 @seen_by(LAPTOP, SCRIPTLESS)
 def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(visit, busy, reader):
     visit.log_in(account(Role.OPERATOR))

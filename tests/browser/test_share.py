@@ -2,17 +2,17 @@
 
 import re
 from datetime import timedelta
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.people.roles import Role
 from tests.accounts import account
-from tests.browser.modules import refresh
-from tests.browser.pages import fits, look
-from tests.browser.readers import COPYING, SCRIPTLESS, Reader
+from tests.browser.pages import fits, look, refresh
+from tests.browser.readers import COPYING, SCRIPTLESS, Reader, seen_by
 from tests.matrix import world
 
 TOUCHING = Reader("touches and may use the clipboard", 390, 844, touch=True, clipboard=True)
@@ -36,6 +36,12 @@ WINDOW = (
 )
 WINDOW_IN_FORCE = "13 Nov 12:01 to 20 Nov 2026 12:01 UTC"
 copying = pytest.mark.parametrize("reader", [COPYING], ids=str)
+
+
+def copy(part: Locator, role: Literal["button", "link"] = "button") -> None:
+    """Click what copies, and wait until it says that it did."""
+    part.click()
+    expect(part.page.get_by_role(role, name="Copied")).to_be_visible()
 
 
 def text_of(page: Page) -> str:
@@ -94,7 +100,7 @@ def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(visit, scen
     expect(link).to_be_focused()
 
 
-@pytest.mark.parametrize("reader", [TOUCHING], ids=str)
+@seen_by(TOUCHING)
 def test_links_and_tables_are_copied_by_touch(visit, scene):
     page = visit.open("/")
     page.get_by_role("link", name="always the newest").tap()
@@ -112,8 +118,7 @@ def test_links_and_tables_are_copied_by_touch(visit, scene):
 @copying
 def test_the_matrix_is_copied_with_its_means_unit_and_window(visit, scene):
     page = visit.open("/")
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table"))
     (caption,), head, *rows = lines_of(page)
     assert "Mean rate of large-file transfers" in caption
     assert "MB/s" in caption
@@ -134,8 +139,7 @@ def test_the_matrix_is_copied_with_its_means_unit_and_window(visit, scene):
 def test_every_page_with_data_copies_its_main_table(visit, scene):
     for path in ("/table/", "/sites/", SITE, LINK):
         page = visit.open(path)
-        page.get_by_role("button", name="Copy table").click()
-        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        copy(page.get_by_role("button", name="Copy table"))
         (caption,), *rows = lines_of(page)
         assert re.search(WINDOW, caption), path
         assert len(rows) > 1, path
@@ -153,8 +157,7 @@ def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(visit, sc
         Endpoint.objects.update(simulated=simulated)
         for path, head in (("/", r"from \ to"), (SITE, "partner"), (LINK, "started (UTC)")):
             page = visit.open(path)
-            page.get_by_role("button", name="Copy table", exact=True).click()
-            expect(page.get_by_role("button", name="Copied")).to_be_visible()
+            copy(page.get_by_role("button", name="Copy table", exact=True))
             (caption,), heads, *_ = lines_of(page)
             assert heads[0] == head
             assert ".." not in caption
@@ -185,8 +188,7 @@ def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_
     expect(offers).to_have_count(page.locator("main table").count())
     running = page.get_by_role("button", name="Copy table: Running tests")
     expect(running).to_have_count(0)
-    page.get_by_role("button", name="Copy table: Latest results").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table: Latest results"))
     (caption,), head, *rows = lines_of(page)
     assert re.fullmatch(r"Operations.* – Latest results\. As of \d+ [A-Z][a-z]{2} .* UTC", caption)
     assert head[:2] == ["link", "size class"]
@@ -209,8 +211,7 @@ def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_
     )
     refresh(page)
     expect(running).to_be_visible()
-    page.get_by_role("button", name="Copy table: Latest results").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table: Latest results"))
     assert "Latest results" in text_of(page)
     probe.delete()
     refresh(page)
@@ -224,8 +225,7 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number
         """document.querySelector(".links tbody tr").innerHTML =
             '<td>=HYPERLINK("x")</td><td>-1.5</td><td>1\\u202f234</td><td>&lt;b&gt; &amp;</td>'"""
     )
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table"))
     html = page.evaluate(READ_HTML)
     assert "'=HYPERLINK(&quot;x&quot;)" in html or '\'=HYPERLINK("x")' in html
     assert "&lt;b&gt; &amp;" in html
@@ -298,13 +298,11 @@ def test_without_permission_a_selection_is_copied(visit, scene):
         page = visit.open("/table/")
         page.evaluate("globalThis.kept = navigator.clipboard")
         page.evaluate(script)
-        page.get_by_role("button", name="Copy table").click()
-        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        copy(page.get_by_role("button", name="Copy table"))
         assert "MB/s" in page.evaluate("kept.readText()"), script
         html = "kept.read().then(([item]) => item.getType('text/html')).then((html) => html.text())"
         assert "<table" in page.evaluate(html), script
-        page.get_by_role("link", name="always the newest").click()
-        expect(page.get_by_role("link", name="Copied")).to_be_visible()
+        copy(page.get_by_role("link", name="always the newest"), "link")
         assert page.evaluate("kept.readText()") == visit.base + "/table/", script
         expect(page.locator("textarea")).to_have_count(0)
 
@@ -319,7 +317,7 @@ def test_where_nothing_can_be_copied_it_says_so(visit, scene):
     expect(page.get_by_role("button", name="Copy table")).to_be_visible()
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@seen_by(SCRIPTLESS)
 def test_without_a_script_all_of_it_are_links(visit, scene):
     for path in ("/", "/table/", SITE, LINK):
         page = visit.open(path)
@@ -360,8 +358,7 @@ def test_a_matrix_that_is_too_large_for_a_table_is_copied_whole(visit, real_comm
     world.schedule(mesh, *((one, other) for one in places for other in places if one != other))
     world.transfer(places[0], places[1], 12.5)
     page = visit.open("/")
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table"))
     (caption,), head, first, *rows = lines_of(page)
     assert re.search(WINDOW, caption)
     assert len(head) == len(first) == 42

@@ -1,6 +1,5 @@
 """The pages of sites and the search in a real browser."""
 
-import re
 from datetime import timedelta
 from itertools import permutations
 from uuid import uuid4
@@ -13,10 +12,8 @@ from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass
 from sonar.results import store
 from sonar.sandbox import topology
 from tests.browser.conftest import Standing
-from tests.browser.modules import refresh
-from tests.browser.pages import fits, look, navigate
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
-from tests.browser.scene import MARKUP
+from tests.browser.pages import fits, look, refresh
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.waiting import until
 from tests.matrix import world
 
@@ -106,42 +103,6 @@ def drawn(page: Page) -> Page:
     return page
 
 
-def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(visit, grid_in_a_box):
-    page = visit.open("/sites/")
-    page.get_by_label("Jump to a site, endpoint or link").press_sequentially("glas")
-    page.locator("#found").get_by_role("option", name=f"{GLASGOW} Tier 2 site").click()
-    page.wait_for_url(f"**/sites/{GLASGOW}/")
-    look(drawn(page), "site")
-    page.get_by_role("button", name="Make this my site").click()
-    expect(page.get_by_text("my site", exact=True)).to_be_visible()
-    visit.open("/sites/")
-    navigate(page, "My site")
-    page.wait_for_url(f"**/sites/{GLASGOW}/")
-    worst = page.locator("table.partner-rows").first.get_by_role("link").first
-    expect(worst).to_have_attribute("title", re.compile(f"^from {GLASGOW}_DATADISK to "))
-    assert fits(page)
-    worst.click()
-    page.wait_for_url(f"**/links/{GLASGOW}_DATADISK/*/")
-
-
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_the_same_way_without_a_script(visit, grid_in_a_box, reader):
-    page = visit.open("/sites/")
-    page.get_by_label("Jump to a site, endpoint or link").fill("glas")
-    page.keyboard.press("Enter")
-    # The only site with this in its name.
-    page.wait_for_url(f"**/sites/{GLASGOW}/")
-    expect(page.locator("section noscript p").first).to_be_visible()
-    partners = page.locator("#partners .numbers tbody tr")
-    expect(partners).to_have_count(18)
-    expect(partners.first).to_be_visible()
-    look(page, "site-without-script")
-    page.get_by_role("button", name="Make this my site").click()
-    navigate(page, "My site")
-    page.get_by_role("button", name="Forget this site").click()
-    expect(page.get_by_role("link", name="My site")).to_have_count(0)
-
-
 def test_every_partner_has_a_row_and_a_cell_in_both_strips(visit, grid_in_a_box):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     for end in ("source", "destination"):
@@ -222,15 +183,6 @@ def test_the_list_is_searched_as_one_types_and_sorted(visit, grid_in_a_box, read
     page.wait_for_url("**/sites/?search=t2+nor")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_the_list_is_searched_without_a_script(visit, grid_in_a_box, reader):
-    page = visit.open("/sites/?window=24h")
-    page.get_by_label("search", exact=True).fill("glas")
-    page.get_by_role("search", name="Sites").get_by_role("button", name="Show").click()
-    page.wait_for_url("**/sites/?window=24h&search=glas")
-    expect(page.locator("tbody tr")).to_have_count(1)
-
-
 def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(visit, scene):
     page = drawn(visit.open("/sites/Glasgow/"))
     colour = "document.querySelector('#over-time-source .plot').data[1].line.color"
@@ -250,21 +202,19 @@ def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(visit, sce
     )
 
 
-def test_all_states_and_markup_are_shown_as_they_are(visit, scene):
-    page = drawn(visit.open("/sites/DESY/"))
-    states = page.locator(".partner-rows .status").all_text_contents()
-    for word in ("down", "failing", "untested"):
-        assert any(word in state for state in states)
-    expect(page.locator("#page .notice")).to_contain_text(MARKUP)
-    expect(page.locator(".errors")).to_contain_text(MARKUP)
-    assert fits(page)
-    look(page, "site-scene")
+CAM, LANCS = "UKI-SOUTHGRID-CAM-HEP", "UKI-NORTHGRID-LANCS-HEP"
 
 
-def test_two_names_typed_lead_to_their_link(visit, scene):
-    page = visit.open("/sites/")
-    jump = page.get_by_label("Jump to a site, endpoint or link")
-    jump.press_sequentially("ral to glas")
-    expect(page.locator("#found")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
-    jump.press("Enter")
-    page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
+def test_enter_opens_what_is_meant(visit, real_commits):
+    """An exact name, and two names that mean a single link, in the box of all pages and here."""
+    for name in ("RAL-LCG2", "RAL-LCG2-TAPE", LANCS, CAM):
+        world.endpoint(f"{name}_DATADISK", Site.objects.create(name=name))
+    for text, address in (
+        ("RAL-LCG2", "/sites/RAL-LCG2/"),
+        ("lancs cam", f"/links/{LANCS}_DATADISK/{CAM}_DATADISK/"),
+    ):
+        for box in ("#jump", "#q"):
+            page = visit.open("/search/")
+            page.locator(box).fill(text)
+            page.locator(box).press("Enter")
+            page.wait_for_url(f"{visit.base}{address}")

@@ -8,14 +8,24 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import by_day_and_night
-from tests.browser.modules import refresh
-from tests.browser.pages import fits, look
-from tests.browser.readers import LAPTOP, NARROW_DARK, SCRIPTLESS, seen_by
-from tests.browser.waiting import until
+from tests.browser.pages import fits, look, refresh
+from tests.browser.readers import LAPTOP, NARROW_DARK, seen_by
+from tests.browser.waiting import until, until_settled
 from tests.matrix import world
 
 GLASGOW = "UKI-SCOTGRID-GLASGOW"
 SENTENCE = "Slower than usual from 4 of 10 sites (0.30×, since 19 Nov"
+
+# Pairs of words whose boxes meet, a pixel around each.
+MEETING = """(selectors) => {
+    const words = [...document.querySelectorAll(selectors)];
+    const boxes = words.map((one) => [one.textContent, one.getBoundingClientRect()])
+        .filter(([, box]) => box.width);
+    return boxes.flatMap(([text, box], at) => boxes.slice(at + 1).filter(([, other]) =>
+        box.left - 1 < other.right && other.left - 1 < box.right &&
+        box.top - 1 < other.bottom && other.top - 1 < box.bottom
+    ).map(([next]) => [text, next]));
+}"""
 
 
 def drawn(page: Page) -> Page:
@@ -64,15 +74,6 @@ def test_what_is_wrong_is_first_in_the_list_of_sites(visit, changed):
     expect(first.locator("td").nth(3)).to_have_text("0.28×")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_the_tables_are_where_the_pictures_would_be(visit, changed, reader):
-    page = visit.open(f"/sites/{GLASGOW}/")
-    expect(page.locator("#answer")).to_contain_text(SENTENCE)
-    expect(page.locator(".picture").first).to_be_hidden()
-    expect(page.locator("section noscript p").first).to_be_visible()
-    expect(page.locator("tr.failing .status")).to_have_text(re.compile("^failing since 19 Nov"))
-
-
 def test_a_refresh_brings_a_new_verdict(visit, changed):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     expect(page.locator("#answer")).to_contain_text("1 link is failing")
@@ -81,3 +82,14 @@ def test_a_refresh_brings_a_new_verdict(visit, changed):
         world.transfer(*ends, 12.0, ago=timedelta(minutes=minutes) / 2)
     refresh(page)
     expect(page.locator("#answer")).not_to_contain_text("failing")
+
+
+@pytest.mark.parametrize("query", ["", "?compare=previous", "?window=24h&compare=week"])
+def test_ticks_of_rates_failures_and_both_windows_keep_apart(visit, changed, query):
+    page = visit.open(f"/sites/{GLASGOW}/{query}")
+    until_settled(page)
+    for end in ("source", "destination"):
+        ticks = ("xtick", "x2tick", "ytick", "y2tick")
+        of_end = ", ".join(f"#over-time-{end} .{tick} text" for tick in ticks)
+        assert page.locator(of_end).count() > 5
+        assert page.evaluate(MEETING, of_end) == []

@@ -53,7 +53,7 @@ def test_a_downtime_is_declared_in_four_clicks_and_ended(visit, scene, reader):
 
 
 @both
-def test_caps_are_changed_and_a_note_is_written(visit, site, scene, reader):
+def test_caps_are_changed_and_a_note_is_written(visit, site, scene):
     page = site
     page.click("summary >> text=Caps and budgets")
     end = scene.world.ral

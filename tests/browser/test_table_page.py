@@ -167,7 +167,7 @@ def test_a_refresh_keeps_what_is_half_typed_and_where_one_is(published, visit):
     assert page.locator(".links-box").evaluate("box => box.scrollTop") == 300
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@seen_by(SCRIPTLESS)
 def test_without_a_script_forms_and_links_do_the_same(published, visit):
     page = visit.open("/table/")
     page.get_by_label("Search all columns").fill("bnl")

@@ -6,8 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
-from tests.browser.modules import refresh
-from tests.browser.pages import fits, look
+from tests.browser.pages import fits, look, refresh
 from tests.browser.readers import (
     LAPTOP,
     NARROW,
@@ -82,7 +81,7 @@ def test_an_address_opens_the_part_that_has_what_it_names(visit, changed, anchor
 
 
 @seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
-def test_without_a_script_all_parts_stand_below_a_table_of_contents(visit, changed, reader):
+def test_without_a_script_all_parts_stand_below_a_table_of_contents(visit, changed):
     page = visit.open(SITE)
     assert seen(page) == [
         link.removeprefix("#")

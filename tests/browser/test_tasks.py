@@ -8,11 +8,17 @@ from datetime import timedelta
 from itertools import permutations
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from sonar.models import Downtime, Endpoint, Mesh, Site
+from sonar.models import Downtime, Endpoint, Mesh, Probe, Site
+from sonar.movers.base import Receipt
+from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen
+from sonar.notation.units import MB
 from sonar.people.roles import Role
-from sonar.results import store
+from sonar.results import endings, store
 from tests.accounts import account
 from tests.browser.axe import ALL, violations
 from tests.browser.cells import wait_until_drawn
@@ -36,6 +42,7 @@ PATH = (
 )
 REFUSED = f"the active end says: failure: COPY {PATH} refused: HTTP 403 too many transfers"
 SMALL_LAPTOP = Reader("small laptop", 1024, 768)
+SLOW = "/links/PIC_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
 BEGUN = NOW - timedelta(hours=49)
 
 
@@ -233,32 +240,94 @@ def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(visit, shif
         assert sum(value for value, _ in shifts) < 0.02, (screen, shifts)
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_i_the_exact_link_and_the_picture_of_a_link(visit, shift, reader):
-    """Task i on the page of a link: two clicks there."""
-    on = hand(visit)
-    on.click(on.page.locator(f"#rail a[href='{LANCS_TO_CAM}']").first)
-    on.link("link to exactly these numbers")
-    expect(on.page.get_by_role("link", name="Copied")).to_be_visible()
-    copied = on.page.evaluate("navigator.clipboard.readText()")
-    assert re.search(rf"{LANCS_TO_CAM}\?from=[^&]+Z&to=[^&]+Z$", copied)
-    with on.page.expect_download() as download:
-        on.click(on.page.get_by_role("button", name="PNG", exact=True))
-    assert download.value.suggested_filename.startswith("sonar-links-LANCS_DATADISK-CAM_DATADISK")
-    assert on.clicks == 1 + 2
+# The rates of what was ordered on a link, by how many streams its servers used.
+BY_STREAMS = """
+    SELECT streams_used, count(*),
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY bytes / seconds / 1e6)
+    FROM sonar_transfer JOIN sonar_profile ON sonar_profile.id = profile_id
+    WHERE worker <> '' AND purpose IN ('ordered', 'experiment') AND state = 'done'
+    GROUP BY streams_used ORDER BY streams_used
+"""
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_m_the_call_for_a_notebook_or_a_dashboard(visit, shift, reader):
-    """Task m: the call of what is seen is two clicks away, on every page."""
+def finish(probe: Probe, rate: float) -> None:
+    """Let a test end as its worker ends it: with a rate in MB/s, and with the streams it used."""
+    began = timezone.now() - timedelta(seconds=1)
+    running = {"state": "running", "started_at": began, "deadline": began + timedelta(hours=1)}
+    Probe.objects.filter(id=probe.id).update(**running, worker="worker-1")
+    seen = Seen(streams_used=probe.streams)
+    seconds = probe.bytes / rate / MB
+    outcome = Outcome(Receipt(probe.bytes, seconds), None, None, seconds, seen=seen)
+    assert endings.end_probe(Probe.objects.get(id=probe.id), outcome)
+
+
+def test_three_large_files_with_four_streams_against_one(visit, changed):
+    visit.log_in(account(Role.OPERATOR))
     on = hand(visit)
-    on.click(on.page.locator("#export summary"))
-    on.click(on.page.get_by_role("button", name="Copy API call"))
+    on.click(on.page.locator(f"#rail a[href^='{SLOW}']").first)
+    on.page.wait_for_url(f"**{SLOW}*")  # whose script ticks the box below
+    on.click(on.page.get_by_role("button", name="Test now…"))
+    form = on.page.locator("#test-now form").first
+    on.type(form.locator("[name=streams]"), "4")
+    expect(form.locator("[name=compare]")).to_be_checked()
+    on.click(form.locator("button"))
+    assert on.clicks == 4
+    expect(on.page.locator("#test-now [role=status]")).to_have_text("6 tests were ordered.")
+    orders = Probe.objects.values_list("size_class__name", "streams")
+    assert sorted(orders) == [("large", 1)] * 3 + [("large", 4)] * 3
+    for number, probe in enumerate(Probe.objects.order_by("id")):
+        finish(probe, (9.0 if probe.streams == 4 else 4.0) * (1 + number / 100))
+    statement = on.page.locator("#test-now .streams")
+    expect(statement).to_contain_text("4 streams: ", timeout=15_000)
+    with connection.cursor() as cursor:
+        cursor.execute(BY_STREAMS)
+        (few, count, before), (several, other_count, after) = cursor.fetchall()
+    assert (few, count, several, other_count) == (1, 3, 4, 3)
+    words = " ".join(statement.inner_text().split())
+    found = re.match(
+        r"4 streams: ([\d.]+)× \(([\d.]+)–([\d.]+)\) the rate of 1 stream, "
+        r"certain: 3 and 3 tests\.",
+        words,
+    )
+    assert found, words
+    ratio, low, high = map(float, found.groups())
+    assert ratio == pytest.approx(after / before, rel=0.03)
+    assert 1.5 < low < ratio < high
+    assert f"median {after:.2f} MB/s instead of {before:.2f} MB/s" in words
+    # Tests with other settings than the link's mesh count nowhere else.
+    visit.open(SLOW)
+    expect(on.page.locator("#left-out")).to_contain_text("3 tests with other settings")
+
+
+@seen_by(COPYING)
+def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(visit, changed):
+    on = hand(visit)
+    on.click(on.page.locator("[popovertarget=views]"))
+    on.link("T1 to T2")
+    on.page.wait_for_url("**source_tier=1**")
+    on.link("30d")
+    on.page.wait_for_url("**window=30d**")
+    on.click(on.page.get_by_role("button", name="Copy table"))
     expect(on.page.get_by_role("button", name="Copied")).to_be_visible()
-    call = on.page.evaluate("navigator.clipboard.readText()")
-    assert call.startswith(f"curl '{visit.base}/api/v1/matrix/")
-    assert on.clicks == 2
-    # The rates of a link over time, as a notebook reads them, stand on its page.
-    page = visit.open(LANCS_TO_CAM)
-    series = page.locator(".take").get_by_role("link", name="large", exact=True)
-    expect(series).to_have_attribute("href", re.compile(r"/api/v1/series/.*format=csv$"))
+    assert on.clicks == 4
+    table = on.page.evaluate("navigator.clipboard.readText()")
+    assert "the last 30 days" in table.splitlines()[0]
+    assert "RAL-LCG2_DATADISK" in table
+
+
+def test_any_link_is_opened_by_six_keys(visit, changed):
+    page = wait_until_drawn(visit.go("/"))
+    for key in ("/", "p", " ", "u", "ArrowDown", "Enter"):
+        if key == "ArrowDown":  # what is found for the first letter alone may stand there yet
+            first = page.locator("#found [role=option]").first
+            expect(first).to_contain_text("PIC_DATADISK → UKI-")
+        page.keyboard.press(key)
+    page.wait_for_url("**/links/PIC_DATADISK/UKI-*/")
+
+
+def test_the_unit_of_the_colours_keeps_off_their_highest_tick(visit, shift):
+    page = wait_until_drawn(visit.go("/"))
+    bar = page.locator("#picture .colorbar")
+    unit = box_of(bar.locator(".cbtitle tspan").first)
+    top = box_of(bar.get_by_text("▲"))
+    assert unit["y"] + unit["height"] + 2 <= top["y"]

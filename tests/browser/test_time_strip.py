@@ -8,9 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import NOT_LOADED, Standing, Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import box_of, look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS
+from tests.browser.pages import box_of, look, refresh
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.waiting import until, until_so
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
@@ -156,7 +155,7 @@ def test_keys_choose_a_window(visit, week):
     expect(page).to_have_url(before)
 
 
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
+@seen_by(NARROW)
 def test_a_finger_chooses_a_window(visit, week):
     page = shown(visit)
     page.touchscreen.tap(*place(page, BAD[0]))
@@ -164,7 +163,7 @@ def test_a_finger_chooses_a_window(visit, week):
     look(page, "strip-phone")
 
 
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
+@seen_by(NARROW)
 def test_a_finger_drags_over_a_night(visit, week):
     page = shown(visit)
     session = page.context.new_cdp_session(page)
@@ -205,7 +204,7 @@ def test_new_results_come_with_the_refresh_and_nothing_moves(visit, week):
     expect(page.locator("#strip .tip")).to_contain_text(said)
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
+@seen_by(SCRIPTLESS)
 def test_without_a_script_days_are_links(visit, week):
     page = visit.open("/")
     page.get_by_text("Another day").click()

@@ -5,10 +5,10 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from sonar.models import Site, Token
-from sonar.people import roles, tokens
+from sonar.people import tokens
 from sonar.people.roles import Role
+from tests.accounts import account
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import (
     COPYING,
@@ -20,23 +20,10 @@ from tests.browser.readers import (
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 
-PASSWORD = "correct-horse-battery"
-
 
 @pytest.fixture
 def shifter(scene: Scene) -> User:
-    user = User.objects.create_user("shifter", password=PASSWORD)
-    roles.give(user, Role.SITE_ADMIN, Site.objects.filter(name__in=["RAL", "Glasgow"]))
-    return user
-
-
-def log_in(visit: Visit) -> Page:
-    page = visit.open("/login/?next=/tokens/")
-    page.get_by_label("Name").fill("shifter")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
-    page.wait_for_url("**/tokens/")
-    return page
+    return account(Role.SITE_ADMIN, *Site.objects.filter(name__in=["RAL", "Glasgow"]))
 
 
 def make(page: Page, name: str) -> str:
@@ -52,7 +39,8 @@ def make(page: Page, name: str) -> str:
 @seen_by(LAPTOP, NARROW, SCRIPTLESS_NARROW)
 def test_a_token_is_made_seen_once_and_revoked(visit, shifter, reader):
     tokens.create(shifter, "old-cron", ["operate"], 90)
-    page = log_in(visit)
+    visit.log_in(shifter)
+    page = visit.open("/tokens/")
     expect(page.locator("main")).to_contain_text("You are a site admin of Glasgow and RAL.")
     look(page, f"tokens-{reader}-before")
     text = make(page, "cron-at-ral")
@@ -71,9 +59,10 @@ def test_a_token_is_made_seen_once_and_revoked(visit, shifter, reader):
     assert list(Token.objects.values_list("name", flat=True)) == ["old-cron"]
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_it_is_copied_as_it_is(visit, shifter, reader):
-    page = log_in(visit)
+@seen_by(COPYING)
+def test_it_is_copied_as_it_is(visit, shifter):
+    visit.log_in(shifter)
+    page = visit.open("/tokens/")
     text = make(page, "cron")
     page.get_by_role("button", name="Copy the token").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
