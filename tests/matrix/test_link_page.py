@@ -492,13 +492,9 @@ def test_a_link_that_only_fails_says_so_above_its_failures(client, small_world):
     assert drawn["layout"]["annotations"][0]["text"] == "no transfer succeeded"
 
 
-def test_without_failures_there_is_no_empty_table_of_them(client, small_world):
-    transfer(small_world.ral, small_world.glasgow, 5.0)
-    assert not look(client).parts("#failures")
-
-
 def test_filters_that_nothing_passes_can_be_dropped(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
+    assert not look(client).parts("#failures")
     page = look(client, "?window=24h&streams=9")
     assert "no result of this link in this window matches the filters." in verdict(page)
     assert page.link("Show all tests, however they were made") == f"{LINK}?window=24h"
@@ -560,6 +556,12 @@ def test_controls_keep_all_but_what_they_change(client, small_world):
     ):
         assert f"{LINK}{href}" in page.links(), href
     assert page.parts('input[type="hidden"][name="reverse"][value="1"]')
+
+
+def test_the_rates_of_each_class_are_a_file_for_a_notebook(client, small_world):
+    url = look(client).part(".take").link("large")
+    assert url.startswith("/api/v1/series/")
+    assert url.endswith("format=csv")
 
 
 def test_lists_of_one_class_alone_leave_the_others_out(client, small_world):
@@ -640,17 +642,3 @@ def test_a_note_can_be_written_by_who_may(client, small_world, of):
     page = look(client)
     assert "Add a note" in page
     assert ("source", "RAL_DATADISK") in page.part("#add-note").hidden()
-
-
-def test_without_public_read_the_page_leads_to_the_login(client, small_world, settings):
-    settings.SONAR_PUBLIC_READ = False
-    assert client.get(LINK)["Location"] == f"/login/?next={LINK}"
-
-
-def test_the_page_names_no_other_host(client, small_world):
-    transfer(small_world.ral, small_world.glasgow, 1.0)
-    page = look(client)
-    hosts = {"http://www.w3.org/2000/svg"}
-    assert {
-        one for one in re.findall(r"https?://[\w./-]+", page.source) if "testserver" not in one
-    } <= hosts

@@ -394,10 +394,3 @@ def test_a_result_that_is_made_up_is_called_so(client, small_world):
     assert "Made up. No file was moved" in said
     assert "It is made up: no file was moved." in said
     assert "imported" not in said
-
-
-def test_without_public_read_the_page_leads_to_the_login(client, small_world, settings):
-    settings.SONAR_PUBLIC_READ = False
-    one = transfer(small_world.ral, small_world.glasgow, 1.0)
-    path = f"/transfers/{one.id}/"
-    assert client.get(path)["Location"] == f"/login/?next={path}"
