@@ -14,9 +14,13 @@ from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.experiments import ExperimentPage, cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
-from matrix.pages.log_in.landing import LogIn
-from matrix.pages.log_in.provider import certificate_log_in, provider_callback, provider_log_in
-from matrix.pages.matrix.wall import front
+from matrix.pages.log_in import (
+    LogIn,
+    certificate_log_in,
+    provider_callback,
+    provider_log_in,
+)
+from matrix.pages.matrix.page import front
 from matrix.pages.operations import OperationsPage, cancel_probe, order_probes
 from matrix.pages.ordered_tests import link_probes
 from matrix.pages.parts.notes import add_note, choose_my_site

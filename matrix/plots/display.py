@@ -17,7 +17,14 @@ from django.utils.datastructures import MultiValueDict
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.query.catalogue import STATISTICS, VS_USUAL
 from matrix.query.filters import either
-from matrix.query.forms import FILTER_FORM, BadQueryError, OneOf, with_filter_form
+from matrix.query.forms import (
+    FILTER_FORM,
+    BadQueryError,
+    OneOf,
+    check_once,
+    sentences_of,
+    with_filter_form,
+)
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
@@ -76,9 +83,7 @@ class Display:
             own_params = {name: texts for name, texts in own_params.items() if name not in BOUNDS}
         form = DisplayForm(MultiValueDict(own_params), stat)
         if form.errors:
-            raise BadQueryError(
-                {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
-            )
+            raise BadQueryError(sentences_of(form))
         values = {name: value for name, value in form.cleaned_data.items() if value != ""}
         return cls(**values | {name: True for name in FLAGS if name in values})
 
@@ -185,9 +190,7 @@ class DisplayForm(forms.Form):
         }
 
     def clean(self) -> dict[str, Any]:
-        for name, texts in self.params.lists():
-            if name != "only" and len(texts) > 1:
-                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+        check_once(self, dict(self.params.lists()), {*self.fields} - {"only"})
         above, below, low, high = (self.cleaned_data.get(name) for name in BOUNDS)
         if above is not None and below is not None and above > below:
             self.add_error("above", "above must not be greater than below.")

@@ -21,10 +21,10 @@ from matrix.plots.over_time import (
     Look,
     Noted,
     TimeSpan,
-    marks_of,
     other_look,
     time_axes,
 )
+from matrix.plots.sparkline import marks_of
 from matrix.query.catalogue import RATE
 from matrix.statistics.arrays import Flags, Floats, Integers
 from sonar.notation.units import format_count, format_factor, three_digits

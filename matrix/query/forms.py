@@ -233,6 +233,18 @@ def read_age(text: str) -> float:
         raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
 
 
+def check_once(form: forms.Form, params: Mapping[str, Sequence[str]], names: Iterable[str]) -> None:
+    """Let a form say of each of these parameters that is given more than once that it is."""
+    for name in names:
+        if len(texts := params.get(name, ())) > 1:
+            form.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+
+
+def sentences_of(form: forms.Form) -> dict[str, list[str]]:
+    """Return what is wrong, by parameter."""
+    return {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
+
+
 class QueryForm(forms.Form):
     """The parameters that pages and API share, checked."""
 
@@ -254,16 +266,12 @@ class QueryForm(forms.Form):
         }
 
     def clean(self) -> dict[str, Any]:
-        self._check_once()
+        once = [name for name in self.fields if name not in FILTERS]
+        check_once(self, dict(self.params.lists()), once)
         self._check_bounds()
         for parameter, sentence in unregistered(self.filters()):
             self.add_error(parameter, sentence)
         return self.cleaned_data
-
-    def _check_once(self) -> None:
-        for name, texts in self.params.lists():
-            if name in self.fields and name not in FILTERS and len(texts) > 1:
-                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
 
     def _check_bounds(self) -> None:
         start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")

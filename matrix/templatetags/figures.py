@@ -1,4 +1,7 @@
-"""Numbers and times as pages write them; what is missing is a dash with its reason on hover."""
+"""Numbers and times as pages write them; what is missing is a dash with its reason on hover.
+
+And whom to tell, where a page says to ask an administrator.
+"""
 
 import math
 import re
@@ -6,6 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from django import template
+from django.conf import settings
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -175,3 +179,10 @@ def pads(texts: Sequence[str]) -> list[str]:
     longest = max((len(fraction) for fraction in fractions if fraction is not None), default=0)
     zeros = f".{'0' * (longest - 1)}" if longest else ""
     return ["" if fraction is None else zeros[len(fraction) :] for fraction in fractions]
+
+
+@register.simple_tag
+def contact() -> str:
+    """Link to the administrators of this Sonar; empty where none are named (SONAR_CONTACT)."""
+    url = settings.SONAR_CONTACT
+    return format_html('<a href="{}">{}</a>', url, url.removeprefix("mailto:")) if url else ""

@@ -201,7 +201,7 @@ def test_rates_are_drawn_from_zero_unless_they_differ_by_far(client, small_world
 def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(client, small_world, monkeypatch):
     many(small_world.ral, small_world.glasgow, 60, NOW)
     assert "are drawn as points" not in look(client, "?size=small").words
-    monkeypatch.setattr("matrix.plots.link_lines.MOST_POINTS", 10)
+    monkeypatch.setattr("matrix.plots.link.MOST_POINTS", 10)
     page = look(client, "?size=small")
     said = "The newest 10 of 20 tests are drawn as points; the line covers all of them."
     assert said in page.words

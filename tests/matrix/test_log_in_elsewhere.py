@@ -23,8 +23,7 @@ from django.utils import timezone
 from flask import Response
 from pytest_django import Settings
 
-from matrix.http import login_limits
-from matrix.http.throttling import Rate
+from matrix.http import throttling
 from sonar.people import accounts, roles, tokens
 from sonar.people.role_rules import Role
 from tests.provider import CLIENT, DN, RULES, stranger
@@ -323,7 +322,7 @@ def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(client, provider
 
 
 def test_only_so_many_log_ins_are_begun_from_one_address(client, provider, monkeypatch):
-    monkeypatch.setattr(login_limits, "BEGUN_ELSEWHERE", Rate(2, 86_400))
+    monkeypatch.setattr(throttling, "BEGUN_ELSEWHERE", throttling.Rate(2, 86_400))
     assert [client.get("/login/oidc/").status_code for _ in range(3)] == [302, 302, 429]
     assert Client(REMOTE_ADDR="192.0.2.9").get("/login/oidc/").status_code == 302
 

@@ -15,7 +15,7 @@ from django.test import Client
 from pytest_django import Settings
 from redis import Redis
 
-from matrix.http import login_limits, throttling
+from matrix.http import throttling
 from sonar import settings as project
 from sonar.people import tokens
 from tests import refusing
@@ -266,9 +266,9 @@ def log_in(password: str, name: str = "bob", **where: str) -> Any:
 
 @pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
 def test_wrong_passwords_from_one_address_come_to_an_end(bob, monkeypatch, page):
-    assert login_limits.FROM_ADDRESS == (10, 300)
+    assert throttling.FROM_ADDRESS == (10, 300)
     # Five minutes may end in the midst of this.
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(10, DAY))
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(10, DAY))
     sent = {"username": "bob", "password": "wrong"}
     assert statuses(10, lambda: Client().post(page, sent)) == [200] * 10
     refused = Client().post(page, sent | {"password": "right"})
@@ -281,8 +281,8 @@ def test_wrong_passwords_from_one_address_come_to_an_end(bob, monkeypatch, page)
 
 def test_without_redis_wrong_passwords_come_to_an_end_too(bob, own_counts, monkeypatch):
     own_counts(AWAY)
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(10, DAY))
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(11, DAY))
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(10, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(11, DAY))
     assert statuses(11, lambda: log_in("wrong")) == [200] * 10 + [429]
     assert log_in("right").status_code == 429
     assert log_in("wrong", REMOTE_ADDR="198.51.100.7").status_code == 200
@@ -290,7 +290,7 @@ def test_without_redis_wrong_passwords_come_to_an_end_too(bob, own_counts, monke
 
 
 def test_wrong_passwords_for_one_account_come_to_an_end(bob, monkeypatch):
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for last in range(3):
         assert log_in("wrong", REMOTE_ADDR=f"198.51.100.{last}").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
@@ -306,7 +306,7 @@ SPELLINGS = ["{}", " {}", "{} ", "\t{}\r\n", "\u3000{}", "\uff42ob", "\u24d1ob",
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_name_that_is_spelled_otherwise_is_the_same_account(bob, monkeypatch, page, spelling):
     """A space before a name let anybody go on guessing for ever."""
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     sent = {"username": spelling.format("bob"), "password": "wrong"}
     tries = [Client().post(page, sent, REMOTE_ADDR=f"198.51.100.{n}") for n in range(6)]
     assert [one.status_code for one in tries] == [200] * 3 + [429] * 3
@@ -314,7 +314,7 @@ def test_a_name_that_is_spelled_otherwise_is_the_same_account(bob, monkeypatch, 
 
 
 def test_of_two_names_the_one_that_is_tried_counts(bob, monkeypatch):
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for n in range(3):
         sent = {"username": [f"other{n}", "bob"], "password": "wrong"}
         assert Client().post("/login/", sent, REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
@@ -323,7 +323,7 @@ def test_of_two_names_the_one_that_is_tried_counts(bob, monkeypatch):
 
 def test_a_name_in_other_letters_is_another_account(bob, monkeypatch):
     """As the look-up of accounts sees it, so that a stranger's name locks nobody out."""
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for n in range(3):
         assert log_in("wrong", "BOB", REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 302
@@ -334,21 +334,21 @@ def test_a_name_in_other_letters_is_another_account(bob, monkeypatch):
 )
 def test_an_odd_name_comes_to_an_end_too(bob, monkeypatch, name):
     """A name whose cleaned form would be cleaned again to something else, and very long ones."""
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(2, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(2, DAY))
     tries = [log_in("wrong", name, REMOTE_ADDR=f"198.51.100.{n}") for n in range(3)]
     assert [one.status_code for one in tries] == [200, 200, 429]
 
 
 @pytest.mark.parametrize("sent", [{}, {"username": "bob"}, {"username": "b\0b", "password": "x"}])
 def test_what_tries_no_password_counts_for_nobody(bob, monkeypatch, sent):
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(2, DAY))
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(2, DAY))
     assert statuses(4, lambda: Client().post("/login/", sent)) == [200] * 4
     assert log_in("right").status_code == 302
 
 
 def test_once_it_is_too_often_no_password_is_compared(bob, monkeypatch):
     """Once it is too often no password is compared any more, which costs 0.2 s of a processor."""
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(1, DAY))
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(1, DAY))
     assert log_in("wrong").status_code == 200
     monkeypatch.setattr(User, "check_password", None)
     assert log_in("right").status_code == 429

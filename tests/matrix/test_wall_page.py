@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from matrix.pages.matrix.wall import LINES, shares
+from matrix.pages.matrix.page import LINES, shares
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.world import HOUR, World
