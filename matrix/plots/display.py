@@ -30,19 +30,6 @@ from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
-PARAMETERS = (
-    "order",
-    "transpose",
-    "only",
-    "above",
-    "below",
-    "palette",
-    "scale",
-    "low",
-    "high",
-    "wall",
-    "unit",
-)
 # Colours run from the 5th to the 95th percentile of the values, or over all of them.
 SCALES = ("middle", "whole")
 BOUNDS = ("above", "below", "low", "high")
@@ -127,6 +114,9 @@ class Display:
 
     def replace(self, **changes: Any) -> Display:  # noqa: ANN401 - fields of several types
         return dataclasses.replace(self, **changes)
+
+
+PARAMETERS = (*(field.name for field in dataclasses.fields(Display)), "unit")
 
 
 def number_text(value: float | None) -> str:

@@ -14,7 +14,7 @@ from sonar.models import Transfer
 from sonar.notation.windows import Window, format_time
 from tests.browser.cells import wait_until_drawn
 from tests.browser.pages import box_of, fits, look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.tasks import Hand
 from tests.browser.test_time_strip import strip
 from tests.matrix.changed_site import CHANGED, NOTED
@@ -100,16 +100,6 @@ def test_did_what_we_changed_yesterday_at_20_15_help(visit, changed):
     assert check(received, "destination", *around(CHANGED)) == ("slower", 39)
     assert check(sent, "source", *around(CHANGED))[0] != "slower"
     assert fits(on.page)
-
-
-@seen_by(SCRIPTLESS)
-def test_without_javascript_the_form_takes_words(visit, changed):
-    page = visit.open(SITE)
-    page.click("[popovertarget=compare-menu]")
-    ask(page, "yesterday 20:15")
-    assert "from=2026-11-19T20:15:00Z" in page.url
-    received, _ = page.locator("#comparison p:not(.rest)").all_inner_texts()
-    assert check(received, "destination", *around(CHANGED))[0] == "slower"
 
 
 @seen_by(LAPTOP, NARROW)

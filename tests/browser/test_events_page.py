@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from sonar.models import Annotation
 from tests.browser.axe import by_day_and_night
 from tests.browser.pages import fits, look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.scene import MARKUP, Scene
 from tests.browser.waiting import until_settled
 from tests.matrix import changed, world
@@ -77,15 +77,3 @@ def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit, events):
     until_settled(page)
     expect(page.locator(".events-of tr.faster")).to_have_count(1)
     look(page, "events-site")
-
-
-@seen_by(SCRIPTLESS)
-def test_filters_are_added_without_a_script(visit, events):
-    page = visit.open("/events/")
-    page.locator("[popovertarget=more-filters]").click()
-    page.select_option("#more-filters [name=filter_end]", "source")
-    page.select_option("#more-filters [name=filter_on]", "site")
-    page.fill("#more-filters [name=filter_value]", "Glasgow")
-    page.click("#more-filters button")
-    expect(page.locator(f"{ROWS}.slower .where", has_text="RAL_DATADISK →")).to_have_count(0)
-    assert page.url.endswith("/events/?source_site=Glasgow")

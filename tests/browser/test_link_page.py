@@ -15,7 +15,6 @@ from tests.browser.pages import box_of, fits, look, refresh
 from tests.browser.readers import (
     LAPTOP,
     NARROW,
-    NARROW_DARK,
     SCRIPTLESS,
     SCRIPTLESS_NARROW,
     WALL,
@@ -264,26 +263,6 @@ def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(
     with page.expect_download() as download:
         page.get_by_role("button", name="PNG", exact=True).click()
     assert download.value.suggested_filename.endswith(".png")
-
-
-@seen_by(LAPTOP, NARROW_DARK, SCRIPTLESS_NARROW)
-def test_where_company_made_tests_slower_those_alone_are_one_click_away(visit, scene):
-    ends = scene.world.glasgow, scene.world.desy
-    alone, company = (world.profile(mode="pull", streams_used=1, beside=one) for one in (0, 1))
-    for number, (fast, slow) in enumerate(((22.9, 2.6), (23.8, 2.7), (20.5, 2.9))):
-        world.transfer(*ends, fast, size="medium", made=alone, ago=number * HOUR)
-        world.transfer(*ends, slow, size="medium", made=company, ago=number * HOUR)
-    path = "/links/Glasgow_DATADISK/DESY_DATADISK/"
-    page = visit.open(path)
-    notice = page.locator("#company")
-    expect(notice).to_contain_text(
-        "2.70 MB/s alongside others (3 tests), 22.9 MB/s alone (3 tests)"
-    )
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    notice.get_by_role("link", name="Show only tests that ran alone").click()
-    page.wait_for_url(f"**{path}?beside=0")
-    expect(notice).to_have_count(0)
-    expect(page.get_by_role("link", name="only measured alone at both endpoints")).to_be_visible()
 
 
 def test_time_over_size_and_rates_within_transfers_are_drawn(visit, scene):

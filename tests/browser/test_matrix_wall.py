@@ -9,7 +9,7 @@ from sonar.models import Transfer
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
 from tests.browser.pages import box_of, holding, look, refresh
-from tests.browser.readers import LAPTOP, SCRIPTLESS, WALL, seen_by
+from tests.browser.readers import LAPTOP, WALL, seen_by
 from tests.browser.waiting import until_so
 from tests.matrix import world
 
@@ -219,12 +219,3 @@ def test_a_link_leads_to_the_wall_and_back(visit, scene_of_today):
     page.get_by_role("link", name="leave the wall").click()
     page.wait_for_url("**/?window=24h")
     expect(page.get_by_role("navigation", name="Sonar")).to_be_visible()
-
-
-@seen_by(SCRIPTLESS)
-def test_without_a_script_lists_and_a_table_stand_and_it_goes_on_by_itself(visit, scene_of_today):
-    page = visit.open("/?wall=1&views=&views=size=small&every=5s")
-    expect(page.locator(".wall-lists .failing")).to_contain_text("DESY_DATADISK")
-    expect(page.get_by_role("table")).to_contain_text("Glasgow_DATADISK")
-    expect(page.locator("#clock")).to_have_text(re.compile(r"^\d\d:\d\d UTC$"))
-    page.wait_for_url("**view=2", timeout=15_000)

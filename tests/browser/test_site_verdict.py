@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.axe import by_day_and_night
 from tests.browser.pages import fits, look, refresh
 from tests.browser.readers import LAPTOP, NARROW_DARK, seen_by
 from tests.browser.waiting import until, until_settled
@@ -60,18 +59,6 @@ def test_a_site_is_one_page_of_paper(visit, changed):
         look(page, "site-print")
         page.emulate_media(media="null")
     assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 1
-
-
-def test_what_is_wrong_is_first_in_the_list_of_sites(visit, changed):
-    page = visit.open("/sites/")
-    look(page, "sites-changed")
-    first = page.locator("table.sites tbody tr").first
-    expect(first.get_by_role("link")).to_have_text(GLASGOW)
-    expect(first.locator("td.failing")).to_have_text("1")
-    assert by_day_and_night(page) == []
-    page.get_by_role("link", name="vs usual as source").click()
-    page.wait_for_url("**/sites/?ordering=ratio_source")
-    expect(first.locator("td").nth(3)).to_have_text("0.28×")
 
 
 def test_a_refresh_brings_a_new_verdict(visit, changed):

@@ -138,17 +138,6 @@ def test_without_javascript_an_experiment_is_ordered_and_cancelled(visit, slow_s
     assert not Probe.objects.exists()
 
 
-def test_without_javascript_an_experiment_has_its_figures(visit, slow_scene):
-    page = visit.open(f"/experiments/{slow_scene.finished}/")
-    assert "in proportion to the number of streams" in page.locator("#conclusion").inner_text()
-    rows = page.locator("table.ranking tbody tr").all_inner_texts()
-    assert [row.split()[:3] for row in rows] == [
-        ["1", "5.00", "2"],
-        ["2", "9.33", "2"],
-        ["4", "17.4", "2"],
-    ]
-
-
 @pytest.fixture
 def month(scene_of_today: Scene) -> Scene:
     month_of(7, slow_link)

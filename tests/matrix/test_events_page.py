@@ -248,6 +248,11 @@ def test_bad_parameters_are_named(client, small_world, text, parameter, allowed)
         assert client.get(f"/events/?{text}").status_code == 400
 
 
+def test_a_filter_is_added_by_the_form(client, small_world):
+    asked = "/events/?filter_end=source&filter_on=site&filter_value=Glasgow"
+    assert client.get(asked)["Location"] == "/events/?source_site=Glasgow"
+
+
 def test_bad_cursors_are_refused(client, small_world):
     assert "before" in client.get("/events/?before=x").content.decode()
     assert client.get(f"{API}?cursor=x").status_code == 400
