@@ -8,9 +8,8 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.cells import wait_until_drawn
-from tests.browser.pages import fits, look
+from tests.browser.pages import Hand, fits, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
-from tests.browser.tasks import Hand
 from tests.browser.waiting import until_settled
 
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"

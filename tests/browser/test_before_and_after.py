@@ -13,9 +13,8 @@ from playwright.sync_api import Page, expect
 from sonar.models import Transfer
 from sonar.notation.windows import Window, format_time
 from tests.browser.cells import wait_until_drawn
-from tests.browser.pages import box_of, fits, look
+from tests.browser.pages import Hand, box_of, fits, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
-from tests.browser.tasks import Hand
 from tests.browser.test_time_strip import strip
 from tests.matrix.changed_site import CHANGED, NOTED
 from tests.matrix.test_site_comparison import interval_by_hand, rates, shift_by_hand

@@ -9,10 +9,11 @@ from sonar.models import Annotation
 from tests.browser.axe import by_day_and_night
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
-from tests.browser.scene import MARKUP, Scene
+from tests.browser.scene import Scene
 from tests.browser.waiting import until_settled
 from tests.matrix import changed, world
 from tests.matrix.changed import change, outage
+from tests.matrix.sent import MARKUP
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 ROWS = "table.events tbody tr:not(.day)"

@@ -21,8 +21,9 @@ from tests.browser.readers import (
     SCRIPTLESS_NARROW,
     seen_by,
 )
-from tests.browser.scene import MARKUP, Scene
+from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_settled
+from tests.matrix.sent import MARKUP
 from tests.needs import needs
 
 FAILING = ("RAL_DATADISK", "DESY_DATADISK")

@@ -97,7 +97,7 @@ def test_what_is_asked_for_is_given_up_when_the_pointer_goes_on(visit, scene):
 
 
 def test_the_card_neither_jumps_nor_leaves_the_screen_when_they_come(visit, scene):
-    send(scene.world.glasgow, scene.world.ral, HOURS[0], error=WALL_OF_TEXT, where="transfer")
+    send(scene.world.glasgow, scene.world.ral, HOURS[0], error=WALL_OF_TEXT, error_where="transfer")
     # Of fewer than five tests there is no line, and no room is kept for it.
     for ago in HOURS[2:4]:
         send(scene.world.glasgow, scene.world.ral, ago)

@@ -1,15 +1,11 @@
 """The pages of sites and the search in a real browser."""
 
-from datetime import timedelta
 from itertools import permutations
-from uuid import uuid4
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass
-from sonar.results import store
+from sonar.models import Mesh, Site
 from sonar.sandbox import topology
 from tests.browser.conftest import Standing
 from tests.browser.pages import fits, look, refresh
@@ -22,76 +18,25 @@ GLASGOW = "UKI-SCOTGRID-GLASGOW"
 
 def make() -> None:
     """The 19 sites of the sandbox with results of all links in three size classes."""
-    rng = np.random.default_rng(1)
-    classes = {one.name: one for one in SizeClass.objects.all()}
-    sites = topology.load_sites()
-    places = {one.name: register(one) for one in sites}
-    profile = world.profile()
-    made = [
-        measured(places, link, classes[size], profile, number, rng)
-        for link in topology.load_links()
-        for size in classes
-        for number in range(2)
-    ]
-    store.store(made)
+    rows = {
+        row.endpoint: Site.objects.create(name=row.name, cloud=row.cloud, tier=row.tier)
+        for row in topology.load_sites()
+    }
+    places = world.endpoints(rows.items(), simulated=True)
+    with world.transfers() as some:
+        for link in topology.load_links():
+            for size, test_bytes in world.SIZES.items():
+                rate = link.rate_mb_s(test_bytes / world.MB)
+                for hours in (0.5, 5):
+                    ends = places[link.source], places[link.destination]
+                    some.add(*ends, rate / hours**0.1, ago=hours * world.HOUR, size=size)
     mesh = Mesh.objects.create(name="everything")
-    Schedule.objects.bulk_create(
-        Schedule(
-            mesh=mesh,
-            source=source,
-            destination=destination,
-            size_class=classes["large"],
-            every_seconds=14_400,
-            next_due=world.NOW,
-            skipped_because="cap" if source.id % 5 == 0 else "",
-            skipped_since=world.NOW if source.id % 5 == 0 else None,
-        )
-        for source, destination in permutations(places.values(), 2)
-    )
+    world.schedule(mesh, *permutations(places.values(), 2), every=14_400)
 
 
 @pytest.fixture
 def grid_in_a_box(standing: Standing[None], at_noon: None) -> None:
     standing(make)
-
-
-def register(one: topology.Site) -> Endpoint:
-    site = Site.objects.create(
-        name=one.name,
-        cloud=one.cloud,
-        tier=one.tier,
-        country=one.country,
-        wan_gbit_s=one.wan_gbit_s,
-    )
-    place = world.endpoint(one.endpoint, site, simulated=True)
-    place.budget_bytes_per_day = 10**12
-    place.save()
-    return place
-
-
-def measured(
-    places: dict[str, Endpoint],
-    link: topology.Link,
-    size: SizeClass,
-    profile: Profile,
-    number: int,
-    rng: np.random.Generator,
-) -> store.Result:
-    failed = rng.random() < max(link.failure_rate, 0.02)
-    seconds = size.test_bytes / (link.rate_mb_s(size.test_bytes / 1e6) * 1e6)
-    return store.Result(
-        id=uuid4(),
-        source_id=places[link.source].id,
-        destination_id=places[link.destination].id,
-        size_class_id=size.id,
-        profile_id=profile.id,
-        state="failed" if failed else "done",
-        started_at=world.NOW - timedelta(hours=4 * number, minutes=int(rng.integers(0, 200))),
-        seconds=seconds * float(rng.lognormal(0, 0.1)),
-        bytes=size.test_bytes,
-        error=f"503 Service Unavailable at node{rng.integers(0, 99)}.example.org" if failed else "",
-        error_where="destination" if failed else "",
-    )
 
 
 def drawn(page: Page) -> Page:

@@ -23,9 +23,8 @@ from tests.accounts import account
 from tests.browser.axe import ALL, violations
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Standing, Visit
-from tests.browser.pages import box_of, fits, look
+from tests.browser.pages import Hand, box_of, fits, look
 from tests.browser.readers import COPYING, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
-from tests.browser.tasks import Hand
 from tests.browser.test_first_look import SHIFTS
 from tests.browser.waiting import until_settled
 from tests.matrix import world
