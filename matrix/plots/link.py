@@ -206,15 +206,15 @@ def trace(line: DirectionLine, kind: str, name: str, /, **own: Any) -> Json:  # 
     }
 
 
-def marks_of(line: DirectionLine, kind: str, name: str, which: Results, **own: Any) -> Json:  # noqa: ANN401
+def marks_of(line: DirectionLine, kind: str, name: str, results: Results, **own: Any) -> Json:  # noqa: ANN401
     """Mark results, each with the id of its transfer, for static/js/link.js."""
     return trace(
         line,
         kind,
         name,
         mode="markers",
-        x=which.started.tolist(),
-        customdata=[identifier.tobytes().hex() for identifier in which.ids],
+        x=results.started.tolist(),
+        customdata=[identifier.tobytes().hex() for identifier in results.ids],
         cliponaxis=False,  # the newest stand at the edge
         **own,
     )
