@@ -59,14 +59,16 @@ class Rate(NamedTuple):
         return f"{self.most:,} {requests} a {WORDS.get(self.seconds, f'{self.seconds} s')}"
 
 
-class TooOften(APIException):
-    """Somebody asked too often; the framework makes Retry-After of ``wait``."""
-
-    status_code = 429
+class TryLater(APIException):
+    """An error that says when to try again; the framework makes Retry-After of ``wait``."""
 
     def __init__(self, sentence: str, wait_seconds: int) -> None:
         super().__init__(sentence)
         self.wait = wait_seconds
+
+
+class TooOften(TryLater):
+    status_code = 429
 
 
 class OwnCounts:

@@ -21,6 +21,7 @@ from matrix.query.forms import (
     FILTER_FORM,
     BadQueryError,
     OneOf,
+    ParameterField,
     check_once,
     sentences_of,
     with_filter_form,
@@ -124,12 +125,11 @@ def number_text(value: float | None) -> str:
     return "" if value is None else repr(value).removesuffix(".0")
 
 
-class Number(forms.Field):
+class Number(ParameterField):
     """A number that a statistic can have; a logarithm needs one above 0."""
 
     def __init__(self, parameter: str, *, positive: bool) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
+        super().__init__(parameter)
         self.positive = positive
 
     def to_python(self, value: str | None) -> float | None:

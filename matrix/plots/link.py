@@ -16,7 +16,7 @@ from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
 from matrix.answers.link.series import TimeSeries, cut_for_table
 from matrix.answers.words.names import cut
-from matrix.plots import AXIS, MARGIN, ON_PAGE, Json, log_axis, over_time
+from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
 from matrix.plots.over_time import (
     BACK,
     THERE,
@@ -25,7 +25,6 @@ from matrix.plots.over_time import (
     TimeSpan,
     filled,
     other_look,
-    time_axes,
 )
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Floats
@@ -297,10 +296,10 @@ def figure(
     strip = STRIP * len(lines)
     data = [trace for line in lines for trace in (singles(line, points), median(line))]
     data += [crosses(line, height) for height, line in enumerate(lines)]
-    words = over_time.words_of(spans, window)
-    rows = max((1 + word["yshift"] // -over_time.ROW for word in words), default=0)
+    layout = over_time.layout_of(spans, window, other, TIME_AXIS)
+    rows = max((1 + each["yshift"] // -over_time.ROW for each in layout["annotations"]), default=0)
     axis = rate_axis(rates_of(lines, usual), ROOM + ROOM_OF_ROW * rows)
-    layout = time_axes(window, other, TIME_AXIS) | {
+    layout |= {
         "legend": {
             "orientation": "h",
             "y": LEGEND_WITH_OTHER if other else LEGEND,
@@ -309,11 +308,7 @@ def figure(
             "font": {"size": 11},
             "itemwidth": 30,
         },
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left"},
-        "dragmode": "zoom",
         "margin": MARGIN,
-        **ON_PAGE,
         "yaxis": axis | {"domain": [strip + GAP, 1]},
         "yaxis2": {
             "domain": [0, strip],
@@ -326,9 +321,9 @@ def figure(
             "zeroline": False,
             "automargin": True,
         },
-        "shapes": over_time.shapes_of(spans, window) + usual_shapes(usual),
-        "annotations": words + usual_words(usual, logarithmic=axis.get("type") == "log"),
     }
+    layout["shapes"] += usual_shapes(usual)
+    layout["annotations"] += usual_words(usual, logarithmic=axis.get("type") == "log")
     if not any(line.points.ok.any() for line in lines):
         text = {"text": "no transfer succeeded", "showarrow": False}
         layout["annotations"] += [text | {"xref": "paper", "x": 0.5, "yref": "paper", "y": 0.5}]

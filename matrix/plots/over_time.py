@@ -1,7 +1,6 @@
 """What pictures over time share: looks of lines, axes, and bands and marks of what explains them.
 
-Downtimes are bands, notes and jumps are lines, each with its words. What shapes_of() and words_of()
-return goes into the layout of any figure whose x axis is time.
+Downtimes are bands, notes and jumps are lines, each with its words.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from html import escape
 from typing import Any
 
 from matrix.answers.words.names import cut
-from matrix.plots import Json, band, upright
+from matrix.plots import ON_PAGE, Json, band, upright
 from sonar.notation.windows import Window, format_typed
 
 # Another window has an axis of time of its own, above the picture.
@@ -182,6 +181,18 @@ def bounds_within(span: TimeSpan, window: Window) -> tuple[datetime, datetime]:
 
 def unix_ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
+
+
+def layout_of(spans: Sequence[TimeSpan], window: Window, other: Window | None, axis: Json) -> Json:
+    """Return the layout that pictures over time have in common, with what explains them."""
+    return time_axes(window, other, axis) | {
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left"},
+        "dragmode": "zoom",
+        **ON_PAGE,
+        "shapes": shapes_of(spans, window),
+        "annotations": words_of(spans, window),
+    }
 
 
 def time_axes(window: Window, other: Window | None, own: Json) -> Json:

@@ -71,14 +71,22 @@ REGISTERED: dict[str, type[models.Model]] = {
 }
 
 
-class FilterField(forms.Field):
+class ParameterField(forms.Field):
+    """A field that may be left out, and names its parameter in its sentences."""
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(required=False)
+        self.parameter = parameter
+
+
+class FilterField(ParameterField):
     """The filters of one parameter; what stands before its name in the URL is its ``prefix``."""
 
     widget = forms.MultipleHiddenInput
 
     def __init__(self, parameter: str, prefix: str = "") -> None:
-        super().__init__(required=False)
-        self.parameter, self.prefix = parameter, prefix
+        super().__init__(parameter)
+        self.prefix = prefix
 
     def clean(self, value: list[str] | None) -> tuple[Filter, ...]:
         filters = [
@@ -182,11 +190,7 @@ class OneOf(forms.ChoiceField):
         )
 
 
-class Moment(forms.Field):
-    def __init__(self, parameter: str) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
-
+class Moment(ParameterField):
     def to_python(self, value: str | None) -> datetime | None:
         if not value:
             return None
@@ -202,12 +206,8 @@ class Moment(forms.Field):
         return moment
 
 
-class Age(forms.Field):
+class Age(ParameterField):
     """An age, kept as it was written."""
-
-    def __init__(self, parameter: str) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
 
     def to_python(self, value: str | None) -> str:
         text = (value or "").strip()
