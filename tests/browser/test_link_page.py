@@ -2,12 +2,11 @@
 
 import re
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from sonar.models import Probe, SizeClass
+from sonar.models import Probe
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
@@ -25,7 +24,6 @@ from tests.browser.waiting import until, until_settled
 from tests.matrix import sent, world
 from tests.matrix.network import failed, measured, servers
 from tests.matrix.test_connections import BEGAN, UPLOAD, flow
-from tests.matrix.world import HOUR
 
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 FAILING = "/links/RAL_DATADISK/DESY_DATADISK/"
@@ -220,18 +218,7 @@ def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbe
 
 def test_a_running_test_shows_its_progress_and_then_its_result(visit, scene):
     made = scene.world
-    probe = Probe.objects.create(
-        id=uuid4(),
-        source=made.ral,
-        destination=made.glasgow,
-        size_class=SizeClass.objects.get(name="large"),
-        bytes=2 * 10**9,
-        state="running",
-        started_at=world.NOW,
-        deadline=world.NOW + HOUR,
-        requested_at=world.NOW,
-        sent_at=world.NOW,
-    )
+    probe = sent.probe(made.ral, made.glasgow, started_at=world.NOW)
     visit.set_clock()
     page = visit.open(f"/transfers/{probe.id}/")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "0")

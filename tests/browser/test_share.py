@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from sonar.models import Endpoint, Probe, SizeClass
+from sonar.models import Endpoint
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.pages import fits, look, refresh
 from tests.browser.readers import COPYING, SCRIPTLESS, Reader, seen_by
-from tests.matrix import world
+from tests.matrix import sent, world
 
 TOUCHING = Reader("touches and may use the clipboard", 390, 844, touch=True, clipboard=True)
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
@@ -195,20 +195,8 @@ def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_
     latest = page.get_by_role("region", name="Latest results").locator("tbody tr")
     assert len(rows) == latest.count()
     made = scene.world
-    small = SizeClass.objects.get(name="small")
-    probe = Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
-        size_class=small,
-        bytes=small.test_bytes,
-        mover="http-tpc",
-        state="running",
-        worker="w1",
-        requested_at=world.NOW - MINUTE,
-        sent_at=world.NOW - MINUTE,
-        started_at=world.NOW - MINUTE,
-        deadline=world.NOW + 10 * MINUTE,
-    )
+    started = world.NOW - MINUTE
+    probe = sent.probe(made.ral, made.desy, "small", started_at=started, worker="w1")
     refresh(page)
     expect(running).to_be_visible()
     copy(page.get_by_role("button", name="Copy table: Latest results"))

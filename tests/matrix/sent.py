@@ -6,7 +6,7 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
-from sonar.models import Endpoint, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass
 from sonar.results import store
 from sonar.results.store import Result
 from tests.matrix import world
@@ -59,3 +59,19 @@ def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) 
         )
         for number, size in zip(range(count), cycle(sizes), strict=False)
     )
+
+
+def probe(source: Endpoint, destination: Endpoint, size: str = "large", **fields: Any) -> Probe:
+    """Queue a test an hour ago, or let it run that has a time at which it ``started_at``."""
+    if "started_at" in fields:
+        fields = {"state": "running", "deadline": world.NOW + world.HOUR} | fields
+    plain = {
+        "source": source,
+        "destination": destination,
+        "size_class": SizeClass.objects.get(name=size),
+        "bytes": world.SIZES[size],
+        "mover": "http-tpc",
+        "requested_at": world.NOW - world.HOUR,
+        "sent_at": world.NOW,
+    }
+    return Probe.objects.create(**plain | fields)

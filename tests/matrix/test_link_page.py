@@ -13,12 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from matrix.answers.link import report
 from matrix.plots.link import apart
 from matrix.plots.scales import decades
-from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.models import Annotation, Downtime, Endpoint, Mesh, Schedule, Transfer
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.html import Page, Part
 from tests.matrix import responses, world
-from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, probe, send
 from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -408,18 +408,8 @@ def test_the_schedule_says_how_often_when_and_why_it_waits(client, small_world):
 
 
 def test_what_is_queued_or_running_is_said_for_both_directions(client, small_world):
-    large = SizeClass.objects.get(name="large")
-    common = {"size_class": large, "bytes": 2 * 10**9, "requested_at": NOW - HOUR, "sent_at": NOW}
-    ends = {"source": small_world.ral, "destination": small_world.glasgow}
-    Probe.objects.create(
-        **common,
-        **ends,
-        state="running",
-        started_at=NOW,
-        deadline=NOW + HOUR,
-        progress_bytes=5 * 10**8,
-    )
-    Probe.objects.create(**common, source=small_world.glasgow, destination=small_world.ral)
+    probe(small_world.ral, small_world.glasgow, started_at=NOW, progress_bytes=5 * 10**8)
+    probe(small_world.glasgow, small_world.ral)
     page = look(client).section("planned")
     assert (
         "large, from RAL_DATADISK to Glasgow_DATADISK : running since 20 Nov 12:00 UTC, "

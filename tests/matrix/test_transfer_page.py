@@ -10,14 +10,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from matrix.statistics.transfers.rate_profile import stretches
-from sonar.models import Mesh, Probe, SizeClass
+from sonar.models import Mesh, Probe
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.sent import MARKUP, PLAIN, many, send
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.sent import MARKUP, PLAIN, many, probe, send
+from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
@@ -91,8 +91,7 @@ def test_addresses_of_storage_servers_and_workers_are_for_operators_alone(
     addresses = ["tcp:[::1]:1094", "tcp:[::1]:1095"]
     ends = small_world.ral, small_world.glasgow
     one = send(*ends, NOW - HOUR, remote_connections=addresses, worker="worker-1")
-    running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
-    queued = probe(small_world, **running, worker="worker-1")
+    queued = probe(*ends, started_at=NOW, worker="worker-1")
     if role:
         sites = [small_world.ral.site] if role is Role.SITE_ADMIN else []
         client.force_login(account(role, *sites))
@@ -189,39 +188,31 @@ def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    ("source", "destination", "said"),
+    ("beside", "said"),
     [
+        ((1.4, 3, 0.0, 0), "1.4 at its source on average (3 at most), none at its destination"),
         (
-            (1.4, 3),
-            (0.0, 0),
-            "Other Sonar tests at the same time: 1.4 at its source on average (3 at most), "
-            "none at its destination",
-        ),
-        (
-            (0.02, 1),
-            (1.0, 2),
-            "Other Sonar tests at the same time: 0.02 at its source on average (1 at most), "
+            (0.02, 1, 1.0, 2),
+            "0.02 at its source on average (1 at most), "
             "1 at its destination on average (2 at most)",
         ),
         (
-            (None, None),
-            (2.0, 2),
-            "Other Sonar tests at the same time: not recorded at its source, "
-            "2 at its destination on average (2 at most)",
+            (None, None, 2.0, 2),
+            "not recorded at its source, 2 at its destination on average (2 at most)",
         ),
         (
-            (0.0, 0),
-            (0.0, 0),
+            (0.0, 0, 0.0, 0),
             "No other Sonar test ran at its source or its destination at the same time",
         ),
-        ((None, None), (None, None), "Not recorded"),
+        ((None, None, None, None), "Not recorded"),
     ],
 )
-def test_it_says_what_ran_beside_it(client, small_world, source, destination, said):
+def test_it_says_what_ran_beside_it(client, small_world, beside, said):
     names = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
-    beside = dict(zip(names, (*source, *destination), strict=True))
-    one = send(small_world.ral, small_world.glasgow, NOW, **beside)
-    assert facts(look(client, one))["concurrent tests"] == said
+    kept = dict(zip(names, beside, strict=True))
+    one = send(small_world.ral, small_world.glasgow, NOW, **kept)
+    beginning = "Other Sonar tests at the same time: " if any(beside) else ""
+    assert facts(look(client, one))["concurrent tests"] == beginning + said
 
 
 def test_a_checksum_is_verified_or_not_and_why(client, small_world):
@@ -312,30 +303,17 @@ def test_samples_without_a_time_between_them_say_nothing(samples, rates):
     assert [one.rate for one in stretches(samples)] == rates
 
 
-def probe(small_world: World, **fields: object) -> Probe:
-    return Probe.objects.create(
-        source=small_world.ral,
-        destination=small_world.glasgow,
-        size_class=SizeClass.objects.get(name="large"),
-        bytes=2 * 10**9,
-        mover="http-tpc",
-        requested_at=NOW - HOUR,
-        sent_at=NOW,
-        **fields,
-    )
-
-
 def test_a_queued_test_says_that_it_waits_and_refreshes_itself(client, small_world):
-    page = look(client, probe(small_world).id)
+    page = look(client, probe(small_world.ral, small_world.glasgow).id)
     assert "This test has not finished. It is queued for a worker" in page.words
     assert facts(page)["started"] == "–"
     assert page.parts('[hx-trigger="every 5s, refresh"]')
 
 
 def test_a_running_test_says_how_far_it_is(client, small_world):
-    running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
+    ends = small_world.ral, small_world.glasgow
     client.force_login(account(Role.OPERATOR))
-    one = probe(small_world, **running, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
+    one = probe(*ends, started_at=NOW, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
     page = look(client, one.id)
     assert "It is running: 500 MB of 2 GB (25 %)." in page.words
     assert page.part("progress")["value"] == "25"
@@ -345,7 +323,7 @@ def test_a_running_test_says_how_far_it_is(client, small_world):
 def test_when_it_ends_the_result_stands_there_and_it_no_longer_asks_every_few_seconds(
     client, small_world
 ):
-    one = probe(small_world).id
+    one = probe(small_world.ral, small_world.glasgow).id
     look(client, one)
     Probe.objects.all().delete()
     send(small_world.ral, small_world.glasgow, NOW, id=one)
