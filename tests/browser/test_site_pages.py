@@ -18,11 +18,13 @@ GLASGOW = "UKI-SCOTGRID-GLASGOW"
 
 def make() -> None:
     """The 19 sites of the sandbox with results of all links in three size classes."""
-    rows = {
-        row.endpoint: Site.objects.create(name=row.name, cloud=row.cloud, tier=row.tier)
-        for row in topology.load_sites()
-    }
-    places = world.endpoints(rows.items(), simulated=True)
+    rows = topology.load_sites()
+    sites = Site.objects.bulk_create(
+        Site(name=row.name, cloud=row.cloud, tier=row.tier) for row in rows
+    )
+    named = ((row.endpoint, site) for row, site in zip(rows, sites, strict=True))
+    ends = world.endpoints(named, simulated=True)
+    places = {end.site.name: end for end in ends.values()}
     with world.transfers() as some:
         for link in topology.load_links():
             for size, test_bytes in world.SIZES.items():
