@@ -1,6 +1,7 @@
 """The page of operations in a real browser: it keeps itself up to date, and orders tests."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -10,12 +11,12 @@ from sonar.models import (
     Circuit,
     Credential,
     CredentialState,
+    Endpoint,
     Mesh,
     Probe,
     Schedule,
     SignOfLife,
     Site,
-    SizeClass,
 )
 from sonar.ordering import request_probes
 from sonar.people.roles import Role
@@ -24,7 +25,7 @@ from tests.browser.axe import by_day_and_night
 from tests.browser.pages import look
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
-from tests.matrix import world
+from tests.matrix import sent, world
 
 URL = "/operations/"
 REFRESH_MS = 5000
@@ -52,22 +53,14 @@ def busy(scene: Scene) -> Probe:
         )
     waiting = Schedule.objects.filter(source=made.glasgow)
     waiting.update(skipped_because="cap", skipped_since=world.NOW - 20 * MINUTE)
-    link = {"source": made.ral, "destination": made.desy}
-    probe(scene, "large", 0.05, started_at=world.NOW - MINUTE, **link)
-    running = [
-        probe(scene, size, share, started_at=world.NOW - MINUTE)
-        for size, share in (("small", 0.4), ("large", 1.0))
-    ]
-    probe(scene, "medium", 0)
+    link, started = (made.ral, made.desy), world.NOW - MINUTE
+    probe("large", 0.05, *link, started_at=started, worker="w1")
+    running = probe("small", 0.4, started_at=started, worker="w1")
+    probe("large", 1.0, started_at=started, worker="w1")
+    probe("medium", 0)
+    why = "Another test of this link is running."
     for _ in range(2):
-        probe(
-            scene,
-            "small",
-            0,
-            **link,
-            state="waiting",
-            waits_because="Another test of this link is running.",
-        )
+        probe("small", 0, *link, state="waiting", waits_because=why)
     Circuit.objects.create(
         endpoint=made.desy,
         failures=12,
@@ -90,7 +83,7 @@ def busy(scene: Scene) -> Probe:
         )
     world.of_service(client, "grid-by-fts")
     two_proxies()
-    return running[0]
+    return running
 
 
 def two_proxies() -> None:
@@ -105,22 +98,12 @@ def two_proxies() -> None:
     Mesh.objects.create(name="grid-by-xrdcp", mover="xrootd")
 
 
-def probe(scene: Scene, size: str, share: float, **fields: object) -> Probe:
-    size_class = SizeClass.objects.get(name=size)
-    if "started_at" in fields:
-        fields |= {"state": "running", "deadline": world.NOW + 60 * MINUTE, "worker": "w1"}
-    source, destination = world.free_link()
-    return Probe.objects.create(
-        source=fields.pop("source", source),
-        destination=fields.pop("destination", destination),
-        size_class=size_class,
-        bytes=size_class.test_bytes,
-        mover="http-tpc",
-        requested_at=world.NOW - 2 * MINUTE,
-        sent_at=world.NOW,
-        progress_bytes=int(share * size_class.test_bytes),
-        **fields,
-    )
+def probe(size: str, share: float, *link: Endpoint, **fields: Any) -> Probe:
+    """Keep a test of a link, or of one that is free, which has done a share of its bytes."""
+    ends = link or world.free_link()
+    done = int(share * world.SIZES[size])
+    asked = world.NOW - 2 * MINUTE
+    return sent.probe(*ends, size, requested_at=asked, progress_bytes=done, **fields)
 
 
 @everybody
