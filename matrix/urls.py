@@ -60,11 +60,7 @@ urlpatterns = [
     path("login/certificate/", log_in.certificate_log_in, name="certificate-log-in"),
     path("login/oidc/", log_in.provider_log_in, name="oidc-log-in"),
     path("login/oidc/callback/", log_in.provider_callback, name="oidc-callback"),
-    path(
-        "logout/",
-        for_whom(POST=anyone)(LogoutView.as_view(next_page="matrix")),
-        name="logout",
-    ),
+    path("logout/", for_whom(POST=anyone)(LogoutView.as_view(next_page="matrix")), name="logout"),
     path("my-site/", choose_my_site, name="my-site"),
     path("notes/", add_note, name="notes"),
     path("tokens/", account.own_tokens, name="tokens"),

@@ -9,11 +9,7 @@ from matrix.plots import AXIS, LEGEND_ABOVE, MARGIN, ON_PAGE, Json, log_axis
 from matrix.plots.scales import decades
 from sonar.notation.units import format_bytes, three_digits
 
-TITLES = {
-    "streams": "streams (TCP connections)",
-    "size": "file size",
-    "mode": "who moves the file",
-}
+TITLES = {"streams": "streams (TCP connections)", "size": "file size", "mode": "who moves the file"}
 # Rates that differ by less are drawn from this much below the lowest to as much above the highest.
 ROOM = 1.3
 

@@ -17,15 +17,7 @@ from matrix.answers.link.samples import Results
 from matrix.answers.link.series import TimeSeries, cut_for_table
 from matrix.answers.words.names import cut
 from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
-from matrix.plots.over_time import (
-    BACK,
-    THERE,
-    Look,
-    Noted,
-    TimeSpan,
-    filled,
-    other_look,
-)
+from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.standing import LEVELS

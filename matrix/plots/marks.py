@@ -13,15 +13,7 @@ from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.standing import FASTER, SLOWER
-from matrix.statistics.cells.states import (
-    DOWN,
-    FAILED,
-    FAILING,
-    MEASURED,
-    STALE,
-    STATES,
-    UNTESTED,
-)
+from matrix.statistics.cells.states import DOWN, FAILED, FAILING, MEASURED, STALE, STATES, UNTESTED
 from sonar.notation.units import DASH, factor_digits, format_age, format_count, three_digits
 
 # Numbers stand in the cells up to this many columns and rows, gaps between cells likewise.

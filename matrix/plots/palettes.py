@@ -41,10 +41,7 @@ WHITE, BLACK, MUTED = "#ffffff", "#000000", "var(--muted)"
 # What reads on a colour that is deep in light and pale in dark, and the other way round.
 ON_DEEP, ON_PALE = "var(--on-deep)", "var(--on-pale)"
 INKS = (BLACK, ON_PALE, ON_DEEP, WHITE, MUTED)
-PALETTE_LABELS = {
-    "cividis": "cividis (colour-blind safe)",
-    "rdylgn": "red-yellow-green",
-}
+PALETTE_LABELS = {"cividis": "cividis (colour-blind safe)", "rdylgn": "red-yellow-green"}
 # What a channel of sRGB adds to the luminance (WCAG 2).
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 

@@ -39,11 +39,7 @@ PARAMETERS = (
     *comparison.PARAMETERS,
 )
 FILTER_FORM = ("filter_end", "filter_on", "filter_not", "filter_value")
-FILTER_FORM_ALLOWED = {
-    "filter_end": ("either", *ENDS),
-    "filter_on": OFFERED,
-    "filter_not": ("1",),
-}
+FILTER_FORM_ALLOWED = {"filter_end": ("either", *ENDS), "filter_on": OFFERED, "filter_not": ("1",)}
 
 
 def column_of(attribute: Attribute) -> Any:  # noqa: ANN401 - a field of a model

@@ -52,9 +52,7 @@ class Reader:
         """Give a window back the size and the colours in which it was opened."""
         page.set_viewport_size({"width": self.width, "height": self.height})
         page.emulate_media(
-            media="null",
-            color_scheme="dark" if self.dark else "light",
-            reduced_motion="null",
+            media="null", color_scheme="dark" if self.dark else "light", reduced_motion="null"
         )
 
 

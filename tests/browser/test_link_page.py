@@ -11,14 +11,7 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.pages import box_of, fits, look, refresh
-from tests.browser.readers import (
-    LAPTOP,
-    NARROW,
-    SCRIPTLESS,
-    SCRIPTLESS_NARROW,
-    WALL,
-    seen_by,
-)
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, SCRIPTLESS_NARROW, WALL, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_settled
 from tests.matrix import sent, world

@@ -16,13 +16,7 @@ from tests.matrix import world
 on_walls = seen_by(WALL, LAPTOP)
 SIZES = {"full HD": (1920, 1080), "4K": (3840, 2160), "small": (1280, 720), "tall": (1080, 1920)}
 # As a part of the height of a screen that is wide: of 1,080 lines so many, as on a poster.
-LINES = {
-    "h1": 58,
-    ".wall-lists .ends": 27,
-    "#clock": 40,
-    "#age": 20,
-    "#picture .ytick text": 16,
-}
+LINES = {"h1": 58, ".wall-lists .ends": 27, "#clock": 40, "#age": 20, "#picture .ytick text": 16}
 TURNS = "/?wall=1&views=size=small&views=&views=rows=site%26columns=site&every=10s"
 
 

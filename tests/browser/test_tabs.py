@@ -7,13 +7,7 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
 from tests.browser.pages import fits, look, refresh
-from tests.browser.readers import (
-    LAPTOP,
-    NARROW,
-    SCRIPTLESS,
-    SCRIPTLESS_NARROW,
-    seen_by,
-)
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, SCRIPTLESS_NARROW, seen_by
 from tests.browser.waiting import until_settled
 
 SITE = "/sites/UKI-SCOTGRID-GLASGOW/"

@@ -10,13 +10,7 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.pages import fits, look
-from tests.browser.readers import (
-    COPYING,
-    LAPTOP,
-    NARROW,
-    SCRIPTLESS_NARROW,
-    seen_by,
-)
+from tests.browser.readers import COPYING, LAPTOP, NARROW, SCRIPTLESS_NARROW, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until
 

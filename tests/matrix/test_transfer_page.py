@@ -225,11 +225,7 @@ def test_a_checksum_is_verified_or_not_and_why(client, small_world):
             {"verified": None},
         )
     ]
-    assert checksums == [
-        "Checksum verified",
-        "Not verified: the server has <b>no</b> adler32",
-        "–",
-    ]
+    assert checksums == ["Checksum verified", "Not verified: the server has <b>no</b> adler32", "–"]
 
 
 def test_a_failed_one_shows_what_it_moved_in_which_time_and_its_rate_from_within(

@@ -323,14 +323,9 @@ class LinkPage(QueryPage):
             "overhead": overhead_part(answer.overhead()),
             "list_choices": [
                 Choice(
-                    text,
-                    dataclasses.replace(self, only=only, before=None).url(),
-                    self.only == only,
+                    text, dataclasses.replace(self, only=only, before=None).url(), self.only == only
                 )
-                for text, only in (
-                    ("all size classes", False),
-                    (f"only {query.size} files", True),
-                )
+                for text, only in (("all size classes", False), (f"only {query.size} files", True))
             ],
             "failures": failures,
             "top_failures": failures[:TOP_FAILURES],
