@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.cells import point_at, wait_until_drawn
 from tests.browser.conftest import Standing
 from tests.browser.pages import box_of, fits, is_on_the_screen, look
-from tests.browser.readers import NARROW, SCRIPTLESS, seen_by
+from tests.browser.readers import NARROW, seen_by
 from tests.browser.waiting import until
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
@@ -109,16 +109,3 @@ def test_the_menu_compares_by_click_and_by_its_form(visit, changed):
     page.select_option("#compare-menu [name='compare.size']", "small")
     page.click("#compare-menu button")
     until(page, "location.search === '?window=24h&compare.size=small'")
-
-
-@seen_by(SCRIPTLESS)
-def test_the_form_needs_no_script(visit, changed):
-    page = visit.open("/?window=24h")
-    page.click("[popovertarget=compare-menu]")
-    page.select_option("#compare-menu select[name=compare]", "previous")
-    page.click("#compare-menu button")
-    assert page.url.endswith(COMPARED)
-    assert "1 link slower with large files" in page.locator("h1").inner_text()
-    page.click("#table summary")
-    cell = page.locator("#table td", has_text="0.").first
-    assert " against " in (cell.get_attribute("title") or "")

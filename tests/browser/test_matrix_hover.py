@@ -153,12 +153,6 @@ def test_row_and_column_under_the_pointer_are_marked_and_labels_and_averages_say
     expect(card).to_contain_text("all cells")
 
 
-def test_a_click_opens_the_link_with_the_window_of_the_view(visit, scene):
-    page = wait_until_drawn(visit.open("/?window=24h"))
-    page.mouse.click(*place(page, "RAL_DATADISK", "DESY_DATADISK"))
-    page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/?window=24h")
-
-
 def test_a_middle_click_opens_another_tab_and_neither_a_drag_nor_what_is_not_applicable_does(
     visit, scene
 ):

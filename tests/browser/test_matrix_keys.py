@@ -87,14 +87,6 @@ def test_a_reverse_that_is_not_in_the_view_is_said(visit, scene):
     expect(said(page)).to_have_text("The reverse direction is not in this view.")
 
 
-def test_enter_opens_the_cell(visit, scene):
-    page = on_the_matrix(visit, "/?window=24h")
-    page.keyboard.press("Control+End")
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h")
-
-
 def test_space_holds_the_card_whose_links_are_reached_and_escape_lets_go(visit, scene):
     page = on_the_matrix(visit)
     page.keyboard.press("End")

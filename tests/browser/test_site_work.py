@@ -137,11 +137,3 @@ def test_the_forms_fit_and_break_no_rule(visit, site, reader):
         assert by_day_and_night(page, "#site-work" if number else ALL) == []
         assert fits(page)
         look(page, f"site-work-{number}-{reader}")
-
-
-def test_log_in_comes_back_to_where_it_began(visit, scene):
-    page = visit.open("/sites/Glasgow/?window=24h")
-    page.click(".account >> text=Log in")
-    log_in(page, account(Role.SITE_ADMIN, scene.world.ral.site))
-    expect(visit.page).to_have_url(f"{visit.base}/sites/Glasgow/?window=24h")
-    expect(visit.page.locator("#site-work")).to_have_count(0)
