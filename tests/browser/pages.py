@@ -11,11 +11,32 @@ from tests.browser.waiting import until
 
 PLOT = "document.querySelector('#picture .plot')"
 
+# Core Web Vitals call 0.1 good.
+MOST_SHIFT = 0.02
+# What has moved since the page began: the browser keeps that for who asks later.
+SHIFTS = """() => new Promise((done) => {
+    const shifts = [];
+    new PerformanceObserver((list) => {
+        for (const { value, hadRecentInput, sources } of list.getEntries()) {
+            if (hadRecentInput) continue;
+            const named = ({ node }) => node && `${node.nodeName} ${node.id} ${node.className}`;
+            shifts.push([value, sources.map(named)]);
+        }
+    }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => done(shifts), 100);
+})"""
+
 
 def fits(page: Page) -> bool:
     """Say whether nothing but boxes of their own scrolls to the side."""
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     return bool(page.evaluate(wide))
+
+
+def assert_still(page: Page, *words: object) -> None:
+    """Hardly anything on the page has moved by itself."""
+    shifts = page.evaluate(SHIFTS)
+    assert sum(value for value, _ in shifts) < MOST_SHIFT, (*words, shifts)
 
 
 def navigate(page: Page, name: str) -> None:

@@ -4,9 +4,9 @@ import random
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
-from tests.browser.cells import point_at, wait_until_drawn
+from tests.browser.cells import point_at, row, wait_until_drawn
 from tests.browser.conftest import Standing
 from tests.browser.pages import box_of, fits, is_on_the_screen, look
 from tests.browser.readers import NARROW, seen_by
@@ -34,10 +34,6 @@ def make() -> World:
 @pytest.fixture
 def changed(standing: Standing[World], at_noon: None) -> World:
     return standing(make)
-
-
-def row(card: Locator, name: str) -> list[str]:
-    return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()
 
 
 def test_the_card_has_both_sides_of_both_directions_and_nothing_stands_on_anything_else(

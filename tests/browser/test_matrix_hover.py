@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Route, expect
 
-from tests.browser.cells import DRAWN, place, point_at, wait_until_drawn
+from tests.browser.cells import DRAWN, place, point_at, row, wait_until_drawn
 from tests.browser.pages import PLOT, box_of, call, holding, is_on_the_screen
 from tests.browser.readers import Reader
 from tests.browser.waiting import until
@@ -20,10 +20,6 @@ PIXELS_OF = "({{ pixelsOf }}) => pixelsOf({{ row: {}, column: {} }})"
 OVERLAP = """([one, other]) =>
     one.x < other.x + other.width && other.x < one.x + one.width &&
     one.y < other.y + other.height && other.y < one.y + one.height"""
-
-
-def row(card: Locator, name: str) -> list[str]:
-    return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()
 
 
 def test_a_card_says_both_directions_side_by_side_and_every_state_with_its_reason(visit, scene):

@@ -4,17 +4,13 @@ import pytest
 from playwright.sync_api import FloatRect
 
 from matrix.plots.palettes import RATIO_COLOURS
-from tests.browser.cells import place, wait_until_drawn
+from tests.browser.cells import CELL_SIZE, place, wait_until_drawn
 from tests.browser.conftest import Standing
 from tests.browser.pages import look
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
 from tests.matrix import world
 from tests.matrix.world import HOUR
 
-CELL_SIZE = """() => {
-    const { xaxis, yaxis } = document.querySelector("#picture .plot")._fullLayout;
-    return [Math.abs(xaxis.l2p(1) - xaxis.l2p(0)), Math.abs(yaxis.l2p(1) - yaxis.l2p(0))];
-}"""
 # The bounds of the outline of a trace; each of the test's has one cell.
 OUTLINE = """name => {
     const plot = document.querySelector("#picture .plot");

@@ -22,7 +22,7 @@ from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
-from tests.browser.pages import look
+from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
 from tests.matrix import sent, world
@@ -112,8 +112,7 @@ def test_the_page_fits_and_breaks_no_rule(visit, busy, reader):
     page = visit.open(URL)
     expect(page.locator("h1")).to_contain_text("Operations")
     assert by_day_and_night(page) == []
-    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    assert wide <= 0
+    assert fits(page)
     look(page, f"operations-{reader}")
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from sonar.models import Site
 from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Standing
-from tests.browser.pages import box_of
+from tests.browser.pages import box_of, fits
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.matrix import world
 
@@ -186,9 +186,9 @@ def test_without_a_script_forms_and_links_do_the_same(published, visit):
 
 
 @seen_by(LAPTOP, NARROW)
-def test_a_page_of_it_fits_the_screen_and_axe_finds_nothing_grave(published, visit, reader):
+def test_a_page_of_it_fits_the_screen_and_axe_finds_nothing_grave(published, visit):
     page = visit.open("/table/?per_page=25&page=2")
-    assert page.evaluate("document.documentElement.scrollWidth") <= reader.width
+    assert fits(page)
     assert by_day_and_night(page) == []
 
 

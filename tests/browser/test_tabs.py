@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
-from tests.browser.pages import fits, look, refresh
+from tests.browser.pages import assert_still, fits, look, refresh
 from tests.browser.readers import (
     LAPTOP,
     NARROW,
@@ -25,16 +25,6 @@ from tests.matrix import world
 SITE = "/sites/UKI-SCOTGRID-GLASGOW/"
 # A laptop's screen of 1440 by 900 shows a page of this height in less than three.
 HIGHEST = 2500
-# The sum of what moved by itself, as browsers measure it.
-SHIFT = """new Promise((resolve) => {
-    let sum = 0;
-    new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
-        sum += entry.hadRecentInput ? 0 : entry.value;
-    })).observe({ type: "layout-shift", buffered: true });
-    setTimeout(() => resolve(sum));
-})"""
-
-
 # Tables of many numbers, which on a telephone are two columns: those that scroll to the side.
 TOO_WIDE = """boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth)
     .filter((box) => box.checkVisibility()).map((box) => box.getAttribute("aria-label"))"""
@@ -106,7 +96,7 @@ def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(visit, 
         page.set_viewport_size({"width": width, "height": 900})
         for query in ("", "?compare=week", "?window=30d") if width == 1440 else ("",):
             until_settled(visit.open(SITE + query))
-            assert page.evaluate(SHIFT) < 0.02, (width, query)
+            assert_still(page, width, query)
             for link in page.locator(".tabs a").all() if width == 1440 else ():
                 link.click()
                 height = page.evaluate("document.documentElement.scrollHeight")

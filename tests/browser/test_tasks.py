@@ -23,9 +23,8 @@ from tests.accounts import account
 from tests.browser.axe import ALL, violations
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Standing, Visit
-from tests.browser.pages import Hand, box_of, fits, look
+from tests.browser.pages import Hand, assert_still, box_of, fits, look
 from tests.browser.readers import COPYING, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
-from tests.browser.test_first_look import SHIFTS
 from tests.browser.waiting import until_settled
 from tests.matrix import world
 from tests.matrix.sent import result
@@ -204,8 +203,7 @@ def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(visit, shif
                 assert violations(page, within=part if number else ALL) == [], part
                 height = page.evaluate("document.documentElement.scrollHeight")
                 assert height <= 2500, part
-        shifts = page.evaluate(SHIFTS)
-        assert sum(value for value, _ in shifts) < 0.02, (screen, shifts)
+        assert_still(page, screen)
 
 
 # The rates of what was ordered on a link, by how many streams its servers used.
