@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 
 from matrix.answers.events import reading
-from matrix.answers.events import reading as today
 from matrix.answers.events.event import KINDS, LEVELS, Event
 from matrix.answers.events.questions import LEVEL_WORDS, EventCursor, EventsQuestion, page_of
 from matrix.answers.words.names import short_names_of
@@ -67,7 +66,7 @@ class EventsPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        lists = forms.with_filter_form({name: list(texts) for name, texts in params.lists()})
+        lists = forms.with_filter_form(params)
         question = EventsQuestion.read(lists, OWN)
         return cls(question.query, question, cursor_of(lists))
 
@@ -101,8 +100,8 @@ class EventsPage(QueryPage):
         certain = [event for event in of_kinds if event.is_certain or self.question.unsure]
         return {
             "heading": self.question.describe(),
-            "sentence": "" if is_past else today.today_words(chosen, now, short),
-            "going_on": today.lasting_words(chosen, window.start),
+            "sentence": "" if is_past else reading.today_words(chosen, now, short),
+            "going_on": reading.lasting_words(chosen, window.start),
             "going_on_url": self.questioning(
                 query=self.query.replace(window="90d"), now="yes", since=None
             ).url(),
@@ -139,7 +138,7 @@ class EventsPage(QueryPage):
     ) -> dict[str, Any]:
         """Return what can be changed about the question; kinds with the number of ``events``."""
         question = self.question
-        counts = today.by_kind([event for event in events if window.start <= event.at])
+        counts = reading.by_kind([event for event in events if window.start <= event.at])
         total = sum(counts.values())
         titles = {name: attribute.title for name, attribute in OF_ENDPOINTS.items()}
         return {

@@ -194,7 +194,7 @@ def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
 
     Where it names no statistic, what is slower or faster than usual is shown as such.
     """
-    lists = with_filter_form({name: list(texts) for name, texts in params.lists()})
+    lists = with_filter_form(params)
     query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *FILTER_FORM))
     display = Display.from_params(lists, query.stat)
     if not any(lists.get("stat", ())) and tells_levels(query, display):

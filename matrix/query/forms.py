@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.query import comparison
@@ -290,14 +291,14 @@ class QueryForm(forms.Form):
         return DEFAULT_SIZE if DEFAULT_SIZE in self.sizes else (self.sizes or [DEFAULT_SIZE])[-1]
 
 
-def with_filter_form(params: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def with_filter_form(params: QueryDict) -> dict[str, list[str]]:
     """Turn the fields into the parameter of their filter; one without a value is none.
 
     Raises BadQueryError for a field that is none of the form's choices. The value is for the
     filter to check.
     """
-    whole = {name: list(texts) for name, texts in params.items() if name not in FILTER_FORM}
-    fields = {name: next(iter(params.get(name, ())), "") for name in FILTER_FORM}
+    whole = {name: list(texts) for name, texts in params.lists()}
+    fields = {name: next(iter(whole.pop(name, ())), "") for name in FILTER_FORM}
     errors = {
         name: [f"{name} “{fields[name]}” is not known: use {either(allowed)}."]
         for name, allowed in FILTER_FORM_ALLOWED.items()

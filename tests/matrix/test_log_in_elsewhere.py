@@ -26,7 +26,7 @@ from pytest_django import Settings
 from matrix.http import throttling
 from sonar.people import accounts, roles, tokens
 from sonar.people.role_rules import Role
-from tests.provider import CLIENT, DN, RULES, stranger
+from tests.provider import CLIENT, DN, RULES, Provider, stranger
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +48,12 @@ def agree(address: str, subject: str) -> str:
 
 def log_in(client: Client, subject: str, query: str = "") -> Any:
     return client.get(agree(begin(client, query), subject))
+
+
+def log_in_with(client: Client, provider: Provider, *groups: str) -> Any:
+    """Log in as a person whom the provider says to be in these groups."""
+    provider.person("s-1", groups=list(groups))
+    return log_in(client, "s-1")
 
 
 def notice(response: Any) -> str:
@@ -103,8 +109,7 @@ def test_groups_give_roles(client, small_world, provider, claims, role, sites):
 
 
 def test_it_leads_back_to_where_it_began_or_to_the_own_site(client, small_world, provider):
-    provider.person("s-1", groups=["/grid/sites/RAL"])
-    assert log_in(client, "s-1")["Location"] == "/sites/RAL/"
+    assert log_in_with(client, provider, "/grid/sites/RAL")["Location"] == "/sites/RAL/"
     assert client.cookies["sonar_site"].value == "RAL"
     assert log_in(client, "s-1", "?next=/table/%3Fwindow%3D24h")["Location"] == "/table/?window=24h"
     for evil in ("//example.org/", "https://example.org/", "javascript:alert(1)"):
@@ -133,24 +138,20 @@ def test_another_site_logs_nobody_in(client, provider):
 
 
 def test_roles_are_lost_with_the_groups(client, small_world, provider):
-    provider.person("s-1", groups=["/grid/shifters"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid/shifters")
     assert roles.role_of(User.objects.get()) is Role.OPERATOR
-    provider.person("s-1", groups=["/grid/sites/RAL"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid/sites/RAL")
     user = User.objects.get()
     assert roles.role_of(user) is Role.SITE_ADMIN
     assert not user.is_staff
     assert not user.groups.exists()
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid")
     assert roles.role_of(User.objects.get()) is Role.READER
 
 
 def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, provider, settings):
     settings.SONAR_PUBLIC_READ = False
-    provider.person("s-1", groups=["/grid/shifters"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid/shifters")
     user = User.objects.get()
     elsewhere = Client()
     elsewhere.force_login(user)
@@ -159,8 +160,7 @@ def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, p
     assert elsewhere.get("/sites/").status_code == 200
     assert script.get("/api/v1/sites/").status_code == 200
 
-    provider.person("s-1", groups=["/else"])
-    sentence = notice(log_in(client, "s-1"))
+    sentence = notice(log_in_with(client, provider, "/else"))
     assert sentence == (
         "You are in none of the groups that have a role in this Sonar. The provider names these "
         "groups of yours: /else."
@@ -171,8 +171,7 @@ def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, p
     assert roles.described(User.objects.get()) == "not active"
     assert not User.objects.get().groups.exists()
 
-    provider.person("s-1", groups=["/grid"])
-    assert log_in(client, "s-1").status_code == 302
+    assert log_in_with(client, provider, "/grid").status_code == 302
     assert roles.role_of(User.objects.get()) is Role.READER
 
 
@@ -184,8 +183,7 @@ def test_who_never_had_a_group_gets_no_account(client, provider):
 
 
 def test_whom_an_administrator_switched_off_no_group_lets_in(client, small_world, provider):
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid")
     User.objects.update(is_active=False)
     for groups in (["/grid"], ["/else"], ["/grid"]):
         provider.person("s-1", groups=groups)
@@ -213,14 +211,12 @@ def test_no_name_and_no_address_finds_an_account(client, small_world, provider):
 def test_the_same_subject_of_another_issuer_is_another_person(client, small_world, provider):
     other = User.objects.create_user("other")
     SocialAccount.objects.create(user=other, provider="https://iam.example.org", uid="s-1")
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid")
     assert client.session["_auth_user_id"] != str(other.id)
 
 
 def test_the_page_of_the_account_says_who_vouches_for_it(client, small_world, provider):
-    provider.person("s-1", groups=["/grid/admins"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid/admins")
     page = client.get(f"/admin/auth/user/{User.objects.get().id}/change/").content.decode()
     assert f"s-1 at {provider.url}; groups at the last log-in: /grid/admins" in page
     own = User.objects.create_user("own")
@@ -421,8 +417,7 @@ def test_the_admin_sends_to_the_page_with_all_ways(client, provider):
     page = response.content.decode()
     assert "Log in with Grid IAM" in page
     assert 'href="/login/oidc/?next=%2Fadmin%2F"' in page
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid")
     page = client.get("/admin/", follow=True).content.decode()
     assert "You are logged in as s-1@localhost. If its role does not allow" in page
 
@@ -481,8 +476,7 @@ def test_a_group_called_as_a_certificate_is_none(client, provider):
 
 
 def test_tokens_of_who_never_logs_in_again_lapse(client, small_world, provider):
-    provider.person("s-1", groups=["/grid/shifters"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid/shifters")
     user = User.objects.get()
     own = User.objects.create_user("cron")
     texts = [tokens.create(account, "cron", ["read"], 100)[1] for account in (user, own)]

@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,12 @@ def drawn(text: str = "", **display: Any) -> dict[str, Any]:
 def sketched(**display: Any) -> dict[str, Any]:
     """Return the figure of three places without the database."""
     return plots.figure(arrange(square(), Display(**display)))
+
+
+def of_values(values: list[Any], states: Sequence[str] = (), **display: Any) -> dict[str, Any]:
+    """Return the figure of a square of values."""
+    places = [group(f"place{number}") for number in range(len(values))]
+    return plots.figure(arrange(grid_of(values, places, places, states), Display(**display)))
 
 
 def unpacked(array: dict[str, str]) -> np.ndarray:
@@ -154,8 +161,7 @@ def test_each_state_has_a_look_of_its_own(small_world):
 
 
 def test_the_colour_of_a_rate_is_its_logarithm_and_the_bar_says_mb_per_second():
-    places = [group("a"), group("b")]
-    figure = plots.figure(arrange(grid_of([[1, 10], [None, 100]], places, places), Display()))
+    figure = of_values([[1, 10], [None, 100]])
     assert codes(figure)[[0, 0, 1], [0, 1, 1]].tolist() == [0, 500, 999]
     axis = figure["layout"]["coloraxis"]
     assert (axis["cmin"], axis["cmax"]) == (0, 2)
@@ -166,9 +172,7 @@ def test_the_colour_of_a_rate_is_its_logarithm_and_the_bar_says_mb_per_second():
 
 
 def test_stale_cells_have_the_same_colours_faded():
-    places = [group("a"), group("b")]
-    cells = grid_of([[1, 10], [1, 10]], places, places, ["mm", "ss"])
-    figure = plots.figure(arrange(cells, Display()))
+    figure = of_values([[1, 10], [1, 10]], ["mm", "ss"])
     found = codes(figure)
     np.testing.assert_array_equal(found[1], found[0] + plots.STEPS)
     first, last = palettes.PALETTES["viridis"][0], palettes.PALETTES["viridis"][-1]
@@ -245,10 +249,7 @@ def test_what_is_out_of_focus_has_no_mark():
 
 
 def test_a_failing_cell_too_small_for_a_frame_is_filled():
-    places = [group(f"site{number}") for number in range(61)]
-    values = np.ones((61, 61))
-    states = ["x" + "m" * 60, *["m" * 61] * 60]
-    figure = plots.figure(arrange(grid_of(values.tolist(), places, places, states), Display()))
+    figure = of_values(np.ones((61, 61)).tolist(), ["x" + "m" * 60, *["m" * 61] * 60])
     assert colour_of(figure, codes(figure)[0, 0]) == "var(--failing)"
 
 
@@ -261,9 +262,7 @@ def test_the_stops_of_the_codes_rise_from_0_to_1():
 
 
 def test_a_measured_cell_without_its_statistic_says_so():
-    places = [group("a"), group("b")]
-    cells = grid_of([[1, None], [3, 4]], places, places, ["mm", "mm"])
-    figure = plots.figure(arrange(cells, Display()))
+    figure = of_values([[1, None], [3, 4]], ["mm", "mm"])
     assert codes(figure)[0, 1] == plots.NO_VALUE
     assert all_texts(figure).count("–") == 1
 
@@ -452,13 +451,11 @@ def test_numbers_are_written_while_they_fit(columns):
 
 
 def test_dark_colours_carry_white_numbers_and_light_ones_black():
-    for palette, dark in [("cividis", "1.00"), ("magma", "1.00")]:
-        places = [group("a"), group("b")]
-        cells = grid_of([[1, 100]], places[:1], places)
-        figure = plots.figure(arrange(cells, Display(palette=palette)))
+    for palette in ("cividis", "magma"):
+        figure = of_values([[1, 100], [1, 100]], palette=palette)
         white = [one for one in figure["data"] if one.get("textfont", {}).get("color") == "#ffffff"]
         said = {text for one in white for row in one["text"] for text in row if text}
-        assert dark in said
+        assert "1.00" in said
         assert "100" not in said
 
 
@@ -591,9 +588,7 @@ def test_names_cannot_become_html_in_the_figure(small_world):
 
 
 def test_many_cells_are_one_small_trace():
-    places = [group(f"place{number}") for number in range(300)]
-    values = np.arange(90_000.0).reshape(300, 300).tolist()
-    figure = plots.figure(arrange(grid_of(values, places, places), Display()))
+    figure = of_values(np.arange(90_000.0).reshape(300, 300).tolist())
     assert cells_of(figure)["z"]["dtype"] == "u2"
     # The cells, three strips, and the number of the grand mean.
     assert len(figure["data"]) == 5

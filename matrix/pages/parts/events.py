@@ -10,7 +10,6 @@ from django.utils.text import capfirst
 
 from matrix.answers.changes.lines import notes_near
 from matrix.answers.events import reading
-from matrix.answers.events import reading as today
 from matrix.answers.events.event import Event
 from matrix.answers.events.questions import EventsQuestion
 from matrix.answers.events.reading import UNKNOWN, Present, events_of_link, events_of_site
@@ -175,9 +174,9 @@ def todays_sentence(grid: Grid, now: datetime) -> str:
     places = registry.read_places(grid.version)
     of_links = (query.rows, query.columns) == ("endpoint", "endpoint")
     present = Present.of_grids([grid], places) if of_links else UNKNOWN
-    events = reading.read(today.window_of(now), places, reading.size_names(), present)
+    events = reading.read(reading.window_of(now), places, reading.size_names(), present)
     question = EventsQuestion(MatrixQuery(filters=tuple(on_links(query.filters))))
     chosen = list(question.chosen(events, places))
     if not (chosen or grid.has_results):
         return ""
-    return f"{today.today_words(chosen, now, short_names_of(places))}."
+    return f"{reading.today_words(chosen, now, short_names_of(places))}."
