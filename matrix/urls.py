@@ -8,86 +8,69 @@ from matrix.api.matrix import CellsView
 from matrix.api.status import MetricsView
 from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
-from matrix.pages.account import delete_view, own_tokens, own_views, rename_view, revoke_token
+from matrix.pages import account, log_in, operations, previews
 from matrix.pages.causes import CausesPage
 from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.experiments import ExperimentPage, cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
-from matrix.pages.log_in.landing import LogIn
-from matrix.pages.log_in.provider import certificate_log_in, provider_callback, provider_log_in
-from matrix.pages.matrix.wall import front
-from matrix.pages.operations import OperationsPage, cancel_probe, order_probes
+from matrix.pages.matrix.page import front
 from matrix.pages.ordered_tests import link_probes
 from matrix.pages.parts.notes import add_note, choose_my_site
-from matrix.pages.previews import link_preview, matrix_preview, site_preview
 from matrix.pages.search import search
+from matrix.pages.site import work
 from matrix.pages.site.page import SitePage
-from matrix.pages.site.work import (
-    change_downtime,
-    change_limits,
-    change_pause,
-    change_quiet_hours,
-    declare_downtime,
-    write_note,
-)
 from matrix.pages.sites import SitesPage
 from matrix.pages.table.page import TablePage
 from matrix.pages.transfer import transfer
 from matrix.pages.views import showing
 
 # Before the admin gives its addresses: one page offers all that people may log in by.
-admin.site.login = LogIn.as_view()  # type: ignore[method-assign, assignment]
+admin.site.login = log_in.LogIn.as_view()  # type: ignore[method-assign, assignment]
+
+LINK = "links/<str:source>/<str:destination>/"
 
 urlpatterns = [
     path("", front, name="matrix"),
     path("cells/", CellsView.as_view(), name="cells"),
-    path("preview/", matrix_preview, name="matrix-preview"),
+    path("preview/", previews.matrix_preview, name="matrix-preview"),
     path("table/", showing(TablePage), name="table"),
     path("causes/", showing(CausesPage), name="causes"),
-    path("links/<str:source>/<str:destination>/", showing(LinkPage), name="link"),
-    path("links/<str:source>/<str:destination>/card/", link_card, name="link-card"),
-    path("links/<str:source>/<str:destination>/preview/", link_preview, name="link-preview"),
-    path("links/<str:source>/<str:destination>/tests/", link_probes, name="link-probes"),
-    path(
-        "links/<str:source>/<str:destination>/experiments/",
-        link_experiments,
-        name="link-experiments",
-    ),
+    path(LINK, showing(LinkPage), name="link"),
+    path(f"{LINK}card/", link_card, name="link-card"),
+    path(f"{LINK}preview/", previews.link_preview, name="link-preview"),
+    path(f"{LINK}tests/", link_probes, name="link-probes"),
+    path(f"{LINK}experiments/", link_experiments, name="link-experiments"),
     path("experiments/<uuid:id>/", showing(ExperimentPage), name="experiment"),
     path("experiments/<uuid:id>/cancel/", cancel_experiment, name="cancel-experiment"),
     path("transfers/<uuid:id>/", transfer, name="transfer"),
     path("sites/", showing(SitesPage), name="sites"),
     path("sites/<str:name>/", showing(SitePage), name="site"),
-    path("sites/<str:name>/preview/", site_preview, name="site-preview"),
-    path("sites/<str:name>/downtimes/", declare_downtime, name="declare-downtime"),
-    path("sites/<str:name>/downtimes/<int:id>/", change_downtime, name="change-downtime"),
-    path("sites/<str:name>/endpoints/<str:endpoint>/", change_limits, name="change-limits"),
-    path("sites/<str:name>/quiet-hours/", change_quiet_hours, name="change-quiet-hours"),
-    path("sites/<str:name>/pause/", change_pause, name="change-pause"),
-    path("sites/<str:name>/notes/", write_note, name="site-notes"),
+    path("sites/<str:name>/preview/", previews.site_preview, name="site-preview"),
+    path("sites/<str:name>/downtimes/", work.declare_downtime, name="declare-downtime"),
+    path("sites/<str:name>/downtimes/<int:id>/", work.change_downtime, name="change-downtime"),
+    path("sites/<str:name>/endpoints/<str:endpoint>/", work.change_limits, name="change-limits"),
+    path("sites/<str:name>/quiet-hours/", work.change_quiet_hours, name="change-quiet-hours"),
+    path("sites/<str:name>/pause/", work.change_pause, name="change-pause"),
+    path("sites/<str:name>/notes/", work.write_note, name="site-notes"),
     path("events/", showing(EventsPage), name="events"),
     path("changes/", former_changes, name="former-changes"),
     path("search/", search, name="search"),
-    path("login/", for_whom(GET=anyone, POST=anyone)(LogIn.as_view()), name="login"),
-    path("login/certificate/", certificate_log_in, name="certificate-log-in"),
-    path("login/oidc/", provider_log_in, name="oidc-log-in"),
-    path("login/oidc/callback/", provider_callback, name="oidc-callback"),
-    path(
-        "logout/",
-        for_whom(POST=anyone)(LogoutView.as_view(next_page="matrix")),
-        name="logout",
-    ),
+    path("login/", for_whom(GET=anyone, POST=anyone)(log_in.LogIn.as_view()), name="login"),
+    path("login/certificate/", log_in.certificate_log_in, name="certificate-log-in"),
+    path("login/oidc/", log_in.provider_log_in, name="oidc-log-in"),
+    path("login/oidc/callback/", log_in.provider_callback, name="oidc-callback"),
+    path("logout/", for_whom(POST=anyone)(LogoutView.as_view(next_page="matrix")), name="logout"),
     path("my-site/", choose_my_site, name="my-site"),
     path("notes/", add_note, name="notes"),
-    path("tokens/", own_tokens, name="tokens"),
-    path("tokens/revoke/", revoke_token, name="revoke-token"),
-    path("views/", own_views, name="views"),
-    path("views/rename/", rename_view, name="rename-view"),
-    path("views/delete/", delete_view, name="delete-view"),
-    path("operations/", showing(OperationsPage), name="operations"),
-    path("operations/probes/", order_probes, name="order-probe"),
-    path("operations/probes/<uuid:id>/cancel/", cancel_probe, name="cancel-probe"),
+    path("tokens/", account.own_tokens, name="tokens"),
+    path("tokens/revoke/", account.revoke_token, name="revoke-token"),
+    path("views/", account.own_views, name="views"),
+    path("views/rename/", account.rename_view, name="rename-view"),
+    path("views/delete/", account.delete_view, name="delete-view"),
+    path("operations/", showing(operations.OperationsPage), name="operations"),
+    path("operations/probes/", operations.order_probes, name="order-probe"),
+    path("operations/probes/<uuid:id>/cancel/", operations.cancel_probe, name="cancel-probe"),
     path("metrics", MetricsView.as_view(), name="metrics"),
     path("favicon.ico", icon, name="icon"),
     path("healthz", healthz, name="healthz"),

@@ -371,7 +371,7 @@ TEMPLATES = [
 ]
 # The first one lets nobody guess for ever; accounts and rights are Django's.
 AUTHENTICATION_BACKENDS = [
-    "matrix.http.login_limits.LimitedPasswords",
+    "matrix.http.throttling.LimitedPasswords",
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -410,7 +410,7 @@ if sentence := login_problem(
 ):
     raise ImproperlyConfigured(sentence)
 # Of allauth nothing but its provider is used: no e-mail, no sign-up, no page and no token kept.
-SOCIALACCOUNT_ADAPTER = "matrix.pages.log_in.provider.LogInAdapter"
+SOCIALACCOUNT_ADAPTER = "matrix.pages.log_in.LogInAdapter"
 SOCIALACCOUNT_ONLY = True
 SOCIALACCOUNT_EMAIL_VERIFICATION = ACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_STORE_TOKENS = False

@@ -34,8 +34,8 @@ from matrix.api.schema.describe import described
 from matrix.api.schema.records import At, Digits, Json, record
 from matrix.api.schema.schemas import Answer
 from matrix.http.negotiation import FIGURE, TABLE, asked_format
-from matrix.plots.link_lines import lines_of, rates_over_time, spans_drawn
-from matrix.plots.over_time import marks_of
+from matrix.plots.link import lines_of, rates_over_time, spans_drawn
+from matrix.plots.sparkline import marks_of
 from matrix.plots.standalone import FigureTitle
 from matrix.query import comparison
 from matrix.query.addresses import about_link

@@ -28,7 +28,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from matrix.http.permissions import hidden_filters
-from matrix.http.throttling import TooOften, count
+from matrix.http.throttling import TooOften, TryLater, count
 from matrix.query.forms import BadQueryError
 
 log = logging.getLogger(__name__)
@@ -42,14 +42,10 @@ class TooLarge(APIException):
     default_detail = "The body is too large."
 
 
-class NotNow(APIException):
+class NotNow(TryLater):
     """Something else is going on that this would have to wait for."""
 
     status_code = 503
-
-    def __init__(self, sentence: str, wait_seconds: int) -> None:
-        super().__init__(sentence)
-        self.wait = wait_seconds  # the framework makes Retry-After of it
 
 
 class LengthRequired(APIException):

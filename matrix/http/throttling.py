@@ -1,8 +1,9 @@
-"""How often one may ask: requests are counted in Redis, over all web processes.
+"""How often one may ask, and guess: counted in Redis, over all web processes.
 
 Each account by its session, each token, and each address of those without either has a number
-of requests in a period (SONAR_RATE_ACCOUNT, SONAR_RATE_ANONYMOUS). While Redis is away or full
-each web process counts for itself, up to the same numbers.
+of requests in a period (SONAR_RATE_ACCOUNT, SONAR_RATE_ANONYMOUS). Of wrong passwords only so many
+come from one address, and for one account, before a pause. While Redis is away or full each web
+process counts for itself, up to the same numbers.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import logging
 import math
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from ipaddress import IPv6Address, ip_address, ip_network
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.conf import settings
+from django.contrib.auth.signals import user_login_failed
+from django.core.exceptions import PermissionDenied
+from django.dispatch import receiver
 from django.http import HttpRequest
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -55,14 +59,16 @@ class Rate(NamedTuple):
         return f"{self.most:,} {requests} a {WORDS.get(self.seconds, f'{self.seconds} s')}"
 
 
-class TooOften(APIException):
-    """Somebody asked too often; the framework makes Retry-After of ``wait``."""
-
-    status_code = 429
+class TryLater(APIException):
+    """An error that says when to try again; the framework makes Retry-After of ``wait``."""
 
     def __init__(self, sentence: str, wait_seconds: int) -> None:
         super().__init__(sentence)
         self.wait = wait_seconds
+
+
+class TooOften(TryLater):
+    status_code = 429
 
 
 class OwnCounts:
@@ -168,6 +174,11 @@ def digest(name: str) -> bytes:
 
 
 counts = Counts(settings.REDIS_URL)
+# An account may be tried from more places than one, so that nobody locks its owner out alone.
+FROM_ADDRESS = Rate(10, 300)
+FOR_ACCOUNT = Rate(50, 300)
+# Each keeps a session for ten minutes; a whole institute may have one address.
+BEGUN_ELSEWHERE = Rate(60, 300)
 
 
 def left(seconds: int) -> int:
@@ -221,3 +232,50 @@ def sender(request: Request) -> tuple[str, str]:
     if request.user.is_authenticated:
         return "An account", f"account:{request.user.pk}"
     return "An address without a token", f"address:{address(request)}"
+
+
+def tried(request: HttpRequest, account: str) -> Iterator[tuple[str, Rate]]:
+    """Give the counts that a wrong password adds to; the account is named as it is looked up."""
+    yield f"login:address:{address(request)}", FROM_ADDRESS
+    yield f"login:account:{account}", FOR_ACCOUNT
+
+
+@receiver(user_login_failed)
+def remember(
+    credentials: Mapping[str, Any], request: HttpRequest | None = None, **_: object
+) -> None:
+    if request is not None:
+        for name, rate in tried(request, str(credentials.get("username", ""))):
+            counts.add(name, rate.seconds)
+
+
+def count_log_in_elsewhere(request: HttpRequest) -> None:
+    """Count a log-in that begins here and goes on elsewhere; raise TooOften for one too many."""
+    rate = BEGUN_ELSEWHERE
+    if counts.add(f"login:elsewhere:{address(request)}", rate.seconds) > rate.most:
+        wait = left(rate.seconds)
+        sentence = f"Too many log-ins were begun from your address: try again in {wait} s."
+        raise TooOften(sentence, wait)
+
+
+class LimitedPasswords:
+    """Goes before the backend that compares passwords, and lets none be tried too often.
+
+    Django asks it with the name that it then looks up, and counts failures by: whatever a form
+    makes of what was sent, both are the same name. It knows no account itself.
+    """
+
+    def authenticate(self, request: HttpRequest | None, username: str = "", **_: object) -> None:
+        """Raise TooOften where too many wrong passwords were sent before.
+
+        Raises PermissionDenied, which ends it for all backends, where no password is accepted.
+        """
+        if not settings.SONAR_PASSWORDS:
+            raise PermissionDenied
+        if request is None:
+            return
+        for name, rate in tried(request, username):
+            if counts.get(name, rate.seconds) >= rate.most:
+                wait = left(rate.seconds)
+                sentence = f"Too many wrong passwords were sent: try again in {wait} s."
+                raise TooOften(sentence, wait)

@@ -9,7 +9,6 @@ import numpy as np
 from django.http import QueryDict
 
 from matrix.answers.causes import attribution, words
-from matrix.answers.causes import attribution as question
 from matrix.answers.causes import change_causes as changes
 from matrix.answers.causes.attribution import ENDS, OF, Attribution, EndEffect
 from matrix.answers.matrix import grid
@@ -44,11 +43,11 @@ class CausesPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        lists = forms.with_filter_form({name: list(texts) for name, texts in params.lists()})
-        return cls(*question.read_question(lists, also=forms.FILTER_FORM))
+        lists = forms.with_filter_form(params)
+        return cls(*attribution.read_question(lists, also=forms.FILTER_FORM))
 
     def params(self) -> Params:
-        return question.to_params(self.query, self.fit)
+        return attribution.to_params(self.query, self.fit)
 
     def version(self, now: datetime) -> DataVersion:
         return grid.version(self.query, now)
@@ -93,7 +92,7 @@ class CausesPage(QueryPage):
             ),
             "selects": [
                 *([] if query.compare else [select("stat", "of", OF, query.stat, OF_LABELS)]),
-                select("fit", "fitted by", FITS, self.fit, question.FIT_LABELS),
+                select("fit", "fitted by", FITS, self.fit, attribution.FIT_LABELS),
                 select("rows", "sources", GROUPINGS, query.rows),
                 select("columns", "destinations", GROUPINGS, query.columns),
             ],

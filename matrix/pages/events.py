@@ -66,7 +66,7 @@ class EventsPage(QueryPage):
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
-        lists = forms.with_filter_form({name: list(texts) for name, texts in params.lists()})
+        lists = forms.with_filter_form(params)
         question = EventsQuestion.read(lists, OWN)
         return cls(question.query, question, cursor_of(lists))
 

@@ -28,7 +28,7 @@ from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.site.page import SitePage
 from matrix.plots import preview
 from matrix.plots.arrangement import arrange
-from matrix.plots.link_lines import lines_of, rates_over_time, spans_drawn
+from matrix.plots.link import lines_of, rates_over_time, spans_drawn
 from matrix.plots.matrix import figure_alone
 from matrix.plots.preview import Preview
 from matrix.plots.site import end_figures

@@ -30,7 +30,7 @@ from matrix.pages.parts.transfers import (
     why_no_picture,
 )
 from matrix.pages.views import showing
-from matrix.plots import rate_profile
+from matrix.plots.rates import course_figure
 from matrix.query.addresses import address, link_path, link_url, site_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
@@ -133,7 +133,7 @@ def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
         "around": around,
         "against": compared(line.rate, around[1]),
         "parts": parts,
-        "inside": rate_profile.course_figure(parts),
+        "inside": course_figure(parts),
         "why_no_picture": why_no_picture(transfer, parts),
         "share": Share.of(address("api-transfer", transfer.id)),
     }

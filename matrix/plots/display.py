@@ -17,25 +17,20 @@ from django.utils.datastructures import MultiValueDict
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.query.catalogue import STATISTICS, VS_USUAL
 from matrix.query.filters import either
-from matrix.query.forms import FILTER_FORM, BadQueryError, OneOf, with_filter_form
+from matrix.query.forms import (
+    FILTER_FORM,
+    BadQueryError,
+    OneOf,
+    ParameterField,
+    check_once,
+    sentences_of,
+    with_filter_form,
+)
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
-PARAMETERS = (
-    "order",
-    "transpose",
-    "only",
-    "above",
-    "below",
-    "palette",
-    "scale",
-    "low",
-    "high",
-    "wall",
-    "unit",
-)
 # Colours run from the 5th to the 95th percentile of the values, or over all of them.
 SCALES = ("middle", "whole")
 BOUNDS = ("above", "below", "low", "high")
@@ -76,9 +71,7 @@ class Display:
             own_params = {name: texts for name, texts in own_params.items() if name not in BOUNDS}
         form = DisplayForm(MultiValueDict(own_params), stat)
         if form.errors:
-            raise BadQueryError(
-                {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
-            )
+            raise BadQueryError(sentences_of(form))
         values = {name: value for name, value in form.cleaned_data.items() if value != ""}
         return cls(**values | {name: True for name in FLAGS if name in values})
 
@@ -124,17 +117,19 @@ class Display:
         return dataclasses.replace(self, **changes)
 
 
+PARAMETERS = (*(field.name for field in dataclasses.fields(Display)), "unit")
+
+
 def number_text(value: float | None) -> str:
     """Write a number so that it is read as the same: 12, 0.5."""
     return "" if value is None else repr(value).removesuffix(".0")
 
 
-class Number(forms.Field):
+class Number(ParameterField):
     """A number that a statistic can have; a logarithm needs one above 0."""
 
     def __init__(self, parameter: str, *, positive: bool) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
+        super().__init__(parameter)
         self.positive = positive
 
     def to_python(self, value: str | None) -> float | None:
@@ -185,9 +180,7 @@ class DisplayForm(forms.Form):
         }
 
     def clean(self) -> dict[str, Any]:
-        for name, texts in self.params.lists():
-            if name != "only" and len(texts) > 1:
-                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+        check_once(self, dict(self.params.lists()), {*self.fields} - {"only"})
         above, below, low, high = (self.cleaned_data.get(name) for name in BOUNDS)
         if above is not None and below is not None and above > below:
             self.add_error("above", "above must not be greater than below.")
@@ -201,7 +194,7 @@ def read(params: QueryDict) -> tuple[MatrixQuery, Display]:
 
     Where it names no statistic, what is slower or faster than usual is shown as such.
     """
-    lists = with_filter_form({name: list(texts) for name, texts in params.lists()})
+    lists = with_filter_form(params)
     query = MatrixQuery.from_params(lists, also=(*PARAMETERS, *FILTER_FORM))
     display = Display.from_params(lists, query.stat)
     if not any(lists.get("stat", ())) and tells_levels(query, display):

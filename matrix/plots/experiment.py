@@ -5,15 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from matrix.answers.ordering.experiments import ExperimentReport, ValueResults
-from matrix.plots import AXIS, LEGEND_ABOVE, MARGIN, ON_PAGE, Json
+from matrix.plots import AXIS, LEGEND_ABOVE, MARGIN, ON_PAGE, Json, log_axis
 from matrix.plots.scales import decades
 from sonar.notation.units import format_bytes, three_digits
 
-TITLES = {
-    "streams": "streams (TCP connections)",
-    "size": "file size",
-    "mode": "who moves the file",
-}
+TITLES = {"streams": "streams (TCP connections)", "size": "file size", "mode": "who moves the file"}
 # Rates that differ by less are drawn from this much below the lowest to as much above the highest.
 ROOM = 1.3
 
@@ -82,16 +78,12 @@ def position(value: ValueResults, variable: str) -> float:
 def layout(report: ExperimentReport) -> Json:
     rates = report.rates
     low, high = float(rates.min()) / ROOM, float(rates.max()) * ROOM
-    ticks = [tick for tick in decades(low, high) if low <= tick <= high]
+    ticks = {tick: three_digits(tick) for tick in decades(low, high) if low <= tick <= high}
     return {
         "xaxis": variable_axis(report),
         "yaxis": {
-            "type": "log",
+            **log_axis(low, high, ticks),
             "title": {"text": "MB/s"},
-            "range": [float(np.log10(low)), float(np.log10(high))],
-            "tickmode": "array",
-            "tickvals": ticks,
-            "ticktext": [three_digits(tick) for tick in ticks],
             "gridcolor": "var(--line)",
             "automargin": True,
         },

@@ -1,22 +1,32 @@
-"""One size class of a link over time: its tests, what is usual, failures, downtimes and notes."""
+"""A size class of a link over time: directions, what is usual, failures, downtimes and notes."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from html import escape
+from typing import Any
 
 import numpy as np
 
+from matrix.answers.link import series
+from matrix.answers.link.directions import Direction
+from matrix.answers.link.report import MOST_POINTS, ClassReport, LinkReport
 from matrix.answers.link.samples import Results
+from matrix.answers.link.series import TimeSeries, cut_for_table
 from matrix.answers.words.names import cut
-from matrix.plots import AXIS, MARGIN, ON_PAGE, Json, over_time
-from matrix.plots.over_time import THERE, Look, TimeSpan, time_axes
+from matrix.plots import AXIS, MARGIN, Json, log_axis, over_time
+from matrix.plots.over_time import BACK, THERE, Look, Noted, TimeSpan, filled, other_look
 from matrix.plots.scales import decades
 from matrix.statistics.arrays import Floats
-from matrix.statistics.samples.quantiles import RunningMedian, running_median
+from matrix.statistics.cells.standing import LEVELS
+from matrix.statistics.samples.quantiles import running_median
 from sonar.notation.units import MB, three_digits
-from sonar.notation.windows import Window
+from sonar.notation.windows import Window, format_minute
 
+# Levels that begin at a moment worth a line.
+SHIFTED = LEVELS[2:]
 MANY = 1500
 # Points to compare with stand behind the others.
 FAINTER = 0.6
@@ -47,136 +57,241 @@ ROOM, ROOM_OF_ROW = 1.08, 0.07
 
 
 @dataclass(frozen=True)
-class Line:
-    """One direction of one size class; ``points`` are those results that are drawn singly."""
+class DirectionLine:
+    """One direction of the size class that is drawn, or what it is compared with, in ``words``.
 
-    name: str
+    Of its results those are drawn singly that began ``since`` then, in Unix ms.
+    """
+
+    source: str
+    destination: str
+    size: str
     results: Results
-    points: Results
+    series: TimeSeries
     look: Look = THERE
+    words: str = ""
+    since: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name it for a picture: Plotly reads some HTML, names must not become any."""
+        ends = (cut(name, LONGEST_NAME) for name in (self.source, self.destination))
+        return escape(", ".join(filter(None, (" → ".join(ends), self.words))))
+
+    @property
+    def direction(self) -> str:
+        """Say the direction, and of what it is compared with what that is."""
+        return ", ".join(filter(None, (f"{self.source} → {self.destination}", self.words)))
+
+    @property
+    def rates(self) -> Floats:
+        return self.results.successes
 
     @cached_property
-    def median(self) -> RunningMedian:
-        done = self.results.taken(self.results.ok)
-        return running_median(done.started, done.rates / np.float64(MB))
+    def points(self) -> Results:
+        return self.results.taken(self.results.started >= self.since)
 
 
-def singles(line: Line, axis: str, count: int) -> Json:
+def drawn_class(answer: LinkReport) -> ClassReport:
+    """Return the size class of the question."""
+    return next(part for part in answer.classes if part.size == answer.question.query.size)
+
+
+def lines_of(answer: LinkReport, *, reverse: bool = False) -> list[DirectionLine]:
+    """Return the lines of the picture, with the reverse direction if it is asked for."""
+    return [*directions_of(answer)[: 1 + reverse], *other_lines(answer, answer.question.query.size)]
+
+
+@dataclass(frozen=True)
+class RatesPicture:
+    """A figure over time, the ``window`` of its axis, and how many ``points`` it draws singly."""
+
+    figure: Json
+    window: Window
+    points: int
+
+
+def rates_over_time(
+    answer: LinkReport, lines: Sequence[DirectionLine], spans: Sequence[TimeSpan]
+) -> RatesPicture:
+    """Draw the lines over the window of the answer, or the part of it that has anything."""
+    window = answer.window
+    started = np.concatenate([line.results.started for line in lines])
+    if started.size and not answer.comparison:
+        first = datetime.fromtimestamp(int(started.min()) / 1000, UTC)
+        window = filled(window, min([first, *(span.start for span in spans)]))
+    newest, usual = newest_of(lines), usual_of(drawn_class(answer).there)
+    drawn = figure(newest, window, spans, usual, other_window(answer))
+    return RatesPicture(drawn, window, sum(len(line.points) for line in newest))
+
+
+def spans_drawn(
+    answer: LinkReport, notes: Sequence[Noted], changes: Sequence[TimeSpan]
+) -> list[TimeSpan]:
+    """Return downtimes, notes, changes, and since when the class fails or has another rate."""
+    spans = over_time.spans_of(answer.downtimes, notes, answer.window)
+    there = drawn_class(answer).there
+    kind = there.state if there.state == "failing" else there.level
+    if kind in ("failing", *SHIFTED):
+        since = datetime.fromtimestamp(there.since, UTC)
+        spans.append(TimeSpan(kind, since, None, f"{kind} since {format_minute(since)}"))
+    return [*spans, *changes]
+
+
+def newest_of(lines: Sequence[DirectionLine]) -> list[DirectionLine]:
+    """Return the lines with not too many points, of each window as many."""
+    axes = {line.look.axis for line in lines}
+    most, since = MOST_POINTS // len(axes), dict.fromkeys(axes, 0)
+    for axis in axes:
+        started = np.concatenate([line.results.started for line in lines if line.look.axis == axis])
+        if started.size > most:
+            since[axis] = int(np.sort(started)[-most])
+    return [dataclasses.replace(line, since=since[line.look.axis]) for line in lines]
+
+
+def directions_of(answer: LinkReport) -> list[DirectionLine]:
+    """Return the direction of the question, and then its reverse."""
+    part = drawn_class(answer)
+    there, back = part.buckets(cut_for_table(answer.window))
+    source, destination = answer.question.source.name, answer.question.destination.name
+    return [
+        DirectionLine(source, destination, part.size, part.results, there),
+        DirectionLine(destination, source, part.size, part.reverse, back, BACK),
+    ]
+
+
+def other_lines(answer: LinkReport, size: str) -> list[DirectionLine]:
+    """Return what the class is compared with, if it is compared with anything."""
+    comparison = answer.comparison
+    if comparison is None:
+        return []
+    compared, (source, destination) = comparison.classes[size], comparison.ends
+    results, window = compared.results, comparison.window
+    buckets = series.in_buckets(results.started, results.rates, cut_for_table(window))
+    look = other_look(comparison.words, has_own_times=other_window(answer) is not None)
+    names, words = (source.name, destination.name), comparison.words
+    return [DirectionLine(*names, compared.other_size, results, buckets, look, words)]
+
+
+def other_window(answer: LinkReport) -> Window | None:
+    """Return the window that the link is compared with, if that is another one."""
+    window = answer.comparison.window if answer.comparison else answer.window
+    return None if window == answer.window else window
+
+
+def usual_of(there: Direction) -> Direction | None:
+    """Return a direction if it is known what is usual in it."""
+    return None if np.isnan(there.usual) else there
+
+
+def trace(line: DirectionLine, kind: str, name: str, /, **own: Any) -> Json:  # noqa: ANN401
+    """Return what the traces of a line have in common; those of one ``kind`` go together."""
+    look = line.look
+    return {
+        "type": "scatter",
+        "name": f"{look.prefix}{name}",
+        "legendgroup": f"{kind} {look.prefix}",
+        "xaxis": look.axis,
+        "showlegend": bool(own["x"]),
+        **own,
+    }
+
+
+def marks_of(line: DirectionLine, kind: str, name: str, results: Results, **own: Any) -> Json:  # noqa: ANN401
+    """Mark results, each with the id of its transfer, for static/js/link.js."""
+    return trace(
+        line,
+        kind,
+        name,
+        mode="markers",
+        x=results.started.tolist(),
+        customdata=[identifier.tobytes().hex() for identifier in results.ids],
+        cliponaxis=False,  # the newest stand at the edge
+        **own,
+    )
+
+
+def singles(line: DirectionLine, count: int) -> Json:
     """Draw each transfer that came through; ``count`` is that of all points in the picture."""
-    done = line.points.taken(line.points.ok)
+    done, look = line.points.taken(line.points.ok), line.look
     # Many are smaller and fainter, so that the median can be seen among them.
     size, opacity = (5.5, 0.65) if count <= MANY else (3.5, 0.35)
-    look = line.look
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": f"{look.prefix}each test",
-        "legendgroup": f"points {look.prefix}",
-        "xaxis": look.axis,
-        "x": done.started.tolist(),
-        "y": [rounded(rate / MB) for rate in done.rates.tolist()],
-        "yaxis": axis,
-        "customdata": [identifier.tobytes().hex() for identifier in done.ids],
-        "cliponaxis": False,  # the newest stand at the edge
-        "marker": {
-            "symbol": look.point,
-            "color": look.colour,
-            "size": size,
-            "opacity": opacity * (FAINTER if look.faint else 1),
-        },
-        "hovertemplate": f"{line.name}<br>%{{y:.3r}} MB/s<br>%{{x|%-d %b %H:%M:%S}} UTC"
+    opacity *= FAINTER if look.faint else 1
+    return marks_of(
+        line,
+        "points",
+        "each test",
+        done,
+        y=[rounded(rate / MB) for rate in done.rates.tolist()],
+        yaxis="y",
+        marker={"symbol": look.point, "color": look.colour, "size": size, "opacity": opacity},
+        hovertemplate=f"{line.name}<br>%{{y:.3r}} MB/s<br>%{{x|%-d %b %H:%M:%S}} UTC"
         "<extra></extra>",
-    }
+    )
 
 
-def crosses(line: Line, height: int, axis: str) -> Json:
+def crosses(line: DirectionLine, height: int) -> Json:
     """Mark failures on a strip of their own: a failed transfer has no rate, not even 0."""
-    look = line.look
-    failed = line.points.taken(~line.points.ok)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": f"{look.prefix}failed",
-        "legendgroup": f"failed {look.prefix}",
-        "xaxis": look.axis,
-        "x": failed.started.tolist(),
-        "y": [height] * len(failed),
-        "yaxis": axis,
-        "customdata": [identifier.tobytes().hex() for identifier in failed.ids],
-        "cliponaxis": False,
-        "marker": {
-            "symbol": look.cross,
+    failed, red = line.points.taken(~line.points.ok), "var(--failing)"
+    return marks_of(
+        line,
+        "failed",
+        "failed",
+        failed,
+        y=[height] * len(failed),
+        yaxis="y2",
+        marker={
+            "symbol": line.look.cross,
             "size": 8,
-            "color": "var(--failing)",
-            "line": {"width": 2, "color": "var(--failing)"},
+            "color": red,
+            "line": {"width": 2, "color": red},
         },
-        "hovertemplate": f"{line.name}<br>failed<br>%{{x|%-d %b %H:%M:%S}} UTC<extra></extra>",
-    }
+        hovertemplate=f"{line.name}<br>failed<br>%{{x|%-d %b %H:%M:%S}} UTC<extra></extra>",
+    )
 
 
-def median(line: Line, axis: str) -> Json:
+def median(line: DirectionLine) -> Json:
     """Draw the running median, with a gap where nothing came through for long."""
-    running, look = line.median, line.look
-    gap = np.isnan(running.values)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": f"{look.prefix}median of {running.around} tests",
-        "legendgroup": f"median {look.prefix}",
-        "xaxis": look.axis,
-        "x": running.started.tolist(),
-        "y": [
-            None if is_gap else rounded(value)
-            for value, is_gap in zip(running.values.tolist(), gap.tolist(), strict=True)
-        ],
-        "yaxis": axis,
-        "line": {"color": look.colour, "width": 2, "dash": look.dash},
-        "hovertemplate": f"{line.name}<br>%{{y:.3r}} MB/s, median of {running.around} tests<br>"
+    done, look = line.results.taken(line.results.ok), line.look
+    running = running_median(done.started, done.rates / np.float64(MB))
+    words = f"median of {running.around} tests"
+    return trace(
+        line,
+        "median",
+        words,
+        mode="lines",
+        x=running.started.tolist(),
+        y=[None if np.isnan(rate) else rounded(rate) for rate in running.values.tolist()],
+        yaxis="y",
+        line={"color": look.colour, "width": 2, "dash": look.dash},
+        hovertemplate=f"{line.name}<br>%{{y:.3r}} MB/s, {words}<br>"
         "around %{x|%-d %b %H:%M} UTC<extra></extra>",
-    }
+    )
 
 
 def rounded(rate: float) -> float:
     return float(f"{rate:.4g}")
 
 
-@dataclass(frozen=True)
-class UsualRange:
-    """What is usual in the direction of the page, in MB/s: the median, and the range around it."""
-
-    median: float
-    low: float
-    high: float
-
-
-def name_of(source: str, destination: str) -> str:
-    """Name a direction for a picture: Plotly reads some HTML, names must not become any."""
-    return escape(f"{cut(source, LONGEST_NAME)} → {cut(destination, LONGEST_NAME)}")
-
-
 def figure(
-    lines: Sequence[Line],
+    lines: Sequence[DirectionLine],
     window: Window,
     spans: Sequence[TimeSpan],
-    usual: UsualRange | None = None,
-    other: Window | None = None,
+    usual: Direction | None,
+    other: Window | None,
 ) -> Json:
     """Return data and layout: the direction of the page, and what it is compared with, if anything.
 
     ``other`` is the window of lines on the second axis of time; both begin at the left.
-    ``customdata`` of points and crosses are ids of transfers, for static/js/link.js.
     """
     points = sum(len(line.points) for line in lines)
     strip = STRIP * len(lines)
-    data: list[Json] = []
-    for line in lines:
-        data.append(singles(line, "y", points))
-        data.append(median(line, "y"))
-    data += [crosses(line, height, "y2") for height, line in enumerate(lines)]
-    words = over_time.words_of(spans, window)
-    rows = max((1 + word["yshift"] // -over_time.ROW for word in words), default=0)
+    data = [trace for line in lines for trace in (singles(line, points), median(line))]
+    data += [crosses(line, height) for height, line in enumerate(lines)]
+    layout = over_time.layout_of(spans, window, other, TIME_AXIS)
+    rows = max((1 + each["yshift"] // -over_time.ROW for each in layout["annotations"]), default=0)
     axis = rate_axis(rates_of(lines, usual), ROOM + ROOM_OF_ROW * rows)
-    layout = time_axes(window, other, TIME_AXIS) | {
+    layout |= {
         "legend": {
             "orientation": "h",
             "y": LEGEND_WITH_OTHER if other else LEGEND,
@@ -185,11 +300,7 @@ def figure(
             "font": {"size": 11},
             "itemwidth": 30,
         },
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left"},
-        "dragmode": "zoom",
         "margin": MARGIN,
-        **ON_PAGE,
         "yaxis": axis | {"domain": [strip + GAP, 1]},
         "yaxis2": {
             "domain": [0, strip],
@@ -202,18 +313,16 @@ def figure(
             "zeroline": False,
             "automargin": True,
         },
-        "shapes": over_time.shapes_of(spans, window) + usual_shapes(usual),
-        "annotations": words + usual_words(usual, logarithmic=axis.get("type") == "log"),
     }
+    layout["shapes"] += usual_shapes(usual)
+    layout["annotations"] += usual_words(usual, logarithmic=axis.get("type") == "log")
     if not any(line.points.ok.any() for line in lines):
         text = {"text": "no transfer succeeded", "showarrow": False}
         layout["annotations"] += [text | {"xref": "paper", "x": 0.5, "yref": "paper", "y": 0.5}]
-    for trace in data:
-        trace["showlegend"] = bool(trace["x"])
     return {"data": data, "layout": layout}
 
 
-def usual_shapes(usual: UsualRange | None) -> list[Json]:
+def usual_shapes(usual: Direction | None) -> list[Json]:
     """Return the usual range as a band, and the usual rate as a dotted line in it."""
     if usual is None:
         return []
@@ -231,27 +340,27 @@ def usual_shapes(usual: UsualRange | None) -> list[Json]:
         across
         | {
             "type": "line",
-            "y0": usual.median,
-            "y1": usual.median,
+            "y0": usual.usual,
+            "y1": usual.usual,
             "line": {"color": "var(--there)", "width": 1.5, "dash": "dot"},
         },
     ]
 
 
-def usual_words(usual: UsualRange | None, *, logarithmic: bool) -> list[Json]:
+def usual_words(usual: Direction | None, *, logarithmic: bool) -> list[Json]:
     if usual is None:
         return []
     low, high = three_digits(usual.low), three_digits(usual.high)
     return [
         {
             "name": "usual",
-            "text": f"usual {three_digits(usual.median)}",
-            "hovertext": f"usual: {three_digits(usual.median)} MB/s, mostly {low} to {high}",
+            "text": f"usual {three_digits(usual.usual)}",
+            "hovertext": f"usual: {three_digits(usual.usual)} MB/s, mostly {low} to {high}",
             "xref": "paper",
             "yref": "y",
             "x": 1,
             # On an axis of logarithms shapes stand at values, but annotations at logarithms.
-            "y": float(np.log10(usual.median)) if logarithmic else usual.median,
+            "y": float(np.log10(usual.usual)) if logarithmic else usual.usual,
             "xanchor": "right",
             "yanchor": "bottom",
             "showarrow": False,
@@ -272,16 +381,10 @@ def rate_axis(rates: Floats, room: float) -> Json:
         return axis | {"type": "linear", "range": [0, room * high]}
     low, high = low / 1.25, high * (high / low) ** (room - 1)
     ticks = apart(decades(low, high), low, high)
-    return axis | {
-        "type": "log",
-        "range": [float(np.log10(low)), float(np.log10(high))],
-        "tickmode": "array",
-        "tickvals": ticks,
-        "ticktext": [f"{tick:g}" for tick in ticks],
-    }
+    return axis | log_axis(low, high, {tick: f"{tick:g}" for tick in ticks})
 
 
-def rates_of(lines: Sequence[Line], usual: UsualRange | None) -> Floats:
+def rates_of(lines: Sequence[DirectionLine], usual: Direction | None) -> Floats:
     """Return all rates that have to be in sight, in MB/s."""
     drawn = [line.points.rates[line.points.ok] / np.float64(MB) for line in lines]
     bounds = [usual.low, usual.high] if usual else []

@@ -12,15 +12,7 @@ from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
 from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.standing import FASTER, SLOWER
-from matrix.statistics.cells.states import (
-    DOWN,
-    FAILED,
-    FAILING,
-    MEASURED,
-    STALE,
-    STATES,
-    UNTESTED,
-)
+from matrix.statistics.cells.states import DOWN, FAILED, FAILING, MEASURED, STALE, STATES, UNTESTED
 from matrix.statistics.compare.two_samples import CHANGES
 from sonar.notation.units import DASH, factor_digits, format_age, format_count, three_digits
 

@@ -1,19 +1,16 @@
 """What pictures over time share: looks of lines, axes, and bands and marks of what explains them.
 
-Downtimes are bands, notes and jumps are lines, each with its words. What shapes_of() and words_of()
-return goes into the layout of any figure whose x axis is time.
+Downtimes are bands, notes and jumps are lines, each with its words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from html import escape
 from typing import Any
 
-from matrix.answers.events.event import FAILING, Event
 from matrix.answers.words.names import cut
-from matrix.plots import Json
-from sonar.notation.units import format_factor
+from matrix.plots import ON_PAGE, Json, band, upright
 from sonar.notation.windows import Window, format_typed
 
 # Another window has an axis of time of its own, above the picture.
@@ -125,44 +122,15 @@ def shapes_of(spans: Sequence[TimeSpan], window: Window) -> list[Json]:
     """Return bands over the whole height, and dashed lines where notes and changes begin."""
     drawn: list[Json] = []
     for span in spans:
+        own = {"name": span.kind, "xref": "x"}
         if span.kind not in LINES or span.end:
-            drawn.append(band(span, window))
+            start, end = map(unix_ms, bounds_within(span, window))
+            opacity = OPACITY.get(span.kind, 0.1)
+            drawn.append(band(start, end, KINDS[span.kind], opacity) | own)
         if span.kind in LINES and window.start <= span.start < window.end:
-            drawn.append(dashed_line(span))
+            line = {"color": KINDS[span.kind], "width": 1.5, "dash": "dash"}
+            drawn.append(upright(unix_ms(span.start), line) | own)
     return drawn
-
-
-def band(span: TimeSpan, window: Window) -> Json:
-    start, end = bounds_within(span, window)
-    return {
-        "type": "rect",
-        "name": span.kind,
-        "xref": "x",
-        "yref": "paper",
-        "x0": unix_ms(start),
-        "x1": unix_ms(end),
-        "y0": 0,
-        "y1": 1,
-        "fillcolor": KINDS[span.kind],
-        "opacity": OPACITY.get(span.kind, 0.1),
-        "line": {"width": 0},
-        "layer": "below",
-    }
-
-
-def dashed_line(span: TimeSpan) -> Json:
-    at = unix_ms(span.start)
-    return {
-        "type": "line",
-        "name": span.kind,
-        "xref": "x",
-        "yref": "paper",
-        "x0": at,
-        "x1": at,
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": KINDS[span.kind], "width": 1.5, "dash": "dash"},
-    }
 
 
 def words_of(spans: Sequence[TimeSpan], window: Window) -> list[Json]:
@@ -215,6 +183,18 @@ def unix_ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
+def layout_of(spans: Sequence[TimeSpan], window: Window, other: Window | None, axis: Json) -> Json:
+    """Return the layout that pictures over time have in common, with what explains them."""
+    return time_axes(window, other, axis) | {
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left"},
+        "dragmode": "zoom",
+        **ON_PAGE,
+        "shapes": shapes_of(spans, window),
+        "annotations": words_of(spans, window),
+    }
+
+
 def time_axes(window: Window, other: Window | None, own: Json) -> Json:
     """Return the axis of a window, with what is its own, and that of another if there is one.
 
@@ -258,17 +238,3 @@ def filled(window: Window, first: datetime) -> Window:
 
 def range_of(start: datetime, length: timedelta) -> list[int]:
     return [unix_ms(start), unix_ms(start + length)]
-
-
-def marks_of(events: Iterable[Event], size: str, end: str = "") -> list[TimeSpan]:
-    """Return marks of the jumps of a size class, of one end of a site's links or of all."""
-    marks = []
-    for event in events:
-        if end and event.level not in (end, "endpoint", "site", "grid"):
-            continue
-        of = "link" if event.level == "link" else f"{event.where()} {event.role}".strip()
-        for part in event.parts:
-            if part.size == size and part.kind != FAILING:
-                factor = format_factor(part.factor, part.low, part.high) if part.factor else ""
-                marks.append(TimeSpan(part.kind, part.since, None, f"{of} {factor}"))
-    return marks

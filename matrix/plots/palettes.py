@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from plotly.colors import diverging, sequential, unlabel_rgb
 
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
@@ -12,24 +13,19 @@ from matrix.statistics.arrays import Flags, Floats
 Inks = NDArray[np.int64]
 
 DEFAULT_PALETTE = "viridis"
-# As plotly.colors has them, from low to high.
+
+
+def in_hex(colour: str) -> str:
+    """Write `rgb(165,0,38)` as `#a50026`."""
+    return "#" + "".join(f"{round(part):02x}" for part in unlabel_rgb(colour))
+
+
+# From low to high.
 PALETTES: dict[str, tuple[str, ...]] = {
-    "viridis": (
-        *("#440154", "#482878", "#3e4989", "#31688e", "#26828e"),
-        *("#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
-    ),
-    "cividis": (
-        *("#00224e", "#123570", "#3b496c", "#575d6d", "#707173"),
-        *("#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"),
-    ),
-    "magma": (
-        *("#000004", "#180f3d", "#440f76", "#721f81", "#9e2f7f"),
-        *("#cd4071", "#f1605d", "#fd9668", "#feca8d", "#fcfdbf"),
-    ),
-    "rdylgn": (
-        *("#a50026", "#d73027", "#f46d43", "#fdae61", "#fee08b", "#ffffbf"),
-        *("#d9ef8b", "#a6d96a", "#66bd63", "#1a9850", "#006837"),
-    ),
+    "viridis": tuple(sequential.Viridis),
+    "cividis": tuple(sequential.Cividis),
+    "magma": tuple(sequential.Magma),
+    "rdylgn": tuple(map(in_hex, diverging.RdYlGn)),
 }
 # Ratios go from brown, which is slower, to teal, which is faster: no colour blindness makes these
 # one. In the middle, at 1, is almost the surface of the page, so that what is off stands out. Each
@@ -45,10 +41,7 @@ WHITE, BLACK, MUTED = "#ffffff", "#000000", "var(--muted)"
 # What reads on a colour that is deep in light and pale in dark, and the other way round.
 ON_DEEP, ON_PALE = "var(--on-deep)", "var(--on-pale)"
 INKS = (BLACK, ON_PALE, ON_DEEP, WHITE, MUTED)
-PALETTE_LABELS = {
-    "cividis": "cividis (colour-blind safe)",
-    "rdylgn": "red-yellow-green",
-}
+PALETTE_LABELS = {"cividis": "cividis (colour-blind safe)", "rdylgn": "red-yellow-green"}
 # What a channel of sRGB adds to the luminance (WCAG 2).
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 

@@ -29,12 +29,7 @@ AGES: dict[float, str] = {
 }
 
 # The ticks of each decade, for scales of more than so many of them.
-STEPS = {
-    4: (1,),
-    2: (1, 3),
-    0.7: (1, 2, 5),
-    -1: (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9),
-}
+STEPS = {4: (1,), 2: (1, 3), 0.7: (1, 2, 5), -1: (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)}
 # Ratios reach from a quarter to four times, so that a colour means the same wherever it is; where
 # all of them are to be within, on to one of FACTORS. Bounds that are asked for are no narrower than
 # the narrowest: what differs by less differs by chance.

@@ -12,7 +12,7 @@ from matrix.answers.site.history import EndHistory, RatioSeries, rates_over_time
 from matrix.answers.site.reports import Report
 from matrix.answers.site.site_now import SiteNow
 from matrix.answers.words.phrases import counted
-from matrix.plots import ON_PAGE, Json, over_time
+from matrix.plots import Json, over_time
 from matrix.plots.over_time import (
     OTHER,
     SECOND_AXIS,
@@ -21,10 +21,9 @@ from matrix.plots.over_time import (
     Look,
     Noted,
     TimeSpan,
-    marks_of,
     other_look,
-    time_axes,
 )
+from matrix.plots.sparkline import marks_of
 from matrix.query.catalogue import RATE
 from matrix.statistics.arrays import Flags, Floats, Integers
 from sonar.notation.units import format_count, format_factor, three_digits
@@ -147,14 +146,10 @@ def figure(
     if other:
         data.insert(1, median(other.series, other.look, OTHER.colour, axes.written))
     shown = other.window if other and other.look.axis == SECOND_AXIS else None
-    layout = time_axes(window, shown, TIME_AXIS) | {
+    layout = over_time.layout_of(spans, window, shown, TIME_AXIS) | {
         "showlegend": False,
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left"},
-        "dragmode": "zoom",
         "bargap": 0.1,
         "margin": {"l": 48, "r": 8, "t": 24 if shown else 8, "b": 24},
-        **ON_PAGE,
         "yaxis": {"domain": RATES, "gridcolor": "var(--line)", "zeroline": False} | axes.rates,
         "yaxis2": {
             "domain": FAILED,
@@ -168,9 +163,8 @@ def figure(
             "fixedrange": True,
             "automargin": True,
         },
-        "shapes": [*over_time.shapes_of(spans, window), *axes.lines],
-        "annotations": over_time.words_of(spans, window),
     }
+    layout["shapes"] += axes.lines
     return {"data": data, "layout": layout}
 
 

@@ -1,14 +1,19 @@
-"""Lines without axes, as an SVG without a script: beside a number, or before and since an event."""
+"""Lines without axes, as an SVG without a script: beside a number, or before and since an event.
+
+In pictures over time an event is a mark.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from matrix.answers.events.event import FAILING, RECOVERED, Event
+from matrix.plots.over_time import TimeSpan
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.samples.quantiles import RunningMedian
+from sonar.notation.units import format_factor
 from sonar.notation.windows import Window
 
 WIDTH, HEIGHT = 200, 40
@@ -120,3 +125,17 @@ def crossed(start: float, end: float) -> str:
     side = 2 * CROSS
     cross = f"l{side} {side}m0-{side}l-{side} {side}"
     return "".join(f"M{x - CROSS:.1f} {CROSSES - CROSS}{cross}" for x in places)
+
+
+def marks_of(events: Iterable[Event], size: str, end: str = "") -> list[TimeSpan]:
+    """Return marks of the jumps of a size class, of one end of a site's links or of all."""
+    marks = []
+    for event in events:
+        if end and event.level not in (end, "endpoint", "site", "grid"):
+            continue
+        of = "link" if event.level == "link" else f"{event.where()} {event.role}".strip()
+        for part in event.parts:
+            if part.size == size and part.kind != FAILING:
+                factor = format_factor(part.factor, part.low, part.high) if part.factor else ""
+                marks.append(TimeSpan(part.kind, part.since, None, f"{of} {factor}"))
+    return marks

@@ -142,12 +142,7 @@ SCHEDULED, ORDERED, EXPERIMENT = "scheduled", "ordered", "experiment"
 
 ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
     EndpointAttribute(
-        name="site",
-        columns=("site__name",),
-        registered=True,
-        row="{}",
-        finds=True,
-        example="RAL",
+        name="site", columns=("site__name",), registered=True, row="{}", finds=True, example="RAL"
     ),
     EndpointAttribute(name="cloud", columns=("site__cloud",), row="{}", listed=True, example="UK"),
     EndpointAttribute(
@@ -233,11 +228,7 @@ PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ),
     # Two meshes may measure alike.
     ProfileAttribute(
-        name="mesh",
-        columns=("mesh__name",),
-        choice="of this mesh",
-        registered=True,
-        mesh="name",
+        name="mesh", columns=("mesh__name",), choice="of this mesh", registered=True, mesh="name"
     ),
     # Where this has told, matrix.statistics.transfers.evidence says so with the numbers.
     ProfileAttribute(

@@ -128,6 +128,13 @@ class Comparison:
         back = length.get(self.window, timedelta(0))
         return Window(window.start - back, window.end - back)
 
+    def is_possible(self, window: Window) -> bool:
+        """Say whether the other side of a window lies in a time that can be asked for."""
+        try:
+            return self.window_of(window).start >= EARLIEST
+        except OverflowError:
+            return False
+
     def filters_of(self, filters: Iterable[Filter]) -> tuple[Filter, ...]:
         """Return the filters of the other side, in their order in a URL."""
         replaced = {condition.parameter for condition in self.filters}.union(self.dropped)

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.query import comparison
@@ -39,11 +40,7 @@ PARAMETERS = (
     *comparison.PARAMETERS,
 )
 FILTER_FORM = ("filter_end", "filter_on", "filter_not", "filter_value")
-FILTER_FORM_ALLOWED = {
-    "filter_end": ("either", *ENDS),
-    "filter_on": OFFERED,
-    "filter_not": ("1",),
-}
+FILTER_FORM_ALLOWED = {"filter_end": ("either", *ENDS), "filter_on": OFFERED, "filter_not": ("1",)}
 
 
 def column_of(attribute: Attribute) -> Any:  # noqa: ANN401 - a field of a model
@@ -71,14 +68,22 @@ REGISTERED: dict[str, type[models.Model]] = {
 }
 
 
-class FilterField(forms.Field):
+class ParameterField(forms.Field):
+    """A field that may be left out, and names its parameter in its sentences."""
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(required=False)
+        self.parameter = parameter
+
+
+class FilterField(ParameterField):
     """The filters of one parameter; what stands before its name in the URL is its ``prefix``."""
 
     widget = forms.MultipleHiddenInput
 
     def __init__(self, parameter: str, prefix: str = "") -> None:
-        super().__init__(required=False)
-        self.parameter, self.prefix = parameter, prefix
+        super().__init__(parameter)
+        self.prefix = prefix
 
     def clean(self, value: list[str] | None) -> tuple[Filter, ...]:
         filters = [
@@ -182,11 +187,7 @@ class OneOf(forms.ChoiceField):
         )
 
 
-class Moment(forms.Field):
-    def __init__(self, parameter: str) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
-
+class Moment(ParameterField):
     def to_python(self, value: str | None) -> datetime | None:
         if not value:
             return None
@@ -202,12 +203,8 @@ class Moment(forms.Field):
         return moment
 
 
-class Age(forms.Field):
+class Age(ParameterField):
     """An age, kept as it was written."""
-
-    def __init__(self, parameter: str) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
 
     def to_python(self, value: str | None) -> str:
         text = (value or "").strip()
@@ -233,6 +230,18 @@ def read_age(text: str) -> float:
         raise ValueError("an age: write seconds, or a number with s, m, h or d, like 6h") from None
 
 
+def check_once(form: forms.Form, params: Mapping[str, Sequence[str]], names: Iterable[str]) -> None:
+    """Let a form say of each of these parameters that is given more than once that it is."""
+    for name in names:
+        if len(texts := params.get(name, ())) > 1:
+            form.add_error(name, f"{name} is given {len(texts)} times: give it once.")
+
+
+def sentences_of(form: forms.Form) -> dict[str, list[str]]:
+    """Return what is wrong, by parameter."""
+    return {name: list(map(str, sentences)) for name, sentences in form.errors.items()}
+
+
 class QueryForm(forms.Form):
     """The parameters that pages and API share, checked."""
 
@@ -254,16 +263,12 @@ class QueryForm(forms.Form):
         }
 
     def clean(self) -> dict[str, Any]:
-        self._check_once()
+        once = [name for name in self.fields if name not in FILTERS]
+        check_once(self, dict(self.params.lists()), once)
         self._check_bounds()
         for parameter, sentence in unregistered(self.filters()):
             self.add_error(parameter, sentence)
         return self.cleaned_data
-
-    def _check_once(self) -> None:
-        for name, texts in self.params.lists():
-            if name in self.fields and name not in FILTERS and len(texts) > 1:
-                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
 
     def _check_bounds(self) -> None:
         start, end = self.cleaned_data.get("from"), self.cleaned_data.get("to")
@@ -286,14 +291,14 @@ class QueryForm(forms.Form):
         return DEFAULT_SIZE if DEFAULT_SIZE in self.sizes else (self.sizes or [DEFAULT_SIZE])[-1]
 
 
-def with_filter_form(params: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def with_filter_form(params: QueryDict) -> dict[str, list[str]]:
     """Turn the fields into the parameter of their filter; one without a value is none.
 
     Raises BadQueryError for a field that is none of the form's choices. The value is for the
     filter to check.
     """
-    whole = {name: list(texts) for name, texts in params.items() if name not in FILTER_FORM}
-    fields = {name: next(iter(params.get(name, ())), "") for name in FILTER_FORM}
+    whole = {name: list(texts) for name, texts in params.lists()}
+    fields = {name: next(iter(whole.pop(name, ())), "") for name in FILTER_FORM}
     errors = {
         name: [f"{name} “{fields[name]}” is not known: use {either(allowed)}."]
         for name, allowed in FILTER_FORM_ALLOWED.items()

@@ -1,4 +1,7 @@
-"""Numbers and times as pages write them; what is missing is a dash with its reason on hover."""
+"""Numbers and times as pages write them; what is missing is a dash with its reason on hover.
+
+And whom to tell, where a page says to ask an administrator.
+"""
 
 import math
 import re
@@ -6,28 +9,18 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from django import template
+from django.conf import settings
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from matrix.answers.causes.attribution import EndEffect
 from matrix.answers.words.phrases import WHERE, shortened
-from sonar.notation.units import (
-    DASH,
-    format_age,
-    format_bytes,
-    format_chance,
-    format_count,
-    format_estimate,
-    format_factor,
-    format_seconds,
-    format_share,
-    three_digits,
-)
+from sonar.notation import units
 from sonar.notation.windows import format_moment, format_typed, short_second, short_time
 
 register = template.Library()
 
-register.filter("volume", format_bytes)
+register.filter("volume", units.format_bytes)
 register.filter("moment", format_moment)
 register.filter("typed", format_typed)
 register.filter("minute", short_time)
@@ -50,7 +43,7 @@ FRACTION = re.compile(r"\d(\.\d+)?(?!\d)")
 
 
 def dash(reason: str) -> SafeString:
-    return format_html('<span title="{}">{}</span>', reason, DASH)
+    return format_html('<span title="{}">{}</span>', reason, units.DASH)
 
 
 @register.filter
@@ -65,12 +58,12 @@ def whole(text: str) -> SafeString:
 # their unit and ratios, factors as lists of what stands out have them, bytes, times with their
 # unit, shares in percent, and estimates.
 NUMBERS: dict[str, Callable[[float], str]] = {
-    "rate": three_digits,
-    "times": format_factor,
-    "size": format_bytes,
-    "seconds": format_seconds,
-    "percent": format_share,
-    "rough": format_estimate,
+    "rate": units.three_digits,
+    "times": units.format_factor,
+    "size": units.format_bytes,
+    "seconds": units.format_seconds,
+    "percent": units.format_share,
+    "rough": units.format_estimate,
 }
 
 
@@ -92,7 +85,7 @@ def chance(p: float, reason: str = NO_RESULT) -> str:
     """Write how probable something is by chance alone, below a heading that says p."""
     if math.isnan(p):
         return dash(reason)
-    return format_chance(p).removeprefix("p = ").removeprefix("p ")
+    return units.format_chance(p).removeprefix("p = ").removeprefix("p ")
 
 
 @register.filter
@@ -100,7 +93,7 @@ def factor_of(effect: EndEffect, reason: str) -> str:
     """Write the factor of a source or destination, with its interval if it has one."""
     if math.isnan(effect.low):
         return dash(reason)
-    return format_factor(effect.factor, effect.low, effect.high)
+    return units.format_factor(effect.factor, effect.low, effect.high)
 
 
 @register.filter
@@ -112,7 +105,7 @@ def plain(value: float | None, reason: str = "") -> str:
 @register.filter
 def count(number: float) -> str:
     """Write a count; one per day, which may be no whole number, with three digits."""
-    return format_count(int(number)) if number == int(number) else three_digits(number)
+    return units.format_count(int(number)) if number == int(number) else units.three_digits(number)
 
 
 @register.filter
@@ -126,7 +119,7 @@ def ago(unix: float | None, now: datetime) -> str:
 
 def age_words(unix: float, now: datetime) -> str:
     """Write a Unix time as its age now, whichever window it was found in."""
-    return format_age(now - datetime.fromtimestamp(unix, UTC))
+    return units.format_age(now - datetime.fromtimestamp(unix, UTC))
 
 
 @register.filter
@@ -138,7 +131,7 @@ def where(failed_at: str) -> str:
 @register.filter
 def spread(std: float) -> str:
     """Write a standard deviation behind its mean; nothing where one result has none."""
-    return "" if math.isnan(std) else f" ± {three_digits(std)}"
+    return "" if math.isnan(std) else f" ± {units.three_digits(std)}"
 
 
 @register.filter
@@ -146,7 +139,7 @@ def nth(rank: int) -> str:
     """Write 1st, 2nd, 3rd, 11th."""
     teen = 10 < rank % 100 < 14
     ending = "th" if teen else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{format_count(rank)}{ending}"
+    return f"{units.format_count(rank)}{ending}"
 
 
 @register.filter
@@ -175,3 +168,10 @@ def pads(texts: Sequence[str]) -> list[str]:
     longest = max((len(fraction) for fraction in fractions if fraction is not None), default=0)
     zeros = f".{'0' * (longest - 1)}" if longest else ""
     return ["" if fraction is None else zeros[len(fraction) :] for fraction in fractions]
+
+
+@register.simple_tag
+def contact() -> str:
+    """Link to the administrators of this Sonar; empty where none are named (SONAR_CONTACT)."""
+    url = settings.SONAR_CONTACT
+    return format_html('<a href="{}">{}</a>', url, url.removeprefix("mailto:")) if url else ""

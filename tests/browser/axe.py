@@ -36,10 +36,7 @@ BUT_COLOURS_AS_BEFORE = """() => {
     return window.allButColours === before;
 }"""
 # The rules on colours that are among those which axe-core asks by itself.
-ON_COLOURS = {
-    "runOnly": ["cat.color"],
-    "rules": {"color-contrast-enhanced": {"enabled": False}},
-}
+ON_COLOURS = {"runOnly": ["cat.color"], "rules": {"color-contrast-enhanced": {"enabled": False}}}
 # Those for which the rest of a page matters.
 ON_A_WHOLE = {"runOnly": ["heading-order", "duplicate-id-aria"]}
 ALL = "html"

@@ -15,6 +15,10 @@ AT = """([source, destination]) => {
         box.y + yaxis._offset + yaxis.d2p(said.rows.at[said.rows.names.indexOf(row)]),
     ];
 }"""
+CELL_SIZE = """() => {
+    const { xaxis, yaxis } = document.querySelector("#picture .plot")._fullLayout;
+    return [Math.abs(xaxis.l2p(1) - xaxis.l2p(0)), Math.abs(yaxis.l2p(1) - yaxis.l2p(0))];
+}"""
 DRAWN = "performance.getEntriesByName('picture-drawn').length > 0"
 LOADED = "performance.getEntriesByName('cells-loaded').length > 0"
 
@@ -39,3 +43,7 @@ def point_at(page: Page, source: str, destination: str) -> Locator:
     card = page.locator("#card")
     card.get_by_text(f"to {destination}").first.wait_for()
     return card
+
+
+def row(card: Locator, name: str) -> list[str]:
+    return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()

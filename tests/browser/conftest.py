@@ -1,10 +1,13 @@
+"""Fixtures of tests in a browser: windows that are kept, scenes that stay, and visits of pages."""
+
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -27,10 +30,8 @@ from tests.accounts import logged_in
 from tests.browser import scene as scenes
 from tests.browser import slow_scene as slow_scenes
 from tests.browser.cells import DRAWN
-from tests.browser.kept import Kept
 from tests.browser.readers import CHROMIUM, LAPTOP, Reader
 from tests.browser.waiting import until, until_so
-from tests.browser.windows import Windows
 from tests.matrix import changed_site, world
 from tests.needs import needs
 
@@ -42,6 +43,112 @@ REFUSED = "Failed to load resource: the server responded with a status of {statu
 NOT_LOADED = "Failed to load resource: net::ERR_FAILED"
 
 Scene = TypeVar("Scene")
+
+
+# Of the same host: for another one's the process would change.
+SHORT = "/healthz"
+# Where the test ended with "back" or a search, the page was still on its way: two ways of the
+# browser to say that, once or twice. Such a window is closed.
+ON_ITS_WAY = ("net::ERR_ABORTED", "is interrupted by another navigation")
+
+
+class Windows:
+    """The windows of one browser that nobody looks at just now, by who looked at them.
+
+    They are kept from test to test: a new one starts a process and compiles all scripts.
+    """
+
+    def __init__(self, browser: Browser, base: str) -> None:
+        self._browser, self._base = browser, base
+        self._free: defaultdict[Reader, list[Page]] = defaultdict(list)
+
+    def take(self, reader: Reader) -> Page:
+        """Return a window without a past, that of an earlier test where there is one."""
+        if free := self._free[reader]:
+            return free.pop()
+        return reader.sit_down(self._browser).new_page()
+
+    def give_back(self, reader: Reader, page: Page, *, keep: bool, forget: bool) -> None:
+        """Take from a window all that a test did to it, for the next one, or close it.
+
+        What the browser keeps of answers stays unless it is to ``forget`` those, too.
+        """
+        if not keep:
+            page.context.close()
+            return
+        for other in page.context.pages:
+            if other is not page:
+                other.close()
+        page.unroute_all()
+        if not self._leaves(page):
+            page.context.close()
+            return
+        page.context.clear_cookies()
+        session = page.context.new_cdp_session(page)
+        session.send("Storage.clearDataForOrigin", {"origin": self._base, "storageTypes": "all"})
+        if forget:
+            session.send("Network.clearBrowserCache")
+        session.send("Page.resetNavigationHistory")
+        session.detach()
+        reader.adjust(page)
+        page.mouse.move(0, 0)
+        self._free[reader].append(page)
+
+    def _leaves(self, page: Page) -> bool:
+        """Go to a short page without scripts; say whether the one before let go of the window."""
+        try:
+            page.goto(self._base + SHORT)
+        except Error as error:
+            if any(words in error.message for words in ON_ITS_WAY):
+                return False
+            raise
+        return True
+
+
+# Of transactions only those that write get a number: this is that of the next one.
+NEXT_WRITING = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+
+
+class Kept:
+    """The scene that the database holds besides what migrations made, if it holds any.
+
+    Whoever writes, be it PostgreSQL itself, spoils it: who wants it next has it made anew.
+    """
+
+    def __init__(self) -> None:
+        self._make: Callable[[], Any] | None = None
+        self._scene: Any = None
+        self._next = ""
+
+    def scene(self, make: Callable[[], Scene]) -> Scene:
+        """Return what ``make`` makes: once for all tests in a row that only read."""
+        if make is not self._make or not self._is_whole():
+            self.forget()
+            flush.add_size_classes()
+            self._scene, self._make, self._next = make(), make, next_writing()
+        scene: Scene = self._scene
+        return scene
+
+    def end_test(self) -> None:
+        """Empty the database, unless a scene stands there as it was made."""
+        if not self._is_whole():
+            self._make = self._scene = None
+            flush.empty()
+
+    def forget(self) -> None:
+        """Empty the database if a scene stands there."""
+        if self._make:
+            self._make = self._scene = None
+            flush.empty()
+
+    def _is_whole(self) -> bool:
+        return self._make is not None and next_writing() == self._next
+
+
+def next_writing() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(NEXT_WRITING)
+        return str(cursor.fetchone()[0])
 
 
 @pytest.fixture(scope="session")

@@ -7,31 +7,16 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 # The first two are pages of the browser's own address bar, made for each window and never seen. The
 # others Playwright would leave out by itself: of two such lists the browser takes the last one.
-WITHOUT = [
-    "WebUIOmniboxPopup",
-    "WebUIOmniboxAimPopup",
-    "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "DestroyProfileOnBrowserClose",
-    "HttpsUpgrades",
-    "HttpsFirstBalancedModeAutoEnable",
-    "LensOverlay",
-    "MediaRouter",
-    "PaintHolding",
-    "ThirdPartyStoragePartitioning",
-    "AvoidCorsURLLoaderRestartOnRedirect",
-    "OptimizationHints",
-    "NetworkTimeServiceQuerying",
-    "AimEnabled",
-    "PreconnectToSearch",
-]
+WITHOUT = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "AvoidUnnecessaryBeforeUnloadCheckSync"),
+    *("DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable"),
+    *("LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning"),
+    *("AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying"),
+    *("AimEnabled", "PreconnectToSearch"),
+)
 CHROMIUM = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     f"--disable-features={','.join(WITHOUT)}",
 ]
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
@@ -67,9 +52,7 @@ class Reader:
         """Give a window back the size and the colours in which it was opened."""
         page.set_viewport_size({"width": self.width, "height": self.height})
         page.emulate_media(
-            media="null",
-            color_scheme="dark" if self.dark else "light",
-            reduced_motion="null",
+            media="null", color_scheme="dark" if self.dark else "light", reduced_motion="null"
         )
 
 

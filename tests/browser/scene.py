@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID, uuid4
+from typing import Any
+from uuid import UUID
 
-from sonar.models import Annotation, Downtime, Endpoint, Schedule, SizeClass
-from sonar.results import store
-from tests.matrix import world
+from sonar.models import Annotation, Downtime, Endpoint, Schedule
+from tests.matrix import sent, world
+from tests.matrix.sent import MARKUP
 
-MARKUP = "</script><script>alert(1)</script><b>bold</b>"
 HOURS = [timedelta(hours=number, minutes=10) for number in range(6)]
 SAMPLES = [[1.0, 90e6], [2.0, 210e6], [4.0, 500e6], [8.0, 1400e6], [10.0, 2000e6]]
 
@@ -60,43 +60,11 @@ def stale_and_down(made: world.World) -> None:
 def failures(made: world.World) -> UUID:
     for number, ago in enumerate(HOURS[1:]):
         error = f"503 Service Unavailable: node{number:02d}.example.org {MARKUP}"
-        send(made.ral, made.desy, ago, error=error, where="destination")
-    return send(made.ral, made.desy, HOURS[0], error="checksum differs", where="transfer")
+        send(made.ral, made.desy, ago, error=error, error_where="destination")
+    return send(made.ral, made.desy, HOURS[0], error="checksum differs", error_where="transfer")
 
 
-def send(
-    source: Endpoint,
-    destination: Endpoint,
-    ago: timedelta,
-    *,
-    seconds: float = 10.0,
-    samples: list[list[float]] | None = None,
-    error: str = "",
-    where: str = "",
-) -> UUID:
+def send(source: Endpoint, destination: Endpoint, ago: timedelta, **fields: Any) -> UUID:
     """Record one transfer of a large file as a worker would, and return its id."""
-    result = store.Result(
-        id=uuid4(),
-        source_id=source.id,
-        destination_id=destination.id,
-        size_class_id=SizeClass.objects.get(name="large").id,
-        profile_id=world.profile().id,
-        state="failed" if error else "done",
-        started_at=world.NOW - ago,
-        seconds=seconds,
-        bytes=world.SIZES["large"],
-        samples=samples or [],
-        error=error,
-        error_where=where,
-        worker=f"worker-1 {MARKUP}",
-    )
-    store.store([result])
-    return result.id
-
-
-def name_with_markup(made: world.World) -> None:
-    """Put markup into what is free text of the registry."""
-    made.desy.site.cloud = "<b>DE</b>"
-    made.desy.site.save()
-    made.desy.label = "<i>DATA</i>"
-    made.desy.save()
+    made = {"profile_id": world.profile().id, "worker": f"worker-1 {MARKUP}"} | fields
+    return sent.send(source, destination, world.NOW - ago, **made)

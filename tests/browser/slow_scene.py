@@ -12,9 +12,9 @@ from sonar.models import Annotation, Endpoint, Experiment, Mesh, Probe, Site
 from sonar.notation import windows
 from sonar.ordering import experiments
 from sonar.results import store
-from tests.browser.scene import MARKUP
 from tests.matrix import changed, sent, world
 from tests.matrix.changed import change
+from tests.matrix.sent import MARKUP
 from tests.matrix.world import HOUR, MB
 
 DAY = timedelta(days=1)

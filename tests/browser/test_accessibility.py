@@ -15,10 +15,8 @@ from tests.browser.axe import by_day_and_night, violations
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits
 from tests.browser.readers import LAPTOP, NARROW, seen_by
-from tests.browser.scene import Scene
 from tests.browser.slow_scene import LINK as SLOW_LINK
 from tests.browser.slow_scene import SITE as SLOW_SITE
-from tests.browser.slow_scene import SlowScene
 from tests.browser.waiting import until_settled
 
 everybody = seen_by(LAPTOP, NARROW)
@@ -140,7 +138,7 @@ def faults(visit: Visit, name: str) -> list[str]:
 
 @pytest.mark.long
 @everybody
-def test_no_page_breaks_a_rule_or_is_too_wide(visit: Visit, scene_of_today: Scene) -> None:
+def test_no_page_breaks_a_rule_or_is_too_wide(visit, scene_of_today):
     found = {}
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
     for name, path in (PAGES | PARTNERS).items():
@@ -151,9 +149,7 @@ def test_no_page_breaks_a_rule_or_is_too_wide(visit: Visit, scene_of_today: Scen
 
 @pytest.mark.long
 @everybody
-def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(visit, slow_scene):
     visit.log_in(account(Role.OPERATOR))
     found = {}
     for name, path in PAGES_ON_SLOWNESS.items():
@@ -163,7 +159,7 @@ def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(
 
 
 @everybody
-def test_pages_of_an_empty_sonar_break_no_rule_and_fit(visit: Visit, real_commits: None) -> None:
+def test_pages_of_an_empty_sonar_break_no_rule_and_fit(visit, real_commits):
     found = {}
     for path in ("/", "/table/", "/sites/", "/operations/", "/causes/", "/events/"):
         visit.open(path)
@@ -172,7 +168,7 @@ def test_pages_of_an_empty_sonar_break_no_rule_and_fit(visit: Visit, real_commit
 
 
 @everybody
-def test_pages_that_say_no_break_no_rule_and_fit(visit: Visit, scene: Scene) -> None:
+def test_pages_that_say_no_break_no_rule_and_fit(visit, scene):
     visit.open("/?size=huge", status=400)
     found = {"bad parameter": faults(visit, "bad parameter")}
     for path in NOT_FOUND:
@@ -185,7 +181,7 @@ def test_pages_that_say_no_break_no_rule_and_fit(visit: Visit, scene: Scene) -> 
     assert not any(found.values()), in_words(found)
 
 
-def test_a_rule_that_is_broken_is_reported_with_its_place(visit: Visit, scene: Scene) -> None:
+def test_a_rule_that_is_broken_is_reported_with_its_place(visit, scene):
     page = visit.open("/search/")
     page.evaluate("document.querySelector('main').innerHTML += '<input id=bare>'")
     assert [one.split(" ")[0] for one in violations(page)] == ["label"]
@@ -219,9 +215,7 @@ ONLY_BY_NIGHT = "@media (prefers-color-scheme: light) { #late { display: none; }
     ],
     ids=["colours alone differ", "more than colours differs"],
 )
-def test_what_is_broken_in_one_scheme_alone_is_found(
-    visit: Visit, scene: Scene, more: str, expected: list[str]
-) -> None:
+def test_what_is_broken_in_one_scheme_alone_is_found(visit, scene, more, expected):
     """A rule that has to do with no colour is asked once, unless the dark changes what it sees."""
     page = visit.open("/search/")
     assert looked_at(page) == []

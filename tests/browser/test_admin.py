@@ -1,27 +1,25 @@
-"""The admin looks like Sonar, breaks no rule, and gives a role to an account in few clicks."""
+"""The admin looks like Sonar, breaks no rule, and gives roles in few clicks; people make tokens."""
 
-from playwright.sync_api import expect
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
 
-from sonar.models import Endpoint, Mesh
-from sonar.people import roles
+from sonar.models import Endpoint, Mesh, Site, Token
+from sonar.people import roles, tokens
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.cells import wait_until_drawn
-from tests.browser.conftest import Visit
-from tests.browser.pages import fits, look
-from tests.browser.readers import LAPTOP, NARROW, Reader, seen_by
+from tests.browser.pages import Hand, fits, look
+from tests.browser.readers import COPYING, LAPTOP, NARROW, SCRIPTLESS_NARROW, seen_by
 from tests.browser.scene import Scene
-from tests.browser.tasks import Hand
-from tests.browser.waiting import until_settled
+from tests.browser.waiting import until, until_settled
 
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
 @seen_by(LAPTOP, NARROW)
-def test_lists_and_forms_break_no_rule_by_day_and_night(
-    visit: Visit, scene: Scene, reader: Reader
-) -> None:
+def test_lists_and_forms_break_no_rule_by_day_and_night(visit, scene, reader):
     root = account(Role.ADMINISTRATOR)
     visit.log_in(root)
     end, mesh = Endpoint.objects.get(name="RAL_DATADISK"), Mesh.objects.earliest("id")
@@ -46,9 +44,7 @@ def test_lists_and_forms_break_no_rule_by_day_and_night(
     assert not any(broken.values()), "\n\n".join(f"{n}: {b}" for n, b in broken.items() if b)
 
 
-def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(
-    visit: Visit, scene: Scene
-) -> None:
+def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))
     for scheme in ("light", "dark"):
         visit.page.emulate_media(color_scheme=scheme)
@@ -63,7 +59,7 @@ def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_o_make_a_site_admin(visit: Visit, scene: Scene, reader: Reader) -> None:
+def test_o_make_a_site_admin(visit, scene, reader):
     """Task o: an account becomes the admin of a site in five clicks; a phone has one more."""
     anna = account(name="anna")
     visit.log_in(account(Role.ADMINISTRATOR))
@@ -79,3 +75,54 @@ def test_o_make_a_site_admin(visit: Visit, scene: Scene, reader: Reader) -> None
     assert roles.described(anna) == "a site admin of RAL"
     expect(on.page.get_by_role("row", name="anna")).to_contain_text("a site admin of RAL")
     assert on.clicks == 5 + (reader is NARROW)
+
+
+@pytest.fixture
+def shifter(scene: Scene) -> User:
+    return account(Role.SITE_ADMIN, *Site.objects.filter(name__in=["RAL", "Glasgow"]))
+
+
+def make(page: Page, name: str) -> str:
+    page.get_by_label("Name, for example").fill(name)
+    page.get_by_label("read: ").check()
+    page.get_by_label("Valid for (days)").fill("30")
+    page.get_by_role("button", name="Create the token").click()
+    shown = page.locator("#token")
+    expect(shown).to_contain_text("sonar_")
+    return shown.inner_text()
+
+
+@seen_by(LAPTOP, NARROW, SCRIPTLESS_NARROW)
+def test_a_token_is_made_seen_once_and_revoked(visit, shifter, reader):
+    tokens.create(shifter, "old-cron", ["operate"], 90)
+    visit.log_in(shifter)
+    page = visit.open("/tokens/")
+    expect(page.locator("main")).to_contain_text("You are a site admin of Glasgow and RAL.")
+    look(page, f"tokens-{reader}-before")
+    text = make(page, "cron-at-ral")
+    look(page, f"tokens-{reader}-made")
+    assert fits(page)
+    if reader.script:  # what looks for violations is one
+        page.locator("summary").first.click()
+        assert by_day_and_night(page) == []
+    visit.open("/tokens/")
+    assert text not in page.content()
+    row = page.locator("tr", has_text="cron-at-ral")
+    row.locator("summary").click()
+    look(page, f"tokens-{reader}-revoke")
+    row.get_by_role("button", name="Yes, revoke cron-at-ral").click()
+    expect(page.locator("main")).not_to_contain_text("revoke cron-at-ral")
+    assert list(Token.objects.values_list("name", flat=True)) == ["old-cron"]
+
+
+@seen_by(COPYING)
+def test_it_is_copied_as_it_is(visit, shifter):
+    visit.log_in(shifter)
+    page = visit.open("/tokens/")
+    text = make(page, "cron")
+    page.get_by_role("button", name="Copy the token").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    page.get_by_role("button", name="Copy the command").click()
+    until(page, "navigator.clipboard.readText().then(text => text.startsWith('curl'))")
+    assert text in page.evaluate("navigator.clipboard.readText()")

@@ -66,7 +66,7 @@ def look_at_colours(page: Page, methods: set[str]) -> None:
     expect(page.locator(OPEN)).to_have_count(0)
 
 
-def test_who_is_logged_in_can_write_from_the_page(administrator: User, visit: Visit):
+def test_who_is_logged_in_can_write_from_the_page(administrator, visit):
     visit.log_in(administrator)
     box = call(opened(visit), "post_sites")
     box.locator("textarea.body-param__text").fill(SITE)
@@ -75,8 +75,8 @@ def test_who_is_logged_in_can_write_from_the_page(administrator: User, visit: Vi
 
 
 def test_the_page_shows_every_call_in_colours_of_ours_and_writes_with_a_token_alone(
-    administrator: User, visit: Visit
-) -> None:
+    administrator, visit
+):
     _, token = tokens.create(administrator, "docs", [Token.Scope.OPERATE], 1)
     page = opened(visit)
     schema = page.request.get(f"{visit.base}/api/v1/schema/").json()

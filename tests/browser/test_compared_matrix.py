@@ -4,12 +4,12 @@ import random
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
-from tests.browser.cells import point_at, wait_until_drawn
-from tests.browser.conftest import Standing, Visit
+from tests.browser.cells import point_at, row, wait_until_drawn
+from tests.browser.conftest import Standing
 from tests.browser.pages import box_of, fits, is_on_the_screen, look
-from tests.browser.readers import NARROW, SCRIPTLESS, seen_by
+from tests.browser.readers import NARROW, seen_by
 from tests.browser.waiting import until
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
@@ -36,13 +36,9 @@ def changed(standing: Standing[World], at_noon: None) -> World:
     return standing(make)
 
 
-def row(card: Locator, name: str) -> list[str]:
-    return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()
-
-
 def test_the_card_has_both_sides_of_both_directions_and_nothing_stands_on_anything_else(
-    visit: Visit, changed: World
-) -> None:
+    visit, changed
+):
     page = wait_until_drawn(visit.open(COMPARED))
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     here, few = row(card, "median, the last 24 hours")
@@ -67,7 +63,7 @@ def test_the_card_has_both_sides_of_both_directions_and_nothing_stands_on_anythi
 
 
 @seen_by(NARROW)
-def test_the_menu_fits_a_telephone(visit: Visit, changed: World) -> None:
+def test_the_menu_fits_a_telephone(visit, changed):
     page = wait_until_drawn(visit.open(COMPARED))
     page.click("[popovertarget=controls]")
     page.click("[popovertarget=compare-menu]")
@@ -77,7 +73,7 @@ def test_the_menu_fits_a_telephone(visit: Visit, changed: World) -> None:
     assert is_on_the_screen(page, box)
 
 
-def test_the_keyboard_says_the_ratio_of_a_cell(visit: Visit, changed: World) -> None:
+def test_the_keyboard_says_the_ratio_of_a_cell(visit, changed):
     page = wait_until_drawn(visit.open(COMPARED))
     page.focus("#picture")
     page.keyboard.press("End")
@@ -96,7 +92,7 @@ def test_the_keyboard_says_the_ratio_of_a_cell(visit: Visit, changed: World) -> 
     )
 
 
-def test_the_menu_compares_by_click_and_by_its_form(visit: Visit, changed: World) -> None:
+def test_the_menu_compares_by_click_and_by_its_form(visit, changed):
     page = wait_until_drawn(visit.open("/?window=24h"))
     page.click("[popovertarget=compare-menu]")
     page.click("#compare-menu >> text=the 24 hours before")
@@ -109,16 +105,3 @@ def test_the_menu_compares_by_click_and_by_its_form(visit: Visit, changed: World
     page.select_option("#compare-menu [name='compare.size']", "small")
     page.click("#compare-menu button")
     until(page, "location.search === '?window=24h&compare.size=small'")
-
-
-@seen_by(SCRIPTLESS)
-def test_the_form_needs_no_script(visit: Visit, changed: World) -> None:
-    page = visit.open("/?window=24h")
-    page.click("[popovertarget=compare-menu]")
-    page.select_option("#compare-menu select[name=compare]", "previous")
-    page.click("#compare-menu button")
-    assert page.url.endswith(COMPARED)
-    assert "1 link slower with large files" in page.locator("h1").inner_text()
-    page.click("#table summary")
-    cell = page.locator("#table td", has_text="0.").first
-    assert " against " in (cell.get_attribute("title") or "")

@@ -9,12 +9,10 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Locator, Page, Response, Route, expect
 
 from sonar.processes.static import QuickCompressor, as_sent
-from tests.browser.cells import place, wait_until_drawn
+from tests.browser.cells import CELL_SIZE, place, wait_until_drawn
 from tests.browser.conftest import NOT_LOADED, Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import holding
+from tests.browser.pages import assert_still, holding, refresh
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
-from tests.browser.scene import Scene
 from tests.browser.test_accessibility import ON_A_TELEPHONE, PAGES
 from tests.browser.waiting import until, until_settled, until_so
 from tests.matrix import world
@@ -22,24 +20,10 @@ from tests.matrix import world
 PAINTED = "performance.getEntriesByName('cells-painted').length > 0"
 # A picture that is where it was for so many looks, a tenth of a second apart, stays there.
 STILL_LOOKS = 6
-# Core Web Vitals call 0.1 good.
-MOST_SHIFT = 0.02
 # What a first visit may fetch, as it is sent; the head of an answer has some 400 bytes.
 MOST_BYTES = 450_000
 HEAD_BYTES = 400
 STATIC = "/static/"
-# What has moved since the page began: the browser keeps that for who asks later.
-SHIFTS = """() => new Promise((done) => {
-    const shifts = [];
-    new PerformanceObserver((list) => {
-        for (const { value, hadRecentInput, sources } of list.getEntries()) {
-            if (hadRecentInput) continue;
-            const named = ({ node }) => node && `${node.nodeName} ${node.id} ${node.className}`;
-            shifts.push([value, sources.map(named)]);
-        }
-    }).observe({ type: "layout-shift", buffered: true });
-    setTimeout(() => done(shifts), 100);
-})"""
 KEEP_FIRST_LOOK = """() => {
     const canvas = document.querySelector(".first-look");
     const { width, height } = canvas;
@@ -54,10 +38,6 @@ COLOUR_AT = """([x, y]) => {
     const at = 4 * (row * firstLook.width + column);
     const channels = [...firstLook.data.slice(at, at + 3)];
     return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
-}"""
-CELL_SIZE = """() => {
-    const { xaxis, yaxis } = document.querySelector("#picture .plot")._fullLayout;
-    return [Math.abs(xaxis.l2p(1) - xaxis.l2p(0)), Math.abs(yaxis.l2p(1) - yaxis.l2p(0))];
 }"""
 VARIABLE = "name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
 
@@ -91,9 +71,7 @@ def first_look(visit: Visit) -> Page:
 
 
 @seen_by(LAPTOP, DARK, NARROW, WALL)
-def test_cells_and_frames_are_there_before_plotly_where_it_draws_them_and_then_go(
-    visit: Visit, scene: Scene
-) -> None:
+def test_cells_and_frames_are_there_before_plotly_where_it_draws_them_and_then_go(visit, scene):
     page = first_look(visit)
     colours = {
         ("RAL_DATADISK", "RAL_DATADISK"): "--not-applicable",
@@ -115,9 +93,7 @@ def test_cells_and_frames_are_there_before_plotly_where_it_draws_them_and_then_g
     expect(page.locator(".first-look")).to_have_count(0)
 
 
-def test_a_library_that_does_not_come_leaves_the_cells_and_says_so(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_library_that_does_not_come_leaves_the_cells_and_says_so(visit, scene):
     page = visit.page
     page.route("**/plotly*", lambda route: route.abort())
     page.goto(visit.base)
@@ -134,7 +110,7 @@ def box_of(part: Locator) -> tuple[int, ...]:
 
 
 @seen_by(LAPTOP, NARROW)
-def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene) -> None:
+def test_nothing_moves_while_a_page_loads(visit, scene_of_today):
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
     for name, path in PAGES.items():
         if visit.reader is NARROW and name not in ON_A_TELEPHONE:
@@ -144,14 +120,11 @@ def test_nothing_moves_while_a_page_loads(visit: Visit, scene_of_today: Scene) -
         for time in ("cold", "warm") if name in ON_A_TELEPHONE else ("cold",):
             page = visit.open(path.format(**ids))
             until_settled(page)
-            shifts = page.evaluate(SHIFTS)
-            assert sum(value for value, _ in shifts) < MOST_SHIFT, (name, time, shifts)
+            assert_still(page, name, time)
 
 
 @seen_by(NARROW)
-def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
-    visit: Visit, scene_of_today: Scene
-) -> None:
+def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(visit, scene_of_today):
     page, made = visit.open(), scene_of_today.world
     until_settled(page)
     failing = page.locator("#rail .failing")
@@ -162,15 +135,14 @@ def test_a_link_that_begins_to_fail_moves_nothing_while_somebody_reads(
     refresh(page)
     expect(failing.locator("h2")).to_contain_text("3")
     until_settled(page)
-    shifts = page.evaluate(SHIFTS)
-    assert sum(value for value, _ in shifts) < MOST_SHIFT, shifts
+    assert_still(page)
     assert box_of(page.locator("#picture")) == place_before
     failing.locator("li").last.scroll_into_view_if_needed()
     expect(failing.locator("li").last).to_be_in_viewport()
 
 
 @seen_by(LAPTOP, NARROW)
-def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_time: None) -> None:
+def test_the_first_results_move_nothing(visit, real_commits, real_time):
     made = world.make()
     page = visit.open()
     until_settled(page)
@@ -183,13 +155,13 @@ def test_the_first_results_move_nothing(visit: Visit, real_commits: None, real_t
         expect(page.locator("#live > .notice")).to_have_count(0)
         until_settled(page)
         assert box_of(page.locator("#picture")) == place_before
-    assert sum(value for value, _ in page.evaluate(SHIFTS)) < MOST_SHIFT
+    assert_still(page)
 
 
 @seen_by(NARROW)
 def test_what_fails_stands_above_the_picture_from_the_first_results_on(
-    visit: Visit, real_commits: None, real_time: None
-) -> None:
+    visit, real_commits, real_time
+):
     made = world.make()
     page = visit.open()
     until_settled(page)
@@ -208,13 +180,12 @@ def test_what_fails_stands_above_the_picture_from_the_first_results_on(
         assert above < below
         heights.add((above[0], below[0]))
     assert len(heights) == 1
-    shifts = page.evaluate(SHIFTS)
-    assert sum(value for value, _ in shifts) < MOST_SHIFT, shifts
+    assert_still(page)
     expect(failing).to_contain_text("None now.")
 
 
 @seen_by(LAPTOP, NARROW)
-def test_an_answer_that_gets_shorter_moves_nothing(visit: Visit, scene_of_today: Scene) -> None:
+def test_an_answer_that_gets_shorter_moves_nothing(visit, scene_of_today):
     page = visit.open()
     until_settled(page)
     page.evaluate("document.querySelector('.question').append(' More was said.'.repeat(20))")
@@ -236,7 +207,7 @@ def bytes_sent(response: Response) -> int:
     return HEAD_BYTES + len(body)
 
 
-def test_a_first_visit_is_not_heavy(visit: Visit, real_commits: None, at_noon: None) -> None:
+def test_a_first_visit_is_not_heavy(visit, real_commits, at_noon):
     world.make_published()
     answers: list[Response] = []
 

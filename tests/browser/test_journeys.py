@@ -6,15 +6,11 @@ import json
 import re
 import shlex
 import subprocess
-from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
-from tests.browser.conftest import Visit, Visiting
-from tests.browser.modules import PLOT
-from tests.browser.pages import fits, navigate
+from tests.browser.pages import PLOT, fits, navigate
 from tests.browser.readers import (
     COPYING,
     DARK,
@@ -25,8 +21,9 @@ from tests.browser.readers import (
     SCRIPTLESS_NARROW,
     seen_by,
 )
-from tests.browser.scene import MARKUP, Scene
+from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_settled
+from tests.matrix.sent import MARKUP
 from tests.needs import needs
 
 FAILING = ("RAL_DATADISK", "DESY_DATADISK")
@@ -39,11 +36,6 @@ without_script = seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
 everybody = seen_by(LAPTOP, NARROW, SCRIPTLESS)
 
 
-def path_of(page: Page) -> str:
-    parts = urlsplit(page.url)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path
-
-
 def heading(page: Page) -> Locator:
     return page.get_by_role("heading", level=1)
 
@@ -51,9 +43,7 @@ def heading(page: Page) -> Locator:
 # On shift: what is red, and why?
 
 
-def test_on_shift_from_the_red_cell_to_the_error_of_one_transfer_and_back(
-    visit: Visit, scene: Scene
-) -> None:
+def test_on_shift_from_the_red_cell_to_the_error_of_one_transfer_and_back(visit, scene):
     page = wait_until_drawn(visit.open())
     page.locator("#legend").get_by_role("link", name="failing", exact=True).click()
     page.wait_for_url("**/?only=failing")
@@ -70,26 +60,11 @@ def test_on_shift_from_the_red_cell_to_the_error_of_one_transfer_and_back(
 
 
 @without_script
-def test_on_shift_without_javascript_by_the_table(visit: Visit, scene: Scene) -> None:
+def test_on_shift_without_javascript_by_the_table(visit, scene):
     page = visit.open()
     page.locator("#legend").get_by_role("link", name="failing", exact=True).click()
     page.wait_for_url("**/?only=failing")
     page.get_by_role("link", name="RAL_DATADISK to DESY_DATADISK").first.click()
-    page.wait_for_url(f"**{LINK}*")
-    read_the_errors(page, scene)
-    assert fits(page)
-
-
-@seen_by(NARROW)
-def test_on_shift_with_a_telephone_a_tap_shows_the_card_and_its_link(
-    visit: Visit, scene: Scene
-) -> None:
-    page = wait_until_drawn(visit.open("/?only=failing"))
-    page.locator("#picture").scroll_into_view_if_needed()
-    page.touchscreen.tap(*place(page, *FAILING))
-    card = page.locator("#card")
-    expect(card).to_contain_text("6 of 6 tests")
-    card.get_by_role("link").first.tap()
     page.wait_for_url(f"**{LINK}*")
     read_the_errors(page, scene)
     assert fits(page)
@@ -108,7 +83,7 @@ def read_the_errors(page: Page, scene: Scene) -> None:
     assert fits(page)
 
 
-def test_on_shift_with_the_keyboard_alone(visit: Visit, scene: Scene) -> None:
+def test_on_shift_with_the_keyboard_alone(visit, scene):
     page = wait_until_drawn(visit.open())
     tab_to(page, page.locator("#legend").get_by_role("link", name="failing", exact=True))
     page.keyboard.press("Enter")
@@ -142,9 +117,7 @@ def tab_to(page: Page, target: Locator, most: int = 120) -> None:
 
 
 @with_a_script
-def test_at_a_site_it_is_found_while_typing_and_from_then_on_one_click_away(
-    visit: Visit, scene: Scene
-) -> None:
+def test_at_a_site_it_is_found_while_typing_and_from_then_on_one_click_away(visit, scene):
     page = visit.open("/table/")
     page.get_by_label(JUMP).press_sequentially("glas", delay=20)
     page.locator("#found").get_by_role("option", name="Glasgow").first.click()
@@ -154,7 +127,7 @@ def test_at_a_site_it_is_found_while_typing_and_from_then_on_one_click_away(
 
 
 @without_script
-def test_at_a_site_without_javascript_by_the_search_page(visit: Visit, scene: Scene) -> None:
+def test_at_a_site_without_javascript_by_the_search_page(visit, scene):
     page = visit.open("/table/")
     page.get_by_label(JUMP).fill("disk")
     page.keyboard.press("Enter")
@@ -167,6 +140,9 @@ def test_at_a_site_without_javascript_by_the_search_page(visit: Visit, scene: Sc
     page.wait_for_url("**/sites/Glasgow/*")
     make_it_mine(page)
     look_at_my_site(page)
+    navigate(page, "My site")
+    page.get_by_role("button", name="Forget this site").click()
+    expect(page.get_by_role("link", name="My site")).to_have_count(0)
 
 
 def make_it_mine(page: Page) -> None:
@@ -197,7 +173,7 @@ def look_at_my_site(page: Page) -> None:
 
 
 @everybody
-def test_for_a_report_the_csv_is_what_the_table_shows(visit: Visit, scene: Scene) -> None:
+def test_for_a_report_the_csv_is_what_the_table_shows(visit, scene):
     page = visit.open("/table/")
     page.get_by_label("Search all columns").fill("RAL")
     page.keyboard.press("Enter")
@@ -220,10 +196,8 @@ def ends_in_table(page: Page) -> list[tuple[str, str]]:
     return [(found[1], found[2]) for found in ends if found]
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_for_a_report_the_copied_link_shows_the_same_to_somebody_else(
-    visit: Visit, visiting: Visiting, scene: Scene
-) -> None:
+@seen_by(COPYING)
+def test_for_a_report_the_copied_link_shows_the_same_to_somebody_else(visit, visiting, scene):
     page = wait_until_drawn(visit.open("/?source_cloud=UK&stat=median&order=-average"))
     page.get_by_role("link", name="exactly these numbers").click()
     expect(page.get_by_role("link", name="Copied")).to_be_visible()
@@ -239,8 +213,8 @@ def figures(page: Page) -> list[str]:
     return page.locator("#picture svg text").all_text_contents()
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_for_a_report_the_copied_line_for_the_terminal_works(visit: Visit, scene: Scene) -> None:
+@seen_by(COPYING)
+def test_for_a_report_the_copied_line_for_the_terminal_works(visit, scene):
     needs("curl")
     for path in ("/?source_cloud=UK", "/table/?search=RAL", LINK, "/sites/RAL/"):
         page = visit.open(path)
@@ -259,7 +233,7 @@ def test_for_a_report_the_copied_line_for_the_terminal_works(visit: Visit, scene
 
 
 @with_a_script
-def test_for_a_report_every_picture_can_be_had_as_png(visit: Visit, scene: Scene) -> None:
+def test_for_a_report_every_picture_can_be_had_as_png(visit, scene):
     for path, name in (
         ("/", "sonar-matrix-20"),
         (LINK, "sonar-links-RAL_DATADISK-DESY_DATADISK-"),

@@ -1,8 +1,6 @@
 """A scene stays for tests that only read, and for none after one that writes."""
 
 from sonar.models import Site
-from tests.browser.conftest import Standing
-from tests.browser.kept import Kept
 
 
 def make() -> Site:
@@ -13,7 +11,7 @@ def make_another() -> Site:
     return Site.objects.create(name="DESY")
 
 
-def test_a_scene_stays_as_long_as_nobody_writes(kept: Kept, standing: Standing[Site]) -> None:
+def test_a_scene_stays_as_long_as_nobody_writes(kept, standing):
     first = standing(make)
     kept.end_test()
     assert standing(make) is first

@@ -15,7 +15,6 @@ from sonar.models import Endpoint
 from sonar.notation.units import MB, three_digits
 from tests.benchmarks import full
 from tests.browser.cells import point_at, wait_until_drawn
-from tests.browser.conftest import Visit
 
 LONG_TASKS = """
     window.longTasks = [];
@@ -62,8 +61,8 @@ def last_whole_hour(now: datetime) -> datetime:
 
 @pytest.mark.parametrize("endpoints", [200, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_large_matrix_is_drawn_and_says_what_each_cell_holds(
-    endpoints: int, visit: Visit, real_commits: None, record_property: pytest.RecordProperty
-) -> None:
+    endpoints, visit, real_commits, record_property
+):
     large = make(endpoints)
     visit.run_before_each_page(LONG_TASKS)
     page = wait_until_drawn(visit.open("/?window=24h"))

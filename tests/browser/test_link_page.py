@@ -1,29 +1,22 @@
-"""The pages of a link and of a transfer in a real browser: pictures, toggles, refresh."""
+"""The pages of a link and of a transfer in a real browser: pictures, toggles, refresh, parts."""
 
 import re
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from sonar.models import Probe, SizeClass
-from tests.browser.conftest import Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import box_of
-from tests.browser.readers import (
-    LAPTOP,
-    NARROW,
-    NARROW_DARK,
-    SCRIPTLESS,
-    SCRIPTLESS_NARROW,
-    WALL,
-    seen_by,
-)
+from sonar.models import Probe
+from sonar.people.roles import Role
+from tests.accounts import account
+from tests.browser.axe import by_day_and_night
+from tests.browser.pages import box_of, fits, look, refresh
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, SCRIPTLESS_NARROW, WALL, seen_by
 from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_settled
 from tests.matrix import sent, world
-from tests.matrix.world import HOUR
+from tests.matrix.network import failed, measured, servers
+from tests.matrix.test_connections import BEGAN, UPLOAD, flow
 
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
 FAILING = "/links/RAL_DATADISK/DESY_DATADISK/"
@@ -41,7 +34,7 @@ def in_legend(page: Page, text: str) -> Locator:
     return page.locator("#rates .legendtext", has_text=text)
 
 
-def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, scene: Scene) -> None:
+def test_every_result_is_drawn_and_both_directions_if_asked_for(visit, scene):
     page = drawn(visit.open(LINK))
     expect(page.locator(POINTS)).to_have_count(7)
     expect(in_legend(page, "reverse: each test")).to_have_count(0)
@@ -55,7 +48,7 @@ def test_every_result_is_drawn_and_both_directions_if_asked_for(visit: Visit, sc
     page.wait_for_url(f"**{LINK}?reverse=1")
 
 
-def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit: Visit, scene: Scene) -> None:
+def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit, scene):
     page = drawn(visit.open(LINK))
     rows = page.get_by_role("region", name="Now, by file size")
     expect(rows.locator("[aria-current]")).to_have_text("large")
@@ -73,9 +66,7 @@ def test_a_size_class_is_drawn_by_its_switch_and_by_its_row(visit: Visit, scene:
     page.wait_for_url(f"**{LINK}?size=small")
 
 
-def test_verdict_and_picture_of_failures_come_first_whose_points_lead_to_transfers(
-    visit: Visit, scene: Scene
-) -> None:
+def test_verdict_and_picture_of_failures_come_first_whose_points_lead_to_transfers(visit, scene):
     page = drawn(visit.open(FAILING))
     verdict = page.locator("#verdict")
     expect(verdict).to_contain_text("All 6 tests have failed since 20 Nov 06:50.")
@@ -112,7 +103,7 @@ def seen_parts(page: Page) -> list[str]:
     return list(page.locator(".panel").evaluate_all(ids))
 
 
-def test_parts_are_tabs_that_the_address_keeps(visit: Visit, scene: Scene) -> None:
+def test_parts_are_tabs_that_the_address_keeps(visit, scene):
     page = drawn(visit.open(FAILING))
     tabs = page.get_by_role("navigation", name="Parts of this page")
     assert seen_parts(page) == ["overview"]
@@ -146,9 +137,7 @@ def test_parts_are_tabs_that_the_address_keeps(visit: Visit, scene: Scene) -> No
 ALL_PARTS = ["overview", "failures", "inside-transfers", "measured", "all-results"]
 
 
-def test_notes_are_words_in_the_picture_the_dark_recolours_it_and_paper_has_all_parts(
-    visit: Visit, scene: Scene
-) -> None:
+def test_notes_are_words_in_the_picture_the_dark_recolours_it_and_paper_has_all_parts(visit, scene):
     page = drawn(visit.open(LINK))
     expect(page.locator("#rates .annotation-text", has_text="note: New switch")).to_have_text(
         re.compile("^note: New switch")
@@ -169,7 +158,7 @@ def test_notes_are_words_in_the_picture_the_dark_recolours_it_and_paper_has_all_
     assert seen_parts(page) == ["overview"]
 
 
-def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: Scene) -> None:
+def test_a_refresh_brings_new_results_and_keeps_the_place(visit, scene):
     page = drawn(visit.open(LINK))
     page.get_by_text("Rate over time as a table").click()
     row = page.locator(".by-size tr", has=page.locator("[aria-current]"))
@@ -186,7 +175,7 @@ def test_a_refresh_brings_new_results_and_keeps_the_place(visit: Visit, scene: S
 
 
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW, SCRIPTLESS_NARROW], ids=str)
-def test_no_page_scrolls_sideways(visit: Visit, scene: Scene) -> None:
+def test_no_page_scrolls_sideways(visit, scene):
     for path in (LINK, f"{LINK}?reverse=1", FAILING, *transfers(scene)):
         visit.reader.adjust(visit.page)
         page = visit.open(path)
@@ -200,10 +189,8 @@ def transfers(scene: Scene) -> list[str]:
     return [f"/transfers/{one}/" for one in (scene.sampled, scene.failing)]
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbers(
-    visit: Visit, scene: Scene
-) -> None:
+@seen_by(SCRIPTLESS)
+def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbers(visit, scene):
     page = visit.open(FAILING)
     assert seen_parts(page) == ALL_PARTS
     page.get_by_role("link", name="How it is measured").click()
@@ -222,20 +209,9 @@ def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbe
     expect(page.get_by_role("cell", name="1.40 GB")).to_be_visible()
 
 
-def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, scene: Scene) -> None:
+def test_a_running_test_shows_its_progress_and_then_its_result(visit, scene):
     made = scene.world
-    probe = Probe.objects.create(
-        id=uuid4(),
-        source=made.ral,
-        destination=made.glasgow,
-        size_class=SizeClass.objects.get(name="large"),
-        bytes=2 * 10**9,
-        state="running",
-        started_at=world.NOW,
-        deadline=world.NOW + HOUR,
-        requested_at=world.NOW,
-        sent_at=world.NOW,
-    )
+    probe = sent.probe(made.ral, made.glasgow, started_at=world.NOW)
     visit.set_clock()
     page = visit.open(f"/transfers/{probe.id}/")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "0")
@@ -253,9 +229,7 @@ def test_a_running_test_shows_its_progress_and_then_its_result(visit: Visit, sce
     assert asked == []
 
 
-def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(
-    visit: Visit, scene: Scene
-) -> None:
+def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(visit, scene):
     sampled, failing = transfers(scene)
     for path in (LINK, FAILING, failing, sampled):
         page = visit.open(path)
@@ -271,23 +245,57 @@ def test_markup_is_text_in_pictures_too_and_the_rate_inside_a_transfer_is_drawn(
     assert download.value.suggested_filename.endswith(".png")
 
 
-@seen_by(LAPTOP, NARROW_DARK, SCRIPTLESS_NARROW)
-def test_where_company_made_tests_slower_those_alone_are_one_click_away(
-    visit: Visit, scene: Scene
-) -> None:
-    ends = scene.world.glasgow, scene.world.desy
-    alone, company = (world.profile(mode="pull", streams_used=1, beside=one) for one in (0, 1))
-    for number, (fast, slow) in enumerate(((22.9, 2.6), (23.8, 2.7), (20.5, 2.9))):
-        world.transfer(*ends, fast, size="medium", made=alone, ago=number * HOUR)
-        world.transfer(*ends, slow, size="medium", made=company, ago=number * HOUR)
-    path = "/links/Glasgow_DATADISK/DESY_DATADISK/"
-    page = visit.open(path)
-    notice = page.locator("#company")
-    expect(notice).to_contain_text(
-        "2.70 MB/s alongside others (3 tests), 22.9 MB/s alone (3 tests)"
+def test_time_over_size_and_rates_within_transfers_are_drawn(visit, scene):
+    ral, glasgow = scene.world.ral, scene.world.glasgow
+    samples = [[5.0 * at, 4e8 * at] for at in range(1, 12)]
+    ago = timedelta(minutes=20)
+    sent.send(ral, glasgow, world.NOW - ago, seconds=60.0, moved_bytes=int(48e8), samples=samples)
+    page = drawn(drawn(visit.open(f"{LINK}#inside-transfers"), "overhead"), "inside-rates")
+    expect(page.locator("#overhead .scatterlayer .point")).to_have_count(3)
+    expect(page.locator("#inside-rates .barlayer .point")).to_have_count(1)
+    expect(page.get_by_text("1 runs at a ceiling:")).to_be_visible()
+    page.get_by_text("Times as a table").click()
+    expect(page.get_by_role("region", name="Times as a table")).to_contain_text("20 MB")
+
+
+@seen_by(LAPTOP, NARROW)
+def test_network_tests_stand_on_the_page_of_a_link(visit, scene):
+    ral, glasgow = servers(scene.world)
+    for number in range(5):
+        measured(ral, glasgow, bytes=100_000_000 + 7_000_000 * number)
+    measured(glasgow, ral, mode="pull", rtt_min_ms=None, rtt_mean_ms=None, rtt_max_ms=None)
+    failed(ral, glasgow)
+    for path in (LINK, "/links/RAL_NET/Glasgow_NET/"):
+        page = visit.open(f"{path}#network")
+        until_settled(page)
+        part = page.get_by_role("region", name="Network tests", exact=True)
+        expect(part.locator("tbody tr")).to_have_count(7)
+        expect(part).to_contain_text("a median of 114 MB/s (n = 5), a round trip of 92.2 ms")
+        assert by_day_and_night(page, "section:has(#network)") == []
+        assert fits(page)
+        part.scroll_into_view_if_needed()
+        look(page, f"network-{visit.reader}-{'files' if path == LINK else 'own'}")
+
+
+TCP = {"rtt": 14.25, "snd_cwnd": 812, "snd_mss": 8948, "total_retrans": 7, "busy_time": 9e6}
+
+
+@seen_by(LAPTOP, NARROW)
+def test_reported_connections_stand_on_the_page_of_a_transfer(visit, scene):
+    source, destination = scene.world.ral, scene.world.glasgow
+    samples = [[5.0, 10**9], [10.0, 2 * 10**9]]
+    own = sent.send(source, destination, BEGAN, scitag=139, samples=samples, upload=UPLOAD)
+    sent.send(source, destination, BEGAN + timedelta(seconds=5), scitag=139)
+    flow(source, destination, tcp=TCP | {"rwnd_limited": 4e6, "sndbuf_limited": 0})
+    flow(source, destination, sent_bytes=None, ended_at=None, application="", tcp={})
+    visit.log_in(account(Role.OPERATOR))
+    page = visit.open(f"/transfers/{own}/")
+    part = page.get_by_role("region", name="Connections", exact=True)
+    expect(part.locator("tbody tr")).to_have_count(2)
+    expect(part).to_contain_text("this test or 1 other at the same time")
+    expect(part).to_contain_text(
+        "not at RAL_DATADISK as it should be, so Sonar’s worker sent it there"
     )
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    notice.get_by_role("link", name="Show only tests that ran alone").click()
-    page.wait_for_url(f"**{path}?beside=0")
-    expect(notice).to_have_count(0)
-    expect(page.get_by_role("link", name="only measured alone at both endpoints")).to_be_visible()
+    assert by_day_and_night(page) == []
+    assert fits(page)
+    look(page, f"connections-{visit.reader}")

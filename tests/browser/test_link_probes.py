@@ -13,7 +13,7 @@ from tests.accounts import account
 from tests.browser.axe import by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
 from tests.matrix import world
 
@@ -60,7 +60,7 @@ def send(source: Endpoint, destination: Endpoint, rate: float, streams: int, **m
     world.transfer(source, destination, rate, **made | more)
 
 
-def test_progress_and_results_come_by_themselves(link: Page, scene: Scene) -> None:
+def test_progress_and_results_come_by_themselves(link, scene):
     form = link.locator("#test-now form").first
     form.locator("[name=streams]").fill("4")
     expect(form.locator("[name=compare]")).to_be_checked()
@@ -92,9 +92,7 @@ def test_progress_and_results_come_by_themselves(link: Page, scene: Scene) -> No
     expect(link.locator("#test-now-live li")).to_have_count(0)
 
 
-def test_a_refusal_stands_in_place_and_keeps_what_was_typed(
-    visit: Visit, link: Page, scene: Scene
-) -> None:
+def test_a_refusal_stands_in_place_and_keeps_what_was_typed(visit, link, scene):
     form = link.locator("#test-now form").first
     form.locator("[name=count]").fill("99")
     form.locator("[name=both]").check()
@@ -110,7 +108,7 @@ def test_a_refusal_stands_in_place_and_keeps_what_was_typed(
     assert not Probe.objects.exists()
 
 
-def test_one_is_cancelled_in_place(link: Page, scene: Scene) -> None:
+def test_one_is_cancelled_in_place(link, scene):
     link.locator("#test-now form button").first.click()
     waiting = link.locator("#test-now-live li")
     expect(waiting).to_have_count(3)
@@ -119,7 +117,7 @@ def test_one_is_cancelled_in_place(link: Page, scene: Scene) -> None:
     expect(link.locator("#test-now [role=status]")).to_contain_text("was cancelled")
 
 
-def test_who_was_logged_out_meanwhile_is_told_so(visit: Visit, link: Page, scene: Scene) -> None:
+def test_who_was_logged_out_meanwhile_is_told_so(visit, link, scene):
     visit.page.context.clear_cookies()
     link.locator("#test-now form button").first.click()
     expect(link.locator("#trouble")).to_contain_text("you may have to log in again")
@@ -127,7 +125,7 @@ def test_who_was_logged_out_meanwhile_is_told_so(visit: Visit, link: Page, scene
 
 
 @everybody
-def test_the_page_fits_and_breaks_no_rule(visit: Visit, scene: Scene, reader: Reader) -> None:
+def test_the_page_fits_and_breaks_no_rule(visit, scene, reader):
     visit.log_in(account(Role.OPERATOR))
     made = scene.world
     for number in range(3):
@@ -149,8 +147,8 @@ def test_the_page_fits_and_breaks_no_rule(visit: Visit, scene: Scene, reader: Re
     look(page, f"link-probes-{reader}")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_it_works_without_javascript(visit: Visit, scene: Scene, reader: Reader) -> None:
+@seen_by(SCRIPTLESS)
+def test_it_works_without_javascript(visit, scene):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(LINK)
     open_form(page)

@@ -6,13 +6,12 @@ import jwt
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
-from pytest_django import Settings
 
 from sonar.models import Site
 from sonar.people import roles
 from sonar.people.role_rules import Role
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit, Visiting
+from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW
 from tests.provider import Provider
@@ -47,9 +46,7 @@ def expect_refused(visit: Visit, sentence: str, status: int = 403) -> None:
     visit.expect_refusal(status)
 
 
-def test_a_person_gets_the_roles_of_the_groups_and_loses_them(
-    visit: Visit, page: Page, provider: Provider
-) -> None:
+def test_a_person_gets_the_roles_of_the_groups_and_loses_them(visit, page, provider):
     Site.objects.create(name="RAL")
     provider.person("s-1", preferred_username="anna", groups=["/grid/shifters"])
     visit.page.goto(f"{visit.base}/table/?window=24h")
@@ -77,9 +74,7 @@ def test_a_person_gets_the_roles_of_the_groups_and_loses_them(
     assert roles.described(User.objects.get(username="anna@localhost")) == "not active"
 
 
-def test_an_id_token_that_is_not_right_is_refused_in_a_sentence(
-    visit: Visit, page: Page, provider: Provider
-) -> None:
+def test_an_id_token_that_is_not_right_is_refused_in_a_sentence(visit, page, provider):
     provider.person("s-1", groups=["/grid/admins"])
     provider.lie = lambda claims, key: jwt.encode(claims | {"nonce": "another"}, key, "RS256")
     log_in(visit, "s-1")
@@ -88,9 +83,7 @@ def test_an_id_token_that_is_not_right_is_refused_in_a_sentence(
     assert not User.objects.filter(username__contains="@").exists()
 
 
-def test_a_log_in_that_is_cancelled_replayed_or_not_answered_is_a_sentence(
-    visit: Visit, page: Page, provider: Provider
-) -> None:
+def test_a_log_in_that_is_cancelled_replayed_or_not_answered_is_a_sentence(visit, page, provider):
     provider.person("s-1", groups=["/grid"])
     go_to_provider(visit)
     page.get_by_role("button", name="Deny").click()
@@ -112,9 +105,7 @@ def test_a_log_in_that_is_cancelled_replayed_or_not_answered_is_a_sentence(
     expect_refused(visit, "Grid IAM does not answer", 503)
 
 
-def test_the_page_offers_each_way_at_any_width(
-    visiting: Visiting, provider: Provider, settings: Settings
-) -> None:
+def test_the_page_offers_each_way_at_any_width(visiting, provider, settings):
     settings.SONAR_X509_PROXIES = [ip_network("192.0.2.7")]
     for reader in (LAPTOP, NARROW):
         visit = visiting(reader)

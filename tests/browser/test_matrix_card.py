@@ -9,11 +9,9 @@ from sonar.models import Site
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.cells import place, point_at, wait_until_drawn
-from tests.browser.conftest import Visit
-from tests.browser.modules import call
-from tests.browser.pages import box_of, holding, is_on_the_screen, look
-from tests.browser.readers import NARROW, Reader
-from tests.browser.scene import HOURS, Scene, send
+from tests.browser.pages import box_of, call, holding, is_on_the_screen, look
+from tests.browser.readers import NARROW, Reader, seen_by
+from tests.browser.scene import HOURS, send
 from tests.browser.waiting import until_so
 from tests.matrix import world
 
@@ -39,7 +37,7 @@ def asked_for(page: Page) -> list[str]:
     return addresses
 
 
-def test_the_week_all_sizes_and_the_last_error_come_to_the_card(visit: Visit, scene: Scene) -> None:
+def test_the_week_all_sizes_and_the_last_error_come_to_the_card(visit, scene):
     page = wait_until_drawn(visit.open())
     card = point_at(page, "RAL_DATADISK", "DESY_DATADISK")
     facts = facts_of(card)
@@ -51,9 +49,7 @@ def test_the_week_all_sizes_and_the_last_error_come_to_the_card(visit: Visit, sc
     look(page, f"card-{visit.reader}")
 
 
-def test_a_pointer_on_its_way_asks_for_nothing_and_one_that_rests_once(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_pointer_on_its_way_asks_for_nothing_and_one_that_rests_once(visit, scene):
     page = wait_until_drawn(visit.open())
     addresses = asked_for(page)
     names = ["RAL_DATADISK", "Glasgow_DATADISK", "DESY_DATADISK", "DESY_SCRATCHDISK"]
@@ -81,7 +77,7 @@ def test_a_pointer_on_its_way_asks_for_nothing_and_one_that_rests_once(
     assert len(addresses) == 1
 
 
-def test_what_is_asked_for_is_given_up_when_the_pointer_goes_on(visit: Visit, scene: Scene) -> None:
+def test_what_is_asked_for_is_given_up_when_the_pointer_goes_on(visit, scene):
     page = wait_until_drawn(visit.open())
     held: list[Route] = []
     given_up: list[str] = []
@@ -100,10 +96,8 @@ def test_what_is_asked_for_is_given_up_when_the_pointer_goes_on(visit: Visit, sc
     assert "Glasgow_DATADISK/RAL_DATADISK/card/" in held[1].request.url
 
 
-def test_the_card_neither_jumps_nor_leaves_the_screen_when_they_come(
-    visit: Visit, scene: Scene
-) -> None:
-    send(scene.world.glasgow, scene.world.ral, HOURS[0], error=WALL_OF_TEXT, where="transfer")
+def test_the_card_neither_jumps_nor_leaves_the_screen_when_they_come(visit, scene):
+    send(scene.world.glasgow, scene.world.ral, HOURS[0], error=WALL_OF_TEXT, error_where="transfer")
     # Of fewer than five tests there is no line, and no room is kept for it.
     for ago in HOURS[2:4]:
         send(scene.world.glasgow, scene.world.ral, ago)
@@ -124,9 +118,7 @@ def test_the_card_neither_jumps_nor_leaves_the_screen_when_they_come(
     assert card.bounding_box() == before
 
 
-def test_a_server_in_trouble_is_told_and_the_rest_of_the_card_stands(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_server_in_trouble_is_told_and_the_rest_of_the_card_stands(visit, scene):
     page = wait_until_drawn(visit.open())
     page.route("**/card/", lambda route: route.fulfill(status=503))
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
@@ -137,7 +129,7 @@ def test_a_server_in_trouble_is_told_and_the_rest_of_the_card_stands(
     visit.expect_refusal(503)
 
 
-def test_by_keys_they_come_too_and_space_holds_them(visit: Visit, scene: Scene) -> None:
+def test_by_keys_they_come_too_and_space_holds_them(visit, scene):
     page = wait_until_drawn(visit.open())
     page.locator("#picture").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowDown"):
@@ -152,8 +144,8 @@ def test_by_keys_they_come_too_and_space_holds_them(visit: Visit, scene: Scene) 
     page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/")
 
 
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
-def test_a_tap_holds_a_card_that_has_room_beside_its_cell(visit: Visit, scene: Scene) -> None:
+@seen_by(NARROW)
+def test_a_tap_holds_a_card_that_has_room_beside_its_cell(visit, scene):
     page = wait_until_drawn(visit.open())
     page.locator("#picture").scroll_into_view_if_needed()
     for row, column in ((0, 2), (3, 0), (2, 2)):
@@ -172,9 +164,7 @@ def test_a_tap_holds_a_card_that_has_room_beside_its_cell(visit: Visit, scene: S
         expect(page.locator("#card")).to_be_hidden()
 
 
-def test_a_cell_of_several_links_counts_them_and_fetches_nothing(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_cell_of_several_links_counts_them_and_fetches_nothing(visit, scene):
     page = wait_until_drawn(visit.open("/?rows=site&columns=site"))
     addresses = asked_for(page)
     card = point_at(page, "RAL", "DESY")
@@ -185,9 +175,7 @@ def test_a_cell_of_several_links_counts_them_and_fetches_nothing(
 
 
 @pytest.mark.parametrize("site", ["RAL", "Glasgow"])
-def test_who_may_test_a_link_finds_the_way_to_it_in_the_held_card(
-    visit: Visit, scene: Scene, site: str
-) -> None:
+def test_who_may_test_a_link_finds_the_way_to_it_in_the_held_card(visit, scene, site):
     visit.log_in(account(Role.SITE_ADMIN, Site.objects.get(name=site)))
     page = wait_until_drawn(visit.open())
     card = point_at(page, "RAL_DATADISK", "DESY_DATADISK")
@@ -208,7 +196,7 @@ def test_who_may_test_a_link_finds_the_way_to_it_in_the_held_card(
 
 
 @pytest.mark.parametrize("reader", [Reader("laptop of a stranger")], ids=str)
-def test_after_a_log_out_the_card_says_why_it_lacks_the_rest(visit: Visit, scene: Scene) -> None:
+def test_after_a_log_out_the_card_says_why_it_lacks_the_rest(visit, scene):
     page = wait_until_drawn(visit.open())
     page.route(
         "**/card/", lambda route: route.fulfill(status=302, headers={"location": "/login/?next=/"})
@@ -218,8 +206,8 @@ def test_after_a_log_out_the_card_says_why_it_lacks_the_rest(visit: Visit, scene
 
 
 def test_a_link_as_usual_a_slower_one_and_one_that_fails_say_so_on_the_whole_card(
-    visit: Visit, real_commits: None, at_noon: None
-) -> None:
+    visit, real_commits, at_noon
+):
     made = world.make()
     usual, slower, failed = (made.ral, made.desy), (made.glasgow, made.desy), (made.desy, made.ral)
     with world.transfers() as several:

@@ -5,7 +5,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
-from tests.browser.conftest import Standing, Visit
+from tests.browser.conftest import Standing
 from tests.browser.pages import fits
 from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.matrix import world
@@ -49,9 +49,7 @@ def offered(page: Page, menu: str = "from-menu") -> dict[str, list[str]]:
 
 
 @seen_by(LAPTOP, NARROW)
-def test_values_are_offered_by_group_and_a_click_chooses_one(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_values_are_offered_by_group_and_a_click_chooses_one(visit, small_world):
     page = visit.go()
     box = opened(page)
     expect(box).to_be_focused()
@@ -71,9 +69,7 @@ def test_values_are_offered_by_group_and_a_click_chooses_one(
     assert fits(page)
 
 
-def test_several_are_chosen_by_keys_one_is_left_out_and_a_chip_takes_one_away(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_several_are_chosen_by_keys_one_is_left_out_and_a_chip_takes_one_away(visit, small_world):
     page = visit.go()
     box = opened(page)
     box.press_sequentially("uk")
@@ -98,9 +94,7 @@ def test_several_are_chosen_by_keys_one_is_left_out_and_a_chip_takes_one_away(
     page.wait_for_url("**/?source_cloud=UK")
 
 
-def test_the_other_end_and_either_have_menus_of_their_own(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_the_other_end_and_either_have_menus_of_their_own(visit, small_world):
     page = visit.go()
     box = opened(page, "to-menu")
     box.fill("tier 2")
@@ -115,8 +109,8 @@ def test_the_other_end_and_either_have_menus_of_their_own(
 
 
 def test_menus_have_no_button_send_no_value_that_nothing_has_and_close_at_a_click(
-    visit: Visit, small_world: world.World
-) -> None:
+    visit, small_world
+):
     page = visit.go()
     for menu in ("from-menu", "to-menu", "more"):
         page.locator(f"[popovertarget={menu}]").click()
@@ -133,10 +127,8 @@ def test_menus_have_no_button_send_no_value_that_nothing_has_and_close_at_a_clic
     expect(page.locator(".sheet:popover-open")).to_have_count(0)
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_a_form_with_a_button_does_the_same(
-    visit: Visit, small_world: world.World
-) -> None:
+@seen_by(SCRIPTLESS)
+def test_without_a_script_a_form_with_a_button_does_the_same(visit, small_world):
     page = visit.open()
     menu = page.locator("#from-menu")
     page.locator("[popovertarget=from-menu]").click()
@@ -148,9 +140,7 @@ def test_without_a_script_a_form_with_a_button_does_the_same(
     expect(page.locator("[popovertarget=from-menu]")).to_have_text("from not UK")
 
 
-def test_a_view_is_saved_from_the_matrix_and_opened_there(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_a_view_is_saved_from_the_matrix_and_opened_there(visit, small_world):
     visit.log_in(account())
     page = visit.go("/?source_cloud=UK")
     page.locator("[popovertarget=views]").click()
@@ -167,7 +157,7 @@ def test_a_view_is_saved_from_the_matrix_and_opened_there(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_open_menus_break_no_rule(visit: Visit, small_world: world.World) -> None:
+def test_open_menus_break_no_rule(visit, small_world):
     page = visit.go("/?source_cloud=UK&max_age=6h")
     broken = {}
     for menu in ("from-menu", "more", "views"):

@@ -3,14 +3,11 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Route, expect
 
-from tests.browser.cells import DRAWN, place, point_at, wait_until_drawn
-from tests.browser.conftest import Visit
-from tests.browser.modules import PLOT, call
-from tests.browser.pages import box_of, holding, is_on_the_screen
+from tests.browser.cells import DRAWN, place, point_at, row, wait_until_drawn
+from tests.browser.pages import PLOT, box_of, call, holding, is_on_the_screen
 from tests.browser.readers import Reader
-from tests.browser.scene import Scene
 from tests.browser.waiting import until
 
 AT_AXIS = """([name, label]) => {
@@ -25,13 +22,7 @@ OVERLAP = """([one, other]) =>
     one.y < other.y + other.height && other.y < one.y + one.height"""
 
 
-def row(card: Locator, name: str) -> list[str]:
-    return card.get_by_role("row", name=name).get_by_role("cell").all_inner_texts()
-
-
-def test_a_card_says_both_directions_side_by_side_and_every_state_with_its_reason(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_card_says_both_directions_side_by_side_and_every_state_with_its_reason(visit, scene):
     page = wait_until_drawn(visit.open())
     card = point_at(page, "Glasgow_DATADISK", "RAL_DATADISK")
     assert card.locator("p").first.inner_text() == "from Glasgow_DATADISK to RAL_DATADISK"
@@ -58,25 +49,25 @@ def test_a_card_says_both_directions_side_by_side_and_every_state_with_its_reaso
         assert not re.search("NaN|null|undefined|None", card.inner_text())
 
 
-def test_the_asked_statistic_is_said_too_if_it_is_another(visit: Visit, scene: Scene) -> None:
+def test_the_asked_statistic_is_said_too_if_it_is_another(visit, scene):
     page = wait_until_drawn(visit.open("/?stat=success"))
     assert row(point_at(page, "RAL_DATADISK", "DESY_DATADISK"), "success")[0] == "0 %"
 
 
-def test_a_reverse_that_is_not_shown_is_said_to_be_missing(visit: Visit, scene: Scene) -> None:
+def test_a_reverse_that_is_not_shown_is_said_to_be_missing(visit, scene):
     page = wait_until_drawn(visit.open("/?source_site=RAL&destination_site=Glasgow"))
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     expect(card).to_contain_text("not in this view")
 
 
-def test_rows_of_sites_and_columns_of_clouds_have_no_reverse(visit: Visit, scene: Scene) -> None:
+def test_rows_of_sites_and_columns_of_clouds_have_no_reverse(visit, scene):
     page = wait_until_drawn(visit.open("/?rows=site&columns=cloud"))
     expect(point_at(page, "RAL", "UK")).to_contain_text("not in this view")
     page.mouse.click(*place(page, "RAL", "UK"))
     page.wait_for_url("**/?source_site=RAL&destination_cloud=UK")
 
 
-def test_the_names_stand_before_the_numbers_have_come(visit: Visit, scene: Scene) -> None:
+def test_the_names_stand_before_the_numbers_have_come(visit, scene):
     held: list[Route] = []
     visit.page.route("**/cells/*", holding(held))
     page = visit.open()
@@ -87,7 +78,7 @@ def test_the_names_stand_before_the_numbers_have_come(visit: Visit, scene: Scene
     expect(card).to_contain_text("0 of 7 tests")
 
 
-def test_numbers_that_do_not_come_are_said_to_be_elsewhere(visit: Visit, scene: Scene) -> None:
+def test_numbers_that_do_not_come_are_said_to_be_elsewhere(visit, scene):
     visit.page.route("**/cells/*", lambda route: route.fulfill(status=500))
     page = visit.open()
     until(page, DRAWN)
@@ -96,7 +87,7 @@ def test_numbers_that_do_not_come_are_said_to_be_elsewhere(visit: Visit, scene: 
     visit.expect_refusal(500)
 
 
-def test_the_card_is_neither_off_the_screen_nor_over_its_cell(visit: Visit, scene: Scene) -> None:
+def test_the_card_is_neither_off_the_screen_nor_over_its_cell(visit, scene):
     page = wait_until_drawn(visit.open())
     for corner in ((0, 0), (0, 3), (3, 0), (3, 3), (1, 2)):
         page.mouse.move(5, 5)
@@ -111,7 +102,7 @@ def test_the_card_is_neither_off_the_screen_nor_over_its_cell(visit: Visit, scen
 
 
 @pytest.mark.parametrize("reader", [Reader("small window", 640, 480)], ids=str)
-def test_the_card_is_on_the_screen_of_a_small_window(visit: Visit, scene: Scene) -> None:
+def test_the_card_is_on_the_screen_of_a_small_window(visit, scene):
     page = wait_until_drawn(visit.open())
     page.locator("#picture").scroll_into_view_if_needed()
     for name in ("DESY_SCRATCHDISK", "RAL_DATADISK"):
@@ -120,8 +111,8 @@ def test_the_card_is_on_the_screen_of_a_small_window(visit: Visit, scene: Scene)
 
 
 def test_row_and_column_under_the_pointer_are_marked_and_labels_and_averages_say_their_mean(
-    visit: Visit, scene: Scene
-) -> None:
+    visit, scene
+):
     page = wait_until_drawn(visit.open())
     point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     cell_x, cell_y = place(page, "RAL_DATADISK", "Glasgow_DATADISK")
@@ -158,15 +149,9 @@ def test_row_and_column_under_the_pointer_are_marked_and_labels_and_averages_say
     expect(card).to_contain_text("all cells")
 
 
-def test_a_click_opens_the_link_with_the_window_of_the_view(visit: Visit, scene: Scene) -> None:
-    page = wait_until_drawn(visit.open("/?window=24h"))
-    page.mouse.click(*place(page, "RAL_DATADISK", "DESY_DATADISK"))
-    page.wait_for_url("**/links/RAL_DATADISK/DESY_DATADISK/?window=24h")
-
-
 def test_a_middle_click_opens_another_tab_and_neither_a_drag_nor_what_is_not_applicable_does(
-    visit: Visit, scene: Scene
-) -> None:
+    visit, scene
+):
     page = wait_until_drawn(visit.open())
     with page.context.expect_page() as opened:
         page.mouse.click(*place(page, "RAL_DATADISK", "DESY_DATADISK"), button="middle")
@@ -186,7 +171,7 @@ def test_a_middle_click_opens_another_tab_and_neither_a_drag_nor_what_is_not_app
     expect(page).to_have_url(visit.base + "/")
 
 
-def test_a_click_on_a_label_shows_its_row_and_column_alone(visit: Visit, scene: Scene) -> None:
+def test_a_click_on_a_label_shows_its_row_and_column_alone(visit, scene):
     page = wait_until_drawn(visit.open("/?window=24h"))
     plot = box_of(page.locator("#picture .plot"))
     y = page.evaluate(AT_AXIS, ["yaxis", "Glasgow_DATADISK"])

@@ -6,11 +6,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
-from tests.browser.modules import PLOT, refresh
-from tests.browser.scene import Scene
+from tests.browser.pages import PLOT, refresh
 from tests.browser.waiting import until
 from tests.matrix import world
-from tests.matrix.world import Published
 
 CURSOR = """async () => {
     const { ends } = await import("/static/js/matrix/links.js");
@@ -37,9 +35,7 @@ def said(page: Page) -> Locator:
     return page.locator("#said")
 
 
-def test_arrows_move_a_cursor_and_each_cell_is_said_with_since_when_it_fails(
-    visit: Visit, scene: Scene
-) -> None:
+def test_arrows_move_a_cursor_and_each_cell_is_said_with_since_when_it_fails(visit, scene):
     page = on_the_matrix(visit)
     expect(said(page)).to_have_text(
         "from DESY_DATADISK to DESY_DATADISK: no value, 0 ok, 0 failed, not applicable"
@@ -65,7 +61,7 @@ def test_arrows_move_a_cursor_and_each_cell_is_said_with_since_when_it_fails(
     )
 
 
-def test_one_key_leads_to_edges_corners_and_the_reverse(visit: Visit, scene: Scene) -> None:
+def test_one_key_leads_to_edges_corners_and_the_reverse(visit, scene):
     page = on_the_matrix(visit)
     for key, ends in (
         ("End", "from Glasgow_DATADISK to RAL_DATADISK"),
@@ -85,23 +81,13 @@ def test_one_key_leads_to_edges_corners_and_the_reverse(visit: Visit, scene: Sce
         expect(said(page)).to_contain_text(ends)
 
 
-def test_a_reverse_that_is_not_in_the_view_is_said(visit: Visit, scene: Scene) -> None:
+def test_a_reverse_that_is_not_in_the_view_is_said(visit, scene):
     page = on_the_matrix(visit, "/?source_site=RAL&destination_site=Glasgow")
     page.keyboard.press("r")
     expect(said(page)).to_have_text("The reverse direction is not in this view.")
 
 
-def test_enter_opens_the_cell(visit: Visit, scene: Scene) -> None:
-    page = on_the_matrix(visit, "/?window=24h")
-    page.keyboard.press("Control+End")
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h")
-
-
-def test_space_holds_the_card_whose_links_are_reached_and_escape_lets_go(
-    visit: Visit, scene: Scene
-) -> None:
+def test_space_holds_the_card_whose_links_are_reached_and_escape_lets_go(visit, scene):
     page = on_the_matrix(visit)
     page.keyboard.press("End")
     page.keyboard.press(" ")
@@ -121,9 +107,7 @@ def test_space_holds_the_card_whose_links_are_reached_and_escape_lets_go(
     page.wait_for_url("**/links/*/RAL_DATADISK/")
 
 
-def test_the_keys_are_hinted_at_and_listed_and_slash_goes_to_the_jump_box(
-    visit: Visit, scene: Scene
-) -> None:
+def test_the_keys_are_hinted_at_and_listed_and_slash_goes_to_the_jump_box(visit, scene):
     page = on_the_matrix(visit)
     expect(page.locator("#keys-hint")).to_be_visible()
     page.keyboard.press("?")
@@ -139,9 +123,7 @@ def test_the_keys_are_hinted_at_and_listed_and_slash_goes_to_the_jump_box(
     expect(box).to_have_value("a/b")
 
 
-def test_the_cursor_brings_its_cell_into_a_part_that_is_looked_at(
-    visit: Visit, published: Published
-) -> None:
+def test_the_cursor_brings_its_cell_into_a_part_that_is_looked_at(visit, published):
     page = on_the_matrix(visit)
     for key in ("+", "+", "Control+End"):
         page.keyboard.press(key)
@@ -154,7 +136,7 @@ def test_the_cursor_brings_its_cell_into_a_part_that_is_looked_at(
     assert page.evaluate(ranges)[0][1] >= 9
 
 
-def test_a_refresh_keeps_cursor_held_card_and_focus(visit: Visit, scene: Scene) -> None:
+def test_a_refresh_keeps_cursor_held_card_and_focus(visit, scene):
     page = on_the_matrix(visit)
     for key in ("Control+End", "ArrowLeft", " "):
         page.keyboard.press(key)
@@ -168,9 +150,7 @@ def test_a_refresh_keeps_cursor_held_card_and_focus(visit: Visit, scene: Scene) 
     expect(said(page)).to_contain_text("from Glasgow_DATADISK to Glasgow_DATADISK")
 
 
-def test_the_jump_box_is_walked_with_arrows_and_closed_with_escape(
-    visit: Visit, scene: Scene
-) -> None:
+def test_the_jump_box_is_walked_with_arrows_and_closed_with_escape(visit, scene):
     page = visit.open()
     box = page.locator("#jump")
     box.fill("DESY")  # at once: an answer to the first letters would take the choice away
@@ -191,9 +171,7 @@ def test_the_jump_box_is_walked_with_arrows_and_closed_with_escape(
     page.wait_for_url(f"**{target}")
 
 
-def test_a_click_elsewhere_closes_what_was_found_and_enter_without_a_choice_searches(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_click_elsewhere_closes_what_was_found_and_enter_without_a_choice_searches(visit, scene):
     page = visit.open()
     page.locator("#jump").press_sequentially("DESY")
     expect(page.locator("#found a").first).to_be_visible()
@@ -208,7 +186,7 @@ def test_a_click_elsewhere_closes_what_was_found_and_enter_without_a_choice_sear
     page.wait_for_url("**/sites/DESY/")
 
 
-def test_strips_are_walked_as_a_matrix_is(visit: Visit, scene: Scene) -> None:
+def test_strips_are_walked_as_a_matrix_is(visit, scene):
     page = on_the_matrix(visit, "/?window=24h&endpoint=Glasgow_DATADISK")
     expect(said(page)).to_contain_text("from Glasgow_DATADISK to DESY_DATADISK")
     page.keyboard.press("r")

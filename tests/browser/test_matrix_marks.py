@@ -4,17 +4,13 @@ import pytest
 from playwright.sync_api import FloatRect
 
 from matrix.plots.palettes import RATIO_COLOURS
-from tests.browser.cells import place, wait_until_drawn
-from tests.browser.conftest import Standing, Visit
+from tests.browser.cells import CELL_SIZE, place, wait_until_drawn
+from tests.browser.conftest import Standing
 from tests.browser.pages import look
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
 from tests.matrix import world
 from tests.matrix.world import HOUR
 
-CELL_SIZE = """() => {
-    const { xaxis, yaxis } = document.querySelector("#picture .plot")._fullLayout;
-    return [Math.abs(xaxis.l2p(1) - xaxis.l2p(0)), Math.abs(yaxis.l2p(1) - yaxis.l2p(0))];
-}"""
 # The bounds of the outline of a trace; each of the test's has one cell.
 OUTLINE = """name => {
     const plot = document.querySelector("#picture .plot");
@@ -78,9 +74,7 @@ def overlap(one: FloatRect, other: FloatRect) -> bool:
 
 
 @seen_by(LAPTOP, NARROW, WALL)
-def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(
-    visit: Visit, links: world.World
-) -> None:
+def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(visit, links):
     page = wait_until_drawn(visit.go())
     look(page, f"marks, {visit.reader}")
     wide, high = page.evaluate(CELL_SIZE)
@@ -106,7 +100,7 @@ def test_each_mark_stands_in_its_part_of_its_cell_and_on_no_number(
 
 
 @seen_by(LAPTOP, DARK, NARROW)
-def test_slow_cells_are_brown_and_fast_ones_teal(visit: Visit, links: world.World) -> None:
+def test_slow_cells_are_brown_and_fast_ones_teal(visit, links):
     for path in ("/?only=slower", "/?stat=vs_usual"):
         page = wait_until_drawn(visit.open(path))
         look(page, f"{path.strip('/?')}, {visit.reader}")

@@ -4,13 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.cells import place, wait_until_drawn
-from tests.browser.conftest import Visit
-from tests.browser.modules import PLOT, call, wait_for_turns
-from tests.browser.pages import box_of, is_on_the_screen
+from tests.browser.pages import PLOT, box_of, call, is_on_the_screen, wait_for_turns
 from tests.browser.readers import NARROW
-from tests.browser.scene import Scene
 from tests.browser.waiting import until
-from tests.matrix.world import Published
 
 CELLS_ARE_WIDE = """({{ sizeOf }}) => ['xaxis', 'yaxis'].every(
     (name) => sizeOf({}._fullLayout[name]) >= {})"""
@@ -24,9 +20,7 @@ ROWS = "JSON.parse(document.getElementById('picture-data').textContent).rows.nam
 pytestmark = pytest.mark.parametrize("reader", [NARROW], ids=str)
 
 
-def test_the_picture_is_as_wide_as_the_screen_and_shows_every_cell(
-    visit: Visit, published: Published
-) -> None:
+def test_the_picture_is_as_wide_as_the_screen_and_shows_every_cell(visit, published):
     page = wait_until_drawn(visit.open())
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     box = box_of(page.locator("#picture .plot"))
@@ -39,7 +33,7 @@ def test_the_picture_is_as_wide_as_the_screen_and_shows_every_cell(
     assert len(set(labels)) == len(labels) == len(names) + 1  # the mean
 
 
-def test_a_drag_shows_other_cells(visit: Visit, published: Published) -> None:
+def test_a_drag_shows_other_cells(visit, published):
     page = wait_until_drawn(visit.open())
     until(page, CELLS_ARE_TOLD_APART)
     page.get_by_role("button", name="zoom in").click()
@@ -57,9 +51,7 @@ def test_a_drag_shows_other_cells(visit: Visit, published: Published) -> None:
     assert page.url.endswith("/")
 
 
-def test_a_tap_shows_the_card_with_the_way_to_the_link_and_one_beside_puts_it_away(
-    visit: Visit, scene: Scene
-) -> None:
+def test_a_tap_shows_the_card_with_the_way_to_the_link_and_one_beside_puts_it_away(visit, scene):
     page = wait_until_drawn(visit.open())
     page.locator("#picture").scroll_into_view_if_needed()
     page.touchscreen.tap(*place(page, "RAL_DATADISK", "Glasgow_DATADISK"))
@@ -75,9 +67,7 @@ def test_a_tap_shows_the_card_with_the_way_to_the_link_and_one_beside_puts_it_aw
     page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
 
 
-def test_what_fails_comes_first_then_the_picture_whose_controls_are_one_button(
-    visit: Visit, scene: Scene
-) -> None:
+def test_what_fails_comes_first_then_the_picture_whose_controls_are_one_button(visit, scene):
     page = wait_until_drawn(visit.open())
     tops = {
         name: box_of(page.locator(selector))["y"]

@@ -2,20 +2,16 @@
 
 import struct
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
-from tests.browser.conftest import Standing, Visit
-from tests.browser.modules import PLOT, refresh
-from tests.browser.pages import box_of, holding
+from tests.browser.conftest import Standing
+from tests.browser.pages import PLOT, box_of, holding, refresh, wait_for_turns
 from tests.browser.readers import DARK, LAPTOP, seen_by
-from tests.browser.scene import Scene
 from tests.browser.waiting import until, until_so
 from tests.matrix import world
-from tests.matrix.world import Published
 
 pytestmark = pytest.mark.usefixtures("at_noon")
 # What survives where the page is changed in place, and not where it is loaded anew.
@@ -59,9 +55,7 @@ def show(page: Page, label: str) -> None:
     page.locator("#show-menu a", has_text=label).first.click()
 
 
-def test_cells_averages_and_both_directions_take_most_of_a_laptop_screen(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_cells_averages_and_both_directions_take_most_of_a_laptop_screen(visit, small_world):
     page = visit.go()
     texts = drawn_texts(page)
     assert texts.count("12.0") == 3  # the cell, and the mean of its row and of its column
@@ -77,15 +71,7 @@ def test_cells_averages_and_both_directions_take_most_of_a_laptop_screen(
     assert box_of(page.locator("#legend"))["y"] < 900
 
 
-def test_the_published_averages_are_drawn(visit: Visit, published: Published) -> None:
-    texts = drawn_texts(visit.go())
-    assert f"{published.average:.2f}" in texts
-    assert "10.3" in texts  # RAL-LCG2: 10.26
-
-
-def test_dark_mode_recolours_page_and_picture_without_a_reload(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_dark_mode_recolours_page_and_picture_without_a_reload(visit, small_world):
     page = visit.go()
     paper = "getComputedStyle(document.body).backgroundColor"
     drawn = "getComputedStyle(document.querySelector('#picture svg.main-svg')).backgroundColor"
@@ -95,9 +81,7 @@ def test_dark_mode_recolours_page_and_picture_without_a_reload(
     until(page, f"{paper} === 'rgb(20, 24, 29)'")
 
 
-def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(visit, small_world):
     page = visit.go()
     page.evaluate(MARK)
     show(page, "95th percentile")
@@ -120,7 +104,7 @@ def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(
     expect(page.locator("[popovertarget=show-menu]")).to_have_text("show 95th percentile")
 
 
-def test_a_custom_window_is_asked_for_in_utc(visit: Visit, small_world: world.World) -> None:
+def test_a_custom_window_is_asked_for_in_utc(visit, small_world):
     page = visit.go()
     page.locator("[popovertarget=dates-menu]").click()
     begin = page.get_by_label("begin")
@@ -136,9 +120,7 @@ def test_a_custom_window_is_asked_for_in_utc(visit: Visit, small_world: world.Wo
     page.wait_for_url("**/?from=2026-11-01T16:00:00Z&to=2100-01-01T00:00:30Z")
 
 
-def test_only_failing_is_one_click_and_colours_can_be_chosen(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_only_failing_is_one_click_and_colours_can_be_chosen(visit, small_world):
     page = visit.go()
     page.locator("#legend").get_by_role("link", name="failed").click()
     page.wait_for_url("**/?only=failed")
@@ -151,9 +133,7 @@ def test_only_failing_is_one_click_and_colours_can_be_chosen(
     assert page.url.endswith("/?stat=max&palette=magma")
 
 
-def test_a_transposed_matrix_has_its_destinations_as_rows(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_a_transposed_matrix_has_its_destinations_as_rows(visit, small_world):
     page = visit.go()
     page.get_by_role("link", name="transpose").click()
     page.wait_for_url("**/?transpose=1")
@@ -165,9 +145,7 @@ def test_a_transposed_matrix_has_its_destinations_as_rows(
     page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
 
 
-def test_fields_show_what_counts_after_a_chip_is_dropped(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_fields_show_what_counts_after_a_chip_is_dropped(visit, small_world):
     page = visit.go()
     page.locator("[popovertarget=more]").click()
     failed = page.get_by_label("failed (1)")
@@ -185,8 +163,8 @@ def test_fields_show_what_counts_after_a_chip_is_dropped(
 
 
 def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_open(
-    visit: Visit, small_world: world.World
-) -> None:
+    visit, small_world
+):
     page = visit.go()
     before = page.evaluate(ZOOM)
     drag(page, (0.3, 0.3), (0.9, 0.9))
@@ -207,8 +185,8 @@ def test_a_refresh_brings_new_results_and_keeps_zoom_focus_scroll_and_what_is_op
 
 
 def test_the_picture_stays_where_a_refresh_fails_a_slow_answer_is_cancelled_or_the_server_errs(
-    visit: Visit, small_world: world.World
-) -> None:
+    visit, small_world
+):
     page = visit.go()
     page.route(visit.base + "/", lambda route: route.fulfill(status=503))
     refresh(page)
@@ -237,9 +215,7 @@ def test_the_picture_stays_where_a_refresh_fails_a_slow_answer_is_cancelled_or_t
     visit.expect_refusal(500)
 
 
-def test_the_newest_question_counts_even_if_an_older_one_is_answered_later(
-    visit: Visit, small_world: world.World
-) -> None:
+def test_the_newest_question_counts_even_if_an_older_one_is_answered_later(visit, small_world):
     page = visit.go()
     held: list[Route] = []
     page.route("**/?window=1h", holding(held))
@@ -256,9 +232,7 @@ def test_the_newest_question_counts_even_if_an_older_one_is_answered_later(
 
 
 @seen_by(LAPTOP, DARK)
-def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(
-    visit: Visit, scene: Scene, tmp_path: Path
-) -> None:
+def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(visit, scene, tmp_path):
     page = wait_until_drawn(visit.open())
     box = box_of(page.locator("#picture .plot"))
     with page.expect_download() as started:
@@ -273,7 +247,7 @@ def test_the_png_is_the_picture_at_twice_its_size_with_heading_and_legend(
     expect(page.get_by_role("button", name="PNG")).to_be_enabled()
 
 
-def test_labels_thin_out_until_the_reader_zooms_in(visit: Visit, real_commits: None) -> None:
+def test_labels_thin_out_until_the_reader_zooms_in(visit, real_commits):
     site = world.Site.objects.create(name="Many")
     places = [world.endpoint(f"node-{number:03d}", site) for number in range(70)]
     mesh = world.Mesh.objects.create(name="ring")
@@ -286,3 +260,67 @@ def test_labels_thin_out_until_the_reader_zooms_in(visit: Visit, real_commits: N
     page.get_by_role("button", name="whole matrix").click()
     until(page, f"{shown} < 70")
     expect(page.get_by_role("button", name="whole matrix")).to_be_disabled()
+
+
+# How wide its cells are, and where what was written beside the colour bar stands.
+CELLS = f"{PLOT}._fullLayout.xaxis._length"
+TICKS = f"""[...{PLOT}.querySelectorAll('.infolayer .cbaxis text')].map(
+    (text) => text.getBoundingClientRect().x)"""
+
+
+def assert_whole(page: Page, width: float) -> None:
+    wait_for_turns(page)
+    until(page, f"Math.abs({CELLS} / {width} - 1) < 0.05")
+    ticks = page.evaluate(TICKS)
+    assert ticks
+    assert max(ticks) - min(ticks) < 20
+
+
+def test_a_picture_that_becomes_wide_again_is_as_it_was(visit, published):
+    page = visit.go()
+    before = page.evaluate(CELLS)
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_for_turns(page)
+    assert_whole(page, before)
+
+
+def test_changes_of_its_room_that_overlap_leave_the_picture_whole(visit, published):
+    page = visit.go()
+    before = page.evaluate(CELLS)
+    for width in (390, 1440, 900, 390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(70)
+    assert_whole(page, before)
+
+
+# The Content-Security-Policy, tried.
+TRY_ALL = """async () => {
+    window.ran = [];
+    const add = (markup) => document.body.append(
+        document.createRange().createContextualFragment(markup));
+    add("<script>ran.push('inline script')</script>");
+    add("<img src='/nothing.png' onerror=\\"ran.push('handler')\\">");
+    add("<a id=leads href=\\"javascript:ran.push('address')\\">x</a>");
+    document.getElementById("leads").click();
+    add("<script src='https://elsewhere.invalid/x.js'></script>");
+    await fetch("https://elsewhere.invalid/").catch(() => {});
+}"""
+REFUSALS = (
+    "Executing inline script violates the following Content Security Policy",
+    "Executing inline event handler violates the following Content Security Policy",
+    "Running the JavaScript URL violates the following Content Security Policy",
+    "Loading the script 'https://elsewhere.invalid/x.js' violates the following Content Security P",
+    "Connecting to 'https://elsewhere.invalid/' violates the following Content Security Policy",
+    "Fetch API cannot load https://elsewhere.invalid/",
+)
+
+
+def test_what_somebody_might_smuggle_into_a_page_does_not_run(visit, scene):
+    page = visit.go("/")
+    page.evaluate(TRY_ALL)
+    visit.expect_refusal(404)  # the handler of the picture is tried once the server has none
+    for refusal in REFUSALS:
+        visit.expect_error(refusal)
+    assert page.evaluate("ran") == []
+    visit.hosts.discard("elsewhere.invalid")  # Playwright tells of what the browser refused, too

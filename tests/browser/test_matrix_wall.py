@@ -3,29 +3,20 @@
 import re
 from datetime import timedelta
 
-import pytest
 from playwright.sync_api import Page, Route, expect
 
 from sonar.models import Transfer
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import box_of, holding, look
-from tests.browser.readers import LAPTOP, SCRIPTLESS, WALL, seen_by
-from tests.browser.scene import Scene
+from tests.browser.pages import box_of, holding, look, refresh
+from tests.browser.readers import LAPTOP, WALL, seen_by
 from tests.browser.waiting import until_so
 from tests.matrix import world
 
 on_walls = seen_by(WALL, LAPTOP)
 SIZES = {"full HD": (1920, 1080), "4K": (3840, 2160), "small": (1280, 720), "tall": (1080, 1920)}
 # As a part of the height of a screen that is wide: of 1,080 lines so many, as on a poster.
-LINES = {
-    "h1": 58,
-    ".wall-lists .ends": 27,
-    "#clock": 40,
-    "#age": 20,
-    "#picture .ytick text": 16,
-}
+LINES = {"h1": 58, ".wall-lists .ends": 27, "#clock": 40, "#age": 20, "#picture .ytick text": 16}
 TURNS = "/?wall=1&views=size=small&views=&views=rows=site%26columns=site&every=10s"
 
 
@@ -42,9 +33,7 @@ def font_size(page: Page, selector: str) -> float:
     return float(page.evaluate(size, [selector]))
 
 
-def test_all_of_it_is_on_the_screen_in_letters_that_grow_with_it(
-    visit: Visit, scene_of_today: Scene
-) -> None:
+def test_all_of_it_is_on_the_screen_in_letters_that_grow_with_it(visit, scene_of_today):
     page = visit.page
     for name, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
@@ -63,8 +52,8 @@ def test_all_of_it_is_on_the_screen_in_letters_that_grow_with_it(
 
 @on_walls
 def test_what_fails_stands_above_in_words_and_beside_with_its_age_under_a_clock_in_utc(
-    visit: Visit, scene_of_today: Scene
-) -> None:
+    visit, scene_of_today
+):
     page = wait_until_drawn(visit.open("/?wall=1"))
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text(re.compile(r"^\s*1 link failing"))
@@ -81,9 +70,7 @@ def test_what_fails_stands_above_in_words_and_beside_with_its_age_under_a_clock_
 
 
 @on_walls
-def test_it_says_how_long_ago_it_was_refreshed_and_since_when_it_cannot(
-    visit: Visit, scene_of_today: Scene
-) -> None:
+def test_it_says_how_long_ago_it_was_refreshed_and_since_when_it_cannot(visit, scene_of_today):
     page = wait_until_drawn(visit.open("/?wall=1"))
     age = page.locator("#age")
     expect(age).to_have_text(re.compile(r"^updated ([5-9]|\d\d) s ago$"), timeout=15_000)
@@ -104,9 +91,7 @@ def test_it_says_how_long_ago_it_was_refreshed_and_since_when_it_cannot(
     expect(alarm).to_be_hidden()
 
 
-def test_a_server_that_does_not_answer_is_told_by_an_alarm_and_grey_cells(
-    visit: Visit, scene_of_today: Scene
-) -> None:
+def test_a_server_that_does_not_answer_is_told_by_an_alarm_and_grey_cells(visit, scene_of_today):
     """It asks again and again, and all is well as soon as the server is back."""
     page = by_a_clock_of_ours(visit, "/?wall=1")
     held: list[Route] = []
@@ -126,7 +111,7 @@ def test_a_server_that_does_not_answer_is_told_by_an_alarm_and_grey_cells(
     expect(alarm).to_be_hidden()
 
 
-def test_a_page_of_yesterday_is_never_taken_for_new(visit: Visit, scene_of_today: Scene) -> None:
+def test_a_page_of_yesterday_is_never_taken_for_new(visit, scene_of_today):
     """As a browser shows it that was closed and opened again."""
     page = visit.page
     held: list[Route] = []
@@ -154,7 +139,7 @@ def test_a_page_of_yesterday_is_never_taken_for_new(visit: Visit, scene_of_today
 
 
 @on_walls
-def test_it_says_unmistakably_that_data_stopped_coming(visit: Visit, scene_of_today: Scene) -> None:
+def test_it_says_unmistakably_that_data_stopped_coming(visit, scene_of_today):
     Transfer.objects.all().delete()
     made = scene_of_today.world
     world.transfer(made.ral, made.glasgow, 10.0, ago=timedelta(days=2))
@@ -166,8 +151,8 @@ def test_it_says_unmistakably_that_data_stopped_coming(visit: Visit, scene_of_to
 
 
 def test_views_turn_by_themselves_and_by_arrows_space_pauses_and_escape_leaves(
-    visit: Visit, scene_of_today: Scene
-) -> None:
+    visit, scene_of_today
+):
     page = by_a_clock_of_ours(visit, TURNS)
     turns, question = page.locator("#turns"), page.locator(".wall-question")
     for number, words in ((1, "small"), (2, "large"), (3, "site to site"), (1, "small")):
@@ -194,7 +179,7 @@ def test_views_turn_by_themselves_and_by_arrows_space_pauses_and_escape_leaves(
     expect(page.get_by_role("navigation", name="Sonar")).to_be_visible()
 
 
-def test_a_view_that_does_not_come_is_passed_over(visit: Visit, scene_of_today: Scene) -> None:
+def test_a_view_that_does_not_come_is_passed_over(visit, scene_of_today):
     page = by_a_clock_of_ours(visit, TURNS)
     page.route("**/*view=2", lambda route: route.fulfill(status=503))
     page.clock.run_for(10_500)
@@ -205,7 +190,7 @@ def test_a_view_that_does_not_come_is_passed_over(visit: Visit, scene_of_today: 
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
-def test_a_new_version_of_sonar_is_loaded_whole(visit: Visit, scene_of_today: Scene) -> None:
+def test_a_new_version_of_sonar_is_loaded_whole(visit, scene_of_today):
     page = wait_until_drawn(visit.open("/?wall=1"))
     page.evaluate("document.body.id = 'before'")
     page.route(
@@ -220,7 +205,7 @@ def test_a_new_version_of_sonar_is_loaded_whole(visit: Visit, scene_of_today: Sc
     expect(page.locator("body#before")).to_have_count(0)
 
 
-def test_a_link_leads_to_the_wall_and_back(visit: Visit, scene_of_today: Scene) -> None:
+def test_a_link_leads_to_the_wall_and_back(visit, scene_of_today):
     page = wait_until_drawn(visit.open("/?window=24h"))
     page.get_by_role("link", name="wall").click()
     page.wait_for_url("**/?window=24h&wall=1")
@@ -228,14 +213,3 @@ def test_a_link_leads_to_the_wall_and_back(visit: Visit, scene_of_today: Scene) 
     page.get_by_role("link", name="leave the wall").click()
     page.wait_for_url("**/?window=24h")
     expect(page.get_by_role("navigation", name="Sonar")).to_be_visible()
-
-
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_lists_and_a_table_stand_and_it_goes_on_by_itself(
-    visit: Visit, scene_of_today: Scene
-) -> None:
-    page = visit.open("/?wall=1&views=&views=size=small&every=5s")
-    expect(page.locator(".wall-lists .failing")).to_contain_text("DESY_DATADISK")
-    expect(page.get_by_role("table")).to_contain_text("Glasgow_DATADISK")
-    expect(page.locator("#clock")).to_have_text(re.compile(r"^\d\d:\d\d UTC$"))
-    page.wait_for_url("**view=2", timeout=15_000)

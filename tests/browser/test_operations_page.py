@@ -1,6 +1,7 @@
 """The page of operations in a real browser: it keeps itself up to date, and orders tests."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -10,22 +11,21 @@ from sonar.models import (
     Circuit,
     Credential,
     CredentialState,
+    Endpoint,
     Mesh,
     Probe,
     Schedule,
     SignOfLife,
     Site,
-    SizeClass,
 )
 from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Visit
-from tests.browser.pages import look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
+from tests.browser.pages import fits, look
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
-from tests.matrix import world
+from tests.matrix import sent, world
 
 URL = "/operations/"
 REFRESH_MS = 5000
@@ -53,22 +53,14 @@ def busy(scene: Scene) -> Probe:
         )
     waiting = Schedule.objects.filter(source=made.glasgow)
     waiting.update(skipped_because="cap", skipped_since=world.NOW - 20 * MINUTE)
-    link = {"source": made.ral, "destination": made.desy}
-    probe(scene, "large", 0.05, started_at=world.NOW - MINUTE, **link)
-    running = [
-        probe(scene, size, share, started_at=world.NOW - MINUTE)
-        for size, share in (("small", 0.4), ("large", 1.0))
-    ]
-    probe(scene, "medium", 0)
+    link, started = (made.ral, made.desy), world.NOW - MINUTE
+    probe("large", 0.05, *link, started_at=started, worker="w1")
+    running = probe("small", 0.4, started_at=started, worker="w1")
+    probe("large", 1.0, started_at=started, worker="w1")
+    probe("medium", 0)
+    why = "Another test of this link is running."
     for _ in range(2):
-        probe(
-            scene,
-            "small",
-            0,
-            **link,
-            state="waiting",
-            waits_because="Another test of this link is running.",
-        )
+        probe("small", 0, *link, state="waiting", waits_because=why)
     Circuit.objects.create(
         endpoint=made.desy,
         failures=12,
@@ -91,7 +83,7 @@ def busy(scene: Scene) -> Probe:
         )
     world.of_service(client, "grid-by-fts")
     two_proxies()
-    return running[0]
+    return running
 
 
 def two_proxies() -> None:
@@ -106,36 +98,25 @@ def two_proxies() -> None:
     Mesh.objects.create(name="grid-by-xrdcp", mover="xrootd")
 
 
-def probe(scene: Scene, size: str, share: float, **fields: object) -> Probe:
-    size_class = SizeClass.objects.get(name=size)
-    if "started_at" in fields:
-        fields |= {"state": "running", "deadline": world.NOW + 60 * MINUTE, "worker": "w1"}
-    source, destination = world.free_link()
-    return Probe.objects.create(
-        source=fields.pop("source", source),
-        destination=fields.pop("destination", destination),
-        size_class=size_class,
-        bytes=size_class.test_bytes,
-        mover="http-tpc",
-        requested_at=world.NOW - 2 * MINUTE,
-        sent_at=world.NOW,
-        progress_bytes=int(share * size_class.test_bytes),
-        **fields,
-    )
+def probe(size: str, share: float, *link: Endpoint, **fields: Any) -> Probe:
+    """Keep a test of a link, or of one that is free, which has done a share of its bytes."""
+    ends = link or world.free_link()
+    done = int(share * world.SIZES[size])
+    asked = world.NOW - 2 * MINUTE
+    return sent.probe(*ends, size, requested_at=asked, progress_bytes=done, **fields)
 
 
 @everybody
-def test_the_page_fits_and_breaks_no_rule(visit: Visit, busy: Probe, reader: Reader) -> None:
+def test_the_page_fits_and_breaks_no_rule(visit, busy, reader):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     expect(page.locator("h1")).to_contain_text("Operations")
     assert by_day_and_night(page) == []
-    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    assert wide <= 0
+    assert fits(page)
     look(page, f"operations-{reader}")
 
 
-def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: Probe) -> None:
+def test_bars_move_by_themselves_and_vanish_with_the_tests(visit, busy):
     visit.set_clock()
     page = visit.open(URL)
     bars = page.locator("progress")
@@ -148,7 +129,7 @@ def test_bars_move_by_themselves_and_vanish_with_the_tests(visit: Visit, busy: P
     expect(bars).to_have_count(0, timeout=15_000)
 
 
-def test_a_test_is_ordered_and_followed(visit: Visit, busy: Probe) -> None:
+def test_a_test_is_ordered_and_followed(visit, busy):
     Probe.objects.all().delete()
     visit.set_clock()
     visit.log_in(account(Role.OPERATOR))
@@ -167,7 +148,7 @@ def test_a_test_is_ordered_and_followed(visit: Visit, busy: Probe) -> None:
     expect(page.locator("progress")).to_have_attribute("value", "50", timeout=15_000)
 
 
-def test_a_refusal_says_why_by_its_field(visit: Visit, busy: Probe) -> None:
+def test_a_refusal_says_why_by_its_field(visit, busy):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     page.click("#order summary")
@@ -187,28 +168,8 @@ def test_a_refusal_says_why_by_its_field(visit: Visit, busy: Probe) -> None:
     look(page, "operations-refused")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_it_works_without_javascript(visit: Visit, busy: Probe, reader: Reader) -> None:
-    Probe.objects.all().delete()
-    visit.log_in(account(Role.OPERATOR))
-    page = visit.open(URL)
-    page.click("#order summary")
-    page.fill("[name=source]", "RAL_DATADISK")
-    page.fill("[name=destination]", "DESY_DATADISK")
-    page.click("#order button")
-    expect(page.locator("h1")).to_have_text("Ordered tests from RAL_DATADISK to DESY_DATADISK")
-
-
-def test_the_line_of_navigation_leads_there(visit: Visit, scene: Scene) -> None:
-    page = visit.open("/sites/")
-    page.click("nav >> text=Operations")
-    expect(page.locator("nav [aria-current]")).to_have_text("Operations")
-
-
 @seen_by(LAPTOP, SCRIPTLESS)
-def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(
-    visit: Visit, busy: Probe, reader: Reader
-) -> None:
+def test_a_test_that_waits_is_cancelled_in_the_list_and_on_its_page(visit, busy, reader):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)
     waiting = page.locator("#ordered ~ .scroll tbody tr", has_text="Another test of this link")

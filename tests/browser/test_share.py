@@ -2,21 +2,18 @@
 
 import re
 from datetime import timedelta
-from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from sonar.models import Endpoint, Probe, SizeClass
+from sonar.models import Endpoint
 from sonar.people.roles import Role
 from tests.accounts import account
-from tests.browser.conftest import Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import fits, look
-from tests.browser.readers import COPYING, SCRIPTLESS, Reader
-from tests.browser.scene import Scene
-from tests.matrix import world
+from tests.browser.pages import fits, look, refresh
+from tests.browser.readers import COPYING, SCRIPTLESS, Reader, seen_by
+from tests.matrix import sent, world
 
 TOUCHING = Reader("touches and may use the clipboard", 390, 844, touch=True, clipboard=True)
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
@@ -41,6 +38,12 @@ WINDOW_IN_FORCE = "13 Nov 12:01 to 20 Nov 2026 12:01 UTC"
 copying = pytest.mark.parametrize("reader", [COPYING], ids=str)
 
 
+def copy(part: Locator, role: Literal["button", "link"] = "button") -> None:
+    """Click what copies, and wait until it says that it did."""
+    part.click()
+    expect(part.page.get_by_role(role, name="Copied")).to_be_visible()
+
+
 def text_of(page: Page) -> str:
     return str(page.evaluate("navigator.clipboard.readText()"))
 
@@ -50,7 +53,7 @@ def lines_of(page: Page) -> list[list[str]]:
 
 
 @copying
-def test_exactly_these_numbers_is_a_link_with_both_bounds(visit: Visit, scene: Scene) -> None:
+def test_exactly_these_numbers_is_a_link_with_both_bounds(visit, scene):
     for path in ("/?window=24h", "/table/?window=24h", SITE, LINK):
         page = visit.open(path)
         exact = page.get_by_role("link", name="exactly these numbers")
@@ -66,9 +69,7 @@ def test_exactly_these_numbers_is_a_link_with_both_bounds(visit: Visit, scene: S
         expect(page.get_by_role("link", name="Copy link")).to_be_visible()
 
 
-def test_exactly_these_numbers_are_those_of_the_last_refresh(
-    visit: Visit, scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exactly_these_numbers_are_those_of_the_last_refresh(visit, scene, monkeypatch):
     later = world.NOW + 10 * MINUTE
     for path in ("/?window=24h", "/table/", "/sites/", SITE, LINK):
         page = visit.open(path)
@@ -84,9 +85,7 @@ def test_exactly_these_numbers_are_those_of_the_last_refresh(
 
 
 @copying
-def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(
-    visit: Visit, scene: Scene
-) -> None:
+def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(visit, scene):
     page = visit.go("/?window=24h&source_cloud=UK")
     link = page.get_by_role("link", name="always the newest")
     link.click()
@@ -101,8 +100,8 @@ def test_links_are_copied_by_a_click_and_by_keys_and_the_focus_stays(
     expect(link).to_be_focused()
 
 
-@pytest.mark.parametrize("reader", [TOUCHING], ids=str)
-def test_links_and_tables_are_copied_by_touch(visit: Visit, scene: Scene) -> None:
+@seen_by(TOUCHING)
+def test_links_and_tables_are_copied_by_touch(visit, scene):
     page = visit.open("/")
     page.get_by_role("link", name="always the newest").tap()
     expect(page.get_by_role("link", name="Copied")).to_be_visible()
@@ -117,10 +116,9 @@ def test_links_and_tables_are_copied_by_touch(visit: Visit, scene: Scene) -> Non
 
 
 @copying
-def test_the_matrix_is_copied_with_its_means_unit_and_window(visit: Visit, scene: Scene) -> None:
+def test_the_matrix_is_copied_with_its_means_unit_and_window(visit, scene):
     page = visit.open("/")
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table"))
     (caption,), head, *rows = lines_of(page)
     assert "Mean rate of large-file transfers" in caption
     assert "MB/s" in caption
@@ -138,11 +136,10 @@ def test_the_matrix_is_copied_with_its_means_unit_and_window(visit: Visit, scene
 
 
 @copying
-def test_every_page_with_data_copies_its_main_table(visit: Visit, scene: Scene) -> None:
+def test_every_page_with_data_copies_its_main_table(visit, scene):
     for path in ("/table/", "/sites/", SITE, LINK):
         page = visit.open(path)
-        page.get_by_role("button", name="Copy table").click()
-        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        copy(page.get_by_role("button", name="Copy table"))
         (caption,), *rows = lines_of(page)
         assert re.search(WINDOW, caption), path
         assert len(rows) > 1, path
@@ -150,9 +147,7 @@ def test_every_page_with_data_copies_its_main_table(visit: Visit, scene: Scene) 
 
 
 @copying
-def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
-    visit: Visit, scene: Scene
-) -> None:
+def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))
     # Above the results of its link stands what was ordered there.
     ordered = world.profile(mesh=None, purpose="ordered")
@@ -162,8 +157,7 @@ def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
         Endpoint.objects.update(simulated=simulated)
         for path, head in (("/", r"from \ to"), (SITE, "partner"), (LINK, "started (UTC)")):
             page = visit.open(path)
-            page.get_by_role("button", name="Copy table", exact=True).click()
-            expect(page.get_by_role("button", name="Copied")).to_be_visible()
+            copy(page.get_by_role("button", name="Copy table", exact=True))
             (caption,), heads, *_ = lines_of(page)
             assert heads[0] == head
             assert ".." not in caption
@@ -173,7 +167,7 @@ def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(
 
 
 @copying
-def test_every_other_table_of_a_page_is_in_the_list(visit: Visit, scene: Scene) -> None:
+def test_every_other_table_of_a_page_is_in_the_list(visit, scene):
     page = visit.open(LINK)
     page.locator("#export summary").click()
     tables = page.locator("main table").count()
@@ -187,41 +181,25 @@ def test_every_other_table_of_a_page_is_in_the_list(visit: Visit, scene: Scene) 
 
 
 @copying
-def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_them(
-    visit: Visit, scene: Scene
-) -> None:
+def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_them(visit, scene):
     page = visit.open("/operations/")
     page.locator("#export summary").click()
     offers = page.get_by_role("button", name="Copy table:")
     expect(offers).to_have_count(page.locator("main table").count())
     running = page.get_by_role("button", name="Copy table: Running tests")
     expect(running).to_have_count(0)
-    page.get_by_role("button", name="Copy table: Latest results").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table: Latest results"))
     (caption,), head, *rows = lines_of(page)
     assert re.fullmatch(r"Operations.* – Latest results\. As of \d+ [A-Z][a-z]{2} .* UTC", caption)
     assert head[:2] == ["link", "size class"]
     latest = page.get_by_role("region", name="Latest results").locator("tbody tr")
     assert len(rows) == latest.count()
     made = scene.world
-    small = SizeClass.objects.get(name="small")
-    probe = Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
-        size_class=small,
-        bytes=small.test_bytes,
-        mover="http-tpc",
-        state="running",
-        worker="w1",
-        requested_at=world.NOW - MINUTE,
-        sent_at=world.NOW - MINUTE,
-        started_at=world.NOW - MINUTE,
-        deadline=world.NOW + 10 * MINUTE,
-    )
+    started = world.NOW - MINUTE
+    probe = sent.probe(made.ral, made.desy, "small", started_at=started, worker="w1")
     refresh(page)
     expect(running).to_be_visible()
-    page.get_by_role("button", name="Copy table: Latest results").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table: Latest results"))
     assert "Latest results" in text_of(page)
     probe.delete()
     refresh(page)
@@ -229,16 +207,13 @@ def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_
 
 
 @copying
-def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number(
-    visit: Visit, scene: Scene
-) -> None:
+def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number(visit, scene):
     page = visit.open("/table/")
     page.evaluate(
         """document.querySelector(".links tbody tr").innerHTML =
             '<td>=HYPERLINK("x")</td><td>-1.5</td><td>1\\u202f234</td><td>&lt;b&gt; &amp;</td>'"""
     )
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table"))
     html = page.evaluate(READ_HTML)
     assert "'=HYPERLINK(&quot;x&quot;)" in html or '\'=HYPERLINK("x")' in html
     assert "&lt;b&gt; &amp;" in html
@@ -246,7 +221,7 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number
     assert row == ['"\'=HYPERLINK(""x"")"', "-1.5", "1234", "<b> &"]
 
 
-def test_a_png_says_its_size_class_and_its_window(visit: Visit, scene: Scene) -> None:
+def test_a_png_says_its_size_class_and_its_window(visit, scene):
     visit.run_before_each_page(WRITTEN)
     transfer, of_sampled = f"/transfers/{scene.sampled}/", "20 Nov 11:50:30 UTC"
     for path, title, when in (
@@ -263,9 +238,7 @@ def test_a_png_says_its_size_class_and_its_window(visit: Visit, scene: Scene) ->
         assert when in texts, path
 
 
-def test_a_figure_that_was_saved_draws_without_a_network(
-    visit: Visit, scene: Scene, tmp_path: Path
-) -> None:
+def test_a_figure_that_was_saved_draws_without_a_network(visit, scene, tmp_path):
     page = visit.open("/")
     page.locator("#export summary").click()
     with page.expect_download() as download:
@@ -308,24 +281,22 @@ REFUSING = f"void (navigator.clipboard.write = () => {REFUSED})"
 
 
 @copying
-def test_without_permission_a_selection_is_copied(visit: Visit, scene: Scene) -> None:
+def test_without_permission_a_selection_is_copied(visit, scene):
     for script in (REFUSING, "delete Navigator.prototype.clipboard"):
         page = visit.open("/table/")
         page.evaluate("globalThis.kept = navigator.clipboard")
         page.evaluate(script)
-        page.get_by_role("button", name="Copy table").click()
-        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        copy(page.get_by_role("button", name="Copy table"))
         assert "MB/s" in page.evaluate("kept.readText()"), script
         html = "kept.read().then(([item]) => item.getType('text/html')).then((html) => html.text())"
         assert "<table" in page.evaluate(html), script
-        page.get_by_role("link", name="always the newest").click()
-        expect(page.get_by_role("link", name="Copied")).to_be_visible()
+        copy(page.get_by_role("link", name="always the newest"), "link")
         assert page.evaluate("kept.readText()") == visit.base + "/table/", script
         expect(page.locator("textarea")).to_have_count(0)
 
 
 @copying
-def test_where_nothing_can_be_copied_it_says_so(visit: Visit, scene: Scene) -> None:
+def test_where_nothing_can_be_copied_it_says_so(visit, scene):
     page = visit.open("/table/")
     page.evaluate(REFUSING)
     page.evaluate("void (document.execCommand = () => false)")
@@ -334,8 +305,8 @@ def test_where_nothing_can_be_copied_it_says_so(visit: Visit, scene: Scene) -> N
     expect(page.get_by_role("button", name="Copy table")).to_be_visible()
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_all_of_it_are_links(visit: Visit, scene: Scene) -> None:
+@seen_by(SCRIPTLESS)
+def test_without_a_script_all_of_it_are_links(visit, scene):
     for path in ("/", "/table/", SITE, LINK):
         page = visit.open(path)
         expect(page.get_by_role("button", name="Copy")).to_have_count(0)
@@ -345,7 +316,7 @@ def test_without_a_script_all_of_it_are_links(visit: Visit, scene: Scene) -> Non
         expect(page).to_have_url(re.compile("[?&]from=.*&to="))
 
 
-def test_print_has_the_window_and_nothing_to_click(visit: Visit, scene: Scene) -> None:
+def test_print_has_the_window_and_nothing_to_click(visit, scene):
     page = visit.open("/?window=24h")
     expect(page.locator(".from-to")).to_be_hidden()
     page.emulate_media(media="print")
@@ -354,7 +325,7 @@ def test_print_has_the_window_and_nothing_to_click(visit: Visit, scene: Scene) -
     page.emulate_media(media="null")
 
 
-def test_what_mail_adds_is_said_and_leaves_the_address(visit: Visit, scene: Scene) -> None:
+def test_what_mail_adds_is_said_and_leaves_the_address(visit, scene):
     page = visit.open("/table/?window=24h&utm_source=mail&fbclid=1")
     expect(page.locator("#ignored")).to_have_text("Ignored: utm_source, fbclid")
     expect(page).to_have_url(visit.base + "/table/?window=24h")
@@ -368,17 +339,14 @@ def test_what_mail_adds_is_said_and_leaves_the_address(visit: Visit, scene: Scen
 
 
 @copying
-def test_a_matrix_that_is_too_large_for_a_table_is_copied_whole(
-    visit: Visit, real_commits: None, at_noon: None
-) -> None:
+def test_a_matrix_that_is_too_large_for_a_table_is_copied_whole(visit, real_commits, at_noon):
     site = world.Site.objects.create(name="Many")
     places = [world.endpoint(f"node-{number:03d}", site) for number in range(40)]
     mesh = world.Mesh.objects.create(name="all")
     world.schedule(mesh, *((one, other) for one in places for other in places if one != other))
     world.transfer(places[0], places[1], 12.5)
     page = visit.open("/")
-    page.get_by_role("button", name="Copy table").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copy(page.get_by_role("button", name="Copy table"))
     (caption,), head, first, *rows = lines_of(page)
     assert re.search(WINDOW, caption)
     assert len(head) == len(first) == 42

@@ -1,22 +1,15 @@
 """The pages of sites and the search in a real browser."""
 
-import re
-from datetime import timedelta
 from itertools import permutations
-from uuid import uuid4
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from sonar.models import Endpoint, Mesh, Profile, Schedule, Site, SizeClass
-from sonar.results import store
+from sonar.models import Mesh, Site
 from sonar.sandbox import topology
-from tests.browser.conftest import Standing, Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import fits, look, navigate
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
-from tests.browser.scene import MARKUP, Scene
+from tests.browser.conftest import Standing
+from tests.browser.pages import fits, look, refresh
+from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.waiting import until
 from tests.matrix import world
 
@@ -25,76 +18,27 @@ GLASGOW = "UKI-SCOTGRID-GLASGOW"
 
 def make() -> None:
     """The 19 sites of the sandbox with results of all links in three size classes."""
-    rng = np.random.default_rng(1)
-    classes = {one.name: one for one in SizeClass.objects.all()}
-    sites = topology.load_sites()
-    places = {one.name: register(one) for one in sites}
-    profile = world.profile()
-    made = [
-        measured(places, link, classes[size], profile, number, rng)
-        for link in topology.load_links()
-        for size in classes
-        for number in range(2)
-    ]
-    store.store(made)
-    mesh = Mesh.objects.create(name="everything")
-    Schedule.objects.bulk_create(
-        Schedule(
-            mesh=mesh,
-            source=source,
-            destination=destination,
-            size_class=classes["large"],
-            every_seconds=14_400,
-            next_due=world.NOW,
-            skipped_because="cap" if source.id % 5 == 0 else "",
-            skipped_since=world.NOW if source.id % 5 == 0 else None,
-        )
-        for source, destination in permutations(places.values(), 2)
+    rows = topology.load_sites()
+    sites = Site.objects.bulk_create(
+        Site(name=row.name, cloud=row.cloud, tier=row.tier) for row in rows
     )
+    named = ((row.endpoint, site) for row, site in zip(rows, sites, strict=True))
+    ends = world.endpoints(named, simulated=True)
+    places = {end.site.name: end for end in ends.values()}
+    with world.transfers() as some:
+        for link in topology.load_links():
+            for size, test_bytes in world.SIZES.items():
+                rate = link.rate_mb_s(test_bytes / world.MB)
+                for hours in (0.5, 5):
+                    ends = places[link.source], places[link.destination]
+                    some.add(*ends, rate / hours**0.1, ago=hours * world.HOUR, size=size)
+    mesh = Mesh.objects.create(name="everything")
+    world.schedule(mesh, *permutations(places.values(), 2), every=14_400)
 
 
 @pytest.fixture
 def grid_in_a_box(standing: Standing[None], at_noon: None) -> None:
     standing(make)
-
-
-def register(one: topology.Site) -> Endpoint:
-    site = Site.objects.create(
-        name=one.name,
-        cloud=one.cloud,
-        tier=one.tier,
-        country=one.country,
-        wan_gbit_s=one.wan_gbit_s,
-    )
-    place = world.endpoint(one.endpoint, site, simulated=True)
-    place.budget_bytes_per_day = 10**12
-    place.save()
-    return place
-
-
-def measured(
-    places: dict[str, Endpoint],
-    link: topology.Link,
-    size: SizeClass,
-    profile: Profile,
-    number: int,
-    rng: np.random.Generator,
-) -> store.Result:
-    failed = rng.random() < max(link.failure_rate, 0.02)
-    seconds = size.test_bytes / (link.rate_mb_s(size.test_bytes / 1e6) * 1e6)
-    return store.Result(
-        id=uuid4(),
-        source_id=places[link.source].id,
-        destination_id=places[link.destination].id,
-        size_class_id=size.id,
-        profile_id=profile.id,
-        state="failed" if failed else "done",
-        started_at=world.NOW - timedelta(hours=4 * number, minutes=int(rng.integers(0, 200))),
-        seconds=seconds * float(rng.lognormal(0, 0.1)),
-        bytes=size.test_bytes,
-        error=f"503 Service Unavailable at node{rng.integers(0, 99)}.example.org" if failed else "",
-        error_where="destination" if failed else "",
-    )
 
 
 def drawn(page: Page) -> Page:
@@ -106,47 +50,7 @@ def drawn(page: Page) -> Page:
     return page
 
 
-def test_a_site_admin_finds_the_site_makes_it_theirs_and_sees_the_worst_link(
-    visit: Visit, grid_in_a_box: None
-) -> None:
-    page = visit.open("/sites/")
-    page.get_by_label("Jump to a site, endpoint or link").press_sequentially("glas")
-    page.locator("#found").get_by_role("option", name=f"{GLASGOW} Tier 2 site").click()
-    page.wait_for_url(f"**/sites/{GLASGOW}/")
-    look(drawn(page), "site")
-    page.get_by_role("button", name="Make this my site").click()
-    expect(page.get_by_text("my site", exact=True)).to_be_visible()
-    visit.open("/sites/")
-    navigate(page, "My site")
-    page.wait_for_url(f"**/sites/{GLASGOW}/")
-    worst = page.locator("table.partner-rows").first.get_by_role("link").first
-    expect(worst).to_have_attribute("title", re.compile(f"^from {GLASGOW}_DATADISK to "))
-    assert fits(page)
-    worst.click()
-    page.wait_for_url(f"**/links/{GLASGOW}_DATADISK/*/")
-
-
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_the_same_way_without_a_script(visit: Visit, grid_in_a_box: None, reader: Reader) -> None:
-    page = visit.open("/sites/")
-    page.get_by_label("Jump to a site, endpoint or link").fill("glas")
-    page.keyboard.press("Enter")
-    # The only site with this in its name.
-    page.wait_for_url(f"**/sites/{GLASGOW}/")
-    expect(page.locator("section noscript p").first).to_be_visible()
-    partners = page.locator("#partners .numbers tbody tr")
-    expect(partners).to_have_count(18)
-    expect(partners.first).to_be_visible()
-    look(page, "site-without-script")
-    page.get_by_role("button", name="Make this my site").click()
-    navigate(page, "My site")
-    page.get_by_role("button", name="Forget this site").click()
-    expect(page.get_by_role("link", name="My site")).to_have_count(0)
-
-
-def test_every_partner_has_a_row_and_a_cell_in_both_strips(
-    visit: Visit, grid_in_a_box: None
-) -> None:
+def test_every_partner_has_a_row_and_a_cell_in_both_strips(visit, grid_in_a_box):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     for end in ("source", "destination"):
         rows = page.locator(f"section[aria-labelledby=as-{end}] tbody tr")
@@ -182,9 +86,7 @@ def mean_of(page: Page, end: str) -> str:
     return (row.locator("td").last.text_content() or "").strip()
 
 
-def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
-    visit: Visit, grid_in_a_box: None
-) -> None:
+def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(visit, grid_in_a_box):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     before = mean_of(page, "source")
     page.get_by_role("link", name="small", exact=True).click()
@@ -206,9 +108,7 @@ def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_the_list_is_searched_as_one_types_and_sorted(
-    visit: Visit, grid_in_a_box: None, reader: Reader
-) -> None:
+def test_the_list_is_searched_as_one_types_and_sorted(visit, grid_in_a_box, reader):
     page = visit.open("/sites/")
     assert fits(page)
     look(page, f"sites-{reader}")
@@ -230,20 +130,7 @@ def test_the_list_is_searched_as_one_types_and_sorted(
     page.wait_for_url("**/sites/?search=t2+nor")
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_the_list_is_searched_without_a_script(
-    visit: Visit, grid_in_a_box: None, reader: Reader
-) -> None:
-    page = visit.open("/sites/?window=24h")
-    page.get_by_label("search", exact=True).fill("glas")
-    page.get_by_role("search", name="Sites").get_by_role("button", name="Show").click()
-    page.wait_for_url("**/sites/?window=24h&search=glas")
-    expect(page.locator("tbody tr")).to_have_count(1)
-
-
-def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(
-    visit: Visit, scene: Scene
-) -> None:
+def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(visit, scene):
     page = drawn(visit.open("/sites/Glasgow/"))
     colour = "document.querySelector('#over-time-source .plot').data[1].line.color"
     light = page.evaluate(colour)
@@ -262,21 +149,19 @@ def test_the_dark_recolours_pictures_and_a_refresh_keeps_what_is_open(
     )
 
 
-def test_all_states_and_markup_are_shown_as_they_are(visit: Visit, scene: Scene) -> None:
-    page = drawn(visit.open("/sites/DESY/"))
-    states = page.locator(".partner-rows .status").all_text_contents()
-    for word in ("down", "failing", "untested"):
-        assert any(word in state for state in states)
-    expect(page.locator("#page .notice")).to_contain_text(MARKUP)
-    expect(page.locator(".errors")).to_contain_text(MARKUP)
-    assert fits(page)
-    look(page, "site-scene")
+CAM, LANCS = "UKI-SOUTHGRID-CAM-HEP", "UKI-NORTHGRID-LANCS-HEP"
 
 
-def test_two_names_typed_lead_to_their_link(visit: Visit, scene: Scene) -> None:
-    page = visit.open("/sites/")
-    jump = page.get_by_label("Jump to a site, endpoint or link")
-    jump.press_sequentially("ral to glas")
-    expect(page.locator("#found")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
-    jump.press("Enter")
-    page.wait_for_url("**/links/RAL_DATADISK/Glasgow_DATADISK/")
+def test_enter_opens_what_is_meant(visit, real_commits):
+    """An exact name, and two names that mean a single link, in the box of all pages and here."""
+    for name in ("RAL-LCG2", "RAL-LCG2-TAPE", LANCS, CAM):
+        world.endpoint(f"{name}_DATADISK", Site.objects.create(name=name))
+    for text, address in (
+        ("RAL-LCG2", "/sites/RAL-LCG2/"),
+        ("lancs cam", f"/links/{LANCS}_DATADISK/{CAM}_DATADISK/"),
+    ):
+        for box in ("#jump", "#q"):
+            page = visit.open("/search/")
+            page.locator(box).fill(text)
+            page.locator(box).press("Enter")
+            page.wait_for_url(f"{visit.base}{address}")

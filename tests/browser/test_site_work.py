@@ -12,7 +12,7 @@ from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, log_in, look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
 
 SITE = "/sites/RAL/"
@@ -28,9 +28,7 @@ def site(visit: Visit, scene: Scene) -> Page:
 
 
 @both
-def test_a_downtime_is_declared_in_four_clicks_and_ended(
-    visit: Visit, scene: Scene, reader: Reader
-) -> None:
+def test_a_downtime_is_declared_in_four_clicks_and_ended(visit, scene, reader):
     log_in(visit.open("/login/"), account(Role.SITE_ADMIN, scene.world.ral.site))
     expect(visit.page).to_have_url(visit.base + SITE)
     page = visit.open("/")
@@ -55,9 +53,7 @@ def test_a_downtime_is_declared_in_four_clicks_and_ended(
 
 
 @both
-def test_caps_are_changed_and_a_note_is_written(
-    visit: Visit, site: Page, scene: Scene, reader: Reader
-) -> None:
+def test_caps_are_changed_and_a_note_is_written(visit, site, scene):
     page = site
     page.click("summary >> text=Caps and budgets")
     end = scene.world.ral
@@ -77,9 +73,7 @@ def test_caps_are_changed_and_a_note_is_written(
 
 
 @both
-def test_tests_are_paused_and_resumed_and_quiet_hours_are_set(
-    visit: Visit, site: Page, reader: Reader
-) -> None:
+def test_tests_are_paused_and_resumed_and_quiet_hours_are_set(visit, site, reader):
     page, said = site, site.locator("#site-work [role=status]")
     page.click("summary >> text=Pause tests")
     page.fill("#pause-paused_until", "2026-01-01 00:00")
@@ -111,7 +105,7 @@ def test_tests_are_paused_and_resumed_and_quiet_hours_are_set(
 
 
 @everybody
-def test_a_paused_site_fits_and_breaks_no_rule(visit: Visit, site: Page, reader: Reader) -> None:
+def test_a_paused_site_fits_and_breaks_no_rule(visit, site, reader):
     row = Site.objects.get(name="RAL")
     row.pause(timezone.now(), "new firewall, with a reason as long as they come " * 3, None, None)
     row.quiet_from, row.quiet_until = time(22), time(4)
@@ -132,7 +126,7 @@ def test_a_paused_site_fits_and_breaks_no_rule(visit: Visit, site: Page, reader:
 
 
 @everybody
-def test_the_forms_fit_and_break_no_rule(visit: Visit, site: Page, reader: Reader) -> None:
+def test_the_forms_fit_and_break_no_rule(visit, site, reader):
     page = site
     site_admin_forms = page.locator("#site-work > details")
     expect(site_admin_forms).not_to_have_count(0)
@@ -143,11 +137,3 @@ def test_the_forms_fit_and_break_no_rule(visit: Visit, site: Page, reader: Reade
         assert by_day_and_night(page, "#site-work" if number else ALL) == []
         assert fits(page)
         look(page, f"site-work-{number}-{reader}")
-
-
-def test_log_in_comes_back_to_where_it_began(visit: Visit, scene: Scene) -> None:
-    page = visit.open("/sites/Glasgow/?window=24h")
-    page.click(".account >> text=Log in")
-    log_in(page, account(Role.SITE_ADMIN, scene.world.ral.site))
-    expect(visit.page).to_have_url(f"{visit.base}/sites/Glasgow/?window=24h")
-    expect(visit.page.locator("#site-work")).to_have_count(0)

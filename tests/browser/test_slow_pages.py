@@ -1,15 +1,25 @@
-"""The pages on what is slow and why, by keys alone, and without JavaScript."""
+"""The pages on what is slow and why, and of events: as seen, by keys alone, without JavaScript."""
 
+import re
+from datetime import timedelta
+
+import pytest
 from playwright.sync_api import Page, expect
 
-from sonar.models import Experiment, Probe
+from sonar.models import Annotation, Experiment, Probe
 from sonar.people.roles import Role
 from tests.accounts import account
-from tests.browser.conftest import Visit
-from tests.browser.readers import SCRIPTLESS, SCRIPTLESS_NARROW, seen_by
-from tests.browser.slow_scene import LINK, SITE, SlowScene
+from tests.browser.axe import by_day_and_night
+from tests.browser.pages import fits, look
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, SCRIPTLESS_NARROW, seen_by
+from tests.browser.scene import Scene
+from tests.browser.slow_scene import LINK, SITE
 from tests.browser.test_journeys import tab_to
 from tests.browser.waiting import until_settled
+from tests.matrix import changed, world
+from tests.matrix.changed import change, outage
+from tests.matrix.months import month_of, slow_link
+from tests.matrix.sent import MARKUP
 
 # What can have the focus and is seen, in the order of the page; a group of radio buttons is one.
 CONTROLS = """() => [...document.querySelectorAll(
@@ -45,7 +55,7 @@ def walk(page: Page) -> None:
     assert reached == count
 
 
-def test_tab_reaches_each_control_and_is_seen_there(visit: Visit, slow_scene: SlowScene) -> None:
+def test_tab_reaches_each_control_and_is_seen_there(visit, slow_scene):
     visit.log_in(account(Role.OPERATOR))
     for path in (
         "/causes/?window=24h&compare=previous",
@@ -61,9 +71,7 @@ def test_tab_reaches_each_control_and_is_seen_there(visit: Visit, slow_scene: Sl
         walk(page)
 
 
-def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(visit, slow_scene):
     for path in ("/causes/", "/events/", "/table/", LINK, SITE):
         page = visit.open(f"{path}?window=24h")
         until_settled(page)
@@ -80,7 +88,7 @@ def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(
             expect(button).to_be_focused()
 
 
-def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> None:
+def test_a_moment_is_compared_by_keys(visit, slow_scene):
     page = visit.open("/causes/?window=24h")
     page.locator("[popovertarget=compare-menu]").focus()
     page.keyboard.press("Enter")
@@ -93,9 +101,7 @@ def test_a_moment_is_compared_by_keys(visit: Visit, slow_scene: SlowScene) -> No
 
 
 @seen_by(SCRIPTLESS, SCRIPTLESS_NARROW)
-def test_without_javascript_the_figures_are_there_and_forms_work(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_without_javascript_the_figures_are_there_and_forms_work(visit, slow_scene):
     page = visit.open("/causes/?window=24h")
     page.click("[popovertarget=compare-menu]")
     page.select_option("#compare-menu select[name=compare]", "previous")
@@ -116,9 +122,7 @@ def test_without_javascript_the_figures_are_there_and_forms_work(
 
 
 @seen_by(SCRIPTLESS)
-def test_without_javascript_an_experiment_is_ordered_and_cancelled(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
+def test_without_javascript_an_experiment_is_ordered_and_cancelled(visit, slow_scene):
     visit.log_in(account(Role.OPERATOR))
     Probe.objects.all().delete()
     page = visit.open(f"{LINK}experiments/")
@@ -138,14 +142,89 @@ def test_without_javascript_an_experiment_is_ordered_and_cancelled(
     assert not Probe.objects.exists()
 
 
-def test_without_javascript_an_experiment_has_its_figures(
-    visit: Visit, slow_scene: SlowScene
-) -> None:
-    page = visit.open(f"/experiments/{slow_scene.finished}/")
-    assert "in proportion to the number of streams" in page.locator("#conclusion").inner_text()
-    rows = page.locator("table.ranking tbody tr").all_inner_texts()
-    assert [row.split()[:3] for row in rows] == [
-        ["1", "5.00", "2"],
-        ["2", "9.33", "2"],
-        ["4", "17.4", "2"],
-    ]
+@pytest.fixture
+def month(scene_of_today: Scene) -> Scene:
+    month_of(7, slow_link)
+    return scene_of_today
+
+
+@seen_by(LAPTOP, NARROW)
+def test_what_is_slower_than_on_its_own_days_is_read(visit, month):
+    page = visit.open("/causes/?window=24h")
+    page.get_by_text("compare", exact=True).click()
+    page.get_by_role("link", name="the 30 days before", exact=True).click()
+    expect(page.locator("h1")).to_have_text("1 link is slower than in the 30 days before.")
+    assert page.url.endswith("/causes/?window=24h&compare=month")
+    finding = page.locator("p.finding")
+    expect(finding).to_contain_text(
+        re.compile(r"S03_DISK → S05_DISK is at \d+ % of its 30-day rate")
+    )
+    until_settled(page)
+    assert fits(page)
+    look(page, f"causes-month-{visit.reader}")
+    assert by_day_and_night(page) == []
+
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+ROWS = "table.events tbody tr:not(.day)"
+
+
+COURSE = [*[1.0] * 12, *[0.5] * 11, None]
+
+
+@pytest.fixture
+def events(scene: Scene) -> Scene:
+    made = scene.world
+    for size in ("small", "large"):
+        change(made.ral, made.glasgow, 0.5, 3 * HOUR, size=size, course=COURSE)
+    change(made.glasgow, None, 2.0, 2 * DAY, course=[1 / one if one else None for one in COURSE])
+    change(None, made.desy, 0.25, 3 * DAY, course=COURSE)
+    change(None, None, 0.7, 4 * DAY, size="small", course=COURSE)
+    change(made.desy, made.ral, 0.85, 5 * DAY, sure=False, chance=0.008)
+    outage(made.ral, made.desy, 7 * HOUR, HOUR, course=[*[1.0] * 24])
+    Annotation.objects.create(
+        site=made.ral.site,
+        text=f"TCP buffers changed {MARKUP}",
+        starts_at=world.NOW - 4 * HOUR,
+        public=True,
+    )
+    changed.searched()
+    return scene
+
+
+@seen_by(LAPTOP, NARROW)
+def test_the_list_is_read_and_narrowed_down(visit, events):
+    page = visit.open("/events/")
+    rows = page.locator(ROWS)
+    expect(page.locator("h1")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK slowed to 0.50×")
+    until_settled(page)
+    total = rows.count()
+    assert total >= 5
+    assert fits(page)
+    look(page, f"events-{visit.reader}")
+    assert by_day_and_night(page) == []
+    page.get_by_role("link", name="slower ").first.click()
+    expect(page.locator("table.events tr.faster")).to_have_count(0)
+    certain = rows.count()
+    page.locator("[popovertarget=lasting-menu]").click()
+    page.get_by_role("link", name="certain or not").click()
+    expect(rows).to_have_count(certain + 1)
+    assert page.url.endswith("/events/?kind=slower&certain=any")
+    page.keyboard.press("Tab")
+    page.go_back()
+    expect(rows).to_have_count(certain)
+
+
+def test_an_event_leads_to_its_link_with_a_mark_and_a_row(visit, events):
+    page = visit.open("/events/?level=link&kind=slower")
+    page.locator(f"{ROWS} .where a").first.click()
+    expect(page.locator("h1")).to_contain_text("RAL_DATADISK → Glasgow_DATADISK")
+    expect(page.locator(".events-of tr.slower").first).to_contain_text("0.50×")
+    until_settled(page)
+    marks = page.locator(".annotation-text", has_text="link 0.50×")
+    expect(marks).to_have_count(1)
+    look(page, "events-link")
+    page = visit.open("/sites/Glasgow/")
+    until_settled(page)
+    expect(page.locator(".events-of tr.faster")).to_have_count(1)
+    look(page, "events-site")

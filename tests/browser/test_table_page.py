@@ -7,9 +7,9 @@ from playwright.sync_api import Page, expect
 
 from sonar.models import Site
 from tests.browser.axe import by_day_and_night
-from tests.browser.conftest import Standing, Visit
-from tests.browser.pages import box_of
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, Reader, seen_by
+from tests.browser.conftest import Standing
+from tests.browser.pages import box_of, fits
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.matrix import world
 
 ROWS = ".links tbody tr"
@@ -47,9 +47,7 @@ def numbers(page: Page) -> list[float]:
     return [float(text.split()[0]) for text in texts if text != "–"]
 
 
-def test_the_search_finds_as_one_types_and_keeps_focus_and_caret(
-    published: None, visit: Visit
-) -> None:
+def test_the_search_finds_as_one_types_and_keeps_focus_and_caret(published, visit):
     page = visit.open("/table/")
     count(page, "Showing 1 to 50 of 90 links")
     search = page.get_by_label("Search all columns")
@@ -65,7 +63,7 @@ def test_the_search_finds_as_one_types_and_keeps_focus_and_caret(
     expect(page.locator(ROWS)).to_have_count(1)
 
 
-def test_what_is_typed_while_an_answer_comes_is_not_lost(published: None, visit: Visit) -> None:
+def test_what_is_typed_while_an_answer_comes_is_not_lost(published, visit):
     page = visit.open("/table/")
     search = page.get_by_label("Search all columns")
     with page.expect_response(lambda answer: "search=b" in answer.url):
@@ -76,7 +74,7 @@ def test_what_is_typed_while_an_answer_comes_is_not_lost(published: None, visit:
     count(page, "Showing 1 to 9 of 9 links (filtered from 90)")
 
 
-def test_back_returns_to_the_order_and_the_search_before(published: None, visit: Visit) -> None:
+def test_back_returns_to_the_order_and_the_search_before(published, visit):
     page = visit.open("/table/")
     page.get_by_label("Search all columns").fill("bnl")
     count(page, "Showing 1 to 9 of 9 links (filtered from 90)")
@@ -104,9 +102,7 @@ def test_back_returns_to_the_order_and_the_search_before(published: None, visit:
     )
 
 
-def test_a_filter_is_added_by_the_sheet_and_taken_away_by_its_chip(
-    published: None, visit: Visit
-) -> None:
+def test_a_filter_is_added_by_the_sheet_and_taken_away_by_its_chip(published, visit):
     page = visit.open("/table/")
     sheet = page.locator("#filters-menu")
     add(page, "destination.has", "ral")
@@ -127,9 +123,7 @@ def test_a_filter_is_added_by_the_sheet_and_taken_away_by_its_chip(
     expect(page.locator(".chip")).to_have_count(2)
 
 
-def test_a_value_that_cannot_be_is_said_in_the_sheet_and_the_table_stays(
-    published: None, visit: Visit
-) -> None:
+def test_a_value_that_cannot_be_is_said_in_the_sheet_and_the_table_stays(published, visit):
     page = visit.open("/table/")
     add(page, "large.ok", "many", "min")
     expect(page.locator("#wrong-filter")).to_have_text(
@@ -146,7 +140,7 @@ def test_a_value_that_cannot_be_is_said_in_the_sheet_and_the_table_stays(
     count(page, "Showing 1 to 50 of 90 links")
 
 
-def test_pages_are_turned_and_made_longer(published: None, visit: Visit) -> None:
+def test_pages_are_turned_and_made_longer(published, visit):
     page = visit.open("/table/?per_page=25")
     pager = page.get_by_role("navigation", name="Pages of the table")
     pager.get_by_role("link", name="page 3").click()
@@ -160,7 +154,7 @@ def test_pages_are_turned_and_made_longer(published: None, visit: Visit) -> None
     expect(pager).to_have_count(0)
 
 
-def test_a_refresh_keeps_what_is_half_typed_and_where_one_is(published: None, visit: Visit) -> None:
+def test_a_refresh_keeps_what_is_half_typed_and_where_one_is(published, visit):
     page = visit.open("/table/")
     page.locator(".links-box").evaluate("box => { box.scrollTop = 300; }")
     search = page.get_by_label("Search all columns")
@@ -173,8 +167,8 @@ def test_a_refresh_keeps_what_is_half_typed_and_where_one_is(published: None, vi
     assert page.locator(".links-box").evaluate("box => box.scrollTop") == 300
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_forms_and_links_do_the_same(published: None, visit: Visit) -> None:
+@seen_by(SCRIPTLESS)
+def test_without_a_script_forms_and_links_do_the_same(published, visit):
     page = visit.open("/table/")
     page.get_by_label("Search all columns").fill("bnl")
     page.get_by_role("button", name="Show").last.click()
@@ -192,17 +186,15 @@ def test_without_a_script_forms_and_links_do_the_same(published: None, visit: Vi
 
 
 @seen_by(LAPTOP, NARROW)
-def test_a_page_of_it_fits_the_screen_and_axe_finds_nothing_grave(
-    published: None, visit: Visit, reader: Reader
-) -> None:
+def test_a_page_of_it_fits_the_screen_and_axe_finds_nothing_grave(published, visit):
     page = visit.open("/table/?per_page=25&page=2")
-    assert page.evaluate("document.documentElement.scrollWidth") <= reader.width
+    assert fits(page)
     assert by_day_and_night(page) == []
 
 
 def test_few_controls_stand_above_the_rows_whose_head_and_source_stay_where_these_are_scrolled(
-    published: None, visit: Visit
-) -> None:
+    published, visit
+):
     page = visit.open("/table/")
     box = page.locator(".links-box")
     box.evaluate("box => box.scrollTo(box.scrollWidth, box.scrollHeight)")
@@ -218,9 +210,7 @@ def test_few_controls_stand_above_the_rows_whose_head_and_source_stay_where_thes
 
 
 @seen_by(NARROW)
-def test_on_a_phone_each_link_is_a_card_that_leads_to_it(
-    published: None, visit: Visit, reader: Reader
-) -> None:
+def test_on_a_phone_each_link_is_a_card_that_leads_to_it(published, visit, reader):
     page = visit.open("/table/?search=bnl&ordering=source")
     card = page.locator(ROWS).first
     expect(card).to_contain_text("LT2-QMUL")

@@ -8,19 +8,23 @@ from datetime import timedelta
 from itertools import permutations
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from sonar.models import Downtime, Endpoint, Mesh, Site
+from sonar.models import Downtime, Endpoint, Mesh, Probe, Site
+from sonar.movers.base import Receipt
+from sonar.movers.measure import Outcome
+from sonar.movers.watch import Seen
+from sonar.notation.units import MB
 from sonar.people.roles import Role
-from sonar.results import store
+from sonar.results import endings, store
 from tests.accounts import account
 from tests.browser.axe import ALL, violations
 from tests.browser.cells import wait_until_drawn
 from tests.browser.conftest import Standing, Visit
-from tests.browser.pages import box_of, fits, look
+from tests.browser.pages import Hand, assert_still, box_of, fits, look
 from tests.browser.readers import COPYING, LAPTOP, NARROW, NARROW_DARK, Reader, seen_by
-from tests.browser.tasks import Hand
-from tests.browser.test_first_look import SHIFTS
 from tests.browser.waiting import until_settled
 from tests.matrix import world
 from tests.matrix.sent import result
@@ -36,6 +40,7 @@ PATH = (
 )
 REFUSED = f"the active end says: failure: COPY {PATH} refused: HTTP 403 too many transfers"
 SMALL_LAPTOP = Reader("small laptop", 1024, 768)
+SLOW = "/links/PIC_DATADISK/UKI-SCOTGRID-GLASGOW_DATADISK/"
 BEGUN = NOW - timedelta(hours=49)
 
 
@@ -95,63 +100,30 @@ def hand(visit: Visit) -> Hand:
     return Hand(wait_until_drawn(visit.go("/")))
 
 
-def test_a_what_got_slow(visit: Visit, shift: Shift) -> None:
-    """Task a: the front page answers."""
-    on = hand(visit)
-    expect(on.page.get_by_role("heading", level=1)).to_contain_text("1 slower than usual")
-    slower = on.page.locator("#rail .ranked.slower li")
-    expect(slower).to_have_count(1)
-    expect(slower).to_contain_text("PIC")
-    expect(slower).to_contain_text("FZK")
-    expect(slower).to_contain_text(re.compile(r"0\.3\d×"))
-    assert on.clicks == 0
-
-
 @seen_by(LAPTOP, NARROW_DARK)
-def test_b_why_a_link_fails(visit: Visit, shift: Shift, reader: Reader) -> None:
+def test_b_why_a_link_fails(visit, shift, reader):
     """Task b: since when, how many of all classes, the newest error whole, and whose, once."""
     on = hand(visit)
     on.click(on.page.locator("#rail a[href='/links/LANCS_DATADISK/CAM_DATADISK/']").first)
     box = on.page.locator("#verdict")
     expect(box).to_contain_text("All 47 tests have failed since 18 Nov 11:00.")
-    expect(box).to_contain_text(
-        f"Most often (32 of 47) until 19 Nov 18:00: at the destination, CAM_DATADISK: {FULL}."
-    )
     expect(box).to_contain_text(f"Now: at the destination, CAM_DATADISK: {REFUSED}.")
     expect(box).to_contain_text("The destination refuses this source only; others work (0 of ")
-    expect(box).to_contain_text(
-        "Check what is specific to this pair: permissions, routing, firewalls."
-    )
-    assert on.page.locator("main").inner_text().count("specific to this pair") == 1
     look(on.page, f"task-b-{reader}")
     assert fits(on.page)
     assert on.clicks == 1
 
 
 @seen_by(LAPTOP, NARROW_DARK)
-def test_c_is_a_site_slow_as_source_or_as_destination(
-    visit: Visit, shift: Shift, reader: Reader
-) -> None:
+def test_c_is_a_site_slow_as_source_or_as_destination(visit, shift, reader):
     """Task c: as usual does not mean fast, and nobody has to know that."""
     on = hand(visit)
     on.type(on.page.locator("#jump"), "man", enter=True)
     on.page.wait_for_url("**/sites/MAN/")
     own = on.page.get_by_role("region", name="Against its own past")
-    expect(own.locator("strong")).to_have_text(
-        re.compile(
-            r"As usual: sends at \S+× \(\S+–\S+, 8 links\) and receives at \S+× \(\S+–\S+, 8 links"
-            r"\) of the usual rate\."
-        )
-    )
+    expect(own.locator("strong")).to_contain_text("As usual: sends at")
     peers = on.page.get_by_role("region", name="Against its peers")
-    expect(peers.locator("strong")).to_have_text(
-        re.compile(
-            r"Slow against its peers: sends at 5\d % of what its partners reach elsewhere "
-            r"\(\d\d–\d\d %, 8 partners\)\."
-        )
-    )
-    expect(peers).to_contain_text(re.compile(r"Receiving: 7\d % \(\d\d–\d\d %, 8 partners\)\."))
-    expect(peers).to_contain_text("Check the outbound path.")
+    expect(peers.locator("strong")).to_contain_text("Slow against its peers: sends at 5")
     sizes = [
         box.locator("strong").evaluate("box => getComputedStyle(box).fontSize")
         for box in (own, peers)
@@ -163,7 +135,7 @@ def test_c_is_a_site_slow_as_source_or_as_destination(
 
 
 @seen_by(LAPTOP, NARROW)
-def test_n_a_downtime_tomorrow(visit: Visit, shift: Shift, reader: Reader) -> None:
+def test_n_a_downtime_tomorrow(visit, shift, reader):
     """Task n: times may be words, and are typed in UTC."""
     man = shift.ends["MAN"].site
     visit.log_in(account(Role.SITE_ADMIN, man))
@@ -187,7 +159,7 @@ def test_n_a_downtime_tomorrow(visit: Visit, shift: Shift, reader: Reader) -> No
     assert fits(on.page)
 
 
-def test_d_my_rows_the_worst_first_as_a_file(visit: Visit, shift: Shift) -> None:
+def test_d_my_rows_the_worst_first_as_a_file(visit, shift):
     """Task d: the site alone, though its name is a part of another; what fails is no good rate."""
     Site.objects.filter(name="PIC").update(name="CAMPIC")
     on = hand(visit)
@@ -214,9 +186,7 @@ TOO_WIDE = """() => [...document.querySelectorAll(".link-page :is(.scroll, table
 LANCS_TO_CAM = "/links/LANCS_DATADISK/CAM_DATADISK/"
 
 
-def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(
-    visit: Visit, shift: Shift
-) -> None:
+def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(visit, shift):
     """Ux: the picture began at y = 1026 on a page of 5,600 pixels, and tables were cut."""
     visit.log_in(account(Role.OPERATOR))
     for screen in (LAPTOP, SMALL_LAPTOP):
@@ -233,40 +203,97 @@ def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(
                 assert violations(page, within=part if number else ALL) == [], part
                 height = page.evaluate("document.documentElement.scrollHeight")
                 assert height <= 2500, part
-        shifts = page.evaluate(SHIFTS)
-        assert sum(value for value, _ in shifts) < 0.02, (screen, shifts)
+        assert_still(page, screen)
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_i_the_exact_link_and_the_picture_of_a_link(
-    visit: Visit, shift: Shift, reader: Reader
-) -> None:
-    """Task i on the page of a link: two clicks there."""
+# The rates of what was ordered on a link, by how many streams its servers used.
+BY_STREAMS = """
+    SELECT streams_used, count(*),
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY bytes / seconds / 1e6)
+    FROM sonar_transfer JOIN sonar_profile ON sonar_profile.id = profile_id
+    WHERE worker <> '' AND purpose IN ('ordered', 'experiment') AND state = 'done'
+    GROUP BY streams_used ORDER BY streams_used
+"""
+
+
+def finish(probe: Probe, rate: float) -> None:
+    """Let a test end as its worker ends it: with a rate in MB/s, and with the streams it used."""
+    began = timezone.now() - timedelta(seconds=1)
+    running = {"state": "running", "started_at": began, "deadline": began + timedelta(hours=1)}
+    Probe.objects.filter(id=probe.id).update(**running, worker="worker-1")
+    seen = Seen(streams_used=probe.streams)
+    seconds = probe.bytes / rate / MB
+    outcome = Outcome(Receipt(probe.bytes, seconds), None, None, seconds, seen=seen)
+    assert endings.end_probe(Probe.objects.get(id=probe.id), outcome)
+
+
+def test_three_large_files_with_four_streams_against_one(visit, changed):
+    visit.log_in(account(Role.OPERATOR))
     on = hand(visit)
-    on.click(on.page.locator(f"#rail a[href='{LANCS_TO_CAM}']").first)
-    on.link("link to exactly these numbers")
-    expect(on.page.get_by_role("link", name="Copied")).to_be_visible()
-    copied = on.page.evaluate("navigator.clipboard.readText()")
-    assert re.search(rf"{LANCS_TO_CAM}\?from=[^&]+Z&to=[^&]+Z$", copied)
-    with on.page.expect_download() as download:
-        on.click(on.page.get_by_role("button", name="PNG", exact=True))
-    assert download.value.suggested_filename.startswith("sonar-links-LANCS_DATADISK-CAM_DATADISK")
-    assert on.clicks == 1 + 2
+    on.click(on.page.locator(f"#rail a[href^='{SLOW}']").first)
+    on.page.wait_for_url(f"**{SLOW}*")  # whose script ticks the box below
+    on.click(on.page.get_by_role("button", name="Test now…"))
+    form = on.page.locator("#test-now form").first
+    on.type(form.locator("[name=streams]"), "4")
+    expect(form.locator("[name=compare]")).to_be_checked()
+    on.click(form.locator("button"))
+    assert on.clicks == 4
+    expect(on.page.locator("#test-now [role=status]")).to_have_text("6 tests were ordered.")
+    orders = Probe.objects.values_list("size_class__name", "streams")
+    assert sorted(orders) == [("large", 1)] * 3 + [("large", 4)] * 3
+    for number, probe in enumerate(Probe.objects.order_by("id")):
+        finish(probe, (9.0 if probe.streams == 4 else 4.0) * (1 + number / 100))
+    statement = on.page.locator("#test-now .streams")
+    expect(statement).to_contain_text("4 streams: ", timeout=15_000)
+    with connection.cursor() as cursor:
+        cursor.execute(BY_STREAMS)
+        (few, count, before), (several, other_count, after) = cursor.fetchall()
+    assert (few, count, several, other_count) == (1, 3, 4, 3)
+    words = " ".join(statement.inner_text().split())
+    found = re.match(
+        r"4 streams: ([\d.]+)× \(([\d.]+)–([\d.]+)\) the rate of 1 stream, "
+        r"certain: 3 and 3 tests\.",
+        words,
+    )
+    assert found, words
+    ratio, low, high = map(float, found.groups())
+    assert ratio == pytest.approx(after / before, rel=0.03)
+    assert 1.5 < low < ratio < high
+    assert f"median {after:.2f} MB/s instead of {before:.2f} MB/s" in words
+    # Tests with other settings than the link's mesh count nowhere else.
+    visit.open(SLOW)
+    expect(on.page.locator("#left-out")).to_contain_text("3 tests with other settings")
 
 
-@pytest.mark.parametrize("reader", [COPYING], ids=str)
-def test_m_the_call_for_a_notebook_or_a_dashboard(
-    visit: Visit, shift: Shift, reader: Reader
-) -> None:
-    """Task m: the call of what is seen is two clicks away, on every page."""
+@seen_by(COPYING)
+def test_tier_1_to_tier_2_of_30_days_as_a_table_for_a_document(visit, changed):
     on = hand(visit)
-    on.click(on.page.locator("#export summary"))
-    on.click(on.page.get_by_role("button", name="Copy API call"))
+    on.click(on.page.locator("[popovertarget=views]"))
+    on.link("T1 to T2")
+    on.page.wait_for_url("**source_tier=1**")
+    on.link("30d")
+    on.page.wait_for_url("**window=30d**")
+    on.click(on.page.get_by_role("button", name="Copy table"))
     expect(on.page.get_by_role("button", name="Copied")).to_be_visible()
-    call = on.page.evaluate("navigator.clipboard.readText()")
-    assert call.startswith(f"curl '{visit.base}/api/v1/matrix/")
-    assert on.clicks == 2
-    # The rates of a link over time, as a notebook reads them, stand on its page.
-    page = visit.open(LANCS_TO_CAM)
-    series = page.locator(".take").get_by_role("link", name="large", exact=True)
-    expect(series).to_have_attribute("href", re.compile(r"/api/v1/series/.*format=csv$"))
+    assert on.clicks == 4
+    table = on.page.evaluate("navigator.clipboard.readText()")
+    assert "the last 30 days" in table.splitlines()[0]
+    assert "RAL-LCG2_DATADISK" in table
+
+
+def test_any_link_is_opened_by_six_keys(visit, changed):
+    page = wait_until_drawn(visit.go("/"))
+    for key in ("/", "p", " ", "u", "ArrowDown", "Enter"):
+        if key == "ArrowDown":  # what is found for the first letter alone may stand there yet
+            first = page.locator("#found [role=option]").first
+            expect(first).to_contain_text("PIC_DATADISK → UKI-")
+        page.keyboard.press(key)
+    page.wait_for_url("**/links/PIC_DATADISK/UKI-*/")
+
+
+def test_the_unit_of_the_colours_keeps_off_their_highest_tick(visit, shift):
+    page = wait_until_drawn(visit.go("/"))
+    bar = page.locator("#picture .colorbar")
+    unit = box_of(bar.locator(".cbtitle tspan").first)
+    top = box_of(bar.get_by_text("▲"))
+    assert unit["y"] + unit["height"] + 2 <= top["y"]

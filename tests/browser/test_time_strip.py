@@ -8,9 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import NOT_LOADED, Standing, Visit
-from tests.browser.modules import refresh
-from tests.browser.pages import box_of, look
-from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS
+from tests.browser.pages import box_of, look, refresh
+from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.waiting import until, until_so
 from tests.matrix import world
 from tests.matrix.world import HOUR, World
@@ -74,9 +73,7 @@ def words(first: int) -> str:
     return f"{start:%a} {start.day} {start:%b} {start:%H:%M} to {day}{end:%H:%M} UTC"
 
 
-def test_the_hour_under_the_pointer_is_said_and_of_thirty_days_the_day(
-    visit: Visit, week: World
-) -> None:
+def test_the_hour_under_the_pointer_is_said_and_of_thirty_days_the_day(visit, week):
     page = shown(visit)
     tip = page.locator("#strip .tip")
     expect(tip).to_be_hidden()
@@ -100,7 +97,7 @@ def test_the_hour_under_the_pointer_is_said_and_of_thirty_days_the_day(
     expect(page.get_by_role("button", name="30 d")).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_click_shows_that_hour_and_the_way_back(visit: Visit, week: World) -> None:
+def test_a_click_shows_that_hour_and_the_way_back(visit, week):
     page = shown(visit, "/?size=large&stat=p95")
     before = page.url
     page.mouse.click(*place(page, BAD[0]))
@@ -116,7 +113,7 @@ def test_a_click_shows_that_hour_and_the_way_back(visit: Visit, week: World) -> 
     expect(page.locator("#strip .chosen")).to_be_visible()
 
 
-def test_the_page_follows_a_drag(visit: Visit, week: World) -> None:
+def test_the_page_follows_a_drag(visit, week):
     page = shown(visit)
     start = page.url
     page.mouse.move(*place(page, 90))
@@ -136,7 +133,7 @@ def test_the_page_follows_a_drag(visit: Visit, week: World) -> None:
     expect(page).to_have_url(at_window(110, BAD[-1] + 21))
 
 
-def test_keys_choose_a_window(visit: Visit, week: World) -> None:
+def test_keys_choose_a_window(visit, week):
     page = shown(visit)
     before = page.url
     strip(page).focus()
@@ -158,16 +155,16 @@ def test_keys_choose_a_window(visit: Visit, week: World) -> None:
     expect(page).to_have_url(before)
 
 
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
-def test_a_finger_chooses_a_window(visit: Visit, week: World) -> None:
+@seen_by(NARROW)
+def test_a_finger_chooses_a_window(visit, week):
     page = shown(visit)
     page.touchscreen.tap(*place(page, BAD[0]))
     expect(page).to_have_url(re.compile("[?&]from="))
     look(page, "strip-phone")
 
 
-@pytest.mark.parametrize("reader", [NARROW], ids=str)
-def test_a_finger_drags_over_a_night(visit: Visit, week: World) -> None:
+@seen_by(NARROW)
+def test_a_finger_drags_over_a_night(visit, week):
     page = shown(visit)
     session = page.context.new_cdp_session(page)
 
@@ -184,7 +181,7 @@ def test_a_finger_drags_over_a_night(visit: Visit, week: World) -> None:
     expect(page.locator("#strip .tip")).to_be_hidden()
 
 
-def test_new_results_come_with_the_refresh_and_nothing_moves(visit: Visit, week: World) -> None:
+def test_new_results_come_with_the_refresh_and_nothing_moves(visit, week):
     held: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -207,8 +204,8 @@ def test_new_results_come_with_the_refresh_and_nothing_moves(visit: Visit, week:
     expect(page.locator("#strip .tip")).to_contain_text(said)
 
 
-@pytest.mark.parametrize("reader", [SCRIPTLESS], ids=str)
-def test_without_a_script_days_are_links(visit: Visit, week: World) -> None:
+@seen_by(SCRIPTLESS)
+def test_without_a_script_days_are_links(visit, week):
     page = visit.open("/")
     page.get_by_text("Another day").click()
     day = world.NOW.date() - timedelta(days=1)
@@ -217,7 +214,7 @@ def test_without_a_script_days_are_links(visit: Visit, week: World) -> None:
 
 
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
-def test_pages_of_links_and_sites_have_their_own(visit: Visit, week: World) -> None:
+def test_pages_of_links_and_sites_have_their_own(visit, week):
     for path, said in (
         ("/links/RAL_DATADISK/Glasgow_DATADISK/", "1 test, 1 failed"),
         ("/sites/RAL/", "1 of 6 links failing, 2 slower than usual"),
@@ -230,9 +227,7 @@ def test_pages_of_links_and_sites_have_their_own(visit: Visit, week: World) -> N
         expect(page).to_have_url(at_window(BAD[2], BAD[3]))
 
 
-def test_the_strip_has_a_scale_and_single_failures_leave_it_quiet(
-    visit: Visit, week: World
-) -> None:
+def test_the_strip_has_a_scale_and_single_failures_leave_it_quiet(visit, week):
     world.transfer(week.desy, week.ral, None, ago=30 * HOUR)
     page = shown(visit)
     failing = page.locator("#strip path.failing").get_attribute("d") or ""
@@ -244,8 +239,8 @@ def test_the_strip_has_a_scale_and_single_failures_leave_it_quiet(
 
 
 def test_it_says_that_nothing_was_tested_or_answered_and_begins_after_a_few_hours_of_tests(
-    visit: Visit, real_commits: None, at_noon: None
-) -> None:
+    visit, real_commits, at_noon
+):
     made = world.make()
     page = visit.open("/")
     expect(strip(page)).to_have_text("No tests in this period.")

@@ -162,7 +162,7 @@ class TestOneEntryMore:
 
     def test_the_form_offers_it(self):
         form = part("query.forms")
-        fields = {"filter_on": ["software"], "filter_end": ["source"], "filter_value": ["x"]}
+        fields = QueryDict("filter_on=software&filter_end=source&filter_value=x")
         assert form.with_filter_form(fields) == {"source_software": ["x"]}
 
     def test_transfers_are_chosen_by_it(self):

@@ -1,13 +1,9 @@
 """What may be kept is asked for with its ETag, and what may not says so; nothing is ever stale."""
 
-from collections.abc import Callable
-
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from sonar.models import Transfer
 from sonar.people import roles
@@ -45,9 +41,7 @@ def path_of(call: str) -> str:
 
 
 @pytest.mark.parametrize("call", [*CALLS, *COMPARED])
-def test_what_has_not_changed_is_a_304_without_a_body(
-    client: Client, measured: World, call: str
-) -> None:
+def test_what_has_not_changed_is_a_304_without_a_body(client, measured, call):
     path = path_of(call)
     first = client.get(path)
     assert (first.status_code, first["Cache-Control"]) == (200, "no-cache")
@@ -61,7 +55,7 @@ def test_what_has_not_changed_is_a_304_without_a_body(
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_304_of_results_computes_nothing(client: Client, measured: World, call: str) -> None:
+def test_a_304_of_results_computes_nothing(client, measured, call):
     first = client.get(API + call)
     first.getvalue()
     with CaptureQueriesContext(connection) as captured:
@@ -89,9 +83,7 @@ def another_name(world: World) -> None:
 
 @pytest.mark.parametrize("change", [another_result, a_result_fewer, another_name])
 @pytest.mark.parametrize("call", CALLS)
-def test_what_has_changed_is_answered(
-    client: Client, measured: World, call: str, change: Callable[[World], None]
-) -> None:
+def test_what_has_changed_is_answered(client, measured, call, change):
     first = client.get(API + call)
     before = first.getvalue()
     change(measured)
@@ -114,9 +106,7 @@ def test_what_has_changed_is_answered(
         "&from=",
     ],
 )
-def test_another_question_of_a_link_is_another_answer(
-    client: Client, measured: World, text: str
-) -> None:
+def test_another_question_of_a_link_is_another_answer(client, measured, text):
     first = client.get(f"{API}series/?{LINK}")
     if text == "&from=":
         text = "&from=2026-11-13T12:01:01Z&to=2026-11-20T12:01:00Z"
@@ -124,13 +114,13 @@ def test_another_question_of_a_link_is_another_answer(
     assert second.status_code == 200
 
 
-def test_the_other_direction_is_another_answer(client: Client, measured: World) -> None:
+def test_the_other_direction_is_another_answer(client, measured):
     etag = client.get(f"{API}series/?{LINK}")["ETag"]
     back = "source=Glasgow_DATADISK&destination=RAL_DATADISK"
     assert client.get(f"{API}series/?{back}", headers={"if-none-match": etag}).status_code == 200
 
 
-def test_a_page_of_results_changes_with_them_alone(client: Client, measured: World) -> None:
+def test_a_page_of_results_changes_with_them_alone(client, measured):
     first = client.get(f"{API}transfers/?size=large")
     again = {"if-none-match": first["ETag"]}
     transfer(measured.ral, measured.glasgow, 4.0, size="small")
@@ -139,7 +129,7 @@ def test_a_page_of_results_changes_with_them_alone(client: Client, measured: Wor
     assert client.get(f"{API}transfers/?size=large", headers=again).status_code == 200
 
 
-def test_what_an_account_reads_is_kept_by_nobody_else(client: Client, measured: World) -> None:
+def test_what_an_account_reads_is_kept_by_nobody_else(client, measured):
     path = path_of("transfers/{id}/")
     anyones = client.get(path)
     operator = User.objects.create_user("operator")
@@ -161,23 +151,19 @@ def test_what_an_account_reads_is_kept_by_nobody_else(client: Client, measured: 
         ("delete", "matrix/", 405),
     ],
 )
-def test_what_was_refused_is_not_kept(
-    client: Client, db: None, method: str, path: str, status: int
-) -> None:
+def test_what_was_refused_is_not_kept(client, db, method, path, status):
     response = getattr(client, method)(API + path, headers={"if-none-match": "*"})
     assert (response.status_code, response["Cache-Control"]) == (status, "no-store")
     assert "ETag" not in response
 
 
-def test_what_was_stored_is_not_kept(client: Client, db: None) -> None:
+def test_what_was_stored_is_not_kept(client, db):
     client.force_login(User.objects.create_superuser("admin"))
     response = client.post(f"{API}transfers/", "[]", content_type="application/json")
     assert (response.status_code, response["Cache-Control"]) == (400, "no-store")
 
 
-def test_without_public_read_a_304_is_for_accounts_only(
-    client: Client, measured: World, settings: Settings
-) -> None:
+def test_without_public_read_a_304_is_for_accounts_only(client, measured, settings):
     etag = client.get(f"{API}matrix/")["ETag"]
     settings.SONAR_PUBLIC_READ = False
     refused = client.get(f"{API}matrix/", headers={"if-none-match": etag})
@@ -185,7 +171,7 @@ def test_without_public_read_a_304_is_for_accounts_only(
 
 
 @pytest.mark.parametrize("call", ["transfers/?format=csv", "transfers/?format=ndjson"])
-def test_a_stream_of_results_has_no_version(client: Client, measured: World, call: str) -> None:
+def test_a_stream_of_results_has_no_version(client, measured, call):
     response = client.get(API + call)
     assert ("ETag" in response, response["Cache-Control"]) == (False, "no-cache")
     response.getvalue()

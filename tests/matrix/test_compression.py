@@ -27,7 +27,7 @@ def data(body: bytes = BODY, content_type: str = "application/json") -> HttpResp
 
 
 @pytest.mark.parametrize("content_type", ["application/json", ARRAYS])
-def test_large_data_are_compressed_quickly_under_a_weak_tag(content_type: str):
+def test_large_data_are_compressed_quickly_under_a_weak_tag(content_type):
     found = answered(data(content_type=content_type))
     assert found.content == igzip.compress(BODY, 1, mtime=0)
     assert gzip.decompress(found.content) == BODY
@@ -43,14 +43,14 @@ def test_the_same_data_are_the_same_bytes():
 @pytest.mark.parametrize(
     "response", [data(), StreamingHttpResponse([BODY], content_type="text/csv")]
 )
-def test_a_client_without_gzip_gets_data_as_they_are(response: HttpResponseBase):
+def test_a_client_without_gzip_gets_data_as_they_are(response):
     found = answered(response, "br")
     assert (found.getvalue(), found["Vary"]) == (BODY, "Accept-Encoding")
     assert "Content-Encoding" not in found
 
 
 @pytest.mark.parametrize("response", [HttpResponse(BODY), data(SMALL)])
-def test_pages_and_small_answers_are_djangos(response: HttpResponse):
+def test_pages_and_small_answers_are_djangos(response):
     before = response.content
     found = answered(response)
     assert found["Content-Encoding"] == "gzip"
@@ -59,7 +59,7 @@ def test_pages_and_small_answers_are_djangos(response: HttpResponse):
 
 
 @pytest.mark.parametrize("kind", ["text/csv; charset=utf-8", "application/x-ndjson"])
-def test_each_piece_of_a_stream_leaves_whole_before_the_next_is_made(kind: str):
+def test_each_piece_of_a_stream_leaves_whole_before_the_next_is_made(kind):
     made: list[bytes] = []
 
     def pieces() -> Iterator[bytes]:

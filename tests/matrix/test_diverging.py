@@ -52,9 +52,7 @@ def scale(*values: float, low: float | None = None, high: float | None = None) -
         ((5.0, 0.002), ["0.001×", "0.01×", "0.1×", "1×", "10×", "100×", "1\u202f000×"]),
     ],
 )
-def test_the_scale_of_ratios_is_the_same_to_both_sides_of_one(
-    values: tuple[float, ...], ticks: list[str]
-) -> None:
+def test_the_scale_of_ratios_is_the_same_to_both_sides_of_one(values, ticks):
     around = scale_for(RATIO, np.array([*values, np.nan]), whole=True)
     assert around.low == -around.high
     assert list(around.ticks.values()) == ticks
@@ -62,7 +60,7 @@ def test_the_scale_of_ratios_is_the_same_to_both_sides_of_one(
 
 
 @pytest.mark.parametrize("name", ["vs_usual", "residual"])
-def test_a_colour_means_the_same_factor_wherever_factors_are_shown(name: str) -> None:
+def test_a_colour_means_the_same_factor_wherever_factors_are_shown(name):
     factors = np.array([0.25, 0.3, 0.5, 1, 1.1, 2, 4])
     wide = np.array([*factors, 0.01, 30.0])
     other = scale_for(STATISTICS[name], wide)
@@ -70,7 +68,7 @@ def test_a_colour_means_the_same_factor_wherever_factors_are_shown(name: str) ->
     assert palette_for("", STATISTICS[name]) == palette_for("", RATIO)
 
 
-def test_a_bound_of_the_colours_holds_for_both_ends() -> None:
+def test_a_bound_of_the_colours_holds_for_both_ends():
     for around in (scale(0.1, 9, low=0.25), scale(0.1, 9, high=4), scale(0.1, 9, low=0.5, high=4)):
         assert 10**around.high == pytest.approx(4)
         assert list(around.ticks.values()) == ["≤ ¼×", "½×", "1×", "2×", "≥ 4×"]
@@ -78,7 +76,7 @@ def test_a_bound_of_the_colours_holds_for_both_ends() -> None:
     assert scale(3.0, high=1).high > 0
 
 
-def test_ratios_beyond_the_ends_are_told_by_arrows() -> None:
+def test_ratios_beyond_the_ends_are_told_by_arrows():
     around = scale(*np.geomspace(0.6, 1.6, 60), 0.001, 500)
     assert [*around.ticks.values()][::4] == ["▼ ¼×", "▲ 4×"]
     whole = scale_for(RATIO, np.array([*np.geomspace(0.6, 1.6, 60), 0.001, 500]), whole=True)
@@ -90,9 +88,7 @@ def test_ratios_beyond_the_ends_are_told_by_arrows() -> None:
     st.none() | st.floats(1e-9, 1e12),
     st.none() | st.floats(1e-9, 1e12),
 )
-def test_every_ratio_has_a_place_of_its_side(
-    values: list[float], low: float | None, high: float | None
-) -> None:
+def test_every_ratio_has_a_place_of_its_side(values, low, high):
     array = np.array([*values, np.nan])
     around = scale_for(RATIO, array, low, high)
     shares = around.shares(array)
@@ -108,28 +104,26 @@ def test_every_ratio_has_a_place_of_its_side(
     assert len(around.ticks) <= 9
 
 
-def test_around_one_there_is_the_one_palette_whatever_is_chosen() -> None:
+def test_around_one_there_is_the_one_palette_whatever_is_chosen():
     assert {palette_for(name, RATIO) for name in ("", *PALETTES)} == {DIVERGING}
     assert palette_for("magma", STATISTICS["mean"]) == PALETTES["magma"]
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_palette_is_nearest_to_the_page_at_one_and_further_the_further_from_it(
-    theme: str,
-) -> None:
+def test_the_palette_is_nearest_to_the_page_at_one_and_further_the_further_from_it(theme):
     shades = luminance(ramp(RATIO_COLOURS[theme], 201)) * (1 if theme == "light" else -1)
     assert all(one < other for one, other in pairwise(shades[:101]))
     assert all(one > other for one, other in pairwise(shades[100:]))
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_slower_is_brown_and_faster_is_teal(theme: str) -> None:
+def test_slower_is_brown_and_faster_is_teal(theme):
     red, _, blue = ramp(RATIO_COLOURS[theme], 201).T
     assert (red[:90] > blue[:90]).all()
     assert (red[111:] < blue[111:]).all()
 
 
-def test_the_style_sheet_has_the_colours_of_each_theme() -> None:
+def test_the_style_sheet_has_the_colours_of_each_theme():
     style = (PROJECT / "static" / "css" / "sonar.css").read_text()
     written = re.findall(r"--ratio-(\d): (#[0-9a-f]{6});", style)
     numbered = [(str(number), colour) for colours in RATIO_COLOURS.values()
@@ -140,7 +134,7 @@ def test_the_style_sheet_has_the_colours_of_each_theme() -> None:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("kind", BLIND)
-def test_slower_and_faster_look_different_to_any_eye(kind: str, theme: str) -> None:
+def test_slower_and_faster_look_different_to_any_eye(kind, theme):
     seen = lightness_and_hues(ramp(RATIO_COLOURS[theme], 201), np.array(BLIND[kind]))
     for step in range(40, 101, 10):
         slower, faster = seen[100 - step], seen[100 + step]
@@ -160,7 +154,7 @@ def lightness_and_hues(rgb: np.ndarray, eye: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_numbers_are_readable_on_every_ratio(theme: str) -> None:
+def test_numbers_are_readable_on_every_ratio(theme):
     style = (PROJECT / "static" / "css" / "sonar.css").read_text()
 
     def shade(ink: str) -> float:
@@ -177,6 +171,6 @@ def test_numbers_are_readable_on_every_ratio(theme: str) -> None:
     assert read.min() >= 4.5
 
 
-def test_a_ratio_is_written_with_two_digits() -> None:
+def test_a_ratio_is_written_with_two_digits():
     written = [number(value, RATIO) for value in (0.4934, 1.0, 2.06, 12.3, 345.6, np.nan)]
     assert written == ["0.49", "1.00", "2.1", "12", "346", ""]

@@ -141,7 +141,7 @@ def asked(client: Client, address: str, **params: str) -> int:
 @given(foreign_times())
 @example(f"{FIRST}+14:00")
 @example(f"{LAST}-14:00")
-def test_a_time_is_read_as_utc_or_refused_with_a_value_error(text: str) -> None:
+def test_a_time_is_read_as_utc_or_refused_with_a_value_error(text):
     """Whoever reads one expects nothing else: an overflow once was a crash for everybody."""
     given_time = datetime.fromisoformat(text)
     try:
@@ -155,18 +155,18 @@ def test_a_time_is_read_as_utc_or_refused_with_a_value_error(text: str) -> None:
 
 
 @given(st.text() | st.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d)?"))
-def test_no_text_at_all_raises_anything_but_a_value_error(text: str) -> None:
+def test_no_text_at_all_raises_anything_but_a_value_error(text):
     with suppress(ValueError):
         assert parse_time(text).tzinfo is UTC
 
 
-def test_a_time_that_utc_does_not_have_is_refused_with_a_sentence() -> None:
+def test_a_time_that_utc_does_not_have_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="'9999-12-31T23:59:59-14:00' is not in the years 1 to 99"):
         parse_time(f"{LAST}-14:00")
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_a_time_of_whatever_year_is_written_as_it_is_read(moment: datetime) -> None:
+def test_a_time_of_whatever_year_is_written_as_it_is_read(moment):
     assert parse_time(format_time(moment)) == moment.replace(microsecond=0)
 
 
@@ -176,9 +176,7 @@ def test_a_time_of_whatever_year_is_written_as_it_is_read(moment: datetime) -> N
 @pytest.mark.parametrize(
     ("address", "parameter"), [(LINK, "before"), (f"{API}/transfers/", "cursor")]
 )
-def test_a_place_in_a_list_at_the_end_of_time_is_answered(
-    everybody: Client, address: str, parameter: str
-) -> None:
+def test_a_place_in_a_list_at_the_end_of_time_is_answered(everybody, address, parameter):
     """Both were crashes for anybody."""
     for moment in TIMES:
         response = everybody.get(address, {parameter: f"{moment}_{ID}"}, follow=True)
@@ -189,7 +187,7 @@ def test_a_place_in_a_list_at_the_end_of_time_is_answered(
 
 @pytest.mark.long
 @pytest.mark.parametrize("address", TAKES)
-def test_no_extreme_value_of_any_parameter_is_a_crash(everybody: Client, address: str) -> None:
+def test_no_extreme_value_of_any_parameter_is_a_crash(everybody, address):
     """Each alone: an answer, or a 400 that names the parameter in its text."""
     for name in TAKES[address]:
         for value in VALUES.get(name, ANYTHING):
@@ -202,9 +200,7 @@ def test_no_extreme_value_of_any_parameter_is_a_crash(everybody: Client, address
 @example(start="1970-01-01T00:00:00Z", end=f"{LAST}Z")
 @example(start="9999-12-31T23:59:58Z", end=f"{LAST}Z")
 @example(start="1970-01-01T00:00:00Z", end="1970-01-01T00:00:01Z")
-def test_no_window_however_far_or_long_is_a_crash(
-    everybody: Client, address: str, start: str, end: str
-) -> None:
+def test_no_window_however_far_or_long_is_a_crash(everybody, address, start, end):
     """What is computed of a window, like the one before it, may lie beyond what there is."""
     bounds = {"from": start.partition(".")[0], "to": end.partition(".")[0]}
     assert asked(everybody, address, **bounds) in (200, 302, 400, 404)
@@ -213,7 +209,7 @@ def test_no_window_however_far_or_long_is_a_crash(
 
 
 @pytest.mark.long
-def test_no_name_or_number_in_a_path_is_a_crash(everybody: Client) -> None:
+def test_no_name_or_number_in_a_path_is_a_crash(everybody):
     for path, value in product(PATHS, ANYTHING):
         address = path.format(quote(value, safe="", errors="surrogatepass"))
         for method in (everybody.get, everybody.patch) if "/api/" in path else (everybody.get,):
@@ -247,9 +243,7 @@ FORMS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("address", BODY_OF)
-def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(
-    everybody: Client, address: str
-) -> None:
+def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(everybody, address):
     kind = BODIES.get(address.split("/")[-2], ({}, {}))
     body = BODY_OF[address] | kind[1]
     for name in body:
@@ -259,7 +253,7 @@ def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(
             assert answered(response) < 500, (name, value)
 
 
-def test_no_extreme_value_of_a_result_is_a_crash(everybody: Client) -> None:
+def test_no_extreme_value_of_a_result_is_a_crash(everybody):
     for name in [*RESULT, "error", "streams", "ip_version", "beside_source"]:
         sent = json.dumps([RESULT | {name: value} for value in WRONG])
         response = everybody.post(f"{API}/transfers/", sent, content_type="application/json")
@@ -275,7 +269,7 @@ ODD_BODIES = (
 
 
 @pytest.mark.parametrize("address", [*BODY_OF, f"{API}/transfers/"])
-def test_no_body_is_too_deep_or_too_odd_to_be_answered(everybody: Client, address: str) -> None:
+def test_no_body_is_too_deep_or_too_odd_to_be_answered(everybody, address):
     for body in ODD_BODIES:
         response = everybody.post(address, body, content_type="application/json")
         assert response.status_code == 400, body[:20]
@@ -283,7 +277,7 @@ def test_no_body_is_too_deep_or_too_odd_to_be_answered(everybody: Client, addres
 
 @pytest.mark.long
 @pytest.mark.parametrize("address", FORMS)
-def test_no_extreme_value_of_a_form_is_a_crash(everybody: Client, address: str) -> None:
+def test_no_extreme_value_of_a_form_is_a_crash(everybody, address):
     for name in FORMS[address]:
         for value in (*BEYOND, *NUMBERS[-12:], "\0", "\uffff", "x" * 10_000):
             response = everybody.post(address, FORMS[address] | {name: value})

@@ -81,7 +81,7 @@ FORWARDED = [
 ]
 
 
-def test_what_a_client_says_of_a_proxy_changes_nothing(web: loopback.Web) -> None:
+def test_what_a_client_says_of_a_proxy_changes_nothing(web):
     """Asked from loopback, whose headers gunicorn believes if it is not told otherwise."""
     page = b"/api/v1/"
     plain = parts(raw(web, get(page)))[1]
@@ -94,7 +94,7 @@ def test_what_a_client_says_of_a_proxy_changes_nothing(web: loopback.Web) -> Non
         assert parts(leads)[0]["location"] == "/login/?next=/tokens/"
 
 
-def test_the_proxy_protocol_is_no_first_line(web: loopback.Web) -> None:
+def test_the_proxy_protocol_is_no_first_line(web):
     line = b"PROXY TCP4 198.51.100.1 127.0.0.1 1 8000\r\n"
     assert status(raw(web, line + get(CALL))) == 400
     second = (
@@ -103,9 +103,7 @@ def test_the_proxy_protocol_is_no_first_line(web: loopback.Web) -> None:
     assert status(raw(web, second + get(CALL))) == 400
 
 
-def test_a_proxy_says_that_people_came_by_https_and_nothing_else(
-    django_db_setup: None, tmp_path: Path
-) -> None:
+def test_a_proxy_says_that_people_came_by_https_and_nothing_else(django_db_setup, tmp_path):
     with running(tmp_path, SONAR_PROXIES="1") as web:
         for header in FORWARDED:
             answer = raw(web, get(b"/api/v1/", header))
@@ -137,7 +135,7 @@ PATHS = [b"/api/v1/links/", b"/api", b"http://localhost/api/v1/", b"/", b"/apis/
 TO_THE_API = PATHS[:3]
 
 
-def test_what_cannot_be_read_is_refused_in_the_words_of_whom_was_asked(web: loopback.Web) -> None:
+def test_what_cannot_be_read_is_refused_in_the_words_of_whom_was_asked(web):
     for path, (expected, request) in product(PATHS, UNREADABLE):
         kind = "application/json" if path in TO_THE_API else "text/html; charset=utf-8"
         answer = raw(web, request.replace(b"{path}", path))
@@ -156,14 +154,12 @@ def test_what_cannot_be_read_is_refused_in_the_words_of_whom_was_asked(web: loop
             assert b"gunicorn" not in body.lower()
 
 
-def test_the_head_of_what_cannot_be_read_has_no_body(web: loopback.Web) -> None:
+def test_the_head_of_what_cannot_be_read_has_no_body(web):
     answer = raw(web, b"HEAD /api/v1/?q=" + b"x" * 5_000 + b" HTTP/1.1\r\n\r\n")
     assert (status(answer), parts(answer)[1]) == (414, b"")
 
 
-def test_nothing_of_what_cannot_be_read_is_logged_or_sent_back(
-    web: loopback.Web, log: Callable[[], str]
-) -> None:
+def test_nothing_of_what_cannot_be_read_is_logged_or_sent_back(web, log):
     secret = SECRET.encode()
     for line in (
         b"GET /api/v1/?token=" + secret + b"  HTTP/1.1\r\n\r\n",
@@ -184,9 +180,7 @@ def test_nothing_of_what_cannot_be_read_is_logged_or_sent_back(
     assert "Traceback" not in logged
 
 
-def test_a_host_that_is_not_ours_is_one_line_of_the_log(
-    web: loopback.Web, log: Callable[[], str]
-) -> None:
+def test_a_host_that_is_not_ours_is_one_line_of_the_log(web, log):
     asked = raw(web, get(CALL, host=b"evil.example.org"))
     assert (status(asked), parts(asked)[0]["content-type"]) == (400, "application/json")
     assert json.loads(parts(asked)[1]) == {

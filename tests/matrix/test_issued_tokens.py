@@ -16,7 +16,6 @@ from jwt.utils import base64url_encode
 from pytest_django import Settings
 
 from sonar.people import issuer
-from tests.matrix.world import World
 from tests.provider import AUDIENCE, Provider, stranger
 
 pytestmark = pytest.mark.django_db
@@ -44,9 +43,7 @@ def refusal(token: str) -> str:
     return sentence
 
 
-def test_a_token_of_the_issuer_for_this_sonar_reads(
-    accepting: Provider, small_world: World
-) -> None:
+def test_a_token_of_the_issuer_for_this_sonar_reads(accepting, small_world):
     assert ask(accepting.token()).status_code == 200
     assert ask(accepting.token(aud=["x", AUDIENCE])).status_code == 200
     assert ask(accepting.token(), "/api/v1/transfers/").status_code == 200
@@ -55,13 +52,11 @@ def test_a_token_of_the_issuer_for_this_sonar_reads(
     assert "base_url" not in endpoint
 
 
-def test_pages_take_none(accepting: Provider) -> None:
+def test_pages_take_none(accepting):
     assert ask(accepting.token(), "/sites/").status_code == 302
 
 
-def test_it_costs_the_issuer_one_question_for_its_keys(
-    accepting: Provider, small_world: World
-) -> None:
+def test_it_costs_the_issuer_one_question_for_its_keys(accepting, small_world):
     for _ in range(5):
         assert ask(accepting.token()).status_code == 200
     assert accepting.asked == ["/.well-known/openid-configuration", "/jwks"]
@@ -80,12 +75,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_each_claim_is_checked(accepting: Provider, name: str) -> None:
+def test_each_claim_is_checked(accepting, name):
     claims, sentence = BAD[name]
     assert sentence in refusal(accepting.token(**claims))
 
 
-def test_only_the_keys_of_the_issuer_sign(accepting: Provider) -> None:
+def test_only_the_keys_of_the_issuer_sign(accepting):
     claims = jwt.decode(accepting.token(), options={"verify_signature": False})
     kid = {"kid": accepting.name}
     for token, sentence in (
@@ -137,8 +132,8 @@ def pairs(names: tuple[str, ...]) -> st.SearchStrategy[Pairs]:
 @example(header=[], claims=[("sub", [])])
 @example(header=[], claims=[("exp", float("inf"))])
 def test_whatever_a_header_or_a_claim_is_it_is_read_or_refused(
-    accepting: Provider, small_world: World, header: Pairs, claims: Pairs
-) -> None:
+    accepting, small_world, header, claims
+):
     """Each is signed by the issuer, and right in all but what is appended."""
     right = jwt.decode(accepting.token(), options={"verify_signature": False})
     first = [("alg", "RS256"), ("kid", accepting.name)]
@@ -158,17 +153,17 @@ DEEP = b'{"alg": ' + b"[" * 2000 + b"]" * 2000 + b"}"
     "token",
     [".".join([base64url_encode(DEEP).decode(), "e30", "e30"]), "é.e30.e30", "..", "a" * 8000],
 )
-def test_what_is_no_token_at_all_is_refused(accepting: Provider, token: str) -> None:
+def test_what_is_no_token_at_all_is_refused(accepting, token):
     assert "it is not a signed token (JWT)" in refusal(token)
     assert accepting.asked == []
 
 
-def test_a_deep_nest_in_what_is_signed_is_refused(accepting: Provider) -> None:
+def test_a_deep_nest_in_what_is_signed_is_refused(accepting):
     token = signed([("alg", "RS256"), ("kid", accepting.name)], DEEP, accepting.key)
     assert "it cannot be read" in refusal(token)
 
 
-def test_no_key_is_taken_from_a_token(accepting: Provider, small_world: World) -> None:
+def test_no_key_is_taken_from_a_token(accepting, small_world):
     """Its header may bring a key, or lead to one: only the issuer's own counts."""
     claims = jwt.decode(accepting.token(), options={"verify_signature": False})
     forger = stranger()
@@ -180,15 +175,13 @@ def test_no_key_is_taken_from_a_token(accepting: Provider, small_world: World) -
     assert "/mine" not in accepting.asked
 
 
-def test_without_a_name_the_only_key_is_meant(accepting: Provider, small_world: World) -> None:
+def test_without_a_name_the_only_key_is_meant(accepting, small_world):
     claims = jwt.decode(accepting.token(), options={"verify_signature": False})
     assert ask(jwt.encode(claims, accepting.key, "RS256")).status_code == 200
     assert "signature" in refusal(jwt.encode(claims, stranger(), "RS256"))
 
 
-def test_a_new_key_is_looked_for_and_not_too_often(
-    accepting: Provider, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_key_is_looked_for_and_not_too_often(accepting, small_world, monkeypatch):
     assert ask(accepting.token()).status_code == 200
     claims = jwt.decode(accepting.token(), options={"verify_signature": False})
     newer = jwt.encode(claims, stranger(), "RS256", headers={"kid": "newer"})
@@ -200,9 +193,7 @@ def test_a_new_key_is_looked_for_and_not_too_often(
     assert ask(accepting.token()).status_code == 200
 
 
-def test_an_issuer_that_is_away_is_a_503_until_it_is_back(
-    accepting: Provider, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_issuer_that_is_away_is_a_503_until_it_is_back(accepting, small_world, monkeypatch):
     accepting.broken.add("/jwks")
     answer = ask(accepting.token())
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
@@ -220,8 +211,8 @@ def test_an_issuer_that_is_away_is_a_503_until_it_is_back(
 
 
 def test_a_key_that_could_not_be_looked_for_is_not_said_to_be_unknown(
-    accepting: Provider, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    accepting, small_world, monkeypatch
+):
     """It may be new. And whoever shows it does not make Sonar ask all the time."""
     assert ask(accepting.token()).status_code == 200
     claims = jwt.decode(accepting.token(), options={"verify_signature": False})
@@ -235,40 +226,32 @@ def test_a_key_that_could_not_be_looked_for_is_not_said_to_be_unknown(
         assert accepting.asked.count("/jwks") == asked, later
 
 
-def test_questions_that_meet_an_issuer_which_is_away_are_counted(
-    accepting: Provider, settings: Settings
-) -> None:
+def test_questions_that_meet_an_issuer_which_is_away_are_counted(accepting, settings):
     settings.SONAR_RATE_ANONYMOUS = (2, 3600)
     accepting.broken.add("/jwks")
     found = [ask(accepting.token()).status_code for _ in range(3)]
     assert found == [503, 503, 429]
 
 
-def test_a_person_whose_account_was_switched_off_reads_by_no_token_either(
-    accepting: Provider, small_world: World
-) -> None:
+def test_a_person_whose_account_was_switched_off_reads_by_no_token_either(accepting, small_world):
     user = User.objects.create_user("anna", is_active=False)
     SocialAccount.objects.create(user=user, provider=accepting.url, uid="s-1")
     assert "was switched off" in refusal(accepting.token(sub="s-1"))
     assert ask(accepting.token(sub="s-2")).status_code == 200
 
 
-def test_tokens_are_counted_each_for_itself(
-    accepting: Provider, small_world: World, settings: Settings
-) -> None:
+def test_tokens_are_counted_each_for_itself(accepting, small_world, settings):
     settings.SONAR_RATE_ACCOUNT = (2, 3600)
     found = [ask(accepting.token(sub=sub)).status_code for sub in ("a", "a", "b", "a", "b")]
     assert found == [200, 200, 200, 429, 200]
 
 
-def test_without_an_audience_none_is_taken(
-    accepting: Provider, small_world: World, settings: Settings
-) -> None:
+def test_without_an_audience_none_is_taken(accepting, small_world, settings):
     settings.SONAR_OIDC_AUDIENCE = ""
     assert refusal(accepting.token()) == "Send a token as “Authorization: Token ...”."
     assert accepting.asked == []
 
 
-def test_sonars_own_token_is_no_bearer(accepting: Provider) -> None:
+def test_sonars_own_token_is_no_bearer(accepting):
     assert refusal("sonar_abcdef") == "Send a token as “Authorization: Token ...”."
     assert accepting.asked == []

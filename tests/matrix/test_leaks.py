@@ -34,7 +34,7 @@ from sonar.people.roles import Role
 from sonar.results import endings
 from tests.accounts import account, logged_in
 from tests.credentials import bind
-from tests.matrix.sent import send
+from tests.matrix.sent import probe, send
 from tests.matrix.world import HOUR, NOW, World, free_link, make
 from tests.rights_samples import SAMPLES
 from tests.test_rights import ROWS
@@ -119,7 +119,7 @@ def not_verified(made: World) -> None:
     Its operators too read it without the addresses.
     """
     marks = MARKS["base URL"], MARKS["address in why a checksum is not verified"]
-    ended = probe_of("", NOW - HOUR, (made.ral, made.desy))
+    ended = probe(made.ral, made.desy, started_at=NOW - HOUR)
     ended = Probe.objects.select_related("source", "destination").get(id=ended.id)
     receipt = Receipt(bytes=2 * 10**9, seconds=10.0)
     note = "https://{}.example.org/data/x: {} is at work".format(*marks)
@@ -129,7 +129,8 @@ def not_verified(made: World) -> None:
 
 
 def running() -> object:
-    return probe_of(MARKS["worker of a probe"], NOW - MINUTE, free_link()).id
+    worker = MARKS["worker of a probe"]
+    return probe(*free_link(), started_at=NOW - MINUTE, worker=worker).id
 
 
 def swept(made: World) -> object:
@@ -151,26 +152,10 @@ def swept(made: World) -> object:
 
 def lost() -> None:
     """End a test whose worker died as the sweep does, in its words."""
-    dead = probe_of(MARKS["worker of a lost transfer"], NOW - HOUR, free_link())
+    worker = MARKS["worker of a lost transfer"]
+    dead = probe(*free_link(), started_at=NOW - HOUR, worker=worker)
     assert endings.lose_probe(dead, NOW)
     assert Transfer.objects.filter(state="lost").exists()
-
-
-def probe_of(worker: str, started: object, link: tuple[Endpoint, Endpoint]) -> Probe:
-    source, destination = link
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name="large"),
-        bytes=2 * 10**9,
-        mover="http-tpc",
-        requested_at=started,
-        sent_at=started,
-        state="running",
-        started_at=started,
-        deadline=NOW + HOUR,
-        worker=worker,
-    )
 
 
 def written(made: World) -> dict[str, str]:
@@ -247,7 +232,7 @@ def content_of(response: HttpResponse) -> bytes:
     return body + str(dict(response.headers)).encode()
 
 
-def test_no_answer_shows_what_is_internal(marked: dict[str, str]) -> None:
+def test_no_answer_shows_what_is_internal(marked):
     found = set()
     for who, (client, may_see) in readers().items():
         for path in addresses(marked):
@@ -260,7 +245,7 @@ def test_no_answer_shows_what_is_internal(marked: dict[str, str]) -> None:
     assert found == set()
 
 
-def test_a_search_for_what_is_internal_finds_nothing(marked: dict[str, str]) -> None:
+def test_a_search_for_what_is_internal_finds_nothing(marked):
     """Or it would say, letter by letter, what it does not show."""
     for mark in MARKS.values():
         assert Client().get(f"/api/v1/transfers/?error={mark}").json()["transfers"] == []
@@ -270,7 +255,7 @@ def test_a_search_for_what_is_internal_finds_nothing(marked: dict[str, str]) -> 
             assert answer.status_code == 400 or answer.json()[plural] == []
 
 
-def test_who_may_reads_each_mark_somewhere(marked: dict[str, str]) -> None:
+def test_who_may_reads_each_mark_somewhere(marked):
     """Or the marks were not where the search for them looks."""
     client = logged_in(account(Role.ADMINISTRATOR))
     plain = [path for path in addresses(marked) if not any(one in path for one in MARKS.values())]
@@ -282,7 +267,7 @@ def test_who_may_reads_each_mark_somewhere(marked: dict[str, str]) -> None:
     assert hidden == elsewhere
 
 
-def test_every_route_that_may_be_read_is_walked(marked: dict[str, str]) -> None:
+def test_every_route_that_may_be_read_is_walked(marked):
     walked = {path.partition("?")[0] for path in addresses(marked)}
     readable = {
         (row.route, row.method)

@@ -17,7 +17,6 @@ from redis import Redis
 
 from sonar.people import tokens
 from tests.benchmarks import loopback
-from tests.matrix.conftest import Web
 
 CALL = "/api/v1/matrix/"
 AT_ONCE = 15.0
@@ -61,7 +60,7 @@ def ask(web: loopback.Web, path: str, **headers: str) -> Any:
     return web.pool.request("GET", web.url + path, headers=headers, redirect=False, timeout=20)
 
 
-def test_limits_of_a_statement_a_request_and_a_log(web: Web, tmp_path: Path) -> None:
+def test_limits_of_a_statement_a_request_and_a_log(web, tmp_path):
     """Of one server, which takes seconds to start, all is asked that there is to ask."""
     running, log = web(SONAR_STATEMENT_SECONDS="2"), tmp_path / "gunicorn.log"
     a_statement_has_so_many_seconds_and_no_more(running)
@@ -100,7 +99,7 @@ def a_database_that_goes_away_is_a_503_until_it_is_back(running: loopback.Web, l
     assert "Traceback" not in log.read_text()[before:]
 
 
-def test_many_at_once_are_counted_one_by_one(web: Web) -> None:
+def test_many_at_once_are_counted_one_by_one(web):
     running = web(SONAR_RATE_ANONYMOUS="20/day")
     Redis.from_url(os.environ["REDIS_URL"]).flushdb()  # the question whether it had started
     with ThreadPoolExecutor(8) as threads:
@@ -133,26 +132,13 @@ def requests_that_are_too_much_are_refused_at_once(running: loopback.Web) -> Non
     text = tokens.create(user, "push", ["ingest"], 1)[1]
     head = HEAD + JSON + f"Authorization: Token {text}\r\n".encode()
     begun = time.monotonic()
-    long_url = raw(running, b"GET /api/v1/links/?site=" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n")
-    long_header = raw(running, HEAD + b"X-Long: " + b"x" * 100_000 + b"\r\n\r\n")
-    many_headers = raw(running, HEAD + b"X-One: 1\r\n" * 200 + b"\r\n")
     claims_less = raw(running, head + b"Content-Length: 2\r\n\r\n", b"[" + b" " * 1_000 + b"]")
     claims_more = raw(running, head + b"Content-Length: 9999\r\n\r\n", b"[]")
     too_large = raw(running, head + b"Content-Length: 8000002\r\n\r\n", b"[" * 8_000_002)
     chunked = raw(running, head + b"Transfer-Encoding: chunked\r\n\r\n", b"2\r\n[]\r\n0\r\n\r\n")
-    negative = raw(running, head + b"Content-Length: -5\r\n\r\n", b"[]")
     assert time.monotonic() - begun < AT_ONCE
-    got = [long_url, long_header, many_headers, claims_less, claims_more, too_large, chunked]
-    assert [int(one.split()[1]) for one in [*got, negative]] == [
-        414,
-        431,
-        431,
-        400,
-        400,
-        413,
-        411,
-        400,
-    ]
+    got = [claims_less, claims_more, too_large, chunked]
+    assert [int(one.split()[1]) for one in got] == [400, 400, 413, 411]
     assert b"larger than 8,000,000 bytes" in too_large
     assert b"Content-Length" in chunked
     assert ask(running, CALL).status == 200

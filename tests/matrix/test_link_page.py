@@ -9,18 +9,17 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from matrix.answers.link import report
 from matrix.plots.link import apart
 from matrix.plots.scales import decades
-from sonar.models import Annotation, Downtime, Endpoint, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.models import Annotation, Downtime, Endpoint, Mesh, Schedule, Transfer
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.html import Page, Part
 from tests.matrix import responses, world
-from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, probe, send
+from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
@@ -35,9 +34,7 @@ def figure(page: Page, name: str = "rates") -> dict:
     return page.data(f"{name}-data")
 
 
-def test_heading_and_sentence_say_the_link_the_window_and_the_filters(
-    client: Client, small_world: World
-) -> None:
+def test_heading_and_sentence_say_the_link_the_window_and_the_filters(client, small_world):
     page = look(client, "?window=24h&streams=4").words
     assert "From RAL_DATADISK to Glasgow_DATADISK" in page
     assert "The last 24 hours, only with streams 4." in page
@@ -46,9 +43,7 @@ def test_heading_and_sentence_say_the_link_the_window_and_the_filters(
     assert "Small files over time" in page
 
 
-def test_a_picture_to_take_away_says_link_size_class_and_window(
-    client: Client, small_world: World
-) -> None:
+def test_a_picture_to_take_away_says_link_size_class_and_window(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 10.0, size="small")
     page = look(client, "?size=small&window=24h")
     assert [picture["data-png-title"] for picture in page.parts("[data-png-title]")] == [
@@ -60,9 +55,7 @@ def test_a_picture_to_take_away_says_link_size_class_and_window(
     ]
 
 
-def test_each_direction_has_its_numbers_and_a_comparison(
-    client: Client, small_world: World
-) -> None:
+def test_each_direction_has_its_numbers_and_a_comparison(client, small_world):
     ends = small_world.ral, small_world.glasgow
     for number in range(5):
         transfer(*ends, 36.0, ago=8 * DAY + number * HOUR)
@@ -84,7 +77,7 @@ def test_each_direction_has_its_numbers_and_a_comparison(
     assert "0.10×" in large
 
 
-def test_what_is_missing_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
+def test_what_is_missing_is_a_dash_with_its_reason(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
     why = "failed: every test in this window failed, too few to call it failing"
@@ -92,9 +85,7 @@ def test_what_is_missing_is_a_dash_with_its_reason(client: Client, small_world: 
     assert not re.search(r"\bnan|None(?! in this window)", page.words)
 
 
-def test_points_medians_and_failures_are_in_a_figure_that_plotly_takes(
-    client: Client, small_world: World
-) -> None:
+def test_points_medians_and_failures_are_in_a_figure_that_plotly_takes(client, small_world):
     many(small_world.ral, small_world.glasgow, 90, NOW)
     many(small_world.glasgow, small_world.ral, 30, NOW - HOUR)
     for text, names, count in (("", 1, 30), ("?reverse=1", 2, 40)):
@@ -106,14 +97,14 @@ def test_points_medians_and_failures_are_in_a_figure_that_plotly_takes(
 
 
 @pytest.mark.parametrize("bounds", [(0.55, 1.6), (3.6, 13.0), (8.0, 35.0), (0.01, 1000.0)])
-def test_ticks_of_a_panel_leave_room_for_each_other(bounds: tuple[float, float]) -> None:
+def test_ticks_of_a_panel_leave_room_for_each_other(bounds):
     ticks = apart(decades(*bounds), *bounds)
     steps = np.diff(np.log10(ticks)) / np.log10(bounds[1] / bounds[0])
     assert steps.min() >= 0.12
     assert any(bounds[0] <= tick <= bounds[1] and f"{tick:g}".strip("0.") == "1" for tick in ticks)
 
 
-def test_a_point_is_where_and_what_its_transfer_was(client: Client, small_world: World) -> None:
+def test_a_point_is_where_and_what_its_transfer_was(client, small_world):
     fast = transfer(small_world.ral, small_world.glasgow, 200.0, ago=3 * HOUR)
     wrong = transfer(small_world.ral, small_world.glasgow, None, ago=2 * HOUR)
     slow = transfer(small_world.glasgow, small_world.ral, 3.0, ago=HOUR)
@@ -132,9 +123,7 @@ def test_a_point_is_where_and_what_its_transfer_was(client: Client, small_world:
     assert back["marker"]["symbol"] != there["marker"]["symbol"]
 
 
-def test_few_results_do_not_all_stand_at_the_edge_of_a_long_window(
-    client: Client, small_world: World
-) -> None:
+def test_few_results_do_not_all_stand_at_the_edge_of_a_long_window(client, small_world):
     ends = small_world.ral, small_world.glasgow
     for minutes in (40, 20, 0):
         transfer(*ends, 7.0, ago=minutes * MINUTE)
@@ -162,9 +151,7 @@ def trace(page: Page, name: str) -> dict:
     return next(one for one in figure(page)["data"] if one["name"] == name)
 
 
-def test_the_line_changes_at_the_test_at_which_the_rate_did(
-    client: Client, small_world: World
-) -> None:
+def test_the_line_changes_at_the_test_at_which_the_rate_did(client, small_world):
     change = NOW - 16 * HOUR
     with world.transfers() as some:
         for number in range(7 * 24 - 1):
@@ -178,16 +165,14 @@ def test_the_line_changes_at_the_test_at_which_the_rate_did(
         assert {rate for rate in line["y"] if rate} == {7.5, 2.1}
 
 
-def test_the_line_has_a_gap_where_nothing_came_through_for_long(
-    client: Client, small_world: World
-) -> None:
+def test_the_line_has_a_gap_where_nothing_came_through_for_long(client, small_world):
     for hours in (1, 2, 3, 30, 31, 32):
         transfer(small_world.ral, small_world.glasgow, float(hours), ago=hours * HOUR)
     line = trace(look(client), "median of 5 tests")
     assert line["y"] == [31.0, 31.0, 31.0, None, 2.0, 2.0, 2.0, None]
 
 
-def test_usual_is_a_line_with_its_range_as_a_band(client: Client, small_world: World) -> None:
+def test_usual_is_a_line_with_its_range_as_a_band(client, small_world):
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 7.0)
     assert not [one for one in figure(look(client))["layout"]["shapes"] if one["name"] == "usual"]
@@ -203,9 +188,7 @@ def test_usual_is_a_line_with_its_range_as_a_band(client: Client, small_world: W
 
 
 @pytest.mark.parametrize(("rates", "kind"), [((2.1, 7.5), "linear"), ((0.1, 7.5), "log")])
-def test_rates_are_drawn_from_zero_unless_they_differ_by_far(
-    client: Client, small_world: World, rates: tuple[float, float], kind: str
-) -> None:
+def test_rates_are_drawn_from_zero_unless_they_differ_by_far(client, small_world, rates, kind):
     for rate in rates:
         transfer(small_world.ral, small_world.glasgow, rate)
     axis = figure(look(client))["layout"]["yaxis"]
@@ -215,12 +198,10 @@ def test_rates_are_drawn_from_zero_unless_they_differ_by_far(
     assert low <= min(rates) < max(rates) < high
 
 
-def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(
-    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(client, small_world, monkeypatch):
     many(small_world.ral, small_world.glasgow, 60, NOW)
     assert "are drawn as points" not in look(client, "?size=small").words
-    monkeypatch.setattr("matrix.plots.link_lines.MOST_POINTS", 10)
+    monkeypatch.setattr("matrix.plots.link.MOST_POINTS", 10)
     page = look(client, "?size=small")
     said = "The newest 10 of 20 tests are drawn as points; the line covers all of them."
     assert said in page.words
@@ -230,9 +211,7 @@ def test_only_the_newest_are_drawn_as_points_and_the_page_says_so(
     assert first == (NOW - 27 * MINUTE).timestamp() * 1000
 
 
-def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(
-    client: Client, small_world: World
-) -> None:
+def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 10.0)
     Downtime.objects.create(
         site=small_world.ral.site, starts_at=NOW - 2 * HOUR, ends_at=NOW - HOUR, reason="new disks"
@@ -255,9 +234,7 @@ def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(
     assert "secret" not in page.source
 
 
-def test_without_a_script_tables_have_what_the_pictures_show(
-    client: Client, small_world: World
-) -> None:
+def test_without_a_script_tables_have_what_the_pictures_show(client, small_world):
     for rate in (10.0, 20.0):
         transfer(small_world.ral, small_world.glasgow, rate)
     transfer(small_world.ral, small_world.glasgow, None)
@@ -272,9 +249,7 @@ def test_without_a_script_tables_have_what_the_pictures_show(
     assert "large RAL_DATADISK → Glasgow_DATADISK 10.0 12.6 7" in bins
 
 
-def test_results_say_where_they_failed_as_the_failures_do(
-    client: Client, small_world: World
-) -> None:
+def test_results_say_where_they_failed_as_the_failures_do(client, small_world):
     ends = small_world.ral, small_world.glasgow
     send(*ends, NOW, error="no worker", error_where="control")
     listed = look(client).section("results")
@@ -282,7 +257,7 @@ def test_results_say_where_they_failed_as_the_failures_do(
     assert "control" not in listed
 
 
-def test_failures_are_grouped_and_the_newest_is_linked(client: Client, small_world: World) -> None:
+def test_failures_are_grouped_and_the_newest_is_linked(client, small_world):
     ends = small_world.ral, small_world.glasgow
     for number in range(3):
         newest = send(*ends, NOW - (3 - number) * HOUR, error=f"503 from node{number}.example.org")
@@ -297,9 +272,7 @@ def test_failures_are_grouped_and_the_newest_is_linked(client: Client, small_wor
     assert "during the transfer checksum differs large 1" in page.words
 
 
-def test_results_go_on_page_by_page(
-    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_go_on_page_by_page(client, small_world, monkeypatch):
     monkeypatch.setattr(report, "RESULTS_PER_PAGE", 4)
     many(small_world.ral, small_world.glasgow, 10, NOW)
     seen, text = [], "?window=24h"
@@ -312,9 +285,7 @@ def test_results_go_on_page_by_page(
     assert page.link("Newest results") == f"{LINK}?window=24h"
 
 
-def test_results_have_their_numbers_and_lead_to_their_transfer(
-    client: Client, small_world: World
-) -> None:
+def test_results_have_their_numbers_and_lead_to_their_transfer(client, small_world):
     client.force_login(account(Role.OPERATOR))
     made = world.profile(**PLAIN | {"streams": 4, "ip_version": 6})
     one = send(
@@ -330,9 +301,7 @@ def test_results_have_their_numbers_and_lead_to_their_transfer(
     assert "worker" not in everybodys
 
 
-def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(
-    client: Client, small_world: World
-) -> None:
+def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(client, small_world):
     ends = small_world.ral, small_world.glasgow
     send(*ends, NOW, error=f"wrong {MARKUP}", worker=f"w {MARKUP}"[:120])
     transfer(*ends, 5.0)
@@ -354,9 +323,7 @@ def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(
     assert not any("<" in text.replace("<br>", "") for text in said)
 
 
-def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
-    client: Client, small_world: World
-) -> None:
+def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(client, small_world):
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 10.0, made=world.profile(**PLAIN))
     transfer(*ends, None, made=world.profile(**PLAIN | {"ip_version": None, "streams": 9}))
@@ -376,9 +343,7 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(
     assert sorted(medians) == ["10.0", "5.00", "90.0", "–"]
 
 
-def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
-    client: Client, small_world: World
-) -> None:
+def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(client, small_world):
     ends = small_world.ral, small_world.glasgow
     pulled = PLAIN | {"mode": "pull", "streams_used": 1}
     push = PLAIN | {"mode": "push", "streams": 4}
@@ -403,9 +368,7 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(
     assert mixed in look(client)
 
 
-def test_tests_in_company_that_were_slower_are_told_with_both_numbers(
-    client: Client, small_world: World
-) -> None:
+def test_tests_in_company_that_were_slower_are_told_with_both_numbers(client, small_world):
     ends = small_world.ral, small_world.glasgow
     alone = world.profile(**PLAIN | {"mode": "pull"}, beside=0)
     company = world.profile(**PLAIN | {"mode": "pull"}, beside=1)
@@ -430,9 +393,7 @@ def test_tests_in_company_that_were_slower_are_told_with_both_numbers(
     assert not look(client).parts("#company"), "what was pushed is compared with what was pulled"
 
 
-def test_the_schedule_says_how_often_when_and_why_it_waits(
-    client: Client, small_world: World
-) -> None:
+def test_the_schedule_says_how_often_when_and_why_it_waits(client, small_world):
     mine = Schedule.objects.filter(source=small_world.ral, destination=small_world.glasgow)
     mine.update(next_due=NOW + 12 * MINUTE, every_seconds=5400)
     page = look(client).section("planned")
@@ -446,21 +407,9 @@ def test_the_schedule_says_how_often_when_and_why_it_waits(
     assert "mesh other" in look(client).section("planned")
 
 
-def test_what_is_queued_or_running_is_said_for_both_directions(
-    client: Client, small_world: World
-) -> None:
-    large = SizeClass.objects.get(name="large")
-    common = {"size_class": large, "bytes": 2 * 10**9, "requested_at": NOW - HOUR, "sent_at": NOW}
-    ends = {"source": small_world.ral, "destination": small_world.glasgow}
-    Probe.objects.create(
-        **common,
-        **ends,
-        state="running",
-        started_at=NOW,
-        deadline=NOW + HOUR,
-        progress_bytes=5 * 10**8,
-    )
-    Probe.objects.create(**common, source=small_world.glasgow, destination=small_world.ral)
+def test_what_is_queued_or_running_is_said_for_both_directions(client, small_world):
+    probe(small_world.ral, small_world.glasgow, started_at=NOW, progress_bytes=5 * 10**8)
+    probe(small_world.glasgow, small_world.ral)
     page = look(client).section("planned")
     assert (
         "large, from RAL_DATADISK to Glasgow_DATADISK : running since 20 Nov 12:00 UTC, "
@@ -469,7 +418,7 @@ def test_what_is_queued_or_running_is_said_for_both_directions(
     assert "from Glasgow_DATADISK to RAL_DATADISK : queued since 20 Nov 11:00 UTC" in page
 
 
-def test_the_rate_inside_the_newest_transfer_is_drawn(client: Client, small_world: World) -> None:
+def test_the_rate_inside_the_newest_transfer_is_drawn(client, small_world):
     ends = small_world.ral, small_world.glasgow
     send(*ends, NOW - HOUR, samples=[[5.0, 5e8], [10.0, 2e9]])
     send(*ends, NOW)
@@ -484,7 +433,7 @@ def verdict(page: Page) -> Part:
     return page.part("#verdict")
 
 
-def test_a_link_that_nobody_tests_says_so(client: Client, small_world: World) -> None:
+def test_a_link_that_nobody_tests_says_so(client, small_world):
     Schedule.objects.all().delete()
     page = look(client)
     assert "Not tested: no mesh includes this link, and it has never had a result." in verdict(page)
@@ -492,9 +441,7 @@ def test_a_link_that_nobody_tests_says_so(client: Client, small_world: World) ->
     assert "No enabled mesh tests this direction." in page
 
 
-def test_a_link_without_a_result_yet_says_when_its_test_is_due(
-    client: Client, small_world: World
-) -> None:
+def test_a_link_without_a_result_yet_says_when_its_test_is_due(client, small_world):
     Schedule.objects.update(next_due=NOW + 12 * MINUTE)
     said = verdict(look(client))
     assert (
@@ -516,9 +463,7 @@ def test_a_link_without_a_result_yet_says_when_its_test_is_due(
         (100 * DAY, "?from=2026-08-12T00:00:00Z&to=2026-08-13T00:00:00Z"),
     ],
 )
-def test_a_window_without_results_leads_to_one_that_has_some(
-    client: Client, small_world: World, ago: timedelta, leads_to: str
-) -> None:
+def test_a_window_without_results_leads_to_one_that_has_some(client, small_world, ago, leads_to):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=ago)
     page = look(client, "?window=1h")
     assert "No test in this window: the last one was" in verdict(page)
@@ -526,9 +471,7 @@ def test_a_window_without_results_leads_to_one_that_has_some(
     assert "No test in this window: " not in verdict(look(client, leads_to))
 
 
-def test_a_link_that_only_fails_says_so_above_its_failures(
-    client: Client, small_world: World
-) -> None:
+def test_a_link_that_only_fails_says_so_above_its_failures(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     page = look(client)
     assert "Failed in this window: the only test with large files" in verdict(page)
@@ -539,15 +482,9 @@ def test_a_link_that_only_fails_says_so_above_its_failures(
     assert drawn["layout"]["annotations"][0]["text"] == "no transfer succeeded"
 
 
-def test_without_failures_there_is_no_empty_table_of_them(
-    client: Client, small_world: World
-) -> None:
+def test_filters_that_nothing_passes_can_be_dropped(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
     assert not look(client).parts("#failures")
-
-
-def test_filters_that_nothing_passes_can_be_dropped(client: Client, small_world: World) -> None:
-    transfer(small_world.ral, small_world.glasgow, 5.0)
     page = look(client, "?window=24h&streams=9")
     assert "no result of this link in this window matches the filters." in verdict(page)
     assert page.link("Show all tests, however they were made") == f"{LINK}?window=24h"
@@ -562,9 +499,7 @@ def test_filters_that_nothing_passes_can_be_dropped(client: Client, small_world:
         ("/links/RAL_DATADISK/%3Cscript%3Ealert(1)/", "“&lt;script&gt;alert(1)”"),
     ],
 )
-def test_an_unknown_end_is_a_404_that_names_it(
-    client: Client, small_world: World, path: str, said: str
-) -> None:
+def test_an_unknown_end_is_a_404_that_names_it(client, small_world, path, said):
     response = client.get(path)
     assert response.status_code == 404
     assert said in response.content.decode()
@@ -580,9 +515,7 @@ def test_an_unknown_end_is_a_404_that_names_it(
         ("window=2h", "window “2h” is not known"),
     ],
 )
-def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
-    client: Client, small_world: World, text: str, said: str
-) -> None:
+def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(client, small_world, text, said):
     response = client.get(f"{LINK}?{text}")
     assert response.status_code == 400
     assert said in response.content.decode()
@@ -596,15 +529,13 @@ def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(
         ("?reverse=1&window=24h", "?window=24h&reverse=1"),
     ],
 )
-def test_one_view_has_one_url(
-    client: Client, small_world: World, asked: str, shortest: str
-) -> None:
+def test_one_view_has_one_url(client, small_world, asked, shortest):
     response = client.get(LINK + asked)
     assert (response.status_code, response["Location"]) == (302, LINK + shortest)
     assert client.get(LINK + shortest).status_code == 200
 
 
-def test_controls_keep_all_but_what_they_change(client: Client, small_world: World) -> None:
+def test_controls_keep_all_but_what_they_change(client, small_world):
     page = look(client, "?window=24h&streams=4&show=one&reverse=1")
     for href in (
         "?window=24h&streams=4&show=one",
@@ -617,7 +548,13 @@ def test_controls_keep_all_but_what_they_change(client: Client, small_world: Wor
     assert page.parts('input[type="hidden"][name="reverse"][value="1"]')
 
 
-def test_lists_of_one_class_alone_leave_the_others_out(client: Client, small_world: World) -> None:
+def test_the_rates_of_each_class_are_a_file_for_a_notebook(client, small_world):
+    url = look(client).part(".take").link("large")
+    assert url.startswith("/api/v1/series/")
+    assert url.endswith("format=csv")
+
+
+def test_lists_of_one_class_alone_leave_the_others_out(client, small_world):
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 10.0)
     transfer(*ends, 3.0, size="small")
@@ -634,7 +571,7 @@ def test_lists_of_one_class_alone_leave_the_others_out(client: Client, small_wor
     assert every.links('a[href^="/api/v1/transfers/?source_endpoint=RAL_DATADISK"]')
 
 
-def test_the_share_links_answer(client: Client, small_world: World) -> None:
+def test_the_share_links_answer(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 10.0)
     for text in ("", "?show=one", "?size=small&window=24h&streams=!4&show=one"):
         page = look(client, text)
@@ -647,9 +584,7 @@ def test_the_share_links_answer(client: Client, small_world: World) -> None:
             assert response.getvalue()
 
 
-def test_it_leads_to_the_reverse_link_both_sites_and_the_matrix(
-    client: Client, small_world: World
-) -> None:
+def test_it_leads_to_the_reverse_link_both_sites_and_the_matrix(client, small_world):
     page = look(client, "?window=24h&streams=4")
     hrefs = page.part('nav[aria-label="Related pages"]').links()
     assert hrefs[:3] == [
@@ -661,15 +596,13 @@ def test_it_leads_to_the_reverse_link_both_sites_and_the_matrix(
     assert client.get(hrefs[3]).status_code == 200
 
 
-def test_simulated_rates_are_called_so(client: Client, small_world: World) -> None:
+def test_simulated_rates_are_called_so(client, small_world):
     assert "Simulated" not in look(client).source
     Endpoint.objects.filter(name="Glasgow_DATADISK").update(simulated=True)
     assert "Simulated" in look(client)
 
 
-def test_the_number_of_queries_does_not_grow_with_the_data(
-    client: Client, small_world: World
-) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
     look(client)
     for count in (10, 1000):
         many(small_world.ral, small_world.glasgow, count, NOW)
@@ -691,7 +624,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
 
 
 @pytest.mark.parametrize("of", ["ral", "glasgow"])
-def test_a_note_can_be_written_by_who_may(client: Client, small_world: World, of: str) -> None:
+def test_a_note_can_be_written_by_who_may(client, small_world, of):
     assert "Add a note" not in look(client).source
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
     assert "Add a note" not in look(client).source
@@ -699,19 +632,3 @@ def test_a_note_can_be_written_by_who_may(client: Client, small_world: World, of
     page = look(client)
     assert "Add a note" in page
     assert ("source", "RAL_DATADISK") in page.part("#add-note").hidden()
-
-
-def test_without_public_read_the_page_leads_to_the_login(
-    client: Client, small_world: World, settings: Settings
-) -> None:
-    settings.SONAR_PUBLIC_READ = False
-    assert client.get(LINK)["Location"] == f"/login/?next={LINK}"
-
-
-def test_the_page_names_no_other_host(client: Client, small_world: World) -> None:
-    transfer(small_world.ral, small_world.glasgow, 1.0)
-    page = look(client)
-    hosts = {"http://www.w3.org/2000/svg"}
-    assert {
-        one for one in re.findall(r"https?://[\w./-]+", page.source) if "testserver" not in one
-    } <= hosts

@@ -23,11 +23,9 @@ from django.utils import timezone
 from flask import Response
 from pytest_django import Settings
 
-from matrix.http import login_limits
-from matrix.http.throttling import Rate
+from matrix.http import throttling
 from sonar.people import accounts, roles, tokens
 from sonar.people.role_rules import Role
-from tests.matrix.world import World
 from tests.provider import CLIENT, DN, RULES, Provider, stranger
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +50,12 @@ def log_in(client: Client, subject: str, query: str = "") -> Any:
     return client.get(agree(begin(client, query), subject))
 
 
+def log_in_with(client: Client, provider: Provider, *groups: str) -> Any:
+    """Log in as a person whom the provider says to be in these groups."""
+    provider.person("s-1", groups=list(groups))
+    return log_in(client, "s-1")
+
+
 def notice(response: Any) -> str:
     """Return the sentence of a refusal; nobody is logged in then."""
     page = response.content.decode()
@@ -63,7 +67,7 @@ def notice(response: Any) -> str:
     return html.unescape(found[1])
 
 
-def test_nothing_of_it_is_there_while_it_is_off(client: Client) -> None:
+def test_nothing_of_it_is_there_while_it_is_off(client):
     assert client.get("/login/oidc/").status_code == 404
     assert client.get("/login/oidc/callback/?code=x&state=y").status_code == 404
     assert client.post("/login/certificate/").status_code == 404
@@ -73,7 +77,7 @@ def test_nothing_of_it_is_there_while_it_is_off(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["signup", "email", "password/reset", "social/connections"])
-def test_no_page_of_allauth_is_there(client: Client, provider: Provider, path: str) -> None:
+def test_no_page_of_allauth_is_there(client, provider, path):
     for address in (f"/accounts/{path}/", f"/{path}/", f"/login/{path}/"):
         assert client.get(address).status_code == 404
 
@@ -92,14 +96,7 @@ ROLES: list[tuple[dict[str, Any], Role, list[str]]] = [
 
 
 @pytest.mark.parametrize(("claims", "role", "sites"), ROLES)
-def test_groups_give_roles(
-    client: Client,
-    small_world: World,
-    provider: Provider,
-    claims: dict[str, Any],
-    role: Role,
-    sites: list[str],
-) -> None:
+def test_groups_give_roles(client, small_world, provider, claims, role, sites):
     provider.person("s-1", preferred_username="anna", **claims)
     response = log_in(client, "s-1")
     assert response.status_code == 302, response.content.decode()
@@ -111,18 +108,15 @@ def test_groups_give_roles(
     assert client.session.get_expiry_age() == 12 * 3600
 
 
-def test_it_leads_back_to_where_it_began_or_to_the_own_site(
-    client: Client, small_world: World, provider: Provider
-) -> None:
-    provider.person("s-1", groups=["/grid/sites/RAL"])
-    assert log_in(client, "s-1")["Location"] == "/sites/RAL/"
+def test_it_leads_back_to_where_it_began_or_to_the_own_site(client, small_world, provider):
+    assert log_in_with(client, provider, "/grid/sites/RAL")["Location"] == "/sites/RAL/"
     assert client.cookies["sonar_site"].value == "RAL"
     assert log_in(client, "s-1", "?next=/table/%3Fwindow%3D24h")["Location"] == "/table/?window=24h"
     for evil in ("//example.org/", "https://example.org/", "javascript:alert(1)"):
         assert log_in(client, "s-1", f"?next={evil}")["Location"] == "/sites/RAL/"
 
 
-def test_what_the_provider_is_asked(client: Client, provider: Provider) -> None:
+def test_what_the_provider_is_asked(client, provider):
     address = begin(
         client, "?next=/table/&scope=everything&auth_params=prompt%3Dnone&process=connect"
     )
@@ -136,36 +130,28 @@ def test_what_the_provider_is_asked(client: Client, provider: Provider) -> None:
     assert asked == {}
 
 
-def test_another_site_logs_nobody_in(client: Client, provider: Provider) -> None:
+def test_another_site_logs_nobody_in(client, provider):
     headers = {"sec-fetch-site": "cross-site"}
     response = client.get("/login/oidc/?next=/table/", headers=headers)
     assert (response.status_code, response["Location"]) == (302, "/login/?next=%2Ftable%2F")
     assert provider.asked == []
 
 
-def test_roles_are_lost_with_the_groups(
-    client: Client, small_world: World, provider: Provider
-) -> None:
-    provider.person("s-1", groups=["/grid/shifters"])
-    log_in(client, "s-1")
+def test_roles_are_lost_with_the_groups(client, small_world, provider):
+    log_in_with(client, provider, "/grid/shifters")
     assert roles.role_of(User.objects.get()) is Role.OPERATOR
-    provider.person("s-1", groups=["/grid/sites/RAL"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid/sites/RAL")
     user = User.objects.get()
     assert roles.role_of(user) is Role.SITE_ADMIN
     assert not user.is_staff
     assert not user.groups.exists()
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid")
     assert roles.role_of(User.objects.get()) is Role.READER
 
 
-def test_without_a_group_nothing_is_left_not_even_reading(
-    client: Client, small_world: World, provider: Provider, settings: Settings
-) -> None:
+def test_without_a_group_nothing_is_left_not_even_reading(client, small_world, provider, settings):
     settings.SONAR_PUBLIC_READ = False
-    provider.person("s-1", groups=["/grid/shifters"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid/shifters")
     user = User.objects.get()
     elsewhere = Client()
     elsewhere.force_login(user)
@@ -174,8 +160,7 @@ def test_without_a_group_nothing_is_left_not_even_reading(
     assert elsewhere.get("/sites/").status_code == 200
     assert script.get("/api/v1/sites/").status_code == 200
 
-    provider.person("s-1", groups=["/else"])
-    sentence = notice(log_in(client, "s-1"))
+    sentence = notice(log_in_with(client, provider, "/else"))
     assert sentence == (
         "You are in none of the groups that have a role in this Sonar. The provider names these "
         "groups of yours: /else."
@@ -186,23 +171,19 @@ def test_without_a_group_nothing_is_left_not_even_reading(
     assert roles.described(User.objects.get()) == "not active"
     assert not User.objects.get().groups.exists()
 
-    provider.person("s-1", groups=["/grid"])
-    assert log_in(client, "s-1").status_code == 302
+    assert log_in_with(client, provider, "/grid").status_code == 302
     assert roles.role_of(User.objects.get()) is Role.READER
 
 
-def test_who_never_had_a_group_gets_no_account(client: Client, provider: Provider) -> None:
+def test_who_never_had_a_group_gets_no_account(client, provider):
     provider.person("s-1", email="anna@example.org")
     assert "groups of yours: no groups at all." in notice(log_in(client, "s-1"))
     assert not User.objects.exists()
     assert not SocialAccount.objects.exists()
 
 
-def test_whom_an_administrator_switched_off_no_group_lets_in(
-    client: Client, small_world: World, provider: Provider
-) -> None:
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+def test_whom_an_administrator_switched_off_no_group_lets_in(client, small_world, provider):
+    log_in_with(client, provider, "/grid")
     User.objects.update(is_active=False)
     for groups in (["/grid"], ["/else"], ["/grid"]):
         provider.person("s-1", groups=groups)
@@ -211,9 +192,7 @@ def test_whom_an_administrator_switched_off_no_group_lets_in(
     assert not User.objects.get().is_active
 
 
-def test_no_name_and_no_address_finds_an_account(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_no_name_and_no_address_finds_an_account(client, small_world, provider):
     """An account of Sonar's own, and one of another person there, stay whose they are."""
     own = User.objects.create_user("anna", "anna@example.org", "four in the morning")
     roles.give(own, Role.ADMINISTRATOR)
@@ -229,21 +208,15 @@ def test_no_name_and_no_address_finds_an_account(
     ]
 
 
-def test_the_same_subject_of_another_issuer_is_another_person(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_the_same_subject_of_another_issuer_is_another_person(client, small_world, provider):
     other = User.objects.create_user("other")
     SocialAccount.objects.create(user=other, provider="https://iam.example.org", uid="s-1")
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid")
     assert client.session["_auth_user_id"] != str(other.id)
 
 
-def test_the_page_of_the_account_says_who_vouches_for_it(
-    client: Client, small_world: World, provider: Provider
-) -> None:
-    provider.person("s-1", groups=["/grid/admins"])
-    log_in(client, "s-1")
+def test_the_page_of_the_account_says_who_vouches_for_it(client, small_world, provider):
+    log_in_with(client, provider, "/grid/admins")
     page = client.get(f"/admin/auth/user/{User.objects.get().id}/change/").content.decode()
     assert f"s-1 at {provider.url}; groups at the last log-in: /grid/admins" in page
     own = User.objects.create_user("own")
@@ -254,9 +227,7 @@ def test_the_page_of_the_account_says_who_vouches_for_it(
     assert "email" not in index
 
 
-def test_only_groups_are_kept_of_what_the_provider_says(
-    client: Client, small_world: World, provider: Provider
-) -> None:
+def test_only_groups_are_kept_of_what_the_provider_says(client, small_world, provider):
     provider.person("s-1", groups=["/grid", "bad\0group"], email="anna@example.org", name="Anna")
     log_in(client, "s-1")
     record = SocialAccount.objects.get()
@@ -300,9 +271,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any], Any], str], str]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_an_id_token_that_is_not_right_lets_nobody_in(
-    client: Client, provider: Provider, lie: str
-) -> None:
+def test_an_id_token_that_is_not_right_lets_nobody_in(client, provider, lie):
     NAMES[:] = [provider.name]
     provider.person("s-1", groups=["/grid/admins"])
     provider.lie, expected = LIES[lie]
@@ -312,7 +281,7 @@ def test_an_id_token_that_is_not_right_lets_nobody_in(
     assert not User.objects.exists()
 
 
-def test_a_state_works_once_and_in_its_own_browser(client: Client, provider: Provider) -> None:
+def test_a_state_works_once_and_in_its_own_browser(client, provider):
     provider.person("s-1", groups=["/grid"])
     back = agree(begin(client), "s-1")
     assert "used before" in notice(Client().get(back))
@@ -326,9 +295,7 @@ def test_a_state_works_once_and_in_its_own_browser(client: Client, provider: Pro
     assert "used before" in notice(client.get("/login/oidc/callback/?code=x&state=y"))
 
 
-def test_a_state_is_good_for_ten_minutes(
-    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_is_good_for_ten_minutes(client, provider, monkeypatch):
     provider.person("s-1", groups=["/grid"])
     back = agree(begin(client), "s-1")
     now = time.time()
@@ -336,9 +303,7 @@ def test_a_state_is_good_for_ten_minutes(
     assert "ten minutes old" in notice(client.get(back))
 
 
-def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(
-    client: Client, provider: Provider
-) -> None:
+def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(client, provider):
     begin(client)
     assert client.session.get_expiry_age() == 600
     accounts.forget_sessions(timezone.now() + timezone.timedelta(seconds=590))
@@ -352,15 +317,13 @@ def test_a_log_in_that_is_begun_keeps_a_session_for_ten_minutes(
     assert client.session.get_expiry_age() == 7 * 86_400
 
 
-def test_only_so_many_log_ins_are_begun_from_one_address(
-    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(login_limits, "BEGUN_ELSEWHERE", Rate(2, 86_400))
+def test_only_so_many_log_ins_are_begun_from_one_address(client, provider, monkeypatch):
+    monkeypatch.setattr(throttling, "BEGUN_ELSEWHERE", throttling.Rate(2, 86_400))
     assert [client.get("/login/oidc/").status_code for _ in range(3)] == [302, 302, 429]
     assert Client(REMOTE_ADDR="192.0.2.9").get("/login/oidc/").status_code == 302
 
 
-def test_a_log_in_that_ends_at_the_provider_says_so(client: Client, provider: Provider) -> None:
+def test_a_log_in_that_ends_at_the_provider_says_so(client, provider):
     for error, sentence in (
         ("access_denied", "The log-in was cancelled at Grid IAM, or is not allowed there."),
         ("server_error", "Grid IAM ended the log-in with an error."),
@@ -379,9 +342,7 @@ def test_a_log_in_that_ends_at_the_provider_says_so(client: Client, provider: Pr
         ("/userinfo", 503, "Grid IAM does not answer."),
     ],
 )
-def test_a_provider_that_is_broken_is_told(
-    client: Client, provider: Provider, path: str, status: int, sentence: str
-) -> None:
+def test_a_provider_that_is_broken_is_told(client, provider, path, status, sentence):
     provider.person("s-1", groups=["/grid"])
     provider.broken.add(path)
     response = client.get("/login/oidc/")
@@ -414,9 +375,7 @@ ODD: dict[str, Callable[[], Response]] = {
 
 
 @pytest.mark.parametrize("path", ["/oauth2/token", "/userinfo"])
-def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(
-    client: Client, provider: Provider, path: str
-) -> None:
+def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(client, provider, path):
     provider.person("s-1", groups=["/grid/admins"])
     for name, answer in ODD.items():
         provider.instead[path] = answer()
@@ -424,23 +383,19 @@ def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(
     assert not User.objects.exists()
 
 
-def test_a_provider_that_is_not_there_is_told(client: Client, provider: Provider, settings: Any):
+def test_a_provider_that_is_not_there_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = "http://localhost:9"
     sentence = notice(client.get("/login/oidc/"))
     assert "Grid IAM does not answer" in sentence
     assert "(ConnectionError)" in sentence
 
 
-def test_a_provider_that_is_another_issuer_is_told(
-    client: Client, provider: Provider, settings: Settings
-) -> None:
+def test_a_provider_that_is_another_issuer_is_told(client, provider, settings):
     settings.SONAR_OIDC_ISSUER = provider.url.replace("localhost", "127.0.0.1") + "/users/.."
     assert "Grid IAM does not answer" in notice(client.get("/login/oidc/"))
 
 
-def test_without_passwords_none_is_taken_on_any_page(
-    client: Client, provider: Provider, settings: Settings
-) -> None:
+def test_without_passwords_none_is_taken_on_any_page(client, provider, settings):
     settings.SONAR_PASSWORDS = False
     User.objects.create_superuser("root", password="four in the morning")
     form = {"username": "root", "password": "four in the morning", "next": "/table/"}
@@ -456,14 +411,13 @@ def test_without_passwords_none_is_taken_on_any_page(
     assert not Client().login(username="root", password="four in the morning")
 
 
-def test_the_admin_sends_to_the_page_with_all_ways(client: Client, provider: Provider) -> None:
+def test_the_admin_sends_to_the_page_with_all_ways(client, provider):
     response = client.get("/admin/", follow=True)
     assert response.request["PATH_INFO"] == "/admin/login/"
     page = response.content.decode()
     assert "Log in with Grid IAM" in page
     assert 'href="/login/oidc/?next=%2Fadmin%2F"' in page
-    provider.person("s-1", groups=["/grid"])
-    log_in(client, "s-1")
+    log_in_with(client, provider, "/grid")
     page = client.get("/admin/", follow=True).content.decode()
     assert "You are logged in as s-1@localhost. If its role does not allow" in page
 
@@ -483,7 +437,7 @@ def show(headers: dict[str, str], peer: str = "192.0.2.7", **form: str) -> Any:
 
 @pytest.mark.usefixtures("behind_a_front_server")
 @pytest.mark.parametrize("peer", ["192.0.2.7", "2001:db8::8", "::ffff:192.0.2.7"])
-def test_a_certificate_that_the_front_server_checked_lets_in(peer: str) -> None:
+def test_a_certificate_that_the_front_server_checked_lets_in(peer):
     response = show(SHOWN, peer, next="/table/")
     assert (response.status_code, response["Location"]) == (302, "/table/")
     user = User.objects.get()
@@ -493,7 +447,7 @@ def test_a_certificate_that_the_front_server_checked_lets_in(peer: str) -> None:
 
 @pytest.mark.usefixtures("behind_a_front_server")
 @pytest.mark.parametrize("peer", ["192.0.2.8", "127.0.0.1", "2001:db8:1::1", "", "192.0.2.7, x"])
-def test_nobody_else_is_believed_about_certificates(peer: str) -> None:
+def test_nobody_else_is_believed_about_certificates(peer):
     headers = SHOWN | {"x-forwarded-for": "192.0.2.7", "forwarded": "for=192.0.2.7"}
     assert "did not come through it" in notice(show(headers, peer))
     assert not User.objects.exists()
@@ -510,22 +464,19 @@ def test_nobody_else_is_believed_about_certificates(peer: str) -> None:
         ({"x-ssl-client-s-dn": f"CN={'x' * 200}"}, "1 to 191 printable characters"),
     ],
 )
-def test_a_certificate_that_gives_nothing_says_so(changed: dict[str, str], sentence: str) -> None:
+def test_a_certificate_that_gives_nothing_says_so(changed, sentence):
     assert sentence in notice(show(SHOWN | changed))
     assert not User.objects.exists()
 
 
 @pytest.mark.usefixtures("behind_a_front_server")
-def test_a_group_called_as_a_certificate_is_none(client: Client, provider: Provider) -> None:
+def test_a_group_called_as_a_certificate_is_none(client, provider):
     provider.person("s-1", groups=[DN])
     assert "none of the groups" in notice(log_in(client, "s-1"))
 
 
-def test_tokens_of_who_never_logs_in_again_lapse(
-    client: Client, small_world: World, provider: Provider
-) -> None:
-    provider.person("s-1", groups=["/grid/shifters"])
-    log_in(client, "s-1")
+def test_tokens_of_who_never_logs_in_again_lapse(client, small_world, provider):
+    log_in_with(client, provider, "/grid/shifters")
     user = User.objects.get()
     own = User.objects.create_user("cron")
     texts = [tokens.create(account, "cron", ["read"], 100)[1] for account in (user, own)]
@@ -541,9 +492,7 @@ def test_tokens_of_who_never_logs_in_again_lapse(
     assert script.get("/api/v1/sites/").status_code == 200
 
 
-def test_two_first_log_ins_at_once_make_one_account(
-    client: Client, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_first_log_ins_at_once_make_one_account(client, provider, monkeypatch):
     """The row is made by another process just as this one has seen that there is none."""
     person = accounts.Identity(provider.url, "s-1", "anna", ("/grid",))
     free_name, names = accounts.free_name, []

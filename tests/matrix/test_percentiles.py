@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from matrix.query.catalogue import LINK_QUANTILES, STATISTICS
 from sonar.notation.units import three_digits
@@ -33,7 +32,7 @@ def value(name: str) -> float:
     return float(np.quantile(RATES, LINK_QUANTILES[name]))
 
 
-def test_the_matrix_page_has_it(client: Client, name: str):
+def test_the_matrix_page_has_it(client, name):
     html = responses.html(client, f"/?stat={name}")
     words, written = responses.words(html), three_digits(value(name))
     assert STATISTICS[name].sentence.format(files="large-file transfers") in words
@@ -47,14 +46,14 @@ def test_the_matrix_page_has_it(client: Client, name: str):
     assert any(written in row for text in numbers for row in text)
 
 
-def test_the_numbers_behind_the_picture_have_it(client: Client, name: str):
+def test_the_numbers_behind_the_picture_have_it(client, name):
     header, arrays = decoded(client.get(f"/cells/?stat={name}").content)
     assert (header["stat"], header["unit"]) == (name, "MB/s")
     assert np.nanmax(arrays["value"]) == pytest.approx(value(name), rel=1e-6)
     assert np.nanmax(arrays["median"]) == 21.0
 
 
-def test_the_matrix_of_the_api_has_it(client: Client, name: str):
+def test_the_matrix_of_the_api_has_it(client, name):
     answer = responses.answer(client, f"/api/v1/matrix/?stat={name}")
     assert (answer["query"]["stat"], answer["unit"]) == (name, "MB/s")
     values = [one for row in answer["cells"]["value"] for one in row if one is not None]
@@ -64,7 +63,7 @@ def test_the_matrix_of_the_api_has_it(client: Client, name: str):
     assert written == values
 
 
-def test_the_page_of_the_link_has_it_in_both_its_tables(client: Client, name: str):
+def test_the_page_of_the_link_has_it_in_both_its_tables(client, name):
     page = client.get("/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h")
     (large,) = [row for row in page.context["directions"][0] if row[0].size == "large"]
     assert large[0].quantiles[name] == pytest.approx(value(name), rel=1e-6)
@@ -83,7 +82,7 @@ def test_the_page_of_the_link_has_it_in_both_its_tables(client: Client, name: st
     ]
 
 
-def test_the_series_of_the_link_has_it(client: Client, name: str):
+def test_the_series_of_the_link_has_it(client, name):
     field = f"{name}_mb_s"
     answer = responses.answer(client, f"/api/v1/series/?{LINK}&bucket=1d&window=1h")
     assert answer["buckets"][field] == [pytest.approx(value(name), abs=1e-6)]
@@ -91,7 +90,7 @@ def test_the_series_of_the_link_has_it(client: Client, name: str):
     assert [float(row[field]) for row in rows] == answer["buckets"][field]
 
 
-def test_the_schema_names_it(client: Client, name: str):
+def test_the_schema_names_it(client, name):
     schema = responses.answer(client, "/api/v1/schema/?format=json")
     models, field = schema["components"]["schemas"], f"{name}_mb_s"
     assert field in models["Buckets"]["required"]

@@ -18,7 +18,7 @@ from tests.accounts import account, logged_in
 from tests.browser import scene
 from tests.browser.scene import Scene
 from tests.matrix import world
-from tests.matrix.world import HOUR, NOW, World
+from tests.matrix.world import HOUR, NOW
 
 HOST = "http://testserver"
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
@@ -80,9 +80,7 @@ def image(client: Client, path: str) -> tuple[HttpResponse, Image.Image]:
         ),
     ],
 )
-def test_a_page_says_its_answer_and_where_its_image_is(
-    client: Client, grid: Scene, written: list[str], path: str, title: str, answer: str
-) -> None:
+def test_a_page_says_its_answer_and_where_its_image_is(client, grid, written, path, title, answer):
     said = tags(client, path)
     assert (said["og:title"], said["og:description"]) == (title, answer)
     assert said["description"] == said["og:image:alt"] == answer
@@ -94,9 +92,7 @@ def test_a_page_says_its_answer_and_where_its_image_is(
 
 
 @PAGES
-def test_what_is_simulated_is_said_in_words_and_in_the_image(
-    client: Client, grid: Scene, written: list[str], path: str
-) -> None:
+def test_what_is_simulated_is_said_in_words_and_in_the_image(client, grid, written, path):
     for simulated in (False, True):
         Endpoint.objects.update(simulated=simulated)
         written.clear()
@@ -107,9 +103,7 @@ def test_what_is_simulated_is_said_in_words_and_in_the_image(
 
 
 @pytest.mark.parametrize("path", ["/", LINK, "/sites/DESY/"])
-def test_the_image_is_of_what_the_page_asks_for(
-    client: Client, grid: Scene, written: list[str], path: str
-) -> None:
+def test_the_image_is_of_what_the_page_asks_for(client, grid, written, path):
     image(client, f"{path}?size=small&window=24h")
     text = " ".join(written)
     assert "19 Nov 12:01 to 20 Nov 2026 12:01 UTC" in text
@@ -117,7 +111,7 @@ def test_the_image_is_of_what_the_page_asks_for(
 
 
 @PAGES
-def test_who_has_the_image_gets_no_other(client: Client, grid: Scene, path: str) -> None:
+def test_who_has_the_image_gets_no_other(client, grid, path):
     response, _ = image(client, path)
     assert response["Cache-Control"] == "private, no-cache"
     url = tags(client, path)["og:image"].removeprefix(HOST)
@@ -128,9 +122,7 @@ def test_who_has_the_image_gets_no_other(client: Client, grid: Scene, path: str)
 
 
 @pytest.mark.parametrize("path", [LINK, "/sites/RAL/"])
-def test_all_readers_have_the_same_image_whatever_notes_they_may_read(
-    client: Client, grid: Scene, path: str
-) -> None:
+def test_all_readers_have_the_same_image_whatever_notes_they_may_read(client, grid, path):
     before, _ = image(client, path)
     Annotation.objects.create(site=grid.world.ral.site, text="hush", starts_at=NOW - HOUR)
     for reader in (client, logged_in(account(Role.OPERATOR))):
@@ -147,15 +139,11 @@ def test_all_readers_have_the_same_image_whatever_notes_they_may_read(
         ("/sites/nowhere/preview/", 404),
     ],
 )
-def test_what_there_is_no_page_of_has_no_image(
-    client: Client, grid: Scene, path: str, status: int
-) -> None:
+def test_what_there_is_no_page_of_has_no_image(client, grid, path, status):
     assert client.get(path).status_code == status
 
 
-def test_cells_have_the_colours_of_the_page(
-    client: Client, small_world: World, at_noon: None
-) -> None:
+def test_cells_have_the_colours_of_the_page(client, small_world, at_noon):
     world.transfer(small_world.ral, small_world.glasgow, 1.0)
     world.transfer(small_world.glasgow, small_world.ral, 100.0)
     _, drawn = image(client, "/")
@@ -165,19 +153,17 @@ def test_cells_have_the_colours_of_the_page(
 
 
 @pytest.mark.parametrize("path", ["/?cloud=none", "/links/DESY_SCRATCHDISK/RAL_DATADISK/"])
-def test_where_nothing_is_there_is_an_image_all_the_same(
-    client: Client, small_world: World, path: str
-) -> None:
+def test_where_nothing_is_there_is_an_image_all_the_same(client, small_world, path):
     assert image(client, path)[1].size == (1200, 630)
 
 
 @pytest.mark.parametrize("more", ["?compare=reverse", "?compare=previous", "?window=30d"])
-def test_what_is_compared_is_drawn_on_its_own_axes(client: Client, grid: Scene, more: str) -> None:
+def test_what_is_compared_is_drawn_on_its_own_axes(client, grid, more):
     for path in ("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/Glasgow/", "/"):
         image(client, path + more)
 
 
-def test_colours_are_read_as_the_style_sheet_writes_them() -> None:
+def test_colours_are_read_as_the_style_sheet_writes_them():
     light = standalone.light_colours()
     assert preview.colour_of(light["there"]) == (11, 87, 164)
     assert preview.colour_of("rgb(163, 163, 163)") == (163, 163, 163)
@@ -185,7 +171,7 @@ def test_colours_are_read_as_the_style_sheet_writes_them() -> None:
     assert preview.colour_of(light["there-band"]) == (211, 225, 239)
 
 
-def test_what_was_asked_is_text_in_the_tags(client: Client, grid: Scene) -> None:
+def test_what_was_asked_is_text_in_the_tags(client, grid):
     page = client.get('/?cloud="><script>x').content.decode()
     assert "<script>x" not in page
     assert '"><script>x' in tags(client, '/?cloud="><script>x')["og:title"]

@@ -86,7 +86,7 @@ def rounded(table: LinkTable) -> dict[tuple[str, str, str], tuple[float, ...]]:
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_the_glasgow_sonar_table_comes_out(db: None, sealed: bool) -> None:
+def test_the_glasgow_sonar_table_comes_out(db, sealed):
     table = rows()
     places, classes = endpoints(table), dict(SizeClass.objects.values_list("name", "id"))
     for row in table:
@@ -102,7 +102,7 @@ def test_the_glasgow_sonar_table_comes_out(db: None, sealed: bool) -> None:
         )
 
 
-def test_the_published_matrix_and_its_averages_come_out_of_segments(db: None) -> None:
+def test_the_published_matrix_and_its_averages_come_out_of_segments(db):
     table = world.make_published()
     later = NOW + timedelta(hours=2)
     sealing.seal(later)

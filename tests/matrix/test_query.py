@@ -1,4 +1,4 @@
-"""Every parameter, there and back; and what a bad one is answered with."""
+"""Every parameter of a question and of a display, there and back; and what a bad one is told."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,16 +7,19 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.plots import display
+from matrix.plots.display import LARGEST, ORDERS, SCALES, Display, number_text
+from matrix.plots.palettes import PALETTES
 from matrix.query.addresses import matrix_url
 from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATS
 from matrix.query.filters import FILTERS, LINK_FILTERS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.states import LOOKS
 from sonar.models import SizeClass
 from sonar.notation.csv_text import MOVER
 from sonar.notation.windows import PRESETS
-from tests.matrix import world
 from tests.properties import examples
 
 pytestmark = pytest.mark.django_db
@@ -26,9 +29,13 @@ def asked(text: str) -> MatrixQuery:
     return MatrixQuery.from_params(QueryDict(text))
 
 
+def display_of(text: str, stat: str = "mean") -> Display:
+    return Display.from_params(dict(QueryDict(text).lists()), stat)
+
+
 def sentences(text: str) -> dict[str, list[str]]:
     with pytest.raises(BadQueryError) as caught:
-        asked(text)
+        display.read(QueryDict(text))
     return caught.value.errors
 
 
@@ -90,9 +97,7 @@ plain = st.fixed_dictionaries(
 
 @examples(150)
 @given(given_plain=plain, window=windows)
-def test_every_query_survives_its_own_url(
-    small_world: world.World, given_plain: dict[str, list[str]], window: dict[str, list[str]]
-) -> None:
+def test_every_query_survives_its_own_url(small_world, given_plain, window):
     query = MatrixQuery.from_params(given_plain | window)
     again = asked(matrix_url(query).removeprefix("/").removeprefix("?"))
     assert again == query
@@ -113,7 +118,7 @@ def many(name: str, count: int) -> str:
         (many("tag", 26) + "&" + many("tag", 26).replace("=", "=!"), "tag", 52),
     ],
 )
-def test_a_question_has_so_many_filters_and_no_more(text: str, name: str, given: int) -> None:
+def test_a_question_has_so_many_filters_and_no_more(text, name, given):
     """Each is a link of a page that has the address of all others in it."""
     count = text.count("=") - text.count("compare=")
     assert sentences(text) == {
@@ -124,12 +129,12 @@ def test_a_question_has_so_many_filters_and_no_more(text: str, name: str, given:
     }
 
 
-def test_fifty_filters_are_a_question() -> None:
+def test_fifty_filters_are_a_question():
     assert len(asked(many("tag", 50)).filters) == 50
     assert len(asked("&".join([many("tag", 50), "tag="] * 3)).filters) == 50
 
 
-def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it() -> None:
+def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it():
     assert matrix_url(asked("size=large&window=7d&stat=mean&rows=endpoint&columns=endpoint")) == "/"
     assert asked("").url("/", format="csv") == "/?format=csv"
     assert (
@@ -137,11 +142,11 @@ def test_defaults_are_left_out_of_the_url_and_all_else_stands_in_it() -> None:
     )
 
 
-def test_empty_values_as_a_plain_form_sends_them_are_not_given() -> None:
+def test_empty_values_as_a_plain_form_sends_them_are_not_given():
     assert asked("from=&to=&window=&site=&stat=") == asked("")
 
 
-def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> None:
+def test_the_default_size_is_the_largest_class_where_none_is_called_large():
     SizeClass.objects.filter(name="large").update(name="huge")
     assert asked("").size == "huge"
     assert sentences("size=large")["size"] == [
@@ -155,7 +160,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
         (
             "colour=red",
             "colour",
-            "There is no parameter “colour”: use beside, clock, cloud, columns,",
+            "There is no parameter “colour”: use above, below, beside, clock,",
         ),
         ("size=giant", "size", "size “giant” is not known: use small, medium or large."),
         ("window=8d", "window", "window “8d” is not known: use 1h, 6h, 24h, 7d, 30d or 90d."),
@@ -195,18 +200,40 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large() -> N
         ("destination_site=!Atlantis", "destination_site", "the name of a registered site."),
         ("endpoint=X", "endpoint", "use the name of a registered endpoint."),
         ("mesh=X", "mesh", "mesh “X” is not known: use the name of a registered mesh."),
+        ("order=size", "order", "order “size” is not known: use name, cloud, tier, average or"),
+        ("order=name&order=tier", "order", "order is given 2 times: give it once."),
+        ("transpose=yes", "transpose", "transpose “yes” is not known: use 1."),
+        ("wall=0", "wall", "wall “0” is not known: use 1."),
+        (
+            "only=red",
+            "only",
+            "only “red” is not known: use measured, failing, failed, stale, untested, down, "
+            "usual, slower, faster, unknown or partly.",
+        ),
+        ("only=not_applicable", "only", "only “not_applicable” is not known"),
+        ("palette=jet", "palette", "use viridis, cividis, magma or rdylgn."),
+        ("scale=log", "scale", "scale “log” is not known: use middle or whole."),
+        ("above=much", "above", "above “much” is not a number from 0 up to 10¹²"),
+        ("above=nan", "above", "is not a number from 0"),
+        ("below=inf", "below", "is not a number from 0"),
+        ("below=-1", "below", "is not a number from 0"),
+        ("above=5&below=4", "above", "above must not be greater than below."),
+        ("low=0", "low", "low “0” is not a number above 0 up to 10¹²: write one like 0.5"),
+        ("high=0", "high", "high “0” is not a number above 0"),
+        ("low=5&high=5", "low", "low must be less than high."),
     ],
 )
 def test_a_bad_value_is_answered_with_a_sentence_that_names_the_parameter(
-    text: str, parameter: str, sentence: str
-) -> None:
+    text, parameter, sentence
+):
     found = sentences(text)
     assert list(found) == [parameter]
     assert sentence in found[parameter][0]
 
 
-def test_all_bad_parameters_are_named_at_once() -> None:
+def test_all_bad_parameters_are_named_at_once():
     assert set(sentences("size=giant&stat=mode&tier=9&x=1&x=2")) == {"size", "stat", "tier", "x"}
+    assert set(sentences("order=x&low=x&only=x&wall=2")) == {"order", "low", "only", "wall"}
 
 
 @pytest.mark.parametrize(
@@ -240,15 +267,100 @@ def test_all_bad_parameters_are_named_at_once() -> None:
         ),
     ],
 )
-def test_a_query_describes_itself_in_a_sentence(
-    small_world: world.World, text: str, sentence: str
-) -> None:
+def test_a_query_describes_itself_in_a_sentence(small_world, text, sentence):
     assert asked(text).describe() == sentence
 
 
-def test_a_preset_replaces_both_bounds_and_a_filter_can_be_taken_away(
-    small_world: world.World,
-) -> None:
+def test_a_preset_replaces_both_bounds_and_a_filter_can_be_taken_away(small_world):
     query = asked("from=2026-11-01&to=2026-11-02&cloud=UK&cloud=!DE")
     assert matrix_url(query.replace(window="24h")) == "/?window=24h&cloud=UK&cloud=!DE"
     assert matrix_url(query.without(query.filters[0])).endswith("&cloud=!DE")
+
+
+numbers = st.one_of(
+    st.none(), st.integers(1, int(LARGEST)).map(float), st.floats(1e-9, LARGEST, allow_nan=False)
+)
+pairs = st.tuples(numbers, numbers).map(
+    lambda pair: sorted(pair) if None not in pair and pair[0] != pair[1] else [pair[0], None]
+)
+
+
+@given(
+    order=st.sampled_from(ORDERS),
+    transpose=st.booleans(),
+    wall=st.booleans(),
+    only=st.sets(st.sampled_from(LOOKS)),
+    palette=st.sampled_from(["", *PALETTES]),
+    scale=st.sampled_from(SCALES),
+    focus=pairs,
+    colours=pairs,
+    stat=st.sampled_from(STATS),
+)
+def test_every_display_survives_its_own_url(
+    order, transpose, wall, only, palette, scale, focus, colours, stat
+):
+    one = Display(
+        order=order,
+        transpose=transpose,
+        only=tuple(state for state in LOOKS if state in only),
+        above=focus[0],
+        below=focus[1],
+        palette=palette,
+        scale=scale,
+        low=colours[0],
+        high=colours[1],
+        wall=wall,
+    )
+    again = Display.from_params(one.to_params(), stat)
+    assert again == one
+    assert again.to_params() == one.to_params()
+
+
+def test_defaults_are_left_out_and_states_stand_in_one_order():
+    assert display_of("order=name&scale=middle&transpose=&only=&low=&palette=").to_params() == {}
+    assert display_of("only=stale&only=failed&only=stale").to_params() == {
+        "only": ["failed", "stale"]
+    }
+    assert display_of("wall=1&high=10.0&below=0.50").to_params() == {
+        "below": ["0.5"],
+        "high": ["10"],
+        "wall": ["1"],
+    }
+
+
+def test_a_bound_of_zero_is_a_bound():
+    assert display_of("above=0").above == 0
+    assert display_of("above=-0.0").to_params() == {"above": ["0"]}
+    assert display_of("above=0").focuses
+    assert display_of("above=0").to_params() == {"above": ["0"]}
+
+
+def test_colours_of_a_share_may_begin_at_zero():
+    assert display_of("low=0&high=50", "success").low == 0
+    assert "low" in sentences("low=0&high=50&stat=median")
+
+
+def test_numbers_of_another_unit_are_dropped_with_the_statistic_that_they_were_meant_for():
+    text = "above=5&below=50&low=1&high=10&order=tier&unit="
+    assert display_of(text + "MB/s", "mean") == display_of(text)
+    assert display_of(text + "MB/s", "p95") == display_of(text)
+    assert display_of(text + "MB/s", "success") == Display(order="tier")
+    assert display_of(text + "%25", "success") == display_of(text)
+
+
+def test_a_focus_is_taken_away_as_one():
+    focused = display_of("only=failed&above=1&below=2&order=tier")
+    assert focused.focuses
+    assert focused.unfocused() == Display(order="tier")
+    assert not focused.unfocused().focuses
+
+
+def test_displays_have_fingerprints_of_their_own():
+    some = [Display(), Display(transpose=True), Display(low=1), Display(only=("failed",))]
+    assert len({one.fingerprint for one in some}) == len(some)
+    assert Display().fingerprint == display_of("order=name").fingerprint
+
+
+@given(st.floats(0, LARGEST))
+def test_a_number_is_read_as_it_was_written(value):
+    assert float(number_text(value)) == value

@@ -4,7 +4,7 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from matrix.pages.matrix.wall import MOST_VIEWS, Rotation, WallPage, text_of
+from matrix.pages.matrix.page import MOST_VIEWS, Rotation, WallPage, text_of
 from matrix.query.forms import BadQueryError
 from tests.matrix.world import World
 

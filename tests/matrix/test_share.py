@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 from django.test import Client
 
-from tests.matrix.world import HOUR, World, transfer
+from tests.matrix.world import HOUR, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
@@ -40,8 +40,8 @@ def offers(client: Client, path: str) -> dict[str, str]:
     ],
 )
 def test_one_link_is_of_the_newest_and_one_of_exactly_these_numbers(
-    client: Client, small_world: World, path: str, asked: str, kept: str
-) -> None:
+    client, small_world, path, asked, kept
+):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
     exact = f"{path}?{kept.format(BOUNDS)}"
     shown = offers(client, path + asked)
@@ -55,7 +55,7 @@ def test_one_link_is_of_the_newest_and_one_of_exactly_these_numbers(
     assert exact in of_exact.values()
 
 
-def test_the_exact_link_shows_the_same_numbers_later(client: Client, small_world: World) -> None:
+def test_the_exact_link_shows_the_same_numbers_later(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
     exact = offers(client, "/")["link to exactly these numbers"]
     transfer(small_world.ral, small_world.glasgow, 50.0, ago=-HOUR)
@@ -66,7 +66,7 @@ def test_the_exact_link_shows_the_same_numbers_later(client: Client, small_world
     assert [grid.cells.ok.sum() for grid in grids] == [2, 1]
 
 
-def test_a_page_without_a_window_has_one_link(client: Client, small_world: World) -> None:
+def test_a_page_without_a_window_has_one_link(client, small_world):
     one = transfer(small_world.ral, small_world.glasgow, 10.0)
     path = f"/transfers/{one.id}/"
     shown = offers(client, path)
@@ -74,7 +74,7 @@ def test_a_page_without_a_window_has_one_link(client: Client, small_world: World
     assert "link to exactly these numbers" not in shown
 
 
-def test_every_link_of_the_block_answers(client: Client, small_world: World) -> None:
+def test_every_link_of_the_block_answers(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
     for path in ("/", "/table/", "/sites/", "/sites/RAL/", LINK, "/operations/"):
         for words, url in offers(client, path).items():
@@ -93,9 +93,7 @@ def test_every_link_of_the_block_answers(client: Client, small_world: World) -> 
         ("/sites/RAL/?window=24h", "Figure as destination, as one HTML file"),
     ],
 )
-def test_the_figure_is_of_what_the_page_shows(
-    client: Client, small_world: World, path: str, words: str
-) -> None:
+def test_the_figure_is_of_what_the_page_shows(client, small_world, path, words):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
     url = offers(client, path)[words]
     response = client.get(url)

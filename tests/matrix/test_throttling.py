@@ -15,7 +15,7 @@ from django.test import Client
 from pytest_django import Settings
 from redis import Redis
 
-from matrix.http import login_limits, throttling
+from matrix.http import throttling
 from sonar import settings as project
 from sonar.people import tokens
 from tests import refusing
@@ -52,9 +52,7 @@ def statuses(times: int, ask: Callable[[], Any]) -> list[int]:
 
 
 @pytest.mark.django_db
-def test_one_request_too_many_is_a_429_that_says_when_to_ask_again(
-    client: Client, settings: Settings
-) -> None:
+def test_one_request_too_many_is_a_429_that_says_when_to_ask_again(client, settings):
     settings.SONAR_RATE_ANONYMOUS = (2, DAY)
     assert statuses(2, lambda: client.get(CALL)) == [200, 200]
     refused = client.get(CALL)
@@ -69,9 +67,7 @@ def test_one_request_too_many_is_a_429_that_says_when_to_ask_again(
 
 
 @pytest.mark.django_db
-def test_a_new_period_begins_at_nothing(
-    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_period_begins_at_nothing(client, settings, monkeypatch):
     settings.SONAR_RATE_ANONYMOUS = (1, 60)
     now = 1_000_000_000.0
     monkeypatch.setattr(throttling.time, "time", lambda: now)
@@ -81,7 +77,7 @@ def test_a_new_period_begins_at_nothing(
     assert statuses(2, lambda: client.get(CALL)) == [200, 429]
 
 
-def test_tokens_and_accounts_are_counted_by_themselves(bob: User, settings: Settings) -> None:
+def test_tokens_and_accounts_are_counted_by_themselves(bob, settings):
     settings.SONAR_RATE_ANONYMOUS = (1, DAY)
     settings.SONAR_RATE_ACCOUNT = (2, DAY)
     session = Client()
@@ -99,9 +95,7 @@ def test_tokens_and_accounts_are_counted_by_themselves(bob: User, settings: Sett
 
 
 @pytest.mark.django_db
-def test_wrong_tokens_count_for_their_address_and_right_ones_go_on(
-    bob: User, settings: Settings
-) -> None:
+def test_wrong_tokens_count_for_their_address_and_right_ones_go_on(bob, settings):
     settings.SONAR_RATE_ANONYMOUS = (3, DAY)
     guess = {"authorization": "Token sonar_" + "0" * 64}
     garbled = {"authorization": "Token x"}
@@ -112,7 +106,7 @@ def test_wrong_tokens_count_for_their_address_and_right_ones_go_on(
     assert ask.get(CALL, headers=token(bob)).status_code == 200
 
 
-def test_a_nest_of_a_thousand_lists_is_a_400(admin_client: Client) -> None:
+def test_a_nest_of_a_thousand_lists_is_a_400(admin_client):
     nest = "[" * 1_000 + "]" * 1_000
     for path, body in (
         ("/api/v1/transfers/", f'[{{"id": {nest}}}]'),
@@ -122,7 +116,7 @@ def test_a_nest_of_a_thousand_lists_is_a_400(admin_client: Client) -> None:
         assert admin_client.post(path, body, content_type="application/json").status_code == 400
 
 
-def test_what_is_refused_counts_once(bob: User, settings: Settings) -> None:
+def test_what_is_refused_counts_once(bob, settings):
     settings.SONAR_RATE_ACCOUNT = (3, DAY)
     ask = Client()
     ask.force_login(bob)
@@ -145,9 +139,7 @@ def test_what_is_refused_counts_once(bob: User, settings: Settings) -> None:
         (2, "198.51.100.{n}, 203.0.113.5, 203.0.113.6", "203.0.113.5"),
     ],
 )
-def test_a_forged_address_changes_nothing(
-    client: Client, settings: Settings, proxies: int, forwarded: str, seen: str
-) -> None:
+def test_a_forged_address_changes_nothing(client, settings, proxies, forwarded, seen):
     settings.REST_FRAMEWORK = settings.REST_FRAMEWORK | {"NUM_PROXIES": proxies}
     settings.SONAR_RATE_ANONYMOUS = (3, DAY)
     asked = [client.get(CALL, headers={"x-forwarded-for": forwarded.format(n=n)}) for n in range(4)]
@@ -165,9 +157,7 @@ def test_a_forged_address_changes_nothing(
         ("", ""),
     ],
 )
-def test_an_address_is_a_network_for_ipv6(
-    rf: Any, settings: Settings, given: str, known_as: str
-) -> None:
+def test_an_address_is_a_network_for_ipv6(rf, settings, given, known_as):
     assert throttling.address(rf.get("/", REMOTE_ADDR=given)) == known_as
 
 
@@ -183,12 +173,8 @@ def own_counts(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 @pytest.mark.django_db
 @pytest.mark.parametrize("url", [AWAY, "unix:///nowhere/redis.sock"])
 def test_without_redis_a_process_counts_requests_for_itself(
-    client: Client,
-    settings: Settings,
-    own_counts: Callable[[str], None],
-    caplog: pytest.LogCaptureFixture,
-    url: str,
-) -> None:
+    client, settings, own_counts, caplog, url
+):
     settings.SONAR_RATE_ANONYMOUS = (3, DAY)
     own_counts(url)
     assert statuses(5, lambda: client.get(CALL)) == [200] * 3 + [429] * 2
@@ -199,8 +185,8 @@ def test_without_redis_a_process_counts_requests_for_itself(
 @pytest.mark.django_db
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_a_redis_that_takes_nothing_does_not_open_the_limits(
-    client: Client, settings: Settings, own_counts: Callable[[str], None], way: str, bob: User
-) -> None:
+    client, settings, own_counts, way, bob
+):
     settings.SONAR_RATE_ANONYMOUS = (3, DAY)
     own_counts(os.environ["REDIS_URL"])
     with refusing.WAYS[way][0](os.environ["REDIS_URL"]):
@@ -212,11 +198,8 @@ def test_a_redis_that_takes_nothing_does_not_open_the_limits(
 
 @pytest.mark.django_db
 def test_what_a_process_counted_for_itself_holds_when_redis_is_back(
-    client: Client,
-    settings: Settings,
-    own_counts: Callable[[str], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    client, settings, own_counts, monkeypatch
+):
     settings.SONAR_RATE_ANONYMOUS = (4, DAY)
     monkeypatch.setattr(throttling, "PAUSE_SECONDS", 0)
     own_counts(os.environ["REDIS_URL"])
@@ -226,9 +209,7 @@ def test_what_a_process_counted_for_itself_holds_when_redis_is_back(
     assert statuses(2, lambda: client.get(CALL)) == [200, 429]
 
 
-def test_own_counts_are_never_too_small_and_end_with_their_period(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_own_counts_are_never_too_small_and_end_with_their_period(monkeypatch):
     now = 1_000_000_000.0
     monkeypatch.setattr(throttling.time, "time", lambda: now)
     own = throttling.OwnCounts()
@@ -244,7 +225,7 @@ def test_own_counts_are_never_too_small_and_end_with_their_period(
     assert own.add("name 0", 60) == 1
 
 
-def test_own_counts_of_many_names_are_apart_and_take_little_memory() -> None:
+def test_own_counts_of_many_names_are_apart_and_take_little_memory():
     own = throttling.OwnCounts()
     for number in range(1_000):
         own.add(f"name {number}", 86_400)
@@ -266,9 +247,7 @@ def waiting(listener: socket.socket) -> int:
 
 
 @pytest.mark.django_db
-def test_a_redis_that_never_answers_costs_half_a_second_once(
-    client: Client, settings: Settings, own_counts: Callable[[str], None]
-) -> None:
+def test_a_redis_that_never_answers_costs_half_a_second_once(client, settings, own_counts):
     settings.SONAR_RATE_ANONYMOUS = (5, DAY)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         own_counts(f"redis://127.0.0.1:{silent.getsockname()[1]}")
@@ -286,12 +265,10 @@ def log_in(password: str, name: str = "bob", **where: str) -> Any:
 
 
 @pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
-def test_wrong_passwords_from_one_address_come_to_an_end(
-    bob: User, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
-    assert login_limits.FROM_ADDRESS == (10, 300)
+def test_wrong_passwords_from_one_address_come_to_an_end(bob, monkeypatch, page):
+    assert throttling.FROM_ADDRESS == (10, 300)
     # Five minutes may end in the midst of this.
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(10, DAY))
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(10, DAY))
     sent = {"username": "bob", "password": "wrong"}
     assert statuses(10, lambda: Client().post(page, sent)) == [200] * 10
     refused = Client().post(page, sent | {"password": "right"})
@@ -302,22 +279,18 @@ def test_wrong_passwords_from_one_address_come_to_an_end(
     assert Client().get(page).status_code == 200
 
 
-def test_without_redis_wrong_passwords_come_to_an_end_too(
-    bob: User, own_counts: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_redis_wrong_passwords_come_to_an_end_too(bob, own_counts, monkeypatch):
     own_counts(AWAY)
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(10, DAY))
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(11, DAY))
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(10, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(11, DAY))
     assert statuses(11, lambda: log_in("wrong")) == [200] * 10 + [429]
     assert log_in("right").status_code == 429
     assert log_in("wrong", REMOTE_ADDR="198.51.100.7").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
 
 
-def test_wrong_passwords_for_one_account_come_to_an_end(
-    bob: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+def test_wrong_passwords_for_one_account_come_to_an_end(bob, monkeypatch):
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for last in range(3):
         assert log_in("wrong", REMOTE_ADDR=f"198.51.100.{last}").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
@@ -331,32 +304,26 @@ SPELLINGS = ["{}", " {}", "{} ", "\t{}\r\n", "\u3000{}", "\uff42ob", "\u24d1ob",
 
 @pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_name_that_is_spelled_otherwise_is_the_same_account(
-    bob: User, monkeypatch: pytest.MonkeyPatch, page: str, spelling: str
-) -> None:
+def test_a_name_that_is_spelled_otherwise_is_the_same_account(bob, monkeypatch, page, spelling):
     """A space before a name let anybody go on guessing for ever."""
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     sent = {"username": spelling.format("bob"), "password": "wrong"}
     tries = [Client().post(page, sent, REMOTE_ADDR=f"198.51.100.{n}") for n in range(6)]
     assert [one.status_code for one in tries] == [200] * 3 + [429] * 3
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
 
 
-def test_of_two_names_the_one_that_is_tried_counts(
-    bob: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+def test_of_two_names_the_one_that_is_tried_counts(bob, monkeypatch):
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for n in range(3):
         sent = {"username": [f"other{n}", "bob"], "password": "wrong"}
         assert Client().post("/login/", sent, REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 429
 
 
-def test_a_name_in_other_letters_is_another_account(
-    bob: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_in_other_letters_is_another_account(bob, monkeypatch):
     """As the look-up of accounts sees it, so that a stranger's name locks nobody out."""
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(3, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(3, DAY))
     for n in range(3):
         assert log_in("wrong", "BOB", REMOTE_ADDR=f"198.51.100.{n}").status_code == 200
     assert log_in("right", REMOTE_ADDR="198.51.100.9").status_code == 302
@@ -365,35 +332,29 @@ def test_a_name_in_other_letters_is_another_account(
 @pytest.mark.parametrize(
     "name", ["\xa8rd", "\ufdfa", " " * 300 + "x", "x" * 300 + "\uff42", "\ud7a3"]
 )
-def test_an_odd_name_comes_to_an_end_too(
-    bob: User, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_an_odd_name_comes_to_an_end_too(bob, monkeypatch, name):
     """A name whose cleaned form would be cleaned again to something else, and very long ones."""
-    monkeypatch.setattr(login_limits, "FOR_ACCOUNT", throttling.Rate(2, DAY))
+    monkeypatch.setattr(throttling, "FOR_ACCOUNT", throttling.Rate(2, DAY))
     tries = [log_in("wrong", name, REMOTE_ADDR=f"198.51.100.{n}") for n in range(3)]
     assert [one.status_code for one in tries] == [200, 200, 429]
 
 
 @pytest.mark.parametrize("sent", [{}, {"username": "bob"}, {"username": "b\0b", "password": "x"}])
-def test_what_tries_no_password_counts_for_nobody(
-    bob: User, monkeypatch: pytest.MonkeyPatch, sent: dict[str, str]
-) -> None:
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(2, DAY))
+def test_what_tries_no_password_counts_for_nobody(bob, monkeypatch, sent):
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(2, DAY))
     assert statuses(4, lambda: Client().post("/login/", sent)) == [200] * 4
     assert log_in("right").status_code == 302
 
 
-def test_once_it_is_too_often_no_password_is_compared(
-    bob: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_once_it_is_too_often_no_password_is_compared(bob, monkeypatch):
     """Once it is too often no password is compared any more, which costs 0.2 s of a processor."""
-    monkeypatch.setattr(login_limits, "FROM_ADDRESS", throttling.Rate(1, DAY))
+    monkeypatch.setattr(throttling, "FROM_ADDRESS", throttling.Rate(1, DAY))
     assert log_in("wrong").status_code == 200
     monkeypatch.setattr(User, "check_password", None)
     assert log_in("right").status_code == 429
 
 
-def test_names_of_accounts_can_be_anything(bob: User) -> None:
+def test_names_of_accounts_can_be_anything(bob):
     for name in ("\0", "ä" * 300, "a b\n", ""):
         assert log_in("wrong", name).status_code == 200
 
@@ -419,9 +380,7 @@ SHOW = (
     ],
     ids=["web", "command", "web that is told"],
 )
-def test_the_web_has_limits_and_commands_have_none(
-    first: str, given: dict[str, str], limits: str
-) -> None:
+def test_the_web_has_limits_and_commands_have_none(first, given, limits):
     variables = os.environ | {"DJANGO_SETTINGS_MODULE": "sonar.settings"} | given
     command = [sys.executable, "-c", first + SHOW]
     shown = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
@@ -431,7 +390,7 @@ def test_the_web_has_limits_and_commands_have_none(
 @pytest.mark.parametrize(
     "wrong", ["600", "600/fortnight", "0/min", "-1/min", "1e3/min", "/min", "²/s"]
 )
-def test_a_rate_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_a_rate_that_is_none_stops_the_start(monkeypatch, wrong):
     monkeypatch.setenv("SONAR_RATE_ANONYMOUS", wrong)
     with pytest.raises(project.ImproperlyConfigured, match=r"SONAR_RATE_ANONYMOUS.*600/min"):
         project.envrate("SONAR_RATE_ANONYMOUS")
@@ -441,12 +400,12 @@ def test_a_rate_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch, wr
     ("text", "rate"),
     [("off", None), ("", None), ("5/s", (5, 1)), ("600/min", (600, 60)), ("1/day", (1, DAY))],
 )
-def test_rates_are_read(monkeypatch: pytest.MonkeyPatch, text: str, rate: object) -> None:
+def test_rates_are_read(monkeypatch, text, rate):
     monkeypatch.setenv("SONAR_RATE_ACCOUNT", text)
     assert project.envrate("SONAR_RATE_ACCOUNT") == rate
 
 
-def test_the_timeout_is_said_as_the_connection_opens() -> None:
+def test_the_timeout_is_said_as_the_connection_opens():
     url = "postgresql://h/n?options=-c%20work_mem%3D8MB"
     options = project.database(url, 0, 30)["OPTIONS"]
     assert options["options"] == "-c work_mem=8MB -c statement_timeout=30s"

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.http import QueryDict
-from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,6 @@ from matrix.store.notes import NoteForm
 from sonar.notation.windows import format_time, parse_time
 from tests.matrix import responses
 from tests.matrix.responses import words
-from tests.matrix.world import World
 
 # A Friday.
 NOW = datetime(2026, 11, 20, 12, 0, 30, 250_000, tzinfo=UTC)
@@ -63,7 +61,7 @@ moments = st.datetimes(datetime(1975, 1, 1), datetime(2990, 1, 1), timezones=st.
         ("1 week ago", "2026-11-13T12:00:30Z"),
     ],
 )
-def test_words_mean_one_moment(text: str, meant: str) -> None:
+def test_words_mean_one_moment(text, meant):
     assert read_time(f" {text} ", NOW) == parse_time(meant)
 
 
@@ -77,13 +75,13 @@ def test_words_mean_one_moment(text: str, meant: str) -> None:
         *("123456 s ago", "yesterday today", "yesterday 2026", "٢ h ago", "0 Jan", "30 Feb 2024"),
     ],
 )
-def test_anything_else_is_no_time(text: str) -> None:
+def test_anything_else_is_no_time(text):
     with pytest.raises(ValueError):
         read_time(text, NOW)
 
 
 @given(text=st.text(max_size=40), now=moments)
-def test_no_text_is_anything_but_a_time_or_a_value_error(text: str, now: datetime) -> None:
+def test_no_text_is_anything_but_a_time_or_a_value_error(text, now):
     with suppress(ValueError):
         assert read_time(text, now).tzinfo is UTC
 
@@ -103,7 +101,7 @@ some_words = st.lists(
 
 
 @given(text=some_words, now=moments)
-def test_words_at_random_are_over_if_they_leave_the_day_open(text: str, now: datetime) -> None:
+def test_words_at_random_are_over_if_they_leave_the_day_open(text, now):
     try:
         read = read_time(text, now)
     except ValueError:
@@ -115,7 +113,7 @@ def test_words_at_random_are_over_if_they_leave_the_day_open(text: str, now: dat
 
 
 @given(moment=moments, ago=st.timedeltas(timedelta(0), timedelta(days=360)))
-def test_a_moment_is_read_back_as_pages_write_it(moment: datetime, ago: timedelta) -> None:
+def test_a_moment_is_read_back_as_pages_write_it(moment, ago):
     now = moment + ago
     without_year = f"{moment:%a} {moment.day} {moment:%b} {moment:%H:%M:%S}"
     for text in (
@@ -134,7 +132,7 @@ def test_a_moment_is_read_back_as_pages_write_it(moment: datetime, ago: timedelt
         assert read_time(f"{seconds} s ago", now) - moment < timedelta(seconds=1)
 
 
-def test_only_words_of_times_change_in_an_address() -> None:
+def test_only_words_of_times_change_in_an_address():
     text = "from=mon&to=2026-11-19&compare=week&compare=yesterday..now&site=yesterday&from=x"
     shown = in_iso(QueryDict(text), NOW)
     assert dict(shown.lists()) == {
@@ -150,9 +148,7 @@ def test_only_words_of_times_change_in_an_address() -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/DESY_DATADISK/"]
 )
-def test_pages_lead_to_the_moment_and_calls_take_none(
-    client: Client, small_world: World, path: str
-) -> None:
+def test_pages_lead_to_the_moment_and_calls_take_none(client, small_world, path):
     answer = client.get(f"{path}?from=yesterday+20:15&to=today+04:00")
     assert answer.headers["Location"] == (
         f"{path}?from=2026-11-19T20:15:00Z&to=2026-11-20T04:00:00Z"
@@ -176,7 +172,7 @@ def test_pages_lead_to_the_moment_and_calls_take_none(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("at_noon")
-def test_a_note_begins_when_its_words_say(small_world: World) -> None:
+def test_a_note_begins_when_its_words_say(small_world):
     sent = {"site": "RAL", "text": "new switch", "starts_at": "yesterday 20:15"}
     form = NoteForm(sent)
     assert form.is_valid(), form.errors
@@ -184,7 +180,7 @@ def test_a_note_begins_when_its_words_say(small_world: World) -> None:
     assert "yesterday 20:15" in str(NoteForm(sent | {"starts_at": "soon"}).errors)
 
 
-def test_forms_do_not_refuse_words_before_they_are_sent(client: Client, small_world: World) -> None:
+def test_forms_do_not_refuse_words_before_they_are_sent(client, small_world):
     html = responses.html(client, "/")
     for name in ("from", "to", "compare.around"):
         field = html.split(f'name="{name}"')[1].split(">")[0]

@@ -8,17 +8,16 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from matrix.statistics.transfers.rate_profile import stretches
-from sonar.models import Mesh, Probe, SizeClass
+from sonar.models import Mesh, Probe
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.sent import MARKUP, PLAIN, many, send
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.sent import MARKUP, PLAIN, many, probe, send
+from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = timedelta(days=1)
@@ -32,9 +31,7 @@ def facts(page: Page) -> dict[str, str]:
     return page.part("dl.facts").facts()
 
 
-def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
-    client: Client, small_world: World
-) -> None:
+def test_everything_that_is_kept_of_it_stands_there_with_its_unit(client, small_world):
     mesh = Mesh.objects.create(name="production")
     made = world.profile(
         **PLAIN | {"mesh": mesh, "mode": "pull", "tcp_buffer_bytes": 4_000_000, "ip_version": 6},
@@ -89,13 +86,12 @@ def test_everything_that_is_kept_of_it_stands_there_with_its_unit(
 
 @pytest.mark.parametrize("role", [None, Role.READER, Role.SITE_ADMIN])
 def test_addresses_of_storage_servers_and_workers_are_for_operators_alone(
-    client: Client, small_world: World, role: Role | None
-) -> None:
+    client, small_world, role
+):
     addresses = ["tcp:[::1]:1094", "tcp:[::1]:1095"]
     ends = small_world.ral, small_world.glasgow
     one = send(*ends, NOW - HOUR, remote_connections=addresses, worker="worker-1")
-    running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
-    queued = probe(small_world, **running, worker="worker-1")
+    queued = probe(*ends, started_at=NOW, worker="worker-1")
     if role:
         sites = [small_world.ral.site] if role is Role.SITE_ADMIN else []
         client.force_login(account(role, *sites))
@@ -105,7 +101,7 @@ def test_addresses_of_storage_servers_and_workers_are_for_operators_alone(
         assert "worker-1" not in look(client, known).source
 
 
-def test_what_is_not_known_is_a_dash_with_its_reason(client: Client, small_world: World) -> None:
+def test_what_is_not_known_is_a_dash_with_its_reason(client, small_world):
     page = look(client, transfer(small_world.ral, small_world.glasgow, 10.0).id)
     known = facts(page)
     for name in ("time to first byte", "overhead", "mode", "TCP buffer", "IP version", "mesh"):
@@ -115,9 +111,7 @@ def test_what_is_not_known_is_a_dash_with_its_reason(client: Client, small_world
     assert "nan" not in page.words
 
 
-def test_it_is_compared_with_its_link_in_the_days_around_it(
-    client: Client, small_world: World
-) -> None:
+def test_it_is_compared_with_its_link_in_the_days_around_it(client, small_world):
     ral, glasgow = small_world.ral, small_world.glasgow
     for rate, ago in ((30.0, DAY), (40.0, 3 * DAY), (1000.0, 5 * DAY)):
         transfer(ral, glasgow, rate, ago=ago)
@@ -133,9 +127,7 @@ def test_it_is_compared_with_its_link_in_the_days_around_it(
     assert "No other large test of this link succeeded" in look(client, alone.id).words
 
 
-def test_a_failed_one_begins_with_its_whole_error_as_text(
-    client: Client, small_world: World
-) -> None:
+def test_a_failed_one_begins_with_its_whole_error_as_text(client, small_world):
     ends = small_world.ral, small_world.glasgow
     error = f"first line\n{MARKUP}\n" + "x" * 3000
     client.force_login(account(Role.OPERATOR))
@@ -150,9 +142,7 @@ def test_a_failed_one_begins_with_its_whole_error_as_text(
     assert "Looks temporary: the next test may succeed." in page
 
 
-def test_a_lost_one_says_that_this_is_not_the_links_fault(
-    client: Client, small_world: World
-) -> None:
+def test_a_lost_one_says_that_this_is_not_the_links_fault(client, small_world):
     lost = {"state": "lost", "error": "its worker died", "error_where": "control"}
     page = look(client, send(small_world.ral, small_world.glasgow, NOW, **lost))
     assert "Lost in Sonar itself" in page.words
@@ -160,7 +150,7 @@ def test_a_lost_one_says_that_this_is_not_the_links_fault(
     assert facts(page)["state"] == "lost: its worker died"
 
 
-def test_its_rate_from_within_is_a_picture_and_a_table(client: Client, small_world: World) -> None:
+def test_its_rate_from_within_is_a_picture_and_a_table(client, small_world):
     one = send(
         small_world.ral, small_world.glasgow, NOW, samples=[[2.0, 2e8], [4.0, 1e9], [10.0, 2e9]]
     )
@@ -190,56 +180,42 @@ def test_its_rate_from_within_is_a_picture_and_a_table(client: Client, small_wor
     ],
 )
 def test_streams_that_were_asked_for_and_those_that_were_used_are_told_apart(
-    client: Client, small_world: World, asked: int, used: int | None, said: str
-) -> None:
+    client, small_world, asked, used, said
+):
     made = world.profile(**PLAIN | {"streams": asked}, streams_used=used)
     one = send(small_world.ral, small_world.glasgow, NOW, profile_id=made.id)
     assert facts(look(client, one))["streams"] == said
 
 
 @pytest.mark.parametrize(
-    ("source", "destination", "said"),
+    ("beside", "said"),
     [
+        ((1.4, 3, 0.0, 0), "1.4 at its source on average (3 at most), none at its destination"),
         (
-            (1.4, 3),
-            (0.0, 0),
-            "Other Sonar tests at the same time: 1.4 at its source on average (3 at most), "
-            "none at its destination",
-        ),
-        (
-            (0.02, 1),
-            (1.0, 2),
-            "Other Sonar tests at the same time: 0.02 at its source on average (1 at most), "
+            (0.02, 1, 1.0, 2),
+            "0.02 at its source on average (1 at most), "
             "1 at its destination on average (2 at most)",
         ),
         (
-            (None, None),
-            (2.0, 2),
-            "Other Sonar tests at the same time: not recorded at its source, "
-            "2 at its destination on average (2 at most)",
+            (None, None, 2.0, 2),
+            "not recorded at its source, 2 at its destination on average (2 at most)",
         ),
         (
-            (0.0, 0),
-            (0.0, 0),
+            (0.0, 0, 0.0, 0),
             "No other Sonar test ran at its source or its destination at the same time",
         ),
-        ((None, None), (None, None), "Not recorded"),
+        ((None, None, None, None), "Not recorded"),
     ],
 )
-def test_it_says_what_ran_beside_it(
-    client: Client,
-    small_world: World,
-    source: tuple[float | None, int | None],
-    destination: tuple[float | None, int | None],
-    said: str,
-) -> None:
+def test_it_says_what_ran_beside_it(client, small_world, beside, said):
     names = ("beside_source", "beside_source_max", "beside_destination", "beside_destination_max")
-    beside = dict(zip(names, (*source, *destination), strict=True))
-    one = send(small_world.ral, small_world.glasgow, NOW, **beside)
-    assert facts(look(client, one))["concurrent tests"] == said
+    kept = dict(zip(names, beside, strict=True))
+    one = send(small_world.ral, small_world.glasgow, NOW, **kept)
+    beginning = "Other Sonar tests at the same time: " if any(beside) else ""
+    assert facts(look(client, one))["concurrent tests"] == beginning + said
 
 
-def test_a_checksum_is_verified_or_not_and_why(client: Client, small_world: World) -> None:
+def test_a_checksum_is_verified_or_not_and_why(client, small_world):
     ends = small_world.ral, small_world.glasgow
     checksums = [
         facts(look(client, send(*ends, NOW, **kept)))["checksum"]
@@ -249,16 +225,12 @@ def test_a_checksum_is_verified_or_not_and_why(client: Client, small_world: Worl
             {"verified": None},
         )
     ]
-    assert checksums == [
-        "Checksum verified",
-        "Not verified: the server has <b>no</b> adler32",
-        "–",
-    ]
+    assert checksums == ["Checksum verified", "Not verified: the server has <b>no</b> adler32", "–"]
 
 
 def test_a_failed_one_shows_what_it_moved_in_which_time_and_its_rate_from_within(
-    client: Client, small_world: World
-) -> None:
+    client, small_world
+):
     one = send(
         small_world.ral,
         small_world.glasgow,
@@ -306,9 +278,7 @@ SHORT = "It finished before the first progress marker"
         ({"seconds": 60.0}, {}, "Neither its mover nor the servers reported any progress."),
     ],
 )
-def test_where_there_is_no_picture_the_reason_is_the_true_one(
-    client: Client, small_world: World, kept: dict, made: dict, why: str
-) -> None:
+def test_where_there_is_no_picture_the_reason_is_the_true_one(client, small_world, kept, made, why):
     profile = world.profile(**PLAIN | made)
     ends = small_world.ral, small_world.glasgow
     inside = look(client, send(*ends, NOW, profile_id=profile.id, **kept)).section("inside-heading")
@@ -325,38 +295,21 @@ def test_where_there_is_no_picture_the_reason_is_the_true_one(
         ([[1.0, 5e6], [2.0, 5e6]], [5.0, 0.0]),
     ],
 )
-def test_samples_without_a_time_between_them_say_nothing(
-    samples: list[list[float]], rates: list[float]
-) -> None:
+def test_samples_without_a_time_between_them_say_nothing(samples, rates):
     assert [one.rate for one in stretches(samples)] == rates
 
 
-def probe(small_world: World, **fields: object) -> Probe:
-    return Probe.objects.create(
-        source=small_world.ral,
-        destination=small_world.glasgow,
-        size_class=SizeClass.objects.get(name="large"),
-        bytes=2 * 10**9,
-        mover="http-tpc",
-        requested_at=NOW - HOUR,
-        sent_at=NOW,
-        **fields,
-    )
-
-
-def test_a_queued_test_says_that_it_waits_and_refreshes_itself(
-    client: Client, small_world: World
-) -> None:
-    page = look(client, probe(small_world).id)
+def test_a_queued_test_says_that_it_waits_and_refreshes_itself(client, small_world):
+    page = look(client, probe(small_world.ral, small_world.glasgow).id)
     assert "This test has not finished. It is queued for a worker" in page.words
     assert facts(page)["started"] == "–"
     assert page.parts('[hx-trigger="every 5s, refresh"]')
 
 
-def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -> None:
-    running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
+def test_a_running_test_says_how_far_it_is(client, small_world):
+    ends = small_world.ral, small_world.glasgow
     client.force_login(account(Role.OPERATOR))
-    one = probe(small_world, **running, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
+    one = probe(*ends, started_at=NOW, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
     page = look(client, one.id)
     assert "It is running: 500 MB of 2 GB (25 %)." in page.words
     assert page.part("progress")["value"] == "25"
@@ -364,9 +317,9 @@ def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -
 
 
 def test_when_it_ends_the_result_stands_there_and_it_no_longer_asks_every_few_seconds(
-    client: Client, small_world: World
-) -> None:
-    one = probe(small_world).id
+    client, small_world
+):
+    one = probe(small_world.ral, small_world.glasgow).id
     look(client, one)
     Probe.objects.all().delete()
     send(small_world.ral, small_world.glasgow, NOW, id=one)
@@ -375,9 +328,7 @@ def test_when_it_ends_the_result_stands_there_and_it_no_longer_asks_every_few_se
     assert "every 5s" not in page.source
 
 
-def test_an_unknown_id_is_a_404_that_says_how_long_results_are_kept(
-    client: Client, db: None, settings: Settings
-) -> None:
+def test_an_unknown_id_is_a_404_that_says_how_long_results_are_kept(client, db, settings):
     settings.SONAR_KEEP_DAYS = 123
     one = uuid4()
     response = client.get(f"/transfers/{one}/")
@@ -388,16 +339,14 @@ def test_an_unknown_id_is_a_404_that_says_how_long_results_are_kept(
     assert client.get("/transfers/1/").status_code == 404
 
 
-def test_it_has_no_parameters(client: Client, small_world: World) -> None:
+def test_it_has_no_parameters(client, small_world):
     one = transfer(small_world.ral, small_world.glasgow, 10.0)
     response = client.get(f"/transfers/{one.id}/?window=7d")
     assert response.status_code == 200
     assert "There is no parameter “window”: this address takes none." in response.content.decode()
 
 
-def test_the_number_of_queries_does_not_grow_with_the_data(
-    client: Client, small_world: World
-) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
     one = transfer(small_world.ral, small_world.glasgow, 10.0)
     look(client, one.id)
     for count in (2, 1000):
@@ -407,24 +356,15 @@ def test_the_number_of_queries_does_not_grow_with_the_data(
         assert len(captured) == 4, [one["sql"] for one in captured.captured_queries]
 
 
-def test_simulated_rates_are_called_so(client: Client, small_world: World) -> None:
+def test_simulated_rates_are_called_so(client, small_world):
     small_world.ral.simulated = True
     small_world.ral.save()
     assert "Simulated" in look(client, transfer(small_world.ral, small_world.glasgow, 1.0).id)
 
 
-def test_a_result_that_is_made_up_is_called_so(client: Client, small_world: World) -> None:
+def test_a_result_that_is_made_up_is_called_so(client, small_world):
     made = world.profile(**store.profile_fields(NOW))
     said = look(client, transfer(small_world.ral, small_world.glasgow, 1.0, made=made).id).words
     assert "Made up. No file was moved" in said
     assert "It is made up: no file was moved." in said
     assert "imported" not in said
-
-
-def test_without_public_read_the_page_leads_to_the_login(
-    client: Client, small_world: World, settings: Settings
-) -> None:
-    settings.SONAR_PUBLIC_READ = False
-    one = transfer(small_world.ral, small_world.glasgow, 1.0)
-    path = f"/transfers/{one.id}/"
-    assert client.get(path)["Location"] == f"/login/?next={path}"

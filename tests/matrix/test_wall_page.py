@@ -6,9 +6,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
-from matrix.pages.matrix.wall import LINES, shares
+from matrix.pages.matrix.page import LINES, shares
 from tests.html import Page
 from tests.matrix import responses, world
 from tests.matrix.world import HOUR, World
@@ -37,9 +36,7 @@ def wall(client: Client, path: str = "/?wall=1") -> Page:
     return responses.page(client, path)
 
 
-def test_it_says_what_is_wrong_first_and_lists_it_with_since_when(
-    client: Client, trouble: World
-) -> None:
+def test_it_says_what_is_wrong_first_and_lists_it_with_since_when(client, trouble):
     page = wall(client)
     assert page.texts("h1 .failing") == ["1 link failing with large files"]
     assert page.texts("h1 .slower") == ["1 slower than usual"]
@@ -48,9 +45,7 @@ def test_it_says_what_is_wrong_first_and_lists_it_with_since_when(
     assert "3.00 MB/s now, 10.0 usual, since 20 Nov 07:00 UTC" in page
 
 
-def test_where_nothing_is_wrong_it_says_so_and_lists_the_slowest(
-    client: Client, small_world: World
-) -> None:
+def test_where_nothing_is_wrong_it_says_so_and_lists_the_slowest(client, small_world):
     ral, glasgow, *_ = small_world.endpoints
     world.transfer(ral, glasgow, 10.0)
     page = wall(client)
@@ -58,7 +53,7 @@ def test_where_nothing_is_wrong_it_says_so_and_lists_the_slowest(
     assert "Failing" not in page
 
 
-def test_each_list_has_some_lines_and_the_most_serious_has_the_rest() -> None:
+def test_each_list_has_some_lines_and_the_most_serious_has_the_rest():
     assert shares([10, 10, 10], 9) == [5, 2, 2]
     assert shares([1, 10, 10], 9) == [1, 6, 2]
     assert shares([3, 1], 10) == [3, 1]
@@ -67,7 +62,7 @@ def test_each_list_has_some_lines_and_the_most_serious_has_the_rest() -> None:
     assert sum(shares([10, 10, 10, 10], LINES - 4)) == LINES - 4
 
 
-def test_a_list_that_is_cut_says_how_many_there_are(client: Client, small_world: World) -> None:
+def test_a_list_that_is_cut_says_how_many_there_are(client, small_world):
     with world.transfers() as several:
         for source in small_world.endpoints:
             for destination in small_world.endpoints:
@@ -80,7 +75,7 @@ def test_a_list_that_is_cut_says_how_many_there_are(client: Client, small_world:
     assert f"{shown} of 12" in text
 
 
-def test_several_views_are_counted_and_each_is_a_link(client: Client, trouble: World) -> None:
+def test_several_views_are_counted_and_each_is_a_link(client, trouble):
     page = wall(client, "/?wall=1&views=size=small&views=&every=15s&view=2")
     assert "2 of 2, 15 s each" in page
     assert page.parts('[data-every="15"]')
@@ -90,7 +85,7 @@ def test_several_views_are_counted_and_each_is_a_link(client: Client, trouble: W
     assert "Mean rate of large-file transfers" in page
 
 
-def test_one_click_turns_through_all_sizes(client: Client, trouble: World) -> None:
+def test_one_click_turns_through_all_sizes(client, trouble):
     response = client.get(wall(client, "/?window=24h&wall=1").link("all sizes in turn"))
     assert response.status_code == 200
     views = response.context["page"].rotation.views
@@ -98,9 +93,7 @@ def test_one_click_turns_through_all_sizes(client: Client, trouble: World) -> No
     assert {view.query.window for view in views} == {"24h"}
 
 
-def test_without_a_script_it_goes_on_to_the_next_view_and_has_a_table(
-    client: Client, trouble: World
-) -> None:
+def test_without_a_script_it_goes_on_to_the_next_view_and_has_a_table(client, trouble):
     page = wall(client, "/?wall=1&views=&views=size=small&every=20s")
     other = "/?wall=1&views=&views=size=small&every=20s&view=2"
     refresh = page.part('noscript meta[http-equiv="refresh"]')
@@ -108,25 +101,23 @@ def test_without_a_script_it_goes_on_to_the_next_view_and_has_a_table(
     assert "RAL_DATADISK" in page.part("noscript table")
 
 
-def test_it_says_when_it_was_made_and_how_old_its_newest_result_is(
-    client: Client, trouble: World
-) -> None:
+def test_it_says_when_it_was_made_and_how_old_its_newest_result_is(client, trouble):
     page = wall(client)
     assert page.part("[data-made]")["data-made"] == f"{int(world.NOW.timestamp())}"
     assert float(page.part("#newest")["data-at"]) == (world.NOW - HOUR).timestamp()
     assert "12:00 UTC" in page
 
 
-def test_data_that_stopped_are_said_to_have(client: Client, small_world: World) -> None:
+def test_data_that_stopped_are_said_to_have(client, small_world):
     world.transfer(*small_world.endpoints[:2], 10.0, ago=2 * DAY)
     assert "Data stopped arriving at 18 Nov" in wall(client)
 
 
-def test_an_empty_registry_is_no_error(client: Client) -> None:
+def test_an_empty_registry_is_no_error(client):
     assert "No endpoints are registered yet." in wall(client)
 
 
-def test_it_is_read_as_the_matrix_is(client: Client, trouble: World, settings: Settings) -> None:
+def test_it_is_read_as_the_matrix_is(client, trouble, settings):
     assert client.get("/?wall=1").status_code == 200
     settings.SONAR_PUBLIC_READ = False
     response = client.get("/?wall=1&views=size=small&views=")
@@ -134,7 +125,7 @@ def test_it_is_read_as_the_matrix_is(client: Client, trouble: World, settings: S
     assert response["Location"].startswith("/login/?next=/%3Fwall%3D1%26views%3D")
 
 
-def test_the_same_wall_is_a_304_and_another_view_is_not(client: Client, trouble: World) -> None:
+def test_the_same_wall_is_a_304_and_another_view_is_not(client, trouble):
     etag = client.get("/?wall=1&views=size=small&views=")["ETag"]
     known = {"if-none-match": etag}
     assert client.get("/?wall=1&views=size=small&views=", headers=known).status_code == 304
@@ -142,9 +133,7 @@ def test_the_same_wall_is_a_304_and_another_view_is_not(client: Client, trouble:
     assert other.status_code == 200
 
 
-def test_the_number_of_queries_depends_on_neither_views_nor_data(
-    client: Client, trouble: World
-) -> None:
+def test_the_number_of_queries_depends_on_neither_views_nor_data(client, trouble):
     def queries(path: str) -> int:
         with CaptureQueriesContext(connection) as captured:
             assert client.get(path).status_code == 200

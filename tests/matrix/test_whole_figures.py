@@ -26,22 +26,22 @@ from matrix.templatetags.figures import whole
         ("on average 1.67\n      MB/s", "1.67\n      MB/s"),
     ],
 )
-def test_a_time_or_a_figure_with_its_unit_is_kept_on_its_line(text: str, kept: str) -> None:
+def test_a_time_or_a_figure_with_its_unit_is_kept_on_its_line(text, kept):
     before, _, after = text.partition(kept)
     assert whole(text) == f'{before}<span class="text-nowrap">{kept}</span>{after}'
 
 
 @pytest.mark.parametrize("text", ["7 Days", "3 sites", "16 of 17 hosts", "pool12 s", "", "May 5"])
-def test_other_words_break_where_they_may(text: str) -> None:
+def test_other_words_break_where_they_may(text):
     assert whole(text) == text
 
 
-def test_a_small_p_is_kept_on_its_line_though_its_sign_is_escaped() -> None:
+def test_a_small_p_is_kept_on_its_line_though_its_sign_is_escaped():
     kept = '<span class="text-nowrap">p &lt; 0.001</span>'
     assert whole("n = 9 and 9, p < 0.001") == f"n = 9 and 9, {kept}"
 
 
-def test_text_is_escaped_and_html_keeps_its_tags_and_attributes() -> None:
+def test_text_is_escaped_and_html_keeps_its_tags_and_attributes():
     assert whole("<b>3 h</b> & more") == (
         '&lt;b&gt;<span class="text-nowrap">3 h</span>&lt;/b&gt; &amp; more'
     )

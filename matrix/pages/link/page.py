@@ -19,15 +19,18 @@ from matrix.answers.words.phrases import where_at
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.experiments import LinkExperimentsPage
-from matrix.pages.link.by_size import (
+from matrix.pages.link.figures import drawn, network_part, overhead_part, verdict_alone
+from matrix.pages.link.tables import (
     QUANTILE_COLUMNS,
+    advice_for,
     changed_since,
     comparison_part,
     directions_of,
+    paused_sites,
+    profile_table,
+    schedule_table,
     size_rows,
 )
-from matrix.pages.link.figures import drawn, network_part, overhead_part, verdict_alone
-from matrix.pages.link.tables import advice_for, paused_sites, profile_table, schedule_table
 from matrix.pages.ordered_tests import LinkProbesPage
 from matrix.pages.parts.controls import (
     Choice,
@@ -45,8 +48,8 @@ from matrix.pages.parts.notices import mixed, with_filter
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import TransferLine, inside_part, profile_words, progress_words
-from matrix.plots import rate_profile
-from matrix.plots.over_time import marks_of
+from matrix.plots.rates import course_figure
+from matrix.plots.sparkline import marks_of
 from matrix.query.addresses import about_link, address, link_path, link_url, matrix_url, site_url
 from matrix.query.attributes import ALONE
 from matrix.query.filters import EXPERIMENTS, Filter, alternatives, words_of
@@ -320,14 +323,9 @@ class LinkPage(QueryPage):
             "overhead": overhead_part(answer.overhead()),
             "list_choices": [
                 Choice(
-                    text,
-                    dataclasses.replace(self, only=only, before=None).url(),
-                    self.only == only,
+                    text, dataclasses.replace(self, only=only, before=None).url(), self.only == only
                 )
-                for text, only in (
-                    ("all size classes", False),
-                    (f"only {query.size} files", True),
-                )
+                for text, only in (("all size classes", False), (f"only {query.size} files", True))
             ],
             "failures": failures,
             "top_failures": failures[:TOP_FAILURES],
@@ -366,6 +364,6 @@ def inside(answer: LinkReport) -> dict[str, Any] | None:
     for transfer in answer.listing.results:
         if transfer.state != Transfer.State.DONE:
             continue
-        if figure := rate_profile.course_figure(stretches(transfer.samples)):
+        if figure := course_figure(stretches(transfer.samples)):
             return {"line": TransferLine.of(transfer), "figure": figure}
     return None

@@ -41,16 +41,9 @@ from matrix.store.profiles import ProfileChoices
 LEGEND_WORDS = (
     STATE_WORDS
     | LEVEL_WORDS
-    | {
-        "partly": PARTLY_WORDS,
-        "failing": f"{STATE_WORDS['failing']}; its cell says for how long",
-    }
+    | {"partly": PARTLY_WORDS, "failing": f"{STATE_WORDS['failing']}; its cell says for how long"}
 )
-NAMES = {
-    "partly": "partly failing",
-    "usual": "as usual",
-    "unknown": "without a usual rate",
-}
+NAMES = {"partly": "partly failing", "usual": "as usual", "unknown": "without a usual rate"}
 COUNTED = {
     "usual": "as usual",
     "faster": "faster",

@@ -170,12 +170,7 @@ def about_results(view: View, work: Mapping[str, Any], now: datetime) -> Iterato
             "Every test in this window failed.",
             f"{format_count(tests)} tests ran in {format_count(links)} cells and none succeeded. "
             "The page of each link lists its errors by where they happened.",
-            (
-                (
-                    "Show the links with most failures",
-                    ordered_table(query, f"-{query.size}.failed"),
-                ),
-            ),
+            (("Show the links with most failures", ordered_table(query, f"-{query.size}.failed")),),
         )
 
 

@@ -1,13 +1,24 @@
-"""The matrix page."""
+"""The matrix page, and the wall: what is wrong in it for readers at four metres, view by view."""
 
+import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlencode
+
+import numpy as np
+from django.http import HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
 
 from matrix.answers.comparison import all_links
 from matrix.answers.matrix import grid, mixed_ways
-from matrix.answers.matrix.headline import headline_of
-from matrix.answers.matrix.highlights import Highlights
+from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.matrix.headline import ChangeHeadline, Headline, headline_of
+from matrix.answers.matrix.highlights import Highlight, Highlights, Item
+from matrix.answers.matrix.mixed_ways import NOTHING
+from matrix.http.page_rights import for_whom, readers
+from matrix.pages.base import Params
 from matrix.pages.matrix.controls import answer, controls_for, counts, legend, palettes
 from matrix.pages.matrix.notices import View, notices_for
 from matrix.pages.matrix.payload import (
@@ -21,16 +32,22 @@ from matrix.pages.parts.events import todays_sentence
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
+from matrix.pages.views import showing
+from matrix.plots import display
 from matrix.plots.arrangement import Arrangement, arrange
 from matrix.plots.display import Display
 from matrix.plots.layout import labels_for
 from matrix.plots.palettes import palette_for
+from matrix.query import forms
 from matrix.query.addresses import address, table_url
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.compare.two_samples import CHANGES
 from matrix.store import changes, profiles
 from matrix.store.data_version import DataVersion
+from matrix.templatetags.figures import nth
 from sonar.models import SizeClass
+from sonar.notation.units import parse_duration
 from sonar.people.roles import Anyone
 
 # How many of a kind stand beside the matrix, if not three.
@@ -120,3 +137,243 @@ class MatrixPage(GridPage):
         return {name: self.showing(only).url() for name, only in looks.items()} | (
             {"worst": ordered_table(self.query, ordering)} if ordering else {}
         )
+
+
+# What its address has beside the views; what a view says would be of none of them there.
+OWN = ("views", "every", "view")
+OF_A_VIEW = {*forms.PARAMETERS, *display.PARAMETERS, *forms.FILTER_FORM} - {"wall"}
+MOST_VIEWS = 12
+EVERY = "30s"
+SHORTEST, LONGEST = 5, 3600
+# What a wall lists, the most serious first; what is merely slow only where nothing is wrong.
+KINDS = ("failing", "changed", "perhaps", "slower", "faster", "failed", "stale")
+CALM_KINDS = ("worst",)
+# So many links have room beside the matrix, of which a heading takes one and a notice two.
+LINES = 12
+FEWEST = 2
+UNMARKED = ("measured", "not_applicable")
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """``at`` is the place in ``views`` of what is shown, ``every`` for how long, as it is written.
+
+    There are two views or more, or none.
+    """
+
+    views: tuple[MatrixAddress, ...] = ()
+    at: int = 0
+    every: str = EVERY
+
+    @classmethod
+    def read(cls, params: QueryDict) -> Self:
+        """Read the parameters in OWN; raise BadQueryError with sentences."""
+        texts = params.getlist("views")
+        for name in ("every", "view"):
+            if (count := len(params.getlist(name))) > 1:
+                raise bad(name, f"{name} is given {count} times: give it once.")
+        every = read_every(params.get("every", "").strip() or EVERY)
+        views = read_views(texts) if texts else ()
+        at, count = params.get("view", "").strip() or "1", max(len(views), 1)
+        if not (at.isascii() and at.isdigit() and 1 <= int(at) <= count):
+            allowed = f"a number from 1 to {count}" if count > 1 else "1, as there is no other view"
+            raise bad("view", f"view “{at}” is none of the views: write {allowed}.")
+        if beside := [name for name in params if texts and name in OF_A_VIEW]:
+            name = beside[0]
+            raise bad(name, f"{name} belongs into the views that it is for, not next to them.")
+        return cls(views, int(at) - 1, every)
+
+    @property
+    def seconds(self) -> int:
+        return seconds_of(self.every)
+
+    def to_params(self) -> Params:
+        """Return the URL parameters, defaults left out; views are counted from 1 there."""
+        params = {"views": [text_of(view) for view in self.views]}
+        if self.every != EVERY:
+            params["every"] = [self.every]
+        if self.at:
+            params["view"] = [str(self.at + 1)]
+        return params
+
+
+def bad(name: str, sentence: str) -> BadQueryError:
+    return BadQueryError({name: [sentence]})
+
+
+def text_of(view: MatrixAddress) -> str:
+    """Return what stands behind the question mark in the address of a view's matrix."""
+    plain = view.displaying(view.display.replace(wall=False))
+    return urlencode(plain.params(), True, ":!")
+
+
+def read_every(text: str) -> str:
+    try:
+        seconds = seconds_of(text)
+    except ValueError:
+        seconds = 0
+    if not SHORTEST <= seconds <= LONGEST:
+        raise bad(
+            "every",
+            f"every “{text}” is not a time from 5 seconds to an hour. Write seconds, or a number "
+            "with s, m or h, like 30s.",
+        )
+    return text
+
+
+def seconds_of(text: str) -> int:
+    whole = f"{text}s" if text.isdigit() else text
+    return int(parse_duration(whole).total_seconds())
+
+
+def read_views(texts: Sequence[str]) -> tuple[MatrixAddress, ...]:
+    if len(texts) > MOST_VIEWS:
+        raise bad("views", f"views is given {len(texts)} times: {MOST_VIEWS} views are the most.")
+    errors: list[str] = []
+    views = []
+    for number, text in enumerate(texts, 1):
+        params = QueryDict(text.strip().removeprefix("?"))
+        try:
+            for name in (*OWN, "wall"):
+                if name in params:
+                    raise bad(name, f"{name} is for the wall as a whole: leave it out of the view.")
+            views.append(MatrixAddress.read(params))
+        except BadQueryError as error:
+            place = f"In the {nth(number)} of the views, “{text}”"
+            errors += [f"{place}: {each}" for texts in error.errors.values() for each in texts]
+    if errors:
+        raise BadQueryError({"views": errors})
+    return tuple(views)
+
+
+@dataclass(frozen=True)
+class WallPage(GridPage):
+    """Without a rotation its one view is that of the address itself."""
+
+    template = "wall.html"
+
+    rotation: Rotation = Rotation()
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        rotation = Rotation.read(params)
+        own = params.copy()
+        for name in OWN:
+            own.pop(name, None)
+        query, drawn = display.read(own)
+        if not rotation.views:
+            return cls(query, drawn)
+        page = cls(query, drawn, rotation).turned(rotation.at)
+        # Of one view there is nothing to turn to.
+        several = len(rotation.views) > 1
+        return page if several else dataclasses.replace(page, rotation=Rotation())
+
+    def turned(self, at: int) -> Self:
+        """Return the wall with another of its views before the eyes."""
+        at %= len(self.rotation.views)
+        view = self.rotation.views[at]
+        return dataclasses.replace(
+            self,
+            query=view.query,
+            display=view.display.replace(wall=self.display.wall),
+            rotation=dataclasses.replace(self.rotation, at=at),
+        )
+
+    def params(self) -> Params:
+        if not self.rotation.views:
+            return super().params()
+        return {"wall": ["1"]} | self.rotation.to_params()
+
+    def url(self) -> str:
+        if not self.rotation.views:
+            return super().url()
+        return f"{self.path()}?{urlencode(self.params(), True, ':!=')}"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        answered = grid.build(self.query, now, version, whole=True)
+        arranged = arrange(answered, self.display)
+        cell_links = CellLinks(answered, self.display)
+        headline = headline_of(answered)
+        last = answered.cells.last
+        # Nothing that is merely good to know must be read from four metres.
+        notices = [
+            notice
+            for notice in notices_for(View(arranged, address_of), NOTHING, now)
+            if not notice.quiet
+        ]
+        return {
+            **self.drawn(arranged, cell_links, now),
+            "headline": headline.words(),
+            "answer": coloured(headline),
+            "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,
+            # When the newest result started, in Unix s.
+            "newest": None if np.isnan(last).all() else float(np.nanmax(last)),
+            "notices": notices,
+            "lists": list(lists(answered, cell_links, LINES - 2 * len(notices))),
+            "marks": [
+                entry
+                for entry in legend(self, answered)
+                if entry.count and entry.state not in UNMARKED
+            ],
+            "turns": [self.turned(at) for at in range(len(self.rotation.views))],
+            "next": self.turned(self.rotation.at + 1) if self.rotation.views else self,
+            "all_sizes": self.all_sizes(),
+            "leave": address_of(self.query, self.display.replace(wall=False)),
+        }
+
+    def all_sizes(self) -> str:
+        """Return the wall with this view in each size class in turn. One SQL query."""
+        sizes = SizeClass.objects.values_list("name", flat=True)
+        views = tuple(self.asking(self.query.replace(size=size)) for size in sizes)
+        if self.rotation.views or len(views) < 2:
+            return ""
+        return dataclasses.replace(self, rotation=Rotation(views)).url()
+
+
+def coloured(headline: Headline | ChangeHeadline) -> list[tuple[str, str]]:
+    """Return the parts of the answer, each with the kind of list that it is about, or nothing."""
+    parts = headline.parts()
+    if isinstance(headline, Headline):
+        look, words = parts[-1]
+        parts[-1] = look, words + headline.tail()
+    # Without a success is as red as failing.
+    return [("failing" if look == "failed" else look, words) for look, words in parts]
+
+
+def address_of(query: MatrixQuery, drawn: Display) -> str:
+    return MatrixAddress(query, drawn).url()
+
+
+def lists(
+    answered: Grid, cell_links: CellLinks, room: int
+) -> Iterator[tuple[Highlight, list[tuple[str, str, Item]]]]:
+    """Yield what is wrong, as far as there is room, or the slowest links where nothing is.
+
+    With each kind come its first links, their ends by what tells them apart.
+    """
+    highlights = {each.kind: each for each in Highlights(answered, cell_links.url, {}).all()}
+    is_calm = not highlights.keys() & {"changed", "failing", "slower", "failed"}
+    chosen = [highlights[kind] for kind in (KINDS + CALM_KINDS * is_calm) if kind in highlights]
+    names = answered.short_names()
+    counts = [len(highlight.items) for highlight in chosen]
+    for each, share in zip(chosen, shares(counts, room - len(chosen)), strict=True):
+        lines = [(names[item.source], names[item.destination], item) for item in each.items[:share]]
+        yield each, lines
+
+
+def shares(counts: Sequence[int], room: int) -> list[int]:
+    """Share out so many lines: a few to each kind, the rest to the most serious first."""
+    few = max(1, min(FEWEST, room // max(len(counts), 1)))
+    shown = [min(count, few) for count in counts]
+    for at, count in enumerate(counts):
+        shown[at] += max(0, min(count - shown[at], room - sum(shown)))
+    return shown
+
+
+VIEWS = {page: showing(page) for page in (MatrixPage, WallPage)}
+
+
+@for_whom(GET=readers)
+def front(request: HttpRequest) -> HttpResponseBase:
+    """Show the front page: the matrix or, with `wall=1`, the same for a wall."""
+    return VIEWS[WallPage if "wall" in request.GET else MatrixPage](request)

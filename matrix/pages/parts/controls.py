@@ -24,7 +24,6 @@ from matrix.query.comparison import (
     WINDOWS,
     Comparison,
 )
-from matrix.query.comparison_form import is_possible
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.profiles import ProfileChoices
@@ -206,7 +205,7 @@ def compare_choices(
     for name in WINDOWS:
         chosen = comparison.window == name
         is_shorter = length < OFFERED_BELOW.get(name, length + A_WEEK)
-        if chosen or (is_shorter and is_possible(Comparison(name), window)):
+        if chosen or (is_shorter and Comparison(name).is_possible(window)):
             words = Comparison(name).words(query.window, query.bounds)
             changed = "" if chosen else name
             yield choice(words, chosen=chosen, window=changed, start=None, end=None)

@@ -120,10 +120,7 @@ def overdue_since(now: datetime) -> datetime | None:
 
 
 def mixed(
-    query: MatrixQuery,
-    address: Callable[[MatrixQuery], str],
-    mixture: MixedWays,
-    cells: str = "",
+    query: MatrixQuery, address: Callable[[MatrixQuery], str], mixture: MixedWays, cells: str = ""
 ) -> Notice | None:
     """Name the ways that results are mixed of; ``cells`` are what there are several of, if any.
 

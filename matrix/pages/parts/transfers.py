@@ -10,7 +10,7 @@ from typing import Any
 
 from matrix.answers.link.rate_profile import SHAPE_WORDS, TransferProfiles, verb
 from matrix.answers.words.phrases import shortened
-from matrix.plots import rate_profile
+from matrix.plots.rates import share_figure
 from matrix.query.filters import either
 from matrix.statistics.transfers.rate_profile import Stretch
 from matrix.store.transfers import rate_of
@@ -237,5 +237,5 @@ def inside_part(inside: TransferProfiles | None, key: str = "") -> dict[str, Any
             for shape, count in inside.counts.items()
             if count
         ],
-        "figure": rate_profile.share_figure(inside),
+        "figure": share_figure(inside),
     }

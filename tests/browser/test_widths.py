@@ -1,0 +1,146 @@
+"""At the widths that screens have menus open whole, figures stay whole, and lists show choices."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from sonar.people.roles import Role
+from tests.accounts import account
+from tests.browser.pages import box_of, is_on_the_screen
+from tests.browser.readers import LAPTOP, NARROW, seen_by
+from tests.browser.slow_scene import LINK, SITE
+from tests.browser.waiting import until_settled
+
+WIDTHS = (390, 1024, 1280, 1366, 1440, 1920)
+HEIGHT = 800
+PAGES = {
+    "matrix": "/",
+    "causes": "/causes/",
+    "events": "/events/",
+    "link": LINK,
+    "site": SITE,
+    "table": "/table/",
+}
+# What opens a menu; that of the pages is of each, and seen on narrow screens.
+OPENERS = "button[popovertarget]"
+# Which controls of what is seen reach over the screen's left or right edge.
+OFF_SCREEN = """() => [...document.querySelectorAll(
+    ":is(.top, .controls, .narrow-head) :is(a, button, input, select)"
+)].filter((it) => it.checkVisibility({ visibilityProperty: true }) && !it.closest(".scroll"))
+    .map((it) => [it, it.getBoundingClientRect()])
+    .filter(([, { left, right }]) => right > left && (left < 0 || right > innerWidth + 0.5))
+    .map(([it]) => it.outerHTML.slice(0, 80))"""
+
+
+def assert_on_screen(page: Page, menu: Locator, words: str) -> None:
+    """Each edge of an open menu lies on the screen, and nothing in it is wider than it."""
+    box = box_of(menu)
+    assert is_on_the_screen(page, box), (words, box)
+    assert menu.evaluate("it => it.scrollWidth <= it.clientWidth"), words
+
+
+def try_menus(page: Page, within: Locator, words: str) -> int:
+    """Open each menu that a part of the page offers, and those in it; say how many there are."""
+    openers = [opener for opener in within.locator(OPENERS).all() if opener.is_visible()]
+    for opener in openers:
+        name = opener.get_attribute("popovertarget")
+        opener.click()
+        menu = page.locator(f"[id='{name}']")
+        expect(menu).to_be_visible()
+        assert_on_screen(page, menu, f"{words}: {name}")
+        if menu.locator(OPENERS).count():
+            assert try_menus(page, menu, f"{words}: {name}")
+        menu.evaluate("it => it.hidePopover()")
+    return len(openers)
+
+
+@pytest.mark.parametrize("name", PAGES)
+@seen_by(LAPTOP, NARROW)
+def test_every_menu_opens_on_the_screen(visit, slow_scene, name):
+    page = visit.open(PAGES[name])
+    until_settled(page)
+    widths = WIDTHS[:1] if visit.reader is NARROW else WIDTHS[1:]
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.evaluate("scrollTo(0, 0)")
+        assert page.evaluate(OFF_SCREEN) == [], width
+        assert try_menus(page, page.locator("body"), f"{name} at {width}") >= 2
+
+
+@seen_by(LAPTOP)
+def test_the_controls_of_the_matrix_take_one_line_of_a_laptop_and_two_of_a_tablet(
+    visit, slow_scene
+):
+    page = visit.open("/")
+    for width, lines in ((1440, 1), (1920, 1), (1024, 2)):
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        tops = page.locator("#controls > :is(.btn-group, .menu)").evaluate_all(
+            "all => all.map((it) => Math.round(it.getBoundingClientRect().top))"
+        )
+        assert len(set(tops)) == lines, width
+
+
+RAL_TO_DESY = "/links/RAL_DATADISK/DESY_DATADISK/"
+# The times and figures in the text of the page that begin on one line and end on another, at any
+# width that a column may have.
+BROKEN = r"""() => {
+  const time = /\d+ [A-Z][a-z]{2}( \d{4})? \d\d:\d\d(:\d\d)? UTC/.source;
+  const figure = new RegExp(`${time}|[\\d.]+\\s+((h|d|min|s) ago|[kMGT]?B(/s)?\\b)`, "g");
+  const main = document.getElementById("page");
+  const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  const ranges = [];
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    for (const match of text.data.matchAll(figure)) {
+      const range = document.createRange();
+      range.setStart(text, match.index);
+      range.setEnd(text, match.index + match[0].length);
+      ranges.push(range);
+    }
+  }
+  const isBroken = (range) => {
+    const boxes = [...range.getClientRects()].filter((box) => box.width > 1);
+    return new Set(boxes.map((box) => box.top)).size > 1;
+  };
+  const broken = new Set();
+  for (let width = main.clientWidth; width > 280; width -= 11) {
+    main.style.width = `${width}px`;
+    for (const range of ranges.filter(isBroken)) broken.add(range.startContainer.data.trim());
+  }
+  main.style.width = "";
+  return [...broken];
+}"""
+# The choices that are longer than the room that their list has for them, menus opened.
+CUT = """() => {
+  for (const part of document.querySelectorAll("details")) part.open = true;
+  for (const menu of document.querySelectorAll("[popover]")) {
+    menu.popover = "manual";
+    menu.showPopover();
+  }
+  const pen = document.createElement("canvas").getContext("2d");
+  const cut = [];
+  for (const list of document.querySelectorAll("main select")) {
+    const style = getComputedStyle(list);
+    if (!list.checkVisibility()) continue;
+    pen.font = style.font;
+    const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+    for (const { index, label } of list.options) {
+      list.selectedIndex = index;
+      const missing = pen.measureText(label).width + padding - list.clientWidth;
+      if (missing > 1) cut.push(`${list.name}: ${label} lacks ${missing} px`);
+    }
+  }
+  return cut;
+}"""
+IN_TEXT = [
+    *("/", "/table/", "/sites/", "/sites/RAL/", "/operations/"),
+    *(RAL_TO_DESY, f"{RAL_TO_DESY}tests/"),
+]
+
+
+@pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
+def test_no_line_breaks_within_a_figure_and_every_list_has_room_for_its_choices(visit, scene):
+    visit.log_in(account(Role.ADMINISTRATOR))
+    for path in IN_TEXT:
+        page = visit.open(path)
+        assert page.evaluate(BROKEN) == [], path
+        assert page.evaluate(CUT) == [], path
