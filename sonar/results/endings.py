@@ -8,7 +8,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
-from sonar.models import Probe, Profile, Transfer, purposes
+from sonar.models import Probe, Profile, Transfer
+from sonar.models.transfer import purpose_of
 from sonar.movers.measure import Outcome
 from sonar.notation.csv_text import kept
 from sonar.notation.result_columns import REPORTED_BY_MOVERS, Column, Home
@@ -157,5 +158,5 @@ def _profile_of(probe: Probe, **measured: int | None) -> int:
         mesh_id=probe.mesh_id,
         activity="",
         clock=probe.mover_description.clock,
-        purpose=purposes.purpose_of(probe),
+        purpose=purpose_of(probe),
     )

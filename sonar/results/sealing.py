@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sonar.database import pg_copy
 from sonar.models import DirtyMark, Segment
-from sonar.models.segment import Level
+from sonar.models.version import Level
 from sonar.results import segments
 from sonar.results.segments import Columns
 

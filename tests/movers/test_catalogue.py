@@ -9,8 +9,8 @@ import pytest
 
 from sonar import movers
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE
-from sonar.models.endpoint import BASE_URL, BASE_URL_SENTENCE
 from sonar.models.mesh import Mode
+from sonar.models.registry import BASE_URL, BASE_URL_SENTENCE
 from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Order
 from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage

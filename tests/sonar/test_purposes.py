@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from sonar import scheduler
-from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer, purposes
+from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.models.transfer import purpose_of
 from sonar.movers.base import MoverError
 from sonar.movers.measure import Outcome
 from sonar.ordering import experiments, request_probes
@@ -111,4 +112,4 @@ def test_one_that_was_given_up_while_it_waited_has_its_purpose_too(mesh: Mesh) -
 def test_a_scheduled_test_costs_no_query_more(mesh: Mesh, django_assert_num_queries) -> None:
     probe = Probe(mesh=mesh, size_class=SizeClass.objects.first())
     with django_assert_num_queries(0):
-        assert purposes.purpose_of(probe) == "scheduled"
+        assert purpose_of(probe) == "scheduled"

@@ -13,7 +13,7 @@ from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from sonar.models import Schedule
-from sonar.models.testing_times import end_words
+from sonar.models.fields import end_words
 from sonar.notation import windows
 from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute
 from sonar.obstacles.catalogue import waits_because_of
