@@ -15,9 +15,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from sonar.sandbox.files import BASE_PATH, Files
 from sonar.sandbox.flow import CHUNK_BYTES, Draws
-from sonar.sandbox.node import Node
+from sonar.sandbox.node import BASE_PATH, Files, Node
 from sonar.sandbox.topology import Link, Pair, load_links, load_sites
 
 HOST = "127.0.0.1"

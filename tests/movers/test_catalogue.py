@@ -89,7 +89,7 @@ django.setup()
 """
 
 
-# The web asks an issuer within the deadlines of movers (sonar.people.issuer_web).
+# The web asks an issuer within the deadlines of movers (sonar.people.issuer).
 DEADLINES = {"http", "http.deadlines", "http.peers", "file_address"}
 
 

@@ -16,9 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jwt.algorithms import RSAAlgorithm
 
-from sonar.people import issuer, issuer_web
-from sonar.people.issuer import Issuer, Kept, TokenRefused
-from sonar.people.issuer_web import IssuerAway, ask, session, waiting
+from sonar.people import issuer
+from sonar.people.issuer import Issuer, IssuerAway, Kept, TokenRefused, ask, session, waiting
 from tests.movers.scripted import Script, Scripted, goes_on, says, scripted
 from tests.provider import AUDIENCE, stranger
 
@@ -29,8 +28,8 @@ MB = 10**6
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(issuer_web, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(issuer, "CONNECT_SECONDS", 0.2)
 
 
 def whole(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
@@ -169,7 +168,7 @@ def until(is_so: Callable[[], bool]) -> None:
 def test_while_one_thread_asks_the_others_go_on_with_what_is_known(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 20)
+    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     issuing.verify()
     monkeypatch.setattr(issuer, "KEPT_SECONDS", -1)
     issuing.issuer._configuration._not_before = 0.0
@@ -185,11 +184,11 @@ def test_while_one_thread_asks_the_others_go_on_with_what_is_known(
 def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 20)
+    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 20)
     issuing.goes_on.clear()
     waiting_now: list[Future[Any]] = [threads.submit(issuing.verify) for _ in range(4)]
-    until(lambda: issuer_web._places._value == 0)
+    until(lambda: issuer._places._value == 0)
     with pytest.raises(IssuerAway, match="The issuer is slow: 4 others wait for it already"):
         issuing.verify()
     with session() as asking, pytest.raises(requests.RequestException, match="4 others wait"):
@@ -197,13 +196,13 @@ def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
     issuing.goes_on.set()
     assert [each.result(20)["sub"] for each in waiting_now] == ["s"] * 4
     assert len(issuing.server.requests) == 2
-    assert issuer_web._places._value == issuer_web.MOST_WAITING
+    assert issuer._places._value == issuer.MOST_WAITING
 
 
 def test_nobody_waits_for_long_for_what_another_thread_asks(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 20)
+    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 0.01)
     issuing.goes_on.clear()
     slow = threads.submit(issuing.verify)
@@ -239,8 +238,8 @@ def test_those_who_wait_for_an_answer_do_not_stand_in_the_way_of_its_question(
     kept = Kept(answer)
     asking = threads.submit(kept.value)
     assert has_begun.wait(20)
-    others = [threads.submit(kept.value) for _ in range(issuer_web.MOST_WAITING)]
-    until(lambda: issuer_web._places._value == 0)
+    others = [threads.submit(kept.value) for _ in range(issuer.MOST_WAITING)]
+    until(lambda: issuer._places._value == 0)
     goes_on.set()
     assert asking.result(20) == "said"
     assert {each.exception(20) and type(each.exception(20)) for each in others} <= {
@@ -268,7 +267,7 @@ def test_a_question_that_ends_in_a_crash_blocks_no_other() -> None:
 def test_places_are_given_back_after_whatever_happens() -> None:
     with pytest.raises(KeyError), waiting():
         raise KeyError
-    assert issuer_web._places._value == issuer_web.MOST_WAITING
+    assert issuer._places._value == issuer.MOST_WAITING
 
 
 JSON = st.recursive(

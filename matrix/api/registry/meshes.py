@@ -39,7 +39,7 @@ from sonar.notation import scitags
 from sonar.obstacles.catalogue import advice_on
 from sonar.records.record import cut
 from sonar.registry.compatibility import ENDS, kept_mesh_problem
-from sonar.registry.file.meshes import (
+from sonar.registry.file.sections import (
     LONGEST_INTERVAL_SECONDS,
     interval,
     quiet_columns,

@@ -29,8 +29,7 @@ from matrix.pages.log_in.landing import enter, has_provider, provider_name, refu
 from matrix.query.addresses import address
 from sonar.notation.hosts import unmapped
 from sonar.people.accounts import CERTIFICATE, Identity, NotAdmitted, admit
-from sonar.people.issuer import TokenRefused, the_issuer
-from sonar.people.issuer_web import IssuerAway, session
+from sonar.people.issuer import IssuerAway, TokenRefused, session, the_issuer
 
 USED = (
     "This log-in was used before, began in another browser, or is more than ten minutes old. "

@@ -6,8 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from sonar.management.base import QuickCommand
-from sonar.management.columns import in_columns
+from sonar.management.base import QuickCommand, in_columns
 from sonar.models import Site
 from sonar.people import roles
 from sonar.people.roles import Role

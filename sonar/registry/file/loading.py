@@ -11,7 +11,6 @@ from django.utils import timezone
 from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
 from sonar.notation import base_urls
 from sonar.registry import compatibility
-from sonar.registry.file.meshes import set_intervals, set_members
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
     CredentialSection,
@@ -19,6 +18,8 @@ from sonar.registry.file.sections import (
     MeshSection,
     SiteSection,
     SizeClassSection,
+    set_intervals,
+    set_members,
 )
 
 CREDENTIALS = ("credential", "credential_lent")
