@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -63,6 +63,9 @@ STORIES = {
 OF_THE_WEB = {"SONAR_SECRET_KEY": "planted-" * 8, "SONAR_OIDC_NAME": "Planted"}
 
 
+LAUNCH = [sys.executable, "-m", "sonar.sandbox"]
+
+
 class Run:
     """One `make run`: its home, its address, its output."""
 
@@ -73,13 +76,8 @@ class Run:
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
         self.env = kept | {"SONAR_HOME": str(home), "PORT": str(port)} | settings
         with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "sonar.sandbox"],
-                cwd=PROJECT,
-                env=self.env,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+            told = {"stdout": output, "stderr": subprocess.STDOUT}
+            self.process = subprocess.Popen(LAUNCH, cwd=PROJECT, env=self.env, **told)
 
     def __enter__(self) -> Run:
         return self
@@ -110,16 +108,15 @@ class Run:
 
     def matrix(self, size: str, stat: str = "mean") -> dict[str, Any]:
         """Return what is measured, without what is made up."""
-        params = {"size": size, "stat": stat, "origin": "test"}
-        answer = requests.get(f"{self.url}/api/v1/matrix/", params, timeout=30)
+        return self.get("/api/v1/matrix/", size=size, stat=stat, origin="test").json()
+
+    def get(self, path: str, **parameters: str) -> Any:
+        answer = requests.get(self.url + path, parameters, timeout=30)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
-        return found
+        return answer
 
     def words(self, path: str) -> str:
-        answer = requests.get(self.url + path, timeout=30)
-        answer.raise_for_status()
-        return words(answer.text)
+        return words(self.get(path).text)
 
     def says(self, path: str, text: str) -> bool:
         return text in self.words(path)
@@ -127,9 +124,11 @@ class Run:
     def failing(self, link: tuple[str, str]) -> int:
         """Count the tests of a link that really failed."""
         ends = {"source_site": link[0], "destination_site": link[1], "origin": "test"}
-        answer = requests.get(f"{self.url}/api/v1/matrix/", ends, timeout=30)
-        answer.raise_for_status()
-        return sum(map(sum, answer.json()["cells"]["failed"]))
+        matrix = self.get("/api/v1/matrix/", **ends).json()
+        return sum(map(sum, matrix["cells"]["failed"]))
+
+    def has_ended(self, test: str) -> bool:
+        return bool(self.get(test.removeprefix(self.url)).json()["ended"])
 
     def measured(self, size: str) -> int:
         return sum(count > 0 for row in self.matrix(size)["cells"]["ok"] for count in row if count)
@@ -187,6 +186,8 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
     run.wait_for("the page", run.answers, 300)
     run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, FILL_SECONDS)
     assert {size: run.measured(size) for size in CLASSES if run.measured(size) < ENOUGH} == {}
+    assert run.matrix("large")["simulated"] is True
+    assert "imulated" in run.get("/").text
 
 
 @pytest.mark.long
@@ -212,7 +213,7 @@ def test_measured_rates_are_those_that_were_published(run: Run, operator: reques
         if likeness(run) > 0.9:
             break
         for test in [order(operator, run, *link) for link in published_rates()]:
-            run.wait_for("the tests ordered", partial(has_ended, test), 300)
+            run.wait_for("the tests ordered", partial(run.has_ended, test), 300)
     assert likeness(run) > 0.9
 
 
@@ -221,15 +222,7 @@ def order(operator: requests.Session, run: Run, source: str, destination: str) -
     asked = {"source": source, "destination": destination, "sizes": ["large"]}
     answer = operator.post(f"{run.url}/api/v1/probes/", json=asked, timeout=30)
     assert answer.status_code == 202, answer.text
-    url: str = answer.json()["probes"][0]["url"]
-    return url
-
-
-def has_ended(test: str) -> bool:
-    answer = requests.get(test, timeout=30)
-    answer.raise_for_status()
-    ended: bool = answer.json()["ended"]
-    return ended
+    return str(answer.json()["probes"][0]["url"])
 
 
 def published_rates() -> dict[tuple[str, str], float]:
@@ -277,12 +270,6 @@ def test_secrets_of_the_web_are_in_no_other_environment(run: Run):
 
 
 @pytest.mark.long
-def test_simulated_rates_are_labelled(run: Run):
-    assert run.matrix("large")["simulated"] is True
-    assert "imulated" in requests.get(run.url, timeout=30).text
-
-
-@pytest.mark.long
 def test_static_files_are_served_compressed_and_cacheable(run: Run):
     pages = [requests.get(run.url + path, timeout=30) for path in ("/", "/api/v1/docs/")]
     pages.append(logged_in_to_admin(run))
@@ -308,10 +295,10 @@ def test_a_command_in_another_terminal_finds_the_services(run: Run):
 
 @pytest.mark.long
 def test_the_administrator_can_log_in_with_the_password_of_the_file(run: Run):
-    password = (run.home / "admin-password").read_text().strip()
-    assert password not in run.said
-    assert str(run.home / "admin-password") in run.said
-    assert (run.home / "admin-password").stat().st_mode & 0o077 == 0
+    path = run.home / "admin-password"
+    assert path.read_text().strip() not in run.said
+    assert str(path) in run.said
+    assert path.stat().st_mode & 0o077 == 0
     assert "Administration" in logged_in_to_admin(run).text
 
 
@@ -475,14 +462,8 @@ def test_it_starts_again_with_its_data_and_says_at_once_why_it_ends(stopped: Sto
 
 
 def test_a_bad_setting_is_one_sentence(tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-m", "sonar.sandbox"],
-        cwd=PROJECT,
-        env={"PATH": os.environ["PATH"], "SONAR_HOME": str(tmp_path), "PORT": "http"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {"PATH": os.environ["PATH"], "SONAR_HOME": str(tmp_path), "PORT": "http"}
+    done = subprocess.run(LAUNCH, cwd=PROJECT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == "PORT='http' is not a whole number from 1 up."
 
@@ -496,13 +477,10 @@ def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path: Path):
         )
 
 
-def test_a_missing_redis_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_server_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(embedded.shutil, "which", lambda *args, **kwargs: None)
     with pytest.raises(processes.StartError, match=r"no redis-server .* set REDIS_URL"):
         embedded.redis_binary()
-
-
-def test_a_missing_postgresql_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     with pytest.raises(processes.StartError, match=r"no PostgreSQL .* set DATABASE_URL"):
         embedded.postgres_binary("postgres")
@@ -537,15 +515,20 @@ def children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Children:
     return Children(tmp_path, Console(file=io.StringIO(), width=200))
 
 
+def ended(code: object, log: Path) -> subprocess.Popen[bytes]:
+    """Return a process that has ended so."""
+    process = processes.start([sys.executable, "-c", f"raise SystemExit({code!r})"], log)
+    process.wait(60)
+    return process
+
+
 def test_a_process_that_ends_by_itself_is_named_with_its_log_and_first_who_others_need(
     children: Children, tmp_path: Path
 ):
     said = io.StringIO()
     for name in ("Redis", "beat"):
         log = tmp_path / f"{name}.log"
-        process = processes.start([sys.executable, "-c", f"raise SystemExit('{name} full')"], log)
-        process.wait(60)
-        children.watch(name, process, log)
+        children.watch(name, ended(f"{name} full", log), log)
     with pytest.raises(processes.StartError), why_it_ends(children, Console(file=said, width=200)):
         children.check()
     assert said.getvalue() == (
@@ -576,12 +559,11 @@ def test_a_past_is_made_for_a_new_sandbox_unless_it_is_not_wanted(
 
 def test_a_past_may_end_once_it_is_made_and_not_before(children: Children, tmp_path: Path):
     log = tmp_path / "past.log"
-    for code in (0, 1):
-        process = processes.start([sys.executable, "-c", f"raise SystemExit({code})"], log)
-        process.wait(60)
-        children.watch(PAST, process, log)
-        with nullcontext() if not code else pytest.raises(processes.StartError, match="past ended"):
-            children.check()
+    children.watch(PAST, ended(0, log), log)
+    children.check()
+    children.watch(PAST, ended(1, log), log)
+    with pytest.raises(processes.StartError, match="past ended"):
+        children.check()
 
 
 def test_a_database_that_does_not_answer_is_one_sentence(tmp_path: Path):
@@ -598,7 +580,7 @@ def test_progress_waits_for_a_database_that_is_away_and_says_so(monkeypatch: pyt
     def away(*_: object) -> None:
         raise OperationalError("terminating connection")
 
-    monkeypatch.setattr(progress.coverage, "of_each_class", away)
+    monkeypatch.setattr(progress, "of_each_class", away)
     said = io.StringIO()
     assert progress.look(lambda: None, Console(file=said, width=200)) is None
     assert said.getvalue().strip() == progress.AWAY
@@ -606,6 +588,5 @@ def test_progress_waits_for_a_database_that_is_away_and_says_so(monkeypatch: pyt
 
 def test_a_service_that_does_not_start_shows_its_last_words(tmp_path: Path):
     log = tmp_path / "x.log"
-    process = processes.start([sys.executable, "-c", "raise SystemExit('no disk')"], log)
     with pytest.raises(processes.StartError, match=r"X did not start(?s:.*)no disk"):
-        processes.wait_until(lambda: False, process, "X", log)
+        processes.wait_until(lambda: False, ended("no disk", log), "X", log)
