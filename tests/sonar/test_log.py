@@ -14,16 +14,12 @@ def record(
     return logging.LogRecord("kombu", level, __file__, 1, message, ("x",), info)
 
 
-def test_a_message_with_line_breaks_is_one_line():
-    written = UtcFormatter("%(levelname)s %(message)s").format(
-        record("cannot connect to %s.\n\n  Trying\n")
-    )
+def test_a_message_with_line_breaks_is_one_line_and_a_crash_keeps_its_traceback():
+    formatter = UtcFormatter("%(levelname)s %(message)s")
+    written = formatter.format(record("cannot connect to %s.\n\n  Trying\n"))
     assert written == "WARNING cannot connect to x. Trying"
-
-
-def test_a_crash_keeps_its_traceback():
-    written = UtcFormatter("%(message)s").format(record("%s broke", failed=True))
-    assert written == "x broke\nValueError: it is full"
+    written = formatter.format(record("%s broke", failed=True))
+    assert written == "WARNING x broke\nValueError: it is full"
 
 
 def test_a_warning_comes_now_and_then_with_its_error_and_no_traceback(
