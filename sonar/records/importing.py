@@ -90,12 +90,6 @@ class Checked:
     count: int = 0
 
 
-def check(path: Path, now: datetime, progress: Progress) -> int:
-    """Check every line of a file and return how many results it has; raise FaultyFileError."""
-    with checked(path, now, progress) as sound:
-        return sound.count
-
-
 def store_file(path: Path, now: datetime, progress: Progress) -> Stored:
     """Check a file and store every result of it, or nothing; raise FaultyFileError."""
     with checked(path, now, progress) as sound:

@@ -279,7 +279,8 @@ def test_what_the_database_refuses_is_a_sentence_too(tmp_path, grid, monkeypatch
 def test_the_progress_goes_to_the_last_bytes_of_the_file(tmp_path, grid):
     path = write(tmp_path / "some.csv", [line(n) for n in range(1, 6001)])
     seen: list[int] = []
-    assert importing.check(path, NOW, seen.append) == 6000
+    with importing.checked(path, NOW, seen.append) as sound:
+        assert sound.count == 6000
     assert seen == sorted(seen)
     assert 0 < seen[0] < seen[-1] <= path.stat().st_size
 

@@ -5,7 +5,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Event
 from typing import Any
 
@@ -20,6 +20,7 @@ from sonar.people import issuer
 from sonar.people.issuer import Issuer, IssuerAway, Kept, TokenRefused, ask, session, waiting
 from tests.movers.scripted import Script, Scripted, goes_on, says, scripted
 from tests.provider import AUDIENCE, stranger
+from tests.waiting import wait_for
 
 BEGUN = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 ENDLESS = BEGUN + b"\r\n{"
@@ -142,9 +143,20 @@ class Issuing:
     def forget(self) -> None:
         self.issuer = Issuer(self.server.url)
 
+    @contextmanager
+    def held_back(self, threads: ThreadPoolExecutor, at: int) -> Iterator[Future[Any]]:
+        """Hold back the answer to a thread at a request, which gets it in the end."""
+        self.goes_on.clear()
+        slow = threads.submit(self.verify)
+        until(lambda: len(self.server.requests) == at)
+        yield slow
+        self.goes_on.set()
+        assert slow.result(20)["sub"] == "s"
+
 
 @pytest.fixture
-def issuing() -> Iterator[Issuing]:
+def issuing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuing]:
+    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     running = Issuing()
     yield running
     running.goes_on.set()
@@ -158,33 +170,23 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if is_so():
-            return
-        Event().wait(0.005)
-    raise AssertionError("it does not come")
+    assert wait_for(is_so, 20, pause=0.005)
 
 
 def test_while_one_thread_asks_the_others_go_on_with_what_is_known(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     issuing.verify()
     monkeypatch.setattr(issuer, "KEPT_SECONDS", -1)
     issuing.issuer._configuration._not_before = 0.0
-    issuing.goes_on.clear()
-    slow = threads.submit(issuing.verify)
-    until(lambda: len(issuing.server.requests) == 3)
-    assert issuing.verify()["sub"] == "s"
-    assert not slow.done()
-    issuing.goes_on.set()
-    assert slow.result(20)["sub"] == "s"
+    with issuing.held_back(threads, 3) as slow:
+        assert issuing.verify()["sub"] == "s"
+        assert not slow.done()
 
 
 def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 20)
     issuing.goes_on.clear()
     waiting_now: list[Future[Any]] = [threads.submit(issuing.verify) for _ in range(4)]
@@ -202,15 +204,9 @@ def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
 def test_nobody_waits_for_long_for_what_another_thread_asks(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 0.01)
-    issuing.goes_on.clear()
-    slow = threads.submit(issuing.verify)
-    until(lambda: len(issuing.server.requests) == 1)
-    with pytest.raises(IssuerAway, match="takes long to answer"):
+    with issuing.held_back(threads, 1), pytest.raises(IssuerAway, match="takes long to answer"):
         issuing.verify()
-    issuing.goes_on.set()
-    assert slow.result(20)["sub"] == "s"
 
 
 def test_many_unknown_keys_at_once_are_one_question(

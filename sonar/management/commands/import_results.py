@@ -71,8 +71,8 @@ class Command(QuickCommand):
 
 def check(path: Path, progress: Bar) -> str:
     progress.over("checking")
-    count = importing.check(path, timezone.now(), progress.at)
-    return f"{count:,} results are valid; nothing was stored."
+    with importing.checked(path, timezone.now(), progress.at) as sound:
+        return f"{sound.count:,} results are valid; nothing was stored."
 
 
 def store(path: Path, progress: Bar) -> str:
