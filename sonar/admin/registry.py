@@ -50,10 +50,7 @@ class SiteAdmin(Rows):
         ("Who looks after it", {"fields": ["admins"]}),
         ("Place and tags", {"fields": ["latitude", "longitude", "tags"], "classes": CLOSED}),
         ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
-        (
-            "Pause",
-            {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED},
-        ),
+        ("Pause", {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED}),
     ]
 
     def save_model(
@@ -164,10 +161,7 @@ class EndpointAdmin(Noticing, NeverDeleted):
         ("Limits", {"fields": ["inbound_cap", "outbound_cap", "budget_bytes_per_day"]}),
         (
             "Credentials",
-            {
-                "fields": ["credential", "credential_lent", "lend_credential"],
-                "classes": CLOSED,
-            },
+            {"fields": ["credential", "credential_lent", "lend_credential"], "classes": CLOSED},
         ),
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]

@@ -59,10 +59,7 @@ TAKEN = "taken"
 
 def name_field(verbose_name: str = "name") -> models.CharField[str, str]:
     return models.CharField(
-        verbose_name,
-        max_length=80,
-        unique=True,
-        validators=[RegexValidator(NAME, NAME_SENTENCE)],
+        verbose_name, max_length=80, unique=True, validators=[RegexValidator(NAME, NAME_SENTENCE)]
     )
 
 
@@ -89,10 +86,7 @@ def check_name(row: models.Model) -> None:
 
 
 def reference(
-    to: type[models.Model],
-    on_delete: Callable[..., None] = models.PROTECT,
-    *,
-    null: bool = False,
+    to: type[models.Model], on_delete: Callable[..., None] = models.PROTECT, *, null: bool = False
 ) -> models.ForeignKey[Any, Any]:
     """Refer to a row of the registry without a constraint and an index of its own.
 

@@ -162,12 +162,7 @@ def validate_host(text: str) -> None:
 def setting_field(verbose_name: str, longest: int, help_text: str) -> models.CharField[str, str]:
     """Return a column that only some kinds of credentials have; empty for the others."""
     return models.CharField(
-        verbose_name,
-        max_length=longest,
-        blank=True,
-        default="",
-        db_default="",
-        help_text=help_text,
+        verbose_name, max_length=longest, blank=True, default="", db_default="", help_text=help_text
     )
 
 
@@ -273,9 +268,7 @@ class Endpoint(models.Model):
     software = models.CharField(max_length=80, blank=True)
     tags = tags_field("in addition to those of its site")
     inbound_cap = models.PositiveIntegerField(
-        default=2,
-        validators=[MinValueValidator(1)],
-        help_text="Test transfers to it at once.",
+        default=2, validators=[MinValueValidator(1)], help_text="Test transfers to it at once."
     )
     outbound_cap = models.PositiveIntegerField(
         default=2, validators=[MinValueValidator(1)], help_text="Test transfers from it at once."

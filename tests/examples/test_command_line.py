@@ -299,9 +299,7 @@ def test_an_experiment_is_ordered_and_its_finding_said(say: Say, token: str) -> 
     assert "values “100” is not allowed for streams" in refused.stderr
 
 
-def test_an_experiment_is_followed_to_its_end(
-    watched: Callable[..., tuple[str, str, int]],
-) -> None:
+def test_an_experiment_is_followed_to_its_end(watched: Callable[..., tuple[str, str, int]]) -> None:
     words = ("--vary", "mode", "--repeats", "1", "--size", "small")
     first, told, code = watched("experiment", "RAL_DATADISK", "Glasgow_DATADISK", *words)
     assert first.endswith("\n0 of 2 tests have ended\n")

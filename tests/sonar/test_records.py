@@ -11,14 +11,7 @@ import pytest
 
 from sonar.models import Endpoint, Probe, Profile, SizeClass
 from sonar.records.admission import MOST_PROFILES, Admission, profile_fields_of
-from sonar.records.record import (
-    ALLOWED,
-    FIELDS,
-    READ,
-    WrongRecordError,
-    from_json,
-    from_text,
-)
+from sonar.records.record import ALLOWED, FIELDS, READ, WrongRecordError, from_json, from_text
 from tests.sonar.world import NOW, mesh
 
 pytestmark = pytest.mark.django_db
