@@ -85,6 +85,17 @@ def check_name(row: models.Model) -> None:
         raise ValidationError({"name": ValidationError(f"{sentence}{other}.", code=TAKEN)})
 
 
+def if_given(name: str, **condition: object) -> models.CheckConstraint:
+    """Return the rule that a column is empty or as this says: `latitude__range=(-90, 90)`."""
+    (lookup,) = condition
+    empty = {f"{lookup.partition('__')[0]}__isnull": True}
+    return models.CheckConstraint(condition=Q(**empty) | Q(**condition), name=name)
+
+
+def two_endpoints(name: str) -> models.CheckConstraint:
+    return models.CheckConstraint(condition=~Q(source=F("destination")), name=name)
+
+
 def reference(
     to: type[models.Model], on_delete: Callable[..., None] = models.PROTECT, *, null: bool = False
 ) -> models.ForeignKey[Any, Any]:

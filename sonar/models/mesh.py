@@ -14,9 +14,11 @@ from sonar.models.fields import (
     NAME,
     QuietHours,
     check_name,
+    if_given,
     is_new,
     name_field,
     reference,
+    two_endpoints,
     two_ends,
 )
 from sonar.models.registry import Credential, Endpoint, SizeClass
@@ -99,10 +101,7 @@ class Mesh(QuietHours):
             models.CheckConstraint(condition=Q(name__regex=NAME), name="mesh_name_is_plain"),
             models.CheckConstraint(condition=Q(mode__in=Mode.values), name="mesh_mode_is_known"),
             models.CheckConstraint(condition=Q(streams__gte=1), name="mesh_streams_are_positive"),
-            models.CheckConstraint(
-                condition=Q(bytes_per_hour__isnull=True) | Q(bytes_per_hour__gte=1),
-                name="mesh_bytes_per_hour_are_positive",
-            ),
+            if_given("mesh_bytes_per_hour_are_positive", bytes_per_hour__gte=1),
             two_ends("mesh_quiet_hours_have_two_ends"),
         ]
 
@@ -175,9 +174,7 @@ class Schedule(models.Model):
             models.UniqueConstraint(
                 fields=["mesh", "source", "destination", "size_class"], name="schedule_once"
             ),
-            models.CheckConstraint(
-                condition=~Q(source=F("destination")), name="schedule_is_between_two_endpoints"
-            ),
+            two_endpoints("schedule_is_between_two_endpoints"),
         ]
         indexes = [
             # scheduler.claim_due: what is due, oldest first.
@@ -242,9 +239,7 @@ class Probe(models.Model):
                 condition=Q(state__in=["queued", "running"]),
                 name="probe_one_test_per_link",
             ),
-            models.CheckConstraint(
-                condition=~Q(source=F("destination")), name="probe_is_between_two_endpoints"
-            ),
+            two_endpoints("probe_is_between_two_endpoints"),
             models.CheckConstraint(condition=Q(bytes__gte=1), name="probe_bytes_are_positive"),
             models.CheckConstraint(
                 condition=Q(
@@ -375,9 +370,7 @@ class Experiment(models.Model):
     class Meta:
         ordering = ["-requested_at", "-id"]
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(source=F("destination")), name="experiment_is_between_two_endpoints"
-            ),
+            two_endpoints("experiment_is_between_two_endpoints"),
         ]
         indexes = [
             models.Index(

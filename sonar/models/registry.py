@@ -20,6 +20,7 @@ from sonar.models.fields import (
     Pause,
     QuietHours,
     check_name,
+    if_given,
     is_new,
     name_field,
     tags_field,
@@ -68,18 +69,9 @@ class Site(QuietHours, Pause):
         constraints = [
             models.CheckConstraint(condition=Q(name__regex=NAME), name="site_name_is_plain"),
             models.CheckConstraint(condition=Q(tier__lte=3), name="site_tier_is_0_to_3"),
-            models.CheckConstraint(
-                condition=Q(latitude__isnull=True) | Q(latitude__range=(-90, 90)),
-                name="site_latitude_on_earth",
-            ),
-            models.CheckConstraint(
-                condition=Q(longitude__isnull=True) | Q(longitude__range=(-180, 180)),
-                name="site_longitude_on_earth",
-            ),
-            models.CheckConstraint(
-                condition=Q(wan_gbit_s__isnull=True) | Q(wan_gbit_s__gt=0),
-                name="site_wan_is_positive",
-            ),
+            if_given("site_latitude_on_earth", latitude__range=(-90, 90)),
+            if_given("site_longitude_on_earth", longitude__range=(-180, 180)),
+            if_given("site_wan_is_positive", wan_gbit_s__gt=0),
             two_ends("site_quiet_hours_have_two_ends"),
             *PAUSE_RULES,
         ]
@@ -322,10 +314,7 @@ class Endpoint(models.Model):
                 condition=Q(inbound_cap__gte=1, outbound_cap__gte=1),
                 name="endpoint_caps_are_positive",
             ),
-            models.CheckConstraint(
-                condition=Q(budget_bytes_per_day__isnull=True) | Q(budget_bytes_per_day__gte=1),
-                name="endpoint_budget_is_positive",
-            ),
+            if_given("endpoint_budget_is_positive", budget_bytes_per_day__gte=1),
         ]
 
     def __str__(self) -> str:

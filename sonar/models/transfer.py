@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
-from sonar.models.fields import reference
+from sonar.models.fields import if_given, reference, two_endpoints
 from sonar.models.mesh import ExperimentStep, Mesh, Mode, Probe, Schedule
 from sonar.models.registry import Endpoint, SizeClass
 from sonar.movers.catalogue import CLOCKS
@@ -92,10 +92,7 @@ class Profile(models.Model):
             ),
             # A segment has two bytes for it.
             models.CheckConstraint(condition=Q(id__lte=65535), name="profile_id_has_16_bits"),
-            models.CheckConstraint(
-                condition=Q(ip_version__isnull=True) | Q(ip_version__in=[4, 6]),
-                name="profile_ip_version_is_4_or_6",
-            ),
+            if_given("profile_ip_version_is_4_or_6", ip_version__in=[4, 6]),
             models.CheckConstraint(
                 condition=Q(origin__in=["test", "production", "external"]),
                 name="profile_origin_is_known",
@@ -103,10 +100,7 @@ class Profile(models.Model):
             models.CheckConstraint(
                 condition=Q(clock__in=["", *CLOCKS]), name="profile_clock_is_known"
             ),
-            models.CheckConstraint(
-                condition=Q(beside__isnull=True) | Q(beside__in=[0, 1]),
-                name="profile_beside_is_0_or_1",
-            ),
+            if_given("profile_beside_is_0_or_1", beside__in=[0, 1]),
             models.CheckConstraint(
                 condition=Q(purpose__in=["", "scheduled", "ordered", "experiment"]),
                 name="profile_purpose_is_known",
@@ -201,9 +195,7 @@ class Transfer(models.Model):
     class Meta:
         verbose_name = "result"
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(source=F("destination")), name="transfer_is_between_two_endpoints"
-            ),
+            two_endpoints("transfer_is_between_two_endpoints"),
             models.CheckConstraint(
                 condition=Q(bytes__gte=1, seconds__gte=0), name="transfer_numbers_are_positive"
             ),
@@ -292,9 +284,7 @@ class NetworkResult(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(source=F("destination")), name="networkresult_has_two_ends"
-            ),
+            two_endpoints("networkresult_has_two_ends"),
             models.CheckConstraint(
                 condition=Q(bytes__gte=0, seconds__gte=0), name="networkresult_is_positive"
             ),
