@@ -13,7 +13,7 @@ from redis import Redis
 from sonar_client import Sonar, SonarError
 
 from sonar.models import Transfer
-from tests.examples.records import result
+from tests.examples.conftest import result
 from tests.examples.road import Road
 from tests.matrix.world import World
 

@@ -23,8 +23,7 @@ from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
 from sonar.results import endings
 from sonar.work import probes
-from tests.examples.conftest import EXAMPLES, Run, Said, Say
-from tests.examples.records import result
+from tests.examples.conftest import EXAMPLES, Run, Said, Say, result
 from tests.examples.road import Road
 from tests.matrix.changed import change
 from tests.matrix.world import World

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -34,13 +33,12 @@ from scipy.stats import spearmanr
 from sonar import settings as project
 from sonar.sandbox import embedded, past_store, processes, progress
 from sonar.sandbox.run import PAST, Children, main, start_past, why_it_ends
-from sonar.sandbox.topology import ALWAYS_FAILS
+from sonar.sandbox.topology import ALWAYS_FAILS, load_links
 from tests.matrix.responses import words
 from tests.ports import free_port
 from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
-PUBLISHED = PROJECT / "sonar" / "sandbox" / "data" / "large_t2_to_t1.csv"
 LINKS, ENOUGH = 342, 320
 FILL_SECONDS = 300
 # From Ctrl-C to the end, whatever endpoints do.
@@ -224,14 +222,10 @@ def order(operator: requests.Session, run: Run, source: str, destination: str) -
 
 
 def published_rates() -> dict[tuple[str, str], float]:
-    with PUBLISHED.open() as rows:
-        table = {row.pop("source"): row for row in csv.DictReader(rows)}
-    table.pop("Average")
     return {
-        (source, destination): float(rate)
-        for source, row in table.items()
-        for destination, rate in row.items()
-        if destination != "Average"
+        (f"{link.source}_DATADISK", f"{link.destination}_DATADISK"): link.large_mb_s
+        for link in load_links()
+        if link.basis == "published"
     }
 
 
