@@ -9,7 +9,7 @@ now. The results say of themselves that they are made up: see sonar.results.stor
 
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -121,11 +121,11 @@ def of_link(link: Link) -> list[Story]:
     return [story for story in STORIES if story.is_of(link.source, link.destination)]
 
 
-def course(link: Link, stories: Sequence[Story], hours_ago: Floats) -> tuple[Floats, Floats]:
+def course(link: Link, hours_ago: Floats) -> tuple[Floats, Floats]:
     """Return how many times as fast as today a link was then, and which share of tests failed."""
     factors = np.ones(len(hours_ago))
     failing = np.full(len(hours_ago), link.failure_rate)
-    for story in stories:
+    for story in of_link(link):
         then = (story.ended <= hours_ago) & (hours_ago < story.began)
         factors[then] *= story.factor
         if story.failure_rate is not None:
@@ -194,7 +194,7 @@ def results(seed: int = SEED) -> Iterator[LinkPast]:
 def drawn(draws: Generator, link: Link, tests: PastTests) -> LinkPast:
     """Draw the results of a link as its nodes draw them, and as its stories say."""
     hours_ago = moments(draws, tests.every_hours)
-    factors, failing = course(link, of_link(link), hours_ago)
+    factors, failing = course(link, hours_ago)
     sigma = math.sqrt(math.log1p(SPREAD**2))
     rates = factors * draws.lognormal(0, sigma, len(hours_ago))
     seconds = tests.size_mb / SCALE / (link.rate_mb_s(tests.size_mb) * rates)

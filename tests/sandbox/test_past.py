@@ -102,7 +102,7 @@ def test_every_story_is_seen_in_the_results():
 
 
 def course(link: Link, *hours_ago: float) -> tuple[list[float], list[float]]:
-    factors, failing = past.course(link, past.of_link(link), np.array(hours_ago))
+    factors, failing = past.course(link, np.array(hours_ago))
     return factors.tolist(), failing.tolist()
 
 
