@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from threading import BoundedSemaphore, Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import jwt
 import orjson
@@ -174,20 +174,14 @@ class TokenRefused(Exception):
     """A token that is not accepted; the sentence says why."""
 
 
-class Said(NamedTuple, Generic[T]):
-    """What was said, and when by the clock of this process."""
-
-    value: T
-    at: float
-
-
 class Kept(Generic[T]):
     """What an issuer said at one address, for all threads: one asks, others go on meanwhile."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
         self._ask = ask
         self._asking = Lock()  # nobody waits for it for long
-        self._said: Said[T] | None = None
+        # And when by the clock of this process.
+        self._said: tuple[T, float] | None = None
         self._failure = ""
         self._not_before = 0.0
 
@@ -196,11 +190,11 @@ class Kept(Generic[T]):
         said = self._said
         if said is None:
             return self.newest()
-        is_old = time.monotonic() - said.at > KEPT_SECONDS
+        is_old = time.monotonic() - said[1] > KEPT_SECONDS
         if is_old and self._may_ask():
             with suppress(IssuerAway), self._turn(0):
                 self._ask_anew()
-        return (self._said or said).value
+        return (self._said or said)[0]
 
     def newest(self) -> T:
         """Return what was said a minute ago at most; raise IssuerAway if it was not said."""
@@ -210,7 +204,7 @@ class Kept(Generic[T]):
         said = self._said
         if self._failure or said is None:
             raise IssuerAway(self._failure)
-        return said.value
+        return said[0]
 
     def _may_ask(self) -> bool:
         return time.monotonic() >= self._not_before
@@ -230,13 +224,11 @@ class Kept(Generic[T]):
             raise IssuerAway(f"The issuer {error}.") from error
 
     def _ask_anew(self) -> None:
-        """Ask, unless another thread just did."""
-        if self._may_ask():
-            self._note_answer()
-
-    def _note_answer(self) -> None:
+        """Ask, unless another thread just did, and note the answer."""
+        if not self._may_ask():
+            return
         try:
-            self._said, self._failure = Said(self._ask(), time.monotonic()), ""
+            self._said, self._failure = (self._ask(), time.monotonic()), ""
         except IssuerAway as error:
             self._failure = str(error)
         pause = KEY_PAUSE_SECONDS if self._said else SILENCE_PAUSE_SECONDS
