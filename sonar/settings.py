@@ -23,8 +23,12 @@ from sonar.people.role_rules import read as read_rules
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 
 
+def envtext(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
+
+
 def envbool(name: str, default: bool) -> bool:
-    text = os.environ.get(name, "").strip().lower()
+    text = envtext(name).lower()
     known = {"": default, "1": True, "true": True, "yes": True, "on": True}
     known |= {"0": False, "false": False, "no": False, "off": False}
     if text not in known:
@@ -33,7 +37,7 @@ def envbool(name: str, default: bool) -> bool:
 
 
 def envint(name: str, default: int, minimum: int = 1, maximum: int | None = None) -> int:
-    text = os.environ.get(name, "").strip() or str(default)
+    text = envtext(name, str(default))
     number = int(text) if re.fullmatch("[0-9]{1,18}", text) else -1
     if number < minimum or (maximum is not None and number > maximum):
         allowed = f"from {minimum} {'up' if maximum is None else f'to {maximum}'}"
@@ -42,7 +46,7 @@ def envint(name: str, default: int, minimum: int = 1, maximum: int | None = None
 
 
 def envlist(name: str, default: str) -> list[str]:
-    text = os.environ.get(name, "").strip() or default
+    text = envtext(name, default)
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -56,7 +60,7 @@ PERIODS = {"s": 1, "min": 60, "h": 3600, "day": 86_400}
 
 def envrate(name: str) -> tuple[int, int] | None:
     """Read a rate like `600/min` as (requests, seconds); None for `off`, which is the default."""
-    text = os.environ.get(name, "").strip() or "off"
+    text = envtext(name, "off")
     if text == "off":
         return None
     number, _, period = text.partition("/")
@@ -97,7 +101,7 @@ def envhosts(name: str) -> list[str]:
 
 def envcontact(name: str) -> str:
     """Read whom to tell, an e-mail address or an https address, as a link to it; or nothing."""
-    text = os.environ.get(name, "").strip()
+    text = envtext(name)
     if re.fullmatch(rf"[A-Za-z0-9._%+-]+@({HOST})", text, re.IGNORECASE):
         return f"mailto:{text}"
     if text and not re.fullmatch(r"https://[A-Za-z0-9][^\s<>\"\\]*", text):
@@ -110,7 +114,7 @@ def envcontact(name: str) -> str:
 
 def envpath(name: str) -> str | None:
     """Read the path below which Sonar is served, like /sonar; None at the root of its host."""
-    text = os.environ.get(name, "").strip().rstrip("/")
+    text = envtext(name).rstrip("/")
     if text and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", text):
         raise ImproperlyConfigured(f"{name}={text!r} is not a path like /sonar.")
     return text or None
@@ -126,7 +130,7 @@ def is_issuer(url: str) -> bool:
 
 def envissuer(name: str) -> str:
     """Read the address of an OpenID Connect issuer, without a slash at its end; or nothing."""
-    text = os.environ.get(name, "").strip().rstrip("/")
+    text = envtext(name).rstrip("/")
     if text and not is_issuer(text):
         raise ImproperlyConfigured(
             f"{name}={text!r} is not the address of an issuer, like https://iam.example.org "
@@ -152,7 +156,7 @@ def envnetworks(name: str, default: str = "") -> list[IPv4Network | IPv6Network]
 
 def envrules(name: str) -> RoleRules:
     """Read the file with the rules that give roles to groups; none if no file is named."""
-    text = os.environ.get(name, "").strip()
+    text = envtext(name)
     try:
         return read_rules(Path(text)) if text else RoleRules()
     except ValueError as error:
@@ -380,17 +384,17 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 # Who logs in elsewhere: docs/login.md. All of it is off while nothing is set.
 SONAR_OIDC_ISSUER = envissuer("SONAR_OIDC_ISSUER")
-SONAR_OIDC_CLIENT_ID = os.environ.get("SONAR_OIDC_CLIENT_ID", "").strip()
+SONAR_OIDC_CLIENT_ID = envtext("SONAR_OIDC_CLIENT_ID")
 SONAR_OIDC_CLIENT_SECRET = envsecret("SONAR_OIDC_CLIENT_SECRET")
 # What the page calls the provider, and what it is asked for.
-SONAR_OIDC_NAME = os.environ.get("SONAR_OIDC_NAME", "").strip()
+SONAR_OIDC_NAME = envtext("SONAR_OIDC_NAME")
 SONAR_OIDC_SCOPES = envlist("SONAR_OIDC_SCOPES", "openid,profile")
 # Claims that may hold groups: the first one that is there counts.
 SONAR_OIDC_GROUPS = envlist(
     "SONAR_OIDC_GROUPS", "wlcg.groups,groups,eduperson_entitlement,entitlements"
 )
 # Scripts may read with tokens of the issuer that are for this audience.
-SONAR_OIDC_AUDIENCE = os.environ.get("SONAR_OIDC_AUDIENCE", "").strip()
+SONAR_OIDC_AUDIENCE = envtext("SONAR_OIDC_AUDIENCE")
 # Front servers whose word is taken for the certificate that a browser has shown them.
 SONAR_X509_PROXIES = envnetworks("SONAR_X509_PROXIES")
 SONAR_LOGIN_ROLES = envrules("SONAR_LOGIN_ROLES")
@@ -537,7 +541,7 @@ SONAR_RATE_ACCOUNT = envrate("SONAR_RATE_ACCOUNT")
 # What movers are given: CA certificates to trust, and the secrets of credentials by their names.
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
 # The iperf3:// endpoint that workers of this environment stand for: they are where it is.
-SONAR_NETWORK_ENDPOINT = os.environ.get("SONAR_NETWORK_ENDPOINT", "").strip()
+SONAR_NETWORK_ENDPOINT = envtext("SONAR_NETWORK_ENDPOINT")
 # Beside the endpoints' own, hosts to which a storage server may redirect what only reads.
 SONAR_STORAGE_HOSTS = envhosts("SONAR_STORAGE_HOSTS")
 # Where `collect_fireflies` listens by UDP, and to whom.
@@ -607,42 +611,18 @@ CELERY_TASK_ROUTES = {
     "matrix.tasks.find_changes": {"queue": "cleaning"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "control"
+# How often each task is sent, and after how long one that nobody has taken is of no use.
 CELERY_BEAT_SCHEDULE = {
-    "plan": {
-        "task": "sonar.tasks.plan",
-        "schedule": SONAR_PLAN_SECONDS,
-        "options": {"expires": SONAR_PLAN_SECONDS * 2},
-    },
-    "sweep": {
-        "task": "sonar.tasks.sweep",
-        "schedule": SONAR_SWEEP_SECONDS,
-        "options": {"expires": SONAR_SWEEP_SECONDS * 2},
-    },
-    "clean": {
-        "task": "sonar.tasks.clean",
-        "schedule": SONAR_CLEAN_SECONDS,
-        "options": {"expires": SONAR_CLEAN_SECONDS},
-    },
-    "check_credentials": {
-        "task": "sonar.tasks.check_credentials",
-        "schedule": SONAR_CREDENTIALS_SECONDS,
-        "options": {"expires": SONAR_CREDENTIALS_SECONDS},
-    },
-    "seal": {
-        "task": "sonar.tasks.seal",
-        "schedule": SONAR_SEAL_SECONDS,
-        "options": {"expires": SONAR_SEAL_SECONDS},
-    },
-    "keep_months": {
-        "task": "sonar.tasks.keep_months",
-        "schedule": KEEP_MONTHS_SECONDS,
-        "options": {"expires": KEEP_MONTHS_SECONDS},
-    },
-    "find_changes": {
-        "task": "matrix.tasks.find_changes",
-        "schedule": SONAR_CHANGES_SECONDS,
-        "options": {"expires": SONAR_CHANGES_SECONDS},
-    },
+    task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": {"expires": expires}}
+    for task, seconds, expires in (
+        ("sonar.tasks.plan", SONAR_PLAN_SECONDS, SONAR_PLAN_SECONDS * 2),
+        ("sonar.tasks.sweep", SONAR_SWEEP_SECONDS, SONAR_SWEEP_SECONDS * 2),
+        ("sonar.tasks.clean", SONAR_CLEAN_SECONDS, SONAR_CLEAN_SECONDS),
+        ("sonar.tasks.check_credentials", SONAR_CREDENTIALS_SECONDS, SONAR_CREDENTIALS_SECONDS),
+        ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
+        ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
+        ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
+    )
 }
 
 LOGGING = {

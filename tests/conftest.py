@@ -31,8 +31,7 @@ MONTHS = [datetime(2026, month, 1, tzinfo=UTC) for month in (10, 11, 12)]
 # Nothing is timed: the machine may be busy. That fixtures stay from one example to the next is on
 # purpose.
 COMMON = hypothesis.settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 hypothesis.settings.register_profile("searching", COMMON, max_examples=400)
 hypothesis.settings.register_profile("thorough", COMMON, max_examples=60, derandomize=True)

@@ -153,10 +153,7 @@ SONAR = House(
         ("settings", "urls", "wsgi", "gunicorn_conf"),
         ("sandbox",),
     ),
-    {
-        "redaction": ("django", "rest_framework"),
-        "movers": ("django.db", "rest_framework"),
-    },
+    {"redaction": ("django", "rest_framework"), "movers": ("django.db", "rest_framework")},
 )
 MATRIX = House(
     "matrix",

@@ -62,69 +62,55 @@ def _filled(value: Any, names: dict[str, str]) -> Any:
     return value.format_map(names) if isinstance(value, str) else value
 
 
+# What stands in a path for what a route has there.
+IN_PATHS = {
+    "<str:source>/<str:destination>": "RAL_DATADISK/DESY_DATADISK",
+    "<str:endpoint>": "RAL_DATADISK",
+    "<str:name>": "RAL",
+    "experiments/<uuid:id>": "experiments/{experiment}",
+    "probes/<uuid:id>": "probes/{probe}",
+    "transfers/<uuid:id>": "transfers/{transfer}",
+    "downtimes/<int:id>": "downtimes/{downtime}",
+}
+
+
+def of_route(route: str, asked: str = "", **more: Any) -> Sample:
+    """Return a sample whose path is that of the route, and what it is asked."""
+    for part, name in IN_PATHS.items():
+        route = route.replace(part, name)
+    return Sample(f"{route}{asked}", **more)
+
+
+LINK = "/links/<str:source>/<str:destination>"
+OF_LINK = "?source=RAL_DATADISK&destination=DESY_DATADISK"
 PAGE = {
-    "/": Sample("/"),
-    "/table/": Sample("/table/"),
-    "/cells/": Sample("/cells/"),
-    "/preview/": Sample("/preview/"),
-    "/links/<str:source>/<str:destination>/preview/": Sample(
-        "/links/RAL_DATADISK/DESY_DATADISK/preview/"
-    ),
-    "/sites/<str:name>/preview/": Sample("/sites/RAL/preview/"),
-    "/links/<str:source>/<str:destination>/": Sample("/links/RAL_DATADISK/DESY_DATADISK/"),
-    "/links/<str:source>/<str:destination>/card/": Sample(
-        "/links/RAL_DATADISK/DESY_DATADISK/card/"
-    ),
-    "/links/<str:source>/<str:destination>/tests/": Sample(
-        "/links/RAL_DATADISK/DESY_DATADISK/tests/"
-    ),
-    "/links/<str:source>/<str:destination>/experiments/": Sample(
-        "/links/RAL_DATADISK/DESY_DATADISK/experiments/"
-    ),
-    "/experiments/<uuid:id>/": Sample("/experiments/{experiment}/"),
-    "/transfers/<uuid:id>/": Sample("/transfers/{transfer}/"),
+    route: of_route(route)
+    for route in (
+        *("/", "/table/", "/cells/", "/preview/", "/events/", "/causes/", "/metrics", "/healthz"),
+        *("/operations/", "/tokens/", "/views/", "/login/", "/experiments/<uuid:id>/"),
+        *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
+        *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
+    )
+} | {
     "/changes/": Sample("/changes/", good=(302,)),
-    "/events/": Sample("/events/"),
-    "/causes/": Sample("/causes/"),
-    "/sites/": Sample("/sites/"),
-    "/sites/<str:name>/": Sample("/sites/RAL/"),
     "/search/": Sample("/search/?q=DISK"),
-    "/operations/": Sample("/operations/"),
-    "/tokens/": Sample("/tokens/"),
-    "/views/": Sample("/views/"),
-    "/login/": Sample("/login/"),
     # Off unless a provider, or a front server, is named: tests/matrix/test_log_in_elsewhere.py.
     "/login/oidc/": Sample("/login/oidc/", good=(404,)),
     "/login/oidc/callback/": Sample("/login/oidc/callback/", good=(404,)),
     "/admin/": Sample("/admin/", asks_for_another=True),
-    "/metrics": Sample("/metrics"),
     "/favicon.ico": Sample("/favicon.ico", good=(302,)),
-    "/healthz": Sample("/healthz"),
     "/readyz": Sample("/readyz", good=(200, 503)),
 }
+OF_ONE_LINK = ("diagnosis/", "inside/", "series/")
 CALLS = {
-    "": Sample(f"{API}/"),
-    "schema/": Sample(f"{API}/schema/"),
-    "docs/": Sample(f"{API}/docs/"),
-    "experiments/": Sample(f"{API}/experiments/"),
-    "experiments/<uuid:id>/": Sample(f"{API}/experiments/{{experiment}}/"),
-    "links/": Sample(f"{API}/links/"),
-    "causes/": Sample(f"{API}/causes/"),
-    "diagnosis/": Sample(f"{API}/diagnosis/?source=RAL_DATADISK&destination=DESY_DATADISK"),
-    "network/": Sample(f"{API}/network/"),
-    "inside/": Sample(f"{API}/inside/?source=RAL_DATADISK&destination=DESY_DATADISK"),
-    "matrix/": Sample(f"{API}/matrix/"),
-    "series/": Sample(f"{API}/series/?source=RAL_DATADISK&destination=DESY_DATADISK"),
-    "changes/": Sample(f"{API}/changes/"),
-    "events/": Sample(f"{API}/events/"),
-    "strip/": Sample(f"{API}/strip/"),
-    "status/": Sample(f"{API}/status/"),
-    "probes/": Sample(f"{API}/probes/"),
-    "probes/<uuid:id>/": Sample(f"{API}/probes/{{probe}}/"),
-    "transfers/": Sample(f"{API}/transfers/"),
-    "transfers/<uuid:id>/": Sample(f"{API}/transfers/{{transfer}}/"),
+    f"{API}/{route}": of_route(f"{API}/{route}", OF_LINK if route in OF_ONE_LINK else "")
+    for route in (
+        *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
+        *("matrix/", "series/", "changes/", "events/", "strip/", "status/"),
+        *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
+        *("transfers/", "transfers/<uuid:id>/"),
+    )
 }
-LISTS = {plural: Sample(f"{API}/{plural}/") for plural in BODIES}
 # By plural: how one of them is called in a route, and which one the samples take.
 ONE = {
     "sites": ("<str:name>", "Empty"),
@@ -141,98 +127,67 @@ def _of_registry() -> dict[tuple[str, str], Sample]:
     found = {}
     for plural, (new, change) in BODIES.items():
         route, name = ONE[plural]
-        one = f"{API}/{plural}/{name}/"
         every = f"{API}/{plural}/"
-        known = Sample(f"{API}/sites/RAL/") if plural == "sites" else Sample(one)
+        one, each = f"{every}{name}/", f"{every}{route}/"
+        known = f"{every}RAL/" if plural == "sites" else one
         found[every, "GET"] = Sample(every)
         found[every, "POST"] = Sample(every, json=new, good=(201,))
-        found[f"{every}{route}/", "GET"] = known
-        changed = f"{API}/sites/RAL/" if plural == "sites" else one
-        found[f"{every}{route}/", "PATCH"] = Sample(changed, json=change)
+        found[each, "GET"] = Sample(known)
+        found[each, "PATCH"] = Sample(known, json=change)
         if plural in DELETED:
-            found[f"{every}{route}/", "DELETE"] = Sample(one, good=(204,))
+            found[each, "DELETE"] = Sample(one, good=(204,))
     return found
 
 
+SITE = "/sites/<str:name>"
+# What the forms of pages send; where they lead to another page, which is a 302.
+FORMS: dict[str, dict[str, Any]] = {
+    "/my-site/": {"site": "RAL"},
+    "/notes/": {"site": "RAL", "text": "x"},
+    "/tokens/revoke/": {"key": "{key}"},
+    "/views/": {"name": "n", "address": "{table}"},
+    "/views/rename/": {"view": "mine", "name": "other"},
+    "/views/delete/": {"view": "mine"},
+    "/operations/probes/": {**ENDS, "size": "small"},
+    "/operations/probes/<uuid:id>/cancel/": {},
+    f"{LINK}/tests/": {"size": "small"},
+    f"{LINK}/experiments/": {"variable": "mode", "size": "small"},
+    "/experiments/<uuid:id>/cancel/": {},
+    f"{SITE}/downtimes/": {
+        "starts_at": "2026-11-20 13:00",
+        "ends_at": "2026-11-20 14:00",
+        "reason": "new switch",
+    },
+    f"{SITE}/downtimes/<int:id>/": {"end": ""},
+    f"{SITE}/endpoints/<str:endpoint>/": {"inbound_cap": "3", "outbound_cap": "3"},
+    f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
+    f"{SITE}/pause/": {"pause_reason": "new switch"},
+    f"{SITE}/notes/": {"text": "x"},
+    "/login/": {"username": "somebody", "password": PASSWORD},
+    "/logout/": {},
+}
 WRITES = {
-    ("/my-site/", "POST"): Sample("/my-site/", form={"site": "RAL"}, good=(302,)),
-    ("/notes/", "POST"): Sample("/notes/", form={"site": "RAL", "text": "x"}, good=(302,)),
     ("/tokens/", "POST"): Sample("/tokens/", form={"name": "n", "scopes": ["read"], "days": "1"}),
-    ("/tokens/revoke/", "POST"): Sample("/tokens/revoke/", form={"key": "{key}"}, good=(302,)),
-    ("/views/", "POST"): Sample("/views/", form={"name": "n", "address": "{table}"}, good=(302,)),
-    ("/views/rename/", "POST"): Sample(
-        "/views/rename/", form={"view": "mine", "name": "other"}, good=(302,)
-    ),
-    ("/views/delete/", "POST"): Sample("/views/delete/", form={"view": "mine"}, good=(302,)),
-    ("/operations/probes/", "POST"): Sample(
-        "/operations/probes/", form={**ENDS, "size": "small"}, good=(302,)
-    ),
-    ("/links/<str:source>/<str:destination>/tests/", "POST"): Sample(
-        "/links/RAL_DATADISK/DESY_DATADISK/tests/", form={"size": "small"}, good=(302,)
-    ),
-    ("/sites/<str:name>/downtimes/", "POST"): Sample(
-        "/sites/RAL/downtimes/",
-        form={
-            "starts_at": "2026-11-20 13:00",
-            "ends_at": "2026-11-20 14:00",
-            "reason": "new switch",
-        },
-        good=(302,),
-    ),
-    ("/sites/<str:name>/downtimes/<int:id>/", "POST"): Sample(
-        "/sites/RAL/downtimes/{downtime}/", form={"end": ""}, good=(302,)
-    ),
-    ("/sites/<str:name>/endpoints/<str:endpoint>/", "POST"): Sample(
-        "/sites/RAL/endpoints/RAL_DATADISK/",
-        form={"inbound_cap": "3", "outbound_cap": "3"},
-        good=(302,),
-    ),
-    ("/sites/<str:name>/quiet-hours/", "POST"): Sample(
-        "/sites/RAL/quiet-hours/",
-        form={"quiet_from": "22:00", "quiet_until": "04:00"},
-        good=(302,),
-    ),
-    ("/sites/<str:name>/pause/", "POST"): Sample(
-        "/sites/RAL/pause/", form={"pause_reason": "new switch"}, good=(302,)
-    ),
-    ("/sites/<str:name>/notes/", "POST"): Sample(
-        "/sites/RAL/notes/", form={"text": "x"}, good=(302,)
-    ),
-    ("/login/", "POST"): Sample(
-        "/login/", form={"username": "somebody", "password": PASSWORD}, good=(302,)
-    ),
     ("/login/certificate/", "POST"): Sample("/login/certificate/", form={}, good=(404,)),
-    ("/logout/", "POST"): Sample("/logout/", form={}, good=(302,)),
     ("/admin/", "POST"): Sample(
         "/admin/sonar/site/add/",
         form={"name": "Added", "tier": "2"},
         good=(302,),
         asks_for_another=True,
     ),
-    ("/operations/probes/<uuid:id>/cancel/", "POST"): Sample(
-        "/operations/probes/{probe}/cancel/", form={}, good=(302,)
-    ),
-    ("/links/<str:source>/<str:destination>/experiments/", "POST"): Sample(
-        "/links/RAL_DATADISK/DESY_DATADISK/experiments/",
-        form={"variable": "mode", "size": "small"},
-        good=(302,),
-    ),
-    ("/experiments/<uuid:id>/cancel/", "POST"): Sample(
-        "/experiments/{experiment}/cancel/", form={}, good=(302,)
-    ),
-    (f"{API}/experiments/<uuid:id>/", "DELETE"): Sample(
-        f"{API}/experiments/{{experiment}}/", good=(204,)
-    ),
     (f"{API}/experiments/", "POST"): Sample(f"{API}/experiments/", json=SWEEP, good=(202,)),
-    (f"{API}/probes/<uuid:id>/", "DELETE"): Sample(f"{API}/probes/{{probe}}/", good=(204,)),
     (f"{API}/probes/", "POST"): Sample(f"{API}/probes/", json=ORDER, good=(202,)),
     (f"{API}/transfers/", "POST"): Sample(f"{API}/transfers/", json=[RESULT], good=(201,)),
+    **{
+        (f"{API}/{route}", "DELETE"): of_route(f"{API}/{route}", good=(204,))
+        for route in ("experiments/<uuid:id>/", "probes/<uuid:id>/")
+    },
 }
 NOWHERE = Sample("/api/v1/nowhere/", good=(404,))
 
 SAMPLES: dict[tuple[str, str], Sample] = {
-    **{(route, "GET"): sample for route, sample in PAGE.items()},
-    **{(f"{API}/{route}", "GET"): sample for route, sample in CALLS.items()},
+    **{(route, "GET"): sample for route, sample in (PAGE | CALLS).items()},
+    **{(route, "POST"): of_route(route, form=form, good=(302,)) for route, form in FORMS.items()},
     **_of_registry(),
     **WRITES,
     **{("/api/", method): NOWHERE for method in ("GET", "POST", "PUT", "PATCH", "DELETE")},
@@ -244,43 +199,20 @@ def scene() -> dict[str, str]:
     made = world.make()
     Site.objects.create(name="Empty")
     User.objects.create_user("somebody", password=PASSWORD)
-    probe = Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=20_000_000,
-        mover="http-tpc",
-        requested_at=NOW,
-        sent_at=NOW,
-    )
-    step = Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
-        size_class=probe.size_class,
-        bytes=20_000_000,
-        mover="http-tpc",
-        state=Probe.State.WAITING,
-        requested_at=NOW,
-        sent_at=NOW,
-    )
-    experiment = Experiment.objects.create(
-        source=made.ral,
-        destination=made.desy,
-        variable="mode",
-        size_class=probe.size_class,
-        mover="http-tpc",
-        requested_at=NOW,
-    )
+    link = {"source": made.ral, "destination": made.desy, "mover": "http-tpc"}
+    link |= {"size_class": SizeClass.objects.get(name="small"), "requested_at": NOW}
+    test = link | {"bytes": 20_000_000, "sent_at": NOW}
+    probe = Probe.objects.create(**test)
+    step = Probe.objects.create(**test, state=Probe.State.WAITING)
+    experiment = Experiment.objects.create(**link, variable="mode")
     for position, value, test_id in ((0, "pull", step.id), (1, "push", uuid4())):
         experiment.steps.create(position=position, value=value, test_id=test_id)
     note = Annotation.objects.create(
         site=made.ral.site, text="a note", starts_at=NOW - HOUR, public=True
     )
+    later, over = NOW + HOUR, NOW + 2 * HOUR
     downtime = Downtime.objects.create(
-        endpoint=made.ral,
-        starts_at=NOW + HOUR,
-        ends_at=NOW + 2 * HOUR,
-        reason="new disks",
+        endpoint=made.ral, starts_at=later, ends_at=over, reason="new disks"
     )
     return {
         "transfer": str(world.transfer(made.ral, made.desy, 10.0).id),

@@ -74,6 +74,10 @@ def addresses(response: HttpResponse) -> set[str]:
     return inside | {text for text in strings if re.match("/[a-z]|/$|/[?]", text)}
 
 
+def outside(given: set[str]) -> set[str]:
+    return {one for one in given if not f"{one}/".startswith(f"{PREFIX}/")}
+
+
 @pytest.fixture(scope="module")
 def below() -> Iterator[None]:
     with override_settings(FORCE_SCRIPT_NAME=PREFIX, STATIC_URL="static/"):
@@ -113,7 +117,7 @@ def send(client: Client, sample: Sample, method: str, names: dict[str, str]) -> 
     response = sample.send(client, method, names)
     assert response.status_code in sample.good, response.content[:500]
     given = set() if response.streaming else addresses(response)
-    assert {one for one in given if not f"{one}/".startswith(f"{PREFIX}/")} == set(), sample.path
+    assert outside(given) == set(), sample.path
     return given
 
 
@@ -129,17 +133,12 @@ def test_every_page_and_call_leads_to_what_is_below_the_path(made: Scene, at_noo
     assert {"", "table/", "sites/", "operations/", "cells/", "search/", "tokens/"} <= set(reached)
     assert any(path.startswith("/static/js/") for path in paths)
     # One of each route that is reached is asked for in its turn, if none was.
-    asked = {resolve(path).route for path in pages if path in sent(made.names)}
+    samples = {SAMPLES[key].path.format_map(made.names).partition("?")[0] for key in READ}
+    asked = {resolve(path).route for path in pages & samples}
     for route in reached.keys() - asked:
         answer = client.get(reached[route])
         assert answer.status_code not in (404, 500), (route, reached[route])
-        outside = {one for one in addresses(answer) if not f"{one}/".startswith(f"{PREFIX}/")}
-        assert answer.streaming or outside == set(), reached[route]
-
-
-def sent(names: dict[str, str]) -> set[str]:
-    """Return the paths that the samples read."""
-    return {SAMPLES[key].path.format_map(names).partition("?")[0] for key in READ}
+        assert answer.streaming or outside(addresses(answer)) == set(), reached[route]
 
 
 @pytest.mark.django_db
@@ -159,15 +158,13 @@ def test_logging_in_leads_to_what_is_below_the_path(made: Scene, settings: Setti
 
 
 @pytest.mark.django_db
-def test_a_provider_sends_people_back_to_what_is_below_the_path(below: None, provider: Provider):
-    asked = parse_qs(urlsplit(Client().get("/login/oidc/").headers["Location"]).query)
+def test_a_provider_sends_people_back_below_the_path_and_the_schema_names_it(
+    below: None, provider: Provider, client: Client
+):
+    asked = parse_qs(urlsplit(client.get("/login/oidc/").headers["Location"]).query)
     assert asked["redirect_uri"] == [f"{ORIGIN}{PREFIX}/login/oidc/callback/"]
-
-
-@pytest.mark.django_db
-def test_the_schema_names_the_path_for_those_who_try_its_calls(below: None, client: Client):
     schema = client.get("/api/v1/schema/").json()
-    assert schema["servers"] == [{"url": PREFIX}]
+    assert schema["servers"] == [{"url": PREFIX}]  # for those who try its calls
     assert all(path.startswith("/api/v1/") for path in schema["paths"])
 
 

@@ -31,18 +31,12 @@ def handed_to(*names: str) -> dict[str, str | None]:
     }
 
 
-def test_every_setting_reaches_the_containers():
+def test_every_setting_reaches_the_containers_and_has_the_default_of_sonar_if_not_set_outside():
     documented = first_cells("docs/settings.md") - ELSEWHERE
     named = {name.removesuffix("_FILE") for name in handed_to()}
     assert named - {"PROMETHEUS_MULTIPROC_DIR"} == documented
-
-
-def test_what_is_not_set_outside_is_left_to_the_default_of_sonar():
     given = {name for name, value in handed_to().items() if value is not None}
     assert given == FIXED | WITHOUT_DEFAULT
-
-
-def test_every_container_has_what_all_read():
     common = set(COMPOSE["x-sonar"]["environment"])
     for name in OURS:
         assert common <= set(handed_to(name)), name
@@ -56,23 +50,15 @@ def test_what_is_of_the_log_in_and_the_limits_of_the_web_goes_to_the_web_alone()
     assert {name for name in others if name.startswith("SONAR_IDLE")} == {"SONAR_IDLE_SECONDS"}
 
 
-def test_the_user_of_the_image_owns_what_is_mounted_for_it():
+def test_the_user_of_the_image_owns_what_is_mounted_and_the_database_is_ready_once_it_listens():
     (number,) = re.findall(r"useradd --uid (\d+)", (PROJECT / "Dockerfile").read_text())
     (mounted,) = OURS["web"]["tmpfs"]
     assert mounted == f"/run/sonar/metrics:uid={number},gid={number}"
-
-
-def test_the_database_is_ready_once_it_listens_where_sonar_asks():
-    """While it is first made, a server runs that listens at a socket alone."""
+    # While it is first made, a server runs that listens at a socket alone.
     assert SERVICES["postgres"]["healthcheck"]["test"][-2:] == ["-h", "127.0.0.1"]
 
 
-@pytest.mark.parametrize("given", ["", "  "])
-def test_a_list_that_is_empty_is_one_that_is_not_set(
-    given: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SONAR_ALLOWED_HOSTS", given)
-    assert project.envlist("SONAR_ALLOWED_HOSTS", "localhost,127.0.0.1") == [
-        "localhost",
-        "127.0.0.1",
-    ]
+def test_a_list_that_is_empty_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given in ("", "  "):
+        monkeypatch.setenv("SONAR_ALLOWED_HOSTS", given)
+        assert project.envlist("SONAR_ALLOWED_HOSTS", "localhost,::1") == ["localhost", "::1"]

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import pytest
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
@@ -26,12 +25,7 @@ def first_cells(path: str) -> set[str]:
 
 
 def test_every_setting_is_documented_and_exists():
-    names = set(
-        re.findall(
-            r'env(?:iron\.get|iron|bool|int|list|rate|origins|hosts|contact|path|secret|issuer|networks|rules)?\W*"([A-Z0-9_]+)"',
-            read("sonar/settings.py"),
-        )
-    )
+    names = set(re.findall(r'env[a-z.]*\W*"([A-Z0-9_]+)"', read("sonar/settings.py")))
     assert len(names) > 15
     assert first_cells("docs/settings.md") == names
 
@@ -71,11 +65,9 @@ def test_every_library_has_its_reason_and_no_other_is_named():
     assert explained() == chosen(".requirements.in") | chosen(".requirements-dev.in")
 
 
-@pytest.mark.parametrize(
-    "command", [path.stem for path in (PROJECT / "sonar/management/commands").glob("[a-z]*.py")]
-)
-def test_every_command_is_in_the_readme(command: str):
-    assert f"manage.py {command}" in read("README.md")
+def test_every_command_is_in_the_readme():
+    commands = {path.stem for path in (PROJECT / "sonar/management/commands").glob("[a-z]*.py")}
+    assert commands <= set(re.findall(r"manage\.py (\w+)", read("README.md")))
 
 
 def row_of(mover: MoverDescription) -> str:

@@ -65,6 +65,8 @@ def test_every_script_of_ours_is_loaded_as_a_module():
     assert ours
     assert [tag for tag in ours if 'type="module"' not in tag] == []
     assert [tag for tag in tags if tag not in ours and " defer " not in tag] == []
+    scripts = {name for page in WHOLE_PAGES for name in SOURCE.findall(text_of(page))}
+    assert scripts == set(MODULES)
 
 
 def test_no_module_hangs_anything_on_the_window():
@@ -87,30 +89,19 @@ def scripts_of(text: str) -> set[str]:
     return {name for tag in SCRIPT_TAG.findall(text) for name in SOURCE.findall(tag)}
 
 
-def test_what_a_page_imports_is_preloaded_beside_its_scripts():
+def test_what_a_page_imports_is_preloaded_and_the_library_of_pictures_loaded_after_itself():
     for page in WHOLE_PAGES:
         text = text_of(page)
         scripts = scripts_of(text)
+        modules = scripts.union(*(imported(name) for name in scripts))
         preloaded = [name for tag in PRELOAD.findall(text) for name in SOURCE.findall(tag)]
-        needed = set().union(*(imported(name) for name in scripts)) - scripts
+        needed = modules - scripts
         if page.name != "base.html":
             needed -= {"page.js", *imported("page.js")}
         assert sorted(preloaded) == sorted(needed), page.name
-
-
-def test_a_page_with_pictures_says_where_their_library_is_and_loads_it_after_itself():
-    for page in WHOLE_PAGES:
-        text = text_of(page)
-        scripts = scripts_of(text)
-        has_pictures = "picture.js" in scripts.union(*(imported(name) for name in scripts))
         tags = re.findall(r"<(?:link|script)\b[^>]*plotly[^>]*>", text)
         kinds = [("data-library" in tag, 'fetchpriority="low"' in tag) for tag in tags]
-        assert kinds == ([(True, True)] if has_pictures else []), page.name
-
-
-def test_every_module_is_loaded_by_a_page():
-    scripts = {name for page in WHOLE_PAGES for name in SOURCE.findall(text_of(page))}
-    assert scripts == set(MODULES)
+        assert kinds == ([(True, True)] if "picture.js" in modules else []), page.name
 
 
 @pytest.fixture
@@ -128,27 +119,16 @@ def laid_out(tmp_path: Path, settings: Settings) -> Path:
 def test_what_is_sent_has_no_comments_and_all_other_lines_where_they_stood(laid_out: Path):
     names = json.loads((laid_out / "staticfiles.json").read_text())["paths"]
     for name, path in MODULES.items():
-        there = (laid_out / names[f"js/{name}"]).read_text().splitlines()
-        here = path.read_text().splitlines()
-        assert len(there) == len(here)
+        target = laid_out / names[f"js/{name}"]
+        there, here = target.read_text().splitlines(), path.read_text().splitlines()
+        # What a line begins with is not sent: no string goes on in the next one.
+        assert [line for line in here if line.count("`") % 2] == [], name
         for sent, line in zip(there, here, strict=True):
             text = line.lstrip()
             kept = "" if text.startswith("//") else text
             assert sent == kept or IMPORT.match(text) or "import" in text
-
-
-def test_no_string_of_a_script_goes_on_in_the_next_line():
-    """What a line begins with is not sent."""
-    for name, path in MODULES.items():
-        odd = [line for line in path.read_text().splitlines() if line.count("`") % 2]
-        assert odd == [], name
-
-
-def test_modules_import_each_other_by_names_that_change_with_the_contents(laid_out: Path):
-    names = json.loads((laid_out / "staticfiles.json").read_text())["paths"]
-    for name, path in MODULES.items():
-        there = laid_out / names[f"js/{name}"]
+        # Modules import each other by names that change with the contents.
         plain = [(path.parent / text).resolve() for text in IMPORT.findall(path.read_text())]
-        hashed = [(there.parent / text).resolve() for text in IMPORT.findall(there.read_text())]
+        hashed = [(target.parent / text).resolve() for text in IMPORT.findall(target.read_text())]
         keys = [f"js/{one.relative_to(SCRIPTS).as_posix()}" for one in plain]
         assert hashed == [laid_out / names[key] for key in keys]

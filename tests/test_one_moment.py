@@ -28,7 +28,7 @@ from tests import numbers, rights_samples
 from tests.accounts import account, logged_in
 from tests.matrix.registry import BODIES
 from tests.matrix.world import NOW
-from tests.moving import Guests, Meanwhile, before_statements, guests, meanwhile, order
+from tests.moving import Meanwhile, before_statements, guests, meanwhile, order
 from tests.rights_samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures("at_noon")
@@ -76,25 +76,19 @@ def lists_of_the_admin() -> list[str]:
     return [reverse(f"admin:{one.app_label}_{one.model_name}_changelist") for one in models]
 
 
-def of_a_guest(path: str) -> str:
-    """Ask a sample's question of what may be gone the next moment."""
-    return path.replace("RAL_DATADISK", "GUEST0").replace("/RAL/", "/Guest0/")
-
-
 def test_what_comes_and_goes_between_any_two_statements_breaks_no_answer(
     names: dict[str, str], client: Client, apart: Meanwhile
 ) -> None:
     paths = [SAMPLES[route, "GET"].path.format_map(names) for route in ROUTES]
-    paths = [*dict.fromkeys([*paths, *map(of_a_guest, paths), *STREAMS, *lists_of_the_admin()])]
+    # The same questions of what may be gone the next moment.
+    guest = [path.replace("RAL_DATADISK", "GUEST0").replace("/RAL/", "/Guest0/") for path in paths]
+    found = {}
     with guests() as invited:
-        found = {path: wrong_among_guests(client, path, apart, invited) for path in paths}
+        for path in dict.fromkeys([*paths, *guest, *STREAMS, *lists_of_the_admin()]):
+            with before_statements(lambda: apart.do(invited.step)):
+                found[path] = wrong(client, path)
     assert {path: faults for path, faults in found.items() if faults} == {}
     assert invited.steps > 500
-
-
-def wrong_among_guests(client: Client, path: str, apart: Meanwhile, invited: Guests) -> list[str]:
-    with before_statements(lambda: apart.do(invited.step)):
-        return wrong(client, path)
 
 
 def begin(test: Probe) -> None:

@@ -75,26 +75,19 @@ def applies(one: Requirement, extra: str = "") -> bool:
     return one.marker is None or one.marker.evaluate({"extra": extra})
 
 
-@pytest.mark.parametrize("path", LOCKS.values())
-def test_every_requirement_has_one_version_and_its_hashes(path: str) -> None:
-    found = locked(path)
+@pytest.mark.parametrize(("path", "lock"), LOCKS.items())
+def test_a_lock_has_what_was_chosen_and_what_that_brings_along_with_one_version_and_its_hashes(
+    path: str, lock: str
+) -> None:
+    """Run `make lock` after a change of what was chosen."""
+    found = locked(lock)
     assert len(found) > 50
     for name, one in found.items():
         assert re.fullmatch(r"==[\w.]+", str(one.asked.specifier)), name
         assert one.hashes, name
-
-
-@pytest.mark.parametrize(("path", "lock"), LOCKS.items())
-def test_the_lock_has_the_versions_that_were_chosen(path: str, lock: str) -> None:
-    found = locked(lock)
     for one in chosen(path):
         assert found[canonicalize_name(one.name)].asked.specifier == one.specifier, one.name
-
-
-@pytest.mark.parametrize(("path", "lock"), LOCKS.items())
-def test_the_lock_has_what_those_bring_along_and_nothing_else(path: str, lock: str) -> None:
-    """Run `make lock` after a change of what was chosen."""
-    here = {name for name, one in locked(lock).items() if applies(one.asked)}
+    here = {name for name, one in found.items() if applies(one.asked)}
     assert here == brought_along(chosen(path))
 
 
@@ -104,24 +97,21 @@ def test_the_tests_run_with_what_sonar_runs_with() -> None:
         assert (tests[name].asked, tests[name].hashes) == (one.asked, one.hashes)
 
 
-@pytest.mark.parametrize("path", [*LOCKS, *LOCKS.values()])
-def test_no_requirements_file_names_a_host_or_a_path(path: str) -> None:
-    assert re.findall(r"\S*://\S*|--(?!hash)\S+|(?<!\w)/\w\S*", read(path)) == []
+def test_no_requirements_file_names_a_host_or_a_path() -> None:
+    for path in (*LOCKS, *LOCKS.values()):
+        assert re.findall(r"\S*://\S*|--(?!hash)\S+|(?<!\w)/\w\S*", read(path)) == [], path
 
 
-@pytest.mark.parametrize("path", ["Makefile", "Dockerfile"])
-def test_nothing_is_installed_without_its_hash(path: str) -> None:
-    installs = re.findall(r"pip install .*", read(path))
-    assert installs
-    assert [line for line in installs if "--require-hashes" not in line] == []
+def test_nothing_is_installed_without_its_hash() -> None:
+    for path in ("Makefile", "Dockerfile"):
+        installs = re.findall(r"pip install .*", read(path))
+        assert installs
+        assert [line for line in installs if "--require-hashes" not in line] == []
 
 
-PACKAGES = {need.debian for mover in MOVERS for need in mover.needs if isinstance(need, Program)}
-
-
-@pytest.mark.parametrize("package", sorted(PACKAGES))
-def test_the_image_has_the_programs_of_all_movers(package: str) -> None:
-    assert package in read("Dockerfile").split()
+def test_the_image_has_the_programs_of_all_movers() -> None:
+    needs = [need for mover in MOVERS for need in mover.needs if isinstance(need, Program)]
+    assert {need.debian for need in needs} <= set(read("Dockerfile").split())
 
 
 def images() -> set[str]:

@@ -183,25 +183,18 @@ def compare(row: Row, made: Scene, callers: list[Caller]) -> None:
 
 
 def ended(response: HttpResponse, sample: Sample, caller: Caller) -> str:
-    return outcome(response, sample, nobody=not caller.session)
-
-
-def outcome(response: HttpResponse, sample: Sample, *, nobody: bool) -> str:
     """Say how a request ended, in the words of `Caller.expected`, or with its status."""
     to_login = response.status_code == 302 and "/login/?next=" in response["Location"]
     if to_login:
-        return NO_ACCOUNT if nobody or not sample.asks_for_another else MAY_NOT
+        return MAY_NOT if caller.session and sample.asks_for_another else NO_ACCOUNT
     if response.status_code in (*sample.good, 304):
         return ALLOWED
     return str(response.status_code)
 
 
-def test_the_table_has_every_route_and_no_other() -> None:
+def test_the_table_has_every_route_and_no_other_and_each_row_a_sample() -> None:
     assert {row.route for row in ROWS} == routes(get_resolver())
     assert [key for key, count in Counter(map(str, ROWS)).items() if count > 1] == []
-
-
-def test_every_row_has_a_sample_and_every_sample_a_row() -> None:
     assert set(SAMPLES) == {(row.route, row.method) for row in ROWS}
 
 

@@ -17,8 +17,7 @@ from rest_framework.request import Request
 
 from sonar.models import Token
 from sonar.people import accounts
-from sonar.people.issuer import SILENCE_PAUSE_SECONDS, TokenRefused, the_issuer
-from sonar.people.issuer_web import IssuerAway
+from sonar.people.issuer import SILENCE_PAUSE_SECONDS, IssuerAway, TokenRefused, the_issuer
 
 READ = [Token.Scope.READ.value]
 

@@ -38,8 +38,7 @@ from matrix.query.addresses import address
 from sonar.notation.hosts import unmapped
 from sonar.people import roles
 from sonar.people.accounts import CERTIFICATE, Identity, NotAdmitted, admit
-from sonar.people.issuer import TokenRefused, the_issuer
-from sonar.people.issuer_web import IssuerAway, session
+from sonar.people.issuer import IssuerAway, TokenRefused, session, the_issuer
 from sonar.people.roles import Role
 
 log = logging.getLogger(__name__)

@@ -46,7 +46,7 @@ from matrix.store.data_version import DataVersion
 from matrix.store.probes import NEXT_TICK, ProbeProgress
 from matrix.store.transfers import TransferSelection
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
-from sonar.models.testing_times import end_words
+from sonar.models.fields import end_words
 from sonar.movers.catalogue import carries_files
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import preset

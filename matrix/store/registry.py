@@ -22,7 +22,7 @@ from matrix.store.data_version import DataVersion
 from matrix.store.profiles import condition
 from sonar.database import pg_copy
 from sonar.models import Endpoint, Mesh, Schedule
-from sonar.models.testing_times import quiet_words
+from sonar.models.fields import quiet_words
 from sonar.movers.catalogue import carries_files
 
 T = TypeVar("T")

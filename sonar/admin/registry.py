@@ -50,10 +50,7 @@ class SiteAdmin(Rows):
         ("Who looks after it", {"fields": ["admins"]}),
         ("Place and tags", {"fields": ["latitude", "longitude", "tags"], "classes": CLOSED}),
         ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
-        (
-            "Pause",
-            {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED},
-        ),
+        ("Pause", {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED}),
     ]
 
     def save_model(
@@ -69,10 +66,24 @@ class SiteAdmin(Rows):
         return [] if administrator else ["admins"]
 
 
-def warn_of_obstacles(model_admin: admin.ModelAdmin[Any], request: HttpRequest) -> None:
-    """Say which tests cannot run now, after something that meshes use was saved."""
-    if notice := obstacles.notice(timezone.now()):
-        model_admin.message_user(request, notice, messages.WARNING)
+class Noticing(Rows):
+    """Rows that meshes use, or results: says what does not fit any more once one was saved."""
+
+    # Columns after a change of which tests may have to wait; empty for all that is saved.
+    holds_tests_back: frozenset[str] = frozenset()
+
+    def notice(self, changed: set[str]) -> str:
+        """Return what to say after these columns were changed; of tests that cannot run now."""
+        if self.holds_tests_back and self.holds_tests_back.isdisjoint(changed):
+            return ""
+        return obstacles.notice(timezone.now())
+
+    def save_related(
+        self, request: HttpRequest, form: forms.ModelForm[Any], formsets: list[Any], change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        if notice := self.notice({*form.changed_data}):
+            self.message_user(request, notice, messages.WARNING)
 
 
 class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -85,7 +96,7 @@ class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Credential)
-class CredentialAdmin(Rows):
+class CredentialAdmin(Noticing):
     """Where tokens may go: only administrators have the permission to say so."""
 
     form = CredentialForm
@@ -102,20 +113,11 @@ class CredentialAdmin(Rows):
     list_display = ["name", "kind", "hosts", "used_by"]
     list_filter = ["kind"]
     search_fields = ["name"]
+    holds_tests_back = frozenset({"kind"})
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:
-        return (
-            super()
-            .get_queryset(request)
-            .prefetch_related("endpoints", "lending_endpoints", "meshes")
-        )
-
-    def save_model(
-        self, request: HttpRequest, obj: Credential, form: forms.ModelForm[Credential], change: bool
-    ) -> None:
-        super().save_model(request, obj, form, change)
-        if "kind" in form.changed_data:
-            warn_of_obstacles(self, request)
+        rows = super().get_queryset(request)
+        return rows.prefetch_related("endpoints", "lending_endpoints", "meshes")
 
     @admin.display(description="used by")
     def used_by(self, credential: Credential) -> str:
@@ -152,17 +154,14 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(NeverDeleted):
+class EndpointAdmin(Noticing, NeverDeleted):
     form = EndpointForm
     fieldsets = [
         (None, {"fields": ["name", "site", "label", "base_url", "software"]}),
         ("Limits", {"fields": ["inbound_cap", "outbound_cap", "budget_bytes_per_day"]}),
         (
             "Credentials",
-            {
-                "fields": ["credential", "credential_lent", "lend_credential"],
-                "classes": CLOSED,
-            },
+            {"fields": ["credential", "credential_lent", "lend_credential"], "classes": CLOSED},
         ),
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
@@ -172,13 +171,7 @@ class EndpointAdmin(NeverDeleted):
     search_fields = ["name", "site__name"]
     autocomplete_fields = ["site"]
     actions = ["retire"]
-
-    def save_model(
-        self, request: HttpRequest, obj: Endpoint, form: forms.ModelForm[Endpoint], change: bool
-    ) -> None:
-        super().save_model(request, obj, form, change)
-        if not {"base_url", "credential", "retired_at"}.isdisjoint(form.changed_data):
-            warn_of_obstacles(self, request)
+    holds_tests_back = frozenset({"base_url", "credential", "retired_at"})
 
     @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
@@ -213,7 +206,7 @@ class SizeClassForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(SizeClass)
-class SizeClassAdmin(NeverDeleted):
+class SizeClassAdmin(Noticing, NeverDeleted):
     form = SizeClassForm
     list_display = ["name", "begins", "test_file", "longest"]
 
@@ -229,13 +222,8 @@ class SizeClassAdmin(NeverDeleted):
     def longest(self, size: SizeClass) -> str:
         return exact_duration(size.timeout_seconds)
 
-    def save_model(
-        self, request: HttpRequest, obj: SizeClass, form: forms.ModelForm[SizeClass], change: bool
-    ) -> None:
-        super().save_model(request, obj, form, change)
-        moved = "from_bytes" in form.changed_data
-        if moved and (notice := reclass.notice(reclass.outside())):
-            self.message_user(request, notice, messages.WARNING)
+    def notice(self, changed: set[str]) -> str:
+        return reclass.notice(reclass.outside()) if "from_bytes" in changed else ""
 
 
 class IntervalForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -278,7 +266,7 @@ class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Mesh)
-class MeshAdmin(NeverDeleted):
+class MeshAdmin(Noticing, NeverDeleted):
     form = MeshForm
     fieldsets = [
         (None, {"fields": ["name", "enabled"]}),
@@ -309,12 +297,6 @@ class MeshAdmin(NeverDeleted):
                 required=False, label=capfirst(db_field.verbose_name), help_text=help_text
             )
         return super().formfield_for_dbfield(db_field, request, **kwargs)
-
-    def save_related(
-        self, request: HttpRequest, form: forms.ModelForm[Mesh], formsets: list[Any], change: bool
-    ) -> None:
-        super().save_related(request, form, formsets, change)
-        warn_of_obstacles(self, request)
 
 
 @admin.register(Downtime)

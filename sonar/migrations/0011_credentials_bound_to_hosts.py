@@ -5,7 +5,7 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
-import sonar.models.credential
+import sonar.models.registry
 from sonar.credentials import rules
 
 PORTS = {"http": 80, "dav": 80, "https": 443, "davs": 443, "root": 1094, "xroot": 1094}
@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                     "hosts",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(
-                            max_length=255, validators=[sonar.models.credential.validate_host]
+                            max_length=255, validators=[sonar.models.registry.validate_host]
                         ),
                         help_text="Where it may be sent: hosts, or host:port for one port alone, "
                         "in lower case.",

@@ -3,7 +3,7 @@
 import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
-import sonar.models.credential
+import sonar.models.registry
 import sonar.models.fields
 from django.db import migrations, models
 
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='credential',
             name='hosts',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=255, validators=[sonar.models.credential.validate_host]), help_text='Where it may be sent: hosts, or host:port for only that port, in lower case.', size=None),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=255, validators=[sonar.models.registry.validate_host]), help_text='Where it may be sent: hosts, or host:port for only that port, in lower case.', size=None),
         ),
         migrations.AlterField(
             model_name='endpoint',

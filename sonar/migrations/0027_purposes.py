@@ -15,7 +15,7 @@ WHERE EXISTS (SELECT FROM sonar_profile WHERE mesh_id IS NULL AND origin = 'test
   AND (worker <> '' OR (state = 'failed' AND error_where = 'control' AND seconds = 0));
 ANALYZE ordered_here;
 """
-# As sonar.models.purposes says it of a test that ends now; the meshes are those of today.
+# As sonar.models.transfer says it of a test that ends now; the meshes are those of today.
 EXPERIMENTS = """
 UPDATE ordered_here AS test SET purpose = 'experiment'
 WHERE EXISTS (SELECT FROM sonar_experimentstep WHERE test_id = test.id)

@@ -1,17 +1,19 @@
-"""Results: transfers, append-only, each with the profile it was made with."""
+"""Results: transfers, append-only, each with the profile it was made with; tests of the network."""
 
 import uuid
 from datetime import datetime, timedelta
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
-from sonar.models.endpoint import Endpoint
-from sonar.models.fields import reference
-from sonar.models.mesh import Mesh, Mode
-from sonar.models.size_class import SizeClass
+from sonar.models.fields import if_given, reference, two_endpoints
+from sonar.models.mesh import ExperimentStep, Mesh, Mode, Probe, Schedule
+from sonar.models.registry import Endpoint, SizeClass
 from sonar.movers.catalogue import CLOCKS
 from sonar.notation.units import LONGEST_SECONDS
+from sonar.notation.windows import EARLIEST, LATEST
 
 # Of a result: Sonar's own worker made it, or gave it up before it ran. An import has none of both.
 MADE_HERE = ~Q(worker="") | Q(error_where="control", seconds=0)
@@ -27,7 +29,11 @@ class Profile(models.Model):
         EXTERNAL = "external"
 
     class Purpose(models.TextChoices):
-        """What is no ``EXPERIMENT`` says how a link is; see sonar.models.purposes."""
+        """Why a test is made; what is no ``EXPERIMENT`` says how a link is.
+
+        An ordered test does so only if it was made as the link's mesh makes its tests. One made
+        with other settings is an experiment, and so is each test of an Experiment.
+        """
 
         SCHEDULED = "scheduled"
         ORDERED = "ordered"
@@ -86,10 +92,7 @@ class Profile(models.Model):
             ),
             # A segment has two bytes for it.
             models.CheckConstraint(condition=Q(id__lte=65535), name="profile_id_has_16_bits"),
-            models.CheckConstraint(
-                condition=Q(ip_version__isnull=True) | Q(ip_version__in=[4, 6]),
-                name="profile_ip_version_is_4_or_6",
-            ),
+            if_given("profile_ip_version_is_4_or_6", ip_version__in=[4, 6]),
             models.CheckConstraint(
                 condition=Q(origin__in=["test", "production", "external"]),
                 name="profile_origin_is_known",
@@ -97,10 +100,7 @@ class Profile(models.Model):
             models.CheckConstraint(
                 condition=Q(clock__in=["", *CLOCKS]), name="profile_clock_is_known"
             ),
-            models.CheckConstraint(
-                condition=Q(beside__isnull=True) | Q(beside__in=[0, 1]),
-                name="profile_beside_is_0_or_1",
-            ),
+            if_given("profile_beside_is_0_or_1", beside__in=[0, 1]),
             models.CheckConstraint(
                 condition=Q(purpose__in=["", "scheduled", "ordered", "experiment"]),
                 name="profile_purpose_is_known",
@@ -195,9 +195,7 @@ class Transfer(models.Model):
     class Meta:
         verbose_name = "result"
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(source=F("destination")), name="transfer_is_between_two_endpoints"
-            ),
+            two_endpoints("transfer_is_between_two_endpoints"),
             models.CheckConstraint(
                 condition=Q(bytes__gte=1, seconds__gte=0), name="transfer_numbers_are_positive"
             ),
@@ -235,3 +233,152 @@ class Transfer(models.Model):
         # An older Sonar kept whatever a service told of its queue.
         lasted = timedelta(seconds=min(seconds, LONGEST_SECONDS))
         return self.started_at, self.started_at + lasted
+
+
+class NetworkResult(models.Model):
+    """One test of the network, finished: no transfer, and in no statistic of them.
+
+    A probe of a mover of the network becomes one with its id. What nobody told is null.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    source = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
+    destination = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="+")
+    mesh = models.ForeignKey(Mesh, null=True, on_delete=models.SET_NULL, related_name="+")
+    size_class = models.ForeignKey(
+        SizeClass, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    mover = models.CharField(max_length=20)
+    mode = models.CharField(
+        max_length=4,
+        choices=Mode,
+        help_text="Where the worker was: push at the source, pull at the destination.",
+    )
+    streams = models.PositiveSmallIntegerField()
+    tcp_buffer_bytes = models.PositiveIntegerField(
+        null=True, help_text="As it was set; empty where the kernels chose."
+    )
+    ip_version = models.PositiveSmallIntegerField(null=True)
+    state = models.CharField(max_length=6, choices=Transfer.State)
+    started_at = models.DateTimeField()
+    seconds = models.FloatField(help_text="In which its bytes arrived, by the tool's own clock.")
+    bytes = models.BigIntegerField(help_text="That arrived, as far as anybody knows.")
+    rtt_min_ms = models.FloatField(null=True)
+    rtt_mean_ms = models.FloatField(null=True)
+    rtt_max_ms = models.FloatField(null=True)
+    retransmits = models.BigIntegerField(null=True, help_text="Segments that were sent again.")
+    sent_bytes = models.BigIntegerField(null=True)
+    max_cwnd_bytes = models.BigIntegerField(
+        null=True, help_text="The largest congestion window of a stream."
+    )
+    max_receive_window_bytes = models.BigIntegerField(
+        null=True, help_text="The largest window that the receiver offered a stream."
+    )
+    mss_bytes = models.PositiveIntegerField(null=True)
+    congestion_control = models.CharField(max_length=20, blank=True)
+    samples = models.JSONField(default=list, help_text="[seconds, bytes] while it ran.")
+    error = models.TextField(blank=True)
+    error_where = models.CharField(max_length=11, choices=Transfer.Where, blank=True)
+    error_is_permanent = models.BooleanField(default=False)
+    worker = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        constraints = [
+            two_endpoints("networkresult_has_two_ends"),
+            models.CheckConstraint(
+                condition=Q(bytes__gte=0, seconds__gte=0), name="networkresult_is_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="done", seconds__gt=0, bytes__gt=0, error="", error_where="")
+                | (Q(state__in=["failed", "lost"], error_where__in=WHERE) & ~Q(error="")),
+                name="networkresult_failed_with_where_and_why",
+            ),
+        ]
+        indexes = [
+            # Lists: the newest first; and what is too old to keep.
+            models.Index(fields=["started_at"], name="networkresult_started"),
+            # One link over time.
+            models.Index(fields=["source", "destination", "started_at"], name="networkresult_link"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.destination} network {self.state}"
+
+
+# PostgreSQL keeps times that Python cannot read.
+POSSIBLE = (EARLIEST, LATEST)
+
+
+class Flow(models.Model):
+    """One connection by what one reporter last said of it. Anybody may have forged it."""
+
+    reporter = models.GenericIPAddressField(help_text="Who sent the packet.")
+    scitag = models.PositiveIntegerField()
+    source_address = models.GenericIPAddressField()
+    source_port = models.PositiveIntegerField()
+    destination_address = models.GenericIPAddressField()
+    destination_port = models.PositiveIntegerField()
+    # Which endpoints the addresses were of as it was reported; one host may have several.
+    source_endpoints = ArrayField(models.IntegerField())
+    destination_endpoints = ArrayField(models.IntegerField())
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, help_text="Empty while it is not known to be over.")
+    application = models.CharField(max_length=100, blank=True)
+    sent_bytes = models.BigIntegerField(null=True, help_text="By its source.")
+    received_bytes = models.BigIntegerField(null=True, help_text="By its source.")
+    tcp = models.JSONField(default=dict, help_text="TCP's own numbers, as Linux names them.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    "reporter",
+                    "source_address",
+                    "source_port",
+                    "destination_address",
+                    "destination_port",
+                    "started_at",
+                ],
+                name="flow_once_per_reporter",
+            ),
+            models.CheckConstraint(
+                condition=Q(started_at__range=POSSIBLE, seen_at__range=POSSIBLE)
+                & (Q(ended_at__isnull=True) | Q(ended_at__range=POSSIBLE)),
+                name="flow_times_are_possible",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["scitag", "started_at"], name="flow_scitag_started"),
+            # Those of one link, among all.
+            GinIndex(fields=["source_endpoints", "destination_endpoints"], name="flow_endpoints"),
+        ]
+
+    def __str__(self) -> str:
+        return f"flow {self.scitag} from {self.started_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+# What of a mesh, and of a test, tells how its tests are made.
+SETTINGS = ("mover", "mode", "streams", "tcp_buffer_bytes")
+
+
+def purpose_of(probe: Probe) -> str:
+    """Return the purpose of a test. Two SQL queries at most, none for a scheduled one."""
+    if probe.mesh_id is not None:
+        return Profile.Purpose.SCHEDULED
+    if is_step(probe) or differs_from_meshes(probe):
+        return Profile.Purpose.EXPERIMENT
+    return Profile.Purpose.ORDERED
+
+
+def is_step(probe: Probe) -> bool:
+    return ExperimentStep.objects.filter(test_id=probe.id).exists()
+
+
+def differs_from_meshes(probe: Probe) -> bool:
+    """Say whether meshes test this link with this size class, and none of them in this way."""
+    scheduled = Schedule.objects.filter(
+        source=probe.source_id, destination=probe.destination_id, size_class=probe.size_class_id
+    )
+    of_meshes = set(scheduled.values_list(*(f"mesh__{name}" for name in SETTINGS)))
+    return bool(of_meshes) and tuple(getattr(probe, name) for name in SETTINGS) not in of_meshes

@@ -3,21 +3,151 @@
 Where the issuer's keys are it says itself (discovery). Both are kept for an hour, so that a token
 costs no request; a key that is not known is looked for once a minute at most. One thread at a time
 asks: what is known serves the others, and who knows nothing waits for a moment (`Kept`).
+
+Requests are bounded in time, in size and in how many wait, and led nowhere else. They are of
+`requests`, as allauth asks with that, too; its connections are those of movers, which hold their
+deadlines (sonar.movers.http.deadlines).
 """
 
+import io
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
-from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from threading import BoundedSemaphore, Lock
+from typing import Any, Generic, TypeVar
 
 import jwt
+import orjson
+import requests
 from django.conf import settings
 from django.core.checks import Error
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
 
-from sonar.people.issuer_web import IssuerAway, Unfit, ask, waiting
+from sonar.movers.http.deadlines import CURRENT_WAIT, PatientHTTPPool, PatientHTTPSPool, Wait
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 5
+ANSWER_SECONDS = 5
+MOST_BYTES = 1_000_000
+# Of the eight threads of a web process: those who wait for no issuer have the others.
+MOST_WAITING = 4
+_POOLS = {"http": PatientHTTPPool, "https": PatientHTTPSPool}
+_places = BoundedSemaphore(MOST_WAITING)
+_has_place: ContextVar[bool] = ContextVar("has_place", default=False)
+
+
+class IssuerAway(Exception):
+    """The issuer does not answer, or not as one; the sentence says what it did."""
+
+
+class Unfit(requests.RequestException):
+    """What is not asked, or not read on; goes on after an address in a sentence."""
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Be one of the few threads that wait for an issuer; raise Unfit if there are enough.
+
+    Who waits already needs no second place: those in the queue behind may have all others.
+    """
+    if _has_place.get():
+        yield
+        return
+    if not _places.acquire(blocking=False):
+        raise Unfit(f"is slow: {MOST_WAITING} others wait for it already")
+    mark = _has_place.set(True)
+    try:
+        yield
+    finally:
+        _has_place.reset(mark)
+        _places.release()
+
+
+class Bounded(HTTPAdapter):
+    """Reads whole answers, in time and of a size; follows no redirect, and unpacks nothing."""
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - of its base
+        super().init_poolmanager(*arguments, **named)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - likewise
+        manager = super().proxy_manager_for(*arguments, **named)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        *arguments: Any,  # noqa: ANN401 - of its base
+        **named: Any,  # noqa: ANN401
+    ) -> requests.Response:
+        """Send a request; raise a RequestException for whatever stands against its answer."""
+        request.headers["Accept-Encoding"] = "identity"  # a little gzip may hold a lot
+        wait = Wait(ANSWER_SECONDS, CONNECT_SECONDS + ANSWER_SECONDS)
+        mark = CURRENT_WAIT.set(wait)
+        try:
+            with waiting():
+                named |= {"stream": True, "timeout": (CONNECT_SECONDS, ANSWER_SECONDS)}
+                response = super().send(request, *arguments, **named)
+                response.raw = io.BytesIO(whole(response))
+        finally:
+            CURRENT_WAIT.reset(mark)
+            wait.release()
+        if response.is_redirect:
+            raise Unfit("redirects, which is not followed", response=response)
+        response.encoding = "utf-8"  # else it is guessed, byte by byte
+        return response
+
+
+def whole(response: requests.Response) -> bytes:
+    """Return all bytes of an answer, as they were sent; raise RequestException."""
+    try:
+        content: bytes = response.raw.read(MOST_BYTES + 1, decode_content=False)
+    except (HTTPError, OSError) as error:
+        raise requests.ConnectionError(error, response=response) from error
+    finally:
+        response.raw.close()
+    if len(content) > MOST_BYTES:
+        raise Unfit(f"answers with more than {MOST_BYTES:,} bytes", response=response)
+    return content
+
+
+def session() -> requests.Session:
+    """Return what asks an issuer, whoever asks."""
+    asking = requests.Session()
+    for scheme in ("https://", "http://"):  # the second on this machine alone (SONAR_OIDC_ISSUER)
+        asking.mount(scheme, Bounded())
+    return asking
+
+
+def ask(address: str) -> dict[str, Any]:
+    """Return the JSON object at an address; raise IssuerAway."""
+    try:
+        with session() as asking:
+            response = asking.get(address)
+        response.raise_for_status()
+        answer = orjson.loads(response.content)
+    except Unfit as error:
+        raise away(address, str(error)) from error
+    except requests.RequestException as error:
+        raise away(address, f"does not answer ({type(error).__name__})") from error
+    except orjson.JSONDecodeError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise away(address, "answers with no JSON object")
+    return answer
+
+
+def away(address: str, why: str) -> IssuerAway:
+    log.warning("The issuer at %s %s", address, why)
+    return IssuerAway(f"{address} {why}.")
+
 
 T = TypeVar("T")
 KEPT_SECONDS = 3600
@@ -44,20 +174,14 @@ class TokenRefused(Exception):
     """A token that is not accepted; the sentence says why."""
 
 
-class Said(NamedTuple, Generic[T]):
-    """What was said, and when by the clock of this process."""
-
-    value: T
-    at: float
-
-
 class Kept(Generic[T]):
     """What an issuer said at one address, for all threads: one asks, others go on meanwhile."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
         self._ask = ask
         self._asking = Lock()  # nobody waits for it for long
-        self._said: Said[T] | None = None
+        # And when by the clock of this process.
+        self._said: tuple[T, float] | None = None
         self._failure = ""
         self._not_before = 0.0
 
@@ -66,11 +190,11 @@ class Kept(Generic[T]):
         said = self._said
         if said is None:
             return self.newest()
-        is_old = time.monotonic() - said.at > KEPT_SECONDS
+        is_old = time.monotonic() - said[1] > KEPT_SECONDS
         if is_old and self._may_ask():
             with suppress(IssuerAway), self._turn(0):
                 self._ask_anew()
-        return (self._said or said).value
+        return (self._said or said)[0]
 
     def newest(self) -> T:
         """Return what was said a minute ago at most; raise IssuerAway if it was not said."""
@@ -80,7 +204,7 @@ class Kept(Generic[T]):
         said = self._said
         if self._failure or said is None:
             raise IssuerAway(self._failure)
-        return said.value
+        return said[0]
 
     def _may_ask(self) -> bool:
         return time.monotonic() >= self._not_before
@@ -100,13 +224,11 @@ class Kept(Generic[T]):
             raise IssuerAway(f"The issuer {error}.") from error
 
     def _ask_anew(self) -> None:
-        """Ask, unless another thread just did."""
-        if self._may_ask():
-            self._note_answer()
-
-    def _note_answer(self) -> None:
+        """Ask, unless another thread just did, and note the answer."""
+        if not self._may_ask():
+            return
         try:
-            self._said, self._failure = Said(self._ask(), time.monotonic()), ""
+            self._said, self._failure = (self._ask(), time.monotonic()), ""
         except IssuerAway as error:
             self._failure = str(error)
         pause = KEY_PAUSE_SECONDS if self._said else SILENCE_PAUSE_SECONDS

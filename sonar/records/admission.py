@@ -38,7 +38,8 @@ MOST_PROFILES = 10_000
 
 PROFILE_FIELDS = (*(column.name for column in RECORD if column.home is Home.PROFILE), "beside")
 ProfileFields = tuple[str | int | None, ...]
-_FIELDS_OF: Callable[[Record], ProfileFields] = attrgetter(*PROFILE_FIELDS)
+profile_fields_of: Callable[[Record], ProfileFields] = attrgetter(*PROFILE_FIELDS)
+"""Returns what decides the profile of a record."""
 # The rest of a profile, which imported results do not say.
 NOT_IN_A_RECORD = {"mesh_id": None, "activity": ""}
 
@@ -181,11 +182,6 @@ class Admission:
             named: dict[str, Any] = dict(zip(PROFILE_FIELDS, fields, strict=True))
             profile = self.profiles[fields] = Profiles().id_of(**NOT_IN_A_RECORD, **named)
         return profile
-
-
-def profile_fields_of(record: Record) -> ProfileFields:
-    """Return what decides its profile."""
-    return _FIELDS_OF(record)
 
 
 def _wrong_outcome(record: Record) -> Iterator[Problem]:

@@ -7,8 +7,7 @@ ways to write a value, and has the sentences about what is wrong.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -17,12 +16,7 @@ from numpy.typing import NDArray
 
 from sonar.notation import csv_text
 from sonar.notation.units import FASTEST, LONGEST_SECONDS
-from sonar.records.admission import (
-    PROFILE_FIELDS,
-    Admission,
-    ProfileFields,
-    profile_fields_of,
-)
+from sonar.records.admission import PROFILE_FIELDS, Admission, ProfileFields, profile_fields_of
 from sonar.records.record import ACCOUNT, FIELDS, Record, WrongRecordError, from_text
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -233,21 +227,17 @@ def moments(texts: Texts) -> NDArray[np.int64]:
 
 
 def numbers(texts: Texts) -> NDArray[np.float64]:
-    require(_NUMBERS.fullmatch(",".join(texts) + ","))
-    with _only_numbers():
-        return np.array(list(map(float, texts)))
+    return np.array(_read(texts, _NUMBERS, float))
 
 
 def wholes(texts: Texts) -> NDArray[np.int64]:
-    require(_WHOLE.fullmatch(",".join(texts) + ","))
-    with _only_numbers():
-        return np.array(list(map(int, texts)), np.int64)
+    return np.array(_read(texts, _WHOLE, int), np.int64)
 
 
-@contextmanager
-def _only_numbers() -> Iterator[None]:
+def _read(texts: Texts, written: re.Pattern[str], kind: Callable[[str], float]) -> list[float]:
+    require(written.fullmatch(",".join(texts) + ","))
     try:
-        yield
+        return [kind(text) for text in texts]
     except ValueError as error:  # one cell with two numbers and a comma between them
         raise OtherwiseError from error
 

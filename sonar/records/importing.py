@@ -1,12 +1,16 @@
 """Importing a file of results: check all of it first, then store all of it at once."""
 
+import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
 
+import numpy as np
 from django.db import transaction
 
 from sonar.records import files, storing
@@ -14,13 +18,40 @@ from sonar.records.admission import Admission
 from sonar.records.columns import Batch, Columns, OtherwiseError
 from sonar.records.files import BrokenFileError, Line, Progress
 from sonar.records.record import Record, WrongRecordError
-from sonar.records.spool import Spool
 from sonar.results import store
 from sonar.results.store import Stored
 
 NAMED = 20
 # So many ids are looked for at once: the more there are, the less each costs.
 ROWS_PER_STATEMENT = 1_000_000
+
+
+def spooled(spool: IO[bytes]) -> Iterator[tuple[Batch, int]]:
+    """Give batches from a temporary file, joined to statements, with where each was read to."""
+    spool.seek(0)
+    waiting, count, position = list[Batch](), 0, 0
+    with suppress(EOFError):
+        while True:
+            batch, position = pickle.load(spool)  # noqa: S301 - written by `checked`
+            waiting.append(batch)
+            count += len(batch.rows)
+            if count >= ROWS_PER_STATEMENT:
+                yield _joined(waiting), position
+                waiting, count = [], 0
+    if waiting:
+        yield _joined(waiting), position
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    rows = np.concatenate([batch.rows for batch in batches])
+    errors, accounts, at = list[tuple[str, str]](), list[dict[str, Any]](), 0
+    for batch in batches:
+        part = rows["account"][at : at + len(batch.rows)]
+        part[part >= 0] += len(accounts)
+        at += len(batch.rows)
+        errors += batch.errors
+        accounts += batch.accounts
+    return Batch(rows, errors, accounts)
 
 
 class FaultyFileError(Exception):
@@ -54,14 +85,9 @@ class Checked:
 
     admission: Admission
     columns: Columns
-    spool: Spool
+    spool: IO[bytes]
+    """Batches, each with where its file was read to; 80 bytes a result on disk."""
     count: int = 0
-
-
-def check(path: Path, now: datetime, progress: Progress) -> int:
-    """Check every line of a file and return how many results it has; raise FaultyFileError."""
-    with checked(path, now, progress) as sound:
-        return sound.count
 
 
 def store_file(path: Path, now: datetime, progress: Progress) -> Stored:
@@ -83,7 +109,7 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
         position = at
         progress(at)
 
-    with Spool() as spool:
+    with TemporaryFile() as spool:
         try:
             batches = filter(None, files.batches(path, note))
             lines = next(batches, [])
@@ -93,7 +119,7 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
             for batch_lines in filter(None, chain([lines[1:]], batches)):
                 if batch := _read(batch_lines, names, sound, faults):
                     sound.count += len(batch.rows)
-                    spool.write(batch, position)
+                    pickle.dump((batch, position), spool)
         except BrokenFileError as error:
             faults.add([str(error)])
         faults.see_that_there_are_none()
@@ -134,7 +160,7 @@ def keep(sound: Checked, now: datetime, progress: Progress) -> Stored:
         raise FaultyFileError([sentence])
     profiles = [admission.profile_of(fields) for fields in sound.columns.profiles]
     accepted = duplicates = 0
-    for batch, position in sound.spool.batches(ROWS_PER_STATEMENT):
+    for batch, position in spooled(sound.spool):
         stored = storing.store_batch(batch, profiles)
         accepted, duplicates = accepted + stored.accepted, duplicates + stored.duplicates
         progress(position)

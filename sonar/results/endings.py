@@ -9,7 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
-from sonar.models import NetworkResult, Probe, Profile, Transfer, purposes
+from sonar.models import NetworkResult, Probe, Profile, Transfer
+from sonar.models.transfer import purpose_of
 from sonar.movers.measure import Outcome
 from sonar.movers.network import SeenOfNetwork
 from sonar.notation.csv_text import kept
@@ -185,7 +186,7 @@ def _profile_of(probe: Probe, **measured: int | None) -> int:
         origin=Profile.Origin.TEST,
         activity="",
         clock=probe.mover_description.clock,
-        purpose=purposes.purpose_of(probe),
+        purpose=purpose_of(probe),
     )
 
 

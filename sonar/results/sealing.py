@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from sonar.database import pg_copy
 from sonar.models import DirtyMark, Segment
-from sonar.models.segment import Level
+from sonar.models.version import Level
 from sonar.notation.windows import unix_ms
 from sonar.results import segments
 from sonar.results.segments import Columns

@@ -15,9 +15,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from sonar.sandbox.files import BASE_PATH, Files
 from sonar.sandbox.flow import CHUNK_BYTES, Draws
-from sonar.sandbox.node import Node
+from sonar.sandbox.node import BASE_PATH, Files, Node
 from sonar.sandbox.topology import Link, Pair, load_links, load_sites
 
 HOST = "127.0.0.1"
@@ -46,24 +45,24 @@ async def listening(
     once this has been entered.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    sockets = _bind(directory, endpoints)
+    previous = _previous_ports(directory)
+    sockets = {endpoint: _socket(previous.get(endpoint, 0)) for endpoint in endpoints}
     ports = {sock.getsockname()[1]: endpoint for endpoint, sock in sockets.items()}
     base_urls = {endpoint: f"http://{HOST}:{port}/{BASE_PATH}" for port, endpoint in ports.items()}
     draws = Draws(links, seed)
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(_session())
         runners: list[web.AppRunner] = []
-        stack.push_async_callback(_stop, runners)
+
+        async def stop() -> None:
+            await asyncio.gather(*(runner.cleanup() for runner in runners))
+
+        stack.push_async_callback(stop)
         for endpoint, sock in sockets.items():
             node = Node(endpoint, Files(directory, endpoint), draws, ports, session)
             runners.append(await _serve(node, sock))
         _record(directory, base_urls)
         yield base_urls
-
-
-def _bind(directory: Path, endpoints: Sequence[str]) -> dict[str, socket.socket]:
-    previous = _previous_ports(directory)
-    return {endpoint: _socket(previous.get(endpoint, 0)) for endpoint in endpoints}
 
 
 def _previous_ports(directory: Path) -> dict[str, int]:
@@ -116,10 +115,6 @@ async def _serve(node: Node, sock: socket.socket) -> web.AppRunner:
     await runner.setup()
     await web.SockSite(runner, sock).start()
     return runner
-
-
-async def _stop(runners: Sequence[web.AppRunner]) -> None:
-    await asyncio.gather(*(runner.cleanup() for runner in runners))
 
 
 def _record(directory: Path, base_urls: Mapping[str, str]) -> None:

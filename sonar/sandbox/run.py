@@ -192,13 +192,7 @@ def share_metrics(directory: Path) -> None:
 def start_web(children: Children, port: int) -> str:
     """Start the web server; give its URL once the matrix is served."""
     url = f"http://127.0.0.1:{port}/"
-    web = [
-        "gunicorn",
-        "--config",
-        "python:sonar.gunicorn_conf",
-        "--bind",
-        f"127.0.0.1:{port}",
-    ]
+    web = ["gunicorn", "--config", "python:sonar.gunicorn_conf", "--bind", f"127.0.0.1:{port}"]
     web += ["--graceful-timeout", WEB_STOP_SECONDS]
     process = children.start(WEB, *web)
 

@@ -9,8 +9,9 @@ import csv
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -106,17 +107,9 @@ class Link:
 
 def load_sites() -> list[Site]:
     """Return the sites in the order of the published matrix: sources, then destinations."""
+    numbers = ("latitude", "longitude", "wan_gbit_s")
     return [
-        Site(
-            row["name"],
-            row["cloud"],
-            int(row["tier"]),
-            row["country"],
-            float(row["latitude"]),
-            float(row["longitude"]),
-            float(row["wan_gbit_s"]) if row["wan_gbit_s"] else None,
-            row["endpoint"],
-        )
+        Site(**row | {"tier": int(row["tier"])} | {name: _number(row[name]) for name in numbers})
         for row in _rows("uk_2011_sites.csv")
     ]
 
@@ -124,25 +117,14 @@ def load_sites() -> list[Site]:
 def load_links() -> list[Link]:
     """Return the 342 links as shipped."""
     return [
-        Link(
-            source=row["source"],
-            destination=row["destination"],
-            basis=row["basis"],
-            **{name: float(row[name]) for name in _FIGURES},
-        )
+        Link(**row | {name: float(row[name]) for name in _FIGURES})
         for row in _rows("uk_2011_links.csv")
     ]
 
 
 def derive_links() -> list[Link]:
     """Work the 342 links out anew from the published tables."""
-    sites = load_sites()
-    return [
-        _link(source, destination)
-        for source in sites
-        for destination in sites
-        if source != destination
-    ]
+    return [_link(*ends) for ends in permutations(load_sites(), 2)]
 
 
 def registry(base_urls: Mapping[str, str]) -> dict[str, Any]:
@@ -150,11 +132,15 @@ def registry(base_urls: Mapping[str, str]) -> dict[str, Any]:
 
     ``base_urls`` gives the base URL of each endpoint, by its name; KeyError if one is missing.
     """
-    sites = load_sites()
+    sites = [asdict(site) for site in load_sites()]
+    endpoints = [site.pop("endpoint") for site in sites]
     return {
         "size_classes": _size_classes(),
-        "sites": [_site_entry(site) for site in sites],
-        "endpoints": [_endpoint_entry(site, base_urls[site.endpoint]) for site in sites],
+        "sites": sites,
+        "endpoints": [
+            _endpoint_entry(name, site["name"], base_urls[name])
+            for name, site in zip(endpoints, sites, strict=True)
+        ],
         "meshes": [_mesh()],
     }
 
@@ -169,9 +155,13 @@ def render(links: Iterable[Link]) -> str:
 _FIGURES = ("bandwidth_mb_s", "setup_seconds", "spread", "failure_rate", "large_mb_s")
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def _rows(name: str) -> list[dict[str, Any]]:
     with (DATA / name).open(newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
 
 
 def _link(source: Site, destination: Site) -> Link:
@@ -240,14 +230,12 @@ def _setup_seconds(source: Site, destination: Site, large_mb_s: float) -> float:
 def _fitted_setups() -> dict[Pair, float]:
     """Solve ``size / rate = setup + size / bandwidth`` for the small and large rates."""
     small, large = _glasgow("small"), _glasgow("large")
-    return {
-        pair: round(_setup(SMALL_MB / small[pair], LARGE_MB / large[pair]), 2) for pair in small
-    }
-
-
-def _setup(small_seconds: float, large_seconds: float) -> float:
-    seconds_per_mb = (large_seconds - small_seconds) / (LARGE_MB - SMALL_MB)
-    return small_seconds - SMALL_MB * seconds_per_mb
+    fitted = {}
+    for pair, rate in small.items():
+        small_seconds = SMALL_MB / rate
+        seconds_per_mb = (LARGE_MB / large[pair] - small_seconds) / (LARGE_MB - SMALL_MB)
+        fitted[pair] = round(small_seconds - SMALL_MB * seconds_per_mb, 2)
+    return fitted
 
 
 @cache
@@ -273,30 +261,24 @@ def _glasgow(size_class: str) -> dict[Pair, float]:
 
 def _size_classes() -> list[dict[str, Any]]:
     return [
-        _size_class("small", from_mb=0, test_mb=SMALL_MB, timeout_seconds=60),
-        _size_class("medium", from_mb=100, test_mb=MEDIUM_MB, timeout_seconds=60),
-        _size_class("large", from_mb=1000, test_mb=LARGE_MB, timeout_seconds=120),
+        {
+            "name": name,
+            "from_bytes": from_mb * MB // SCALE,
+            "test_bytes": test_mb * MB // SCALE,
+            "timeout_seconds": timeout_seconds,
+        }
+        for name, from_mb, test_mb, timeout_seconds in (
+            ("small", 0, SMALL_MB, 60),
+            ("medium", 100, MEDIUM_MB, 60),
+            ("large", 1000, LARGE_MB, 120),
+        )
     ]
 
 
-def _size_class(name: str, from_mb: int, test_mb: int, timeout_seconds: int) -> dict[str, Any]:
+def _endpoint_entry(name: str, site: str, base_url: str) -> dict[str, Any]:
     return {
         "name": name,
-        "from_bytes": from_mb * MB // SCALE,
-        "test_bytes": test_mb * MB // SCALE,
-        "timeout_seconds": timeout_seconds,
-    }
-
-
-def _site_entry(site: Site) -> dict[str, Any]:
-    names = ("name", "cloud", "tier", "country", "latitude", "longitude", "wan_gbit_s")
-    return {name: getattr(site, name) for name in names}
-
-
-def _endpoint_entry(site: Site, base_url: str) -> dict[str, Any]:
-    return {
-        "name": site.endpoint,
-        "site": site.name,
+        "site": site,
         "label": "DATADISK",
         "base_url": base_url,
         "software": "Sonar sandbox node",

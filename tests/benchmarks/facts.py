@@ -8,7 +8,7 @@ from django.db import connection
 
 from matrix.store import segment_columns
 from sonar.models import DirtyMark
-from sonar.models.segment import Level
+from sonar.models.version import Level
 from sonar.notation.windows import Window
 from sonar.results import sealing
 from tests.benchmarks import loopback, memory, product, scale, server

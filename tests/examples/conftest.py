@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,6 +11,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import sonar_client
@@ -26,6 +28,22 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 MINUTE = timedelta(minutes=1)
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def result(**fields: object) -> dict[str, Any]:
+    """Return the record of a result that is done, with an id of its own."""
+    plain = {
+        "id": str(uuid.uuid4()),
+        "source": "RAL_DATADISK",
+        "destination": "Glasgow_DATADISK",
+        "started_at": "2026-11-20T03:00:00Z",
+        "seconds": 412.5,
+        "bytes": 2_000_000_000,
+        "state": "done",
+        "mover": "fts",
+        "ip_version": 6,
+    }
+    return plain | fields
 
 
 @pytest.fixture

@@ -36,13 +36,17 @@ def test_age_rate_and_number_choose(act: Say) -> None:
         assert done.returncode == int(not sources), words
 
 
-def test_a_source_that_mostly_fails_is_none(act: Say, known_world: World) -> None:
+def test_a_source_that_mostly_fails_or_is_retired_is_none(act: Say, known_world: World) -> None:
     for minutes in range(1, 6):
         ago = timedelta(minutes=minutes)
         transfer(known_world.glasgow, known_world.ral, None, ago=ago)
     done = act(best_sources, "RAL_DATADISK")
     assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == ["DESY_DATADISK"]
-    assert "Glasgow" in act(best_sources, "RAL_DATADISK", "--min-success", "0.1").stdout
+    words = ("RAL_DATADISK", "--min-success", "0.1")
+    assert "Glasgow" in act(best_sources, *words).stdout
+    known_world.glasgow.retired_at = NOW
+    known_world.glasgow.save()
+    assert "Glasgow" not in act(best_sources, *words).stdout
 
 
 def test_a_dead_source_is_not_young_because_a_test_of_it_failed_just_now(
@@ -54,13 +58,6 @@ def test_a_dead_source_is_not_young_because_a_test_of_it_failed_just_now(
     words = ["RAL_DATADISK", "--max-age", "3"]
     assert "SCRATCHDISK" not in act(best_sources, *words).stdout
     assert "SCRATCHDISK" in act(best_sources, *words[:2], "21").stdout
-
-
-def test_a_retired_source_is_none(act: Say, known_world: World) -> None:
-    known_world.glasgow.retired_at = NOW
-    known_world.glasgow.save()
-    done = act(best_sources, "RAL_DATADISK")
-    assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == ["DESY_DATADISK"]
 
 
 def test_none_is_an_answer_with_the_reason(act: Say) -> None:

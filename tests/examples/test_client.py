@@ -13,7 +13,7 @@ from redis import Redis
 from sonar_client import Sonar, SonarError
 
 from sonar.models import Transfer
-from tests.examples.records import result
+from tests.examples.conftest import result
 from tests.examples.road import Road
 from tests.matrix.world import World
 
@@ -31,14 +31,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waits
 
 
-@pytest.mark.parametrize(
-    ("token", "header"), [("sonar_12", "Token sonar_12"), ("eyJh.b.c", "Bearer eyJh.b.c")]
-)
-def test_a_token_is_sent_as_what_it_is(token: str, header: str) -> None:
-    sent = Sonar("http://localhost:9", token)._session.auth(
-        requests.Request("GET", "http://localhost:9/").prepare()
-    )
-    assert sent.headers["Authorization"] == header
+def test_a_token_is_sent_as_what_it_is() -> None:
+    for token, header in (("sonar_12", "Token sonar_12"), ("eyJh.b.c", "Bearer eyJh.b.c")):
+        asking = requests.Request("GET", "http://localhost:9/").prepare()
+        sent = Sonar("http://localhost:9", token)._session.auth(asking)
+        assert sent.headers["Authorization"] == header
 
 
 def test_the_matrix_is_a_table_of_sources_by_destinations(sonar: Sonar) -> None:
@@ -62,9 +59,7 @@ def test_links_are_rows_whose_columns_have_their_kinds(sonar: Sonar, known_world
     assert frame.loc["Glasgow_DATADISK", "source.country"].iloc[0] == "NA"
     assert frame["large.last"].iloc[0] == pd.Timestamp("2026-11-20T11:40:30Z")
     assert set(frame.index) == {"RAL_DATADISK", "Glasgow_DATADISK"}
-
-
-def test_parameters_with_words_of_python_and_with_dots_can_be_asked_for(sonar: Sonar) -> None:
+    # Parameters may be words of Python, and have dots.
     day = {"from_": "2026-11-20T00:00:00Z", "to": "2026-11-20T12:00:00Z"}
     assert len(sonar.links(**day, **{"large.ok.min": 3})) == 2
     assert len(sonar.links(source=None, cloud=["UK", "DE"], **day)) == 12
@@ -79,15 +74,14 @@ def test_results_come_in_as_a_stream_newest_first(sonar: Sonar) -> None:
     assert sonar.transfer(results[0]["id"])["samples"] == []
 
 
-def test_a_link_over_time_is_a_table(sonar: Sonar) -> None:
+def test_a_link_over_time_and_sites_are_tables_and_endpoints_and_status_answer(
+    sonar: Sonar,
+) -> None:
     buckets = sonar.series("Glasgow_DATADISK", "RAL_DATADISK", window="24h", bucket="1h")
     assert buckets["ok"].sum() == 3
     assert str(buckets["start"].dtype).startswith("datetime64")
     points = sonar.series("Glasgow_DATADISK", "RAL_DATADISK", window="24h", points=1)
     assert sorted(points["rate_mb_s"]) == pytest.approx([40.0, 50.0, 66.0])
-
-
-def test_sites_endpoints_and_status_answer(sonar: Sonar) -> None:
     assert list(sonar.sites()["name"]) == ["DESY", "Glasgow", "RAL"]
     assert len(sonar.endpoints()) == 4
     assert sonar.status()["probes"]["queued"] == 0
@@ -113,25 +107,19 @@ def test_a_token_that_is_none_is_refused_and_not_said(url: str) -> None:
         assert wrong not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("address", "sentence"),
-    [
+def test_a_token_only_goes_where_it_is_safe() -> None:
+    for address, sentence in (
         ("http://sonar.example.org", "not sent over plain http"),
         ("http://127.0.0.1.example.org", "not sent over plain http"),
         ("sonar.example.org", "must be like https://"),
         ("https://me:secret@sonar.example.org", "must be like https://"),
         ("ftp://sonar.example.org", "must be like https://"),
-    ],
-)
-def test_a_token_only_goes_where_it_is_safe(address: str, sentence: str) -> None:
-    with pytest.raises(SonarError, match=sentence) as refused:
-        Sonar(address, "sonar_123")
-    assert "secret" not in str(refused.value)
-
-
-@pytest.mark.parametrize("given", ["https://a.example/sonar/", "https://a.example/sonar/api/v1"])
-def test_an_address_may_have_a_path(given: str) -> None:
-    assert Sonar(given).base == "https://a.example/sonar/api/v1/"
+    ):
+        with pytest.raises(SonarError, match=sentence) as refused:
+            Sonar(address, "sonar_123")
+        assert "secret" not in str(refused.value)
+    for address in ("https://a.example/sonar/", "https://a.example/sonar/api/v1"):
+        assert Sonar(address).base == "https://a.example/sonar/api/v1/"
 
 
 def test_a_netrc_of_the_user_is_not_sent(
@@ -206,12 +194,20 @@ def test_it_gives_up_in_the_end_with_the_last_answer(road: Road, quick: list[flo
         Sonar(road.url).matrix()
     assert refused.value.status == 429
     assert len(road.asked) == 6
+    with pytest.raises(SonarError, match=r"127.0.0.1:9/api/v1/ does not answer.* refused") as away:
+        Sonar("http://127.0.0.1:9").matrix()
+    assert away.value.status is None
 
 
-def test_a_lost_answer_to_a_question_is_asked_for_again(road: Road, quick: list[float]) -> None:
+def test_a_lost_answer_is_asked_for_again_and_a_repeated_push_stores_nothing_twice(
+    road: Road, token: str, quick: list[float]
+) -> None:
     road.events.append("lost")
     assert len(Sonar(road.url).links()) == 12
     assert len(road.asked) == 2
+    road.events.append("lost")
+    assert Sonar(road.url, token).push([result(), result()]) == (0, 2)
+    assert Transfer.objects.filter(profile__mover="fts").count() == 2
 
 
 def test_an_order_is_never_sent_twice_unless_it_was_refused(
@@ -229,20 +225,12 @@ def test_an_order_is_never_sent_twice_unless_it_was_refused(
     assert len(road.asked) == 4
 
 
-def test_a_server_that_is_away_is_an_error_with_the_reason(quick: list[float]) -> None:
-    with pytest.raises(SonarError, match=r"127.0.0.1:9/api/v1/ does not answer.* refused") as away:
-        Sonar("http://127.0.0.1:9").matrix()
-    assert away.value.status is None
-
-
-def test_a_page_instead_of_an_answer_is_an_error(road: Road) -> None:
-    road.events.append("html")
+def test_a_page_instead_of_an_answer_is_an_error_and_a_cut_stream_does_not_look_whole(
+    road: Road,
+) -> None:
+    road.events.extend(["html", "cut"])
     with pytest.raises(SonarError, match="is not answered by Sonar's API: 200 OK"):
         Sonar(road.url).status()
-
-
-def test_a_stream_that_is_cut_does_not_look_whole(road: Road) -> None:
-    road.events.append("cut")
     found = []
     with pytest.raises(SonarError, match=r"The answer broke off after [\d,]+ bytes"):
         found.extend(Sonar(road.url).transfers(window="24h"))
@@ -260,40 +248,25 @@ def test_half_a_row_is_not_taken_for_the_end(sonar: Sonar, monkeypatch: pytest.M
 def test_results_are_pushed_in_lists_that_a_call_takes(
     road: Road, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    sonar = Sonar(road.url, token)
     monkeypatch.setattr(sonar_client, "MOST_RESULTS", 4)
-    pushed = Sonar(road.url, token).push(result() for _ in range(10))
-    assert pushed == (10, 0)
+    assert sonar.push(result() for _ in range(10)) == (10, 0)
     assert len(road.asked) == 3
     assert Transfer.objects.filter(profile__mover="fts").count() == 10
-
-
-def test_long_results_make_short_lists(
-    road: Road, token: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    # Long ones make short lists.
     monkeypatch.setattr(sonar_client, "MOST_BYTES", 50_000)
     failed = {"state": "failed", "error": "é" * 9_000, "error_where": "source"}
-    assert Sonar(road.url, token).push(result(**failed) for _ in range(3)) == (3, 0)
-    assert len(road.asked) == 3
+    assert sonar.push(result(**failed) for _ in range(3)) == (3, 0)
+    assert len(road.asked) == 6
 
 
-def test_a_push_whose_answer_is_lost_is_repeated_and_stores_nothing_twice(
-    road: Road, token: str, quick: list[float]
-) -> None:
-    road.events.append("lost")
-    assert Sonar(road.url, token).push([result(), result()]) == (0, 2)
-    assert Transfer.objects.filter(profile__mover="fts").count() == 2
-
-
-def test_csv_of_the_api_can_be_pushed(sonar: Sonar) -> None:
-    """It says more of a result than a result has: its rate, say."""
+def test_csv_of_the_api_and_a_table_can_be_pushed(sonar: Sonar) -> None:
+    """CSV says more of a result than a result has: its rate, say."""
     lines = b"".join(sonar.raw("transfers/", "csv", state="failed")).decode().splitlines()
     assert "rate_mb_s" in lines[0]
     results = list(sonar_client.read_results(lines))
     assert len(results) == 3
     assert sonar.push(results) == (0, 3)
-
-
-def test_a_table_can_be_pushed(sonar: Sonar) -> None:
     frame = pd.DataFrame([result(), result(state="failed", error="late", error_where="source")])
     frame["started_at"] = pd.to_datetime(frame["started_at"])
     assert sonar.push(frame) == (2, 0)

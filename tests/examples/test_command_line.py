@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,7 @@ from sonar.movers.base import MoverError, Receipt, Where
 from sonar.movers.measure import Outcome
 from sonar.results import endings
 from sonar.work import probes
-from tests.examples.conftest import EXAMPLES, Run, Said, Say
-from tests.examples.records import result
+from tests.examples.conftest import EXAMPLES, Run, Said, Say, result
 from tests.examples.road import Road
 from tests.matrix.changed import change
 from tests.matrix.world import World
@@ -65,19 +65,13 @@ def test_the_address_may_stand_before_and_after_the_command(say: Say, url: str) 
         assert "Glasgow" in say(*words, SONAR_URL="http://127.0.0.1:9").stdout
 
 
-def test_csv_json_and_ndjson_are_the_answers_of_the_api(run: Run, say: Say, url: str) -> None:
-    for form in ("csv", "json", "ndjson"):
-        answer = requests.get(f"{url}/api/v1/transfers/?window=24h&format={form}", timeout=20)
-        done = say("transfers", "--window=24h", "--format", form)
-        assert (done.returncode, done.stdout) == (0, answer.text)
-    assert len(rows(run(CLIENT, "links", "--format", "csv").stdout)) == 12
-
-
-def test_tables_for_documents_are_the_answers_of_the_api(say: Say, url: str) -> None:
-    for command, parameters in (("matrix", "format=markdown"), ("links", "format=latex")):
-        answer = requests.get(f"{url}/api/v1/{command}/?window=24h&{parameters}", timeout=20)
-        done = say(command, "--window=24h", f"--{parameters}")
+def test_formats_are_the_answers_of_the_api(run: Run, say: Say, url: str) -> None:
+    forms = [("transfers", f"format={form}") for form in ("csv", "json", "ndjson")]
+    for command, form in (*forms, ("matrix", "format=markdown"), ("links", "format=latex")):
+        answer = requests.get(f"{url}/api/v1/{command}/?window=24h&{form}", timeout=20)
+        done = say(command, "--window=24h", f"--{form}")
         assert (done.returncode, done.stdout) == (0, answer.content.decode())
+    assert len(rows(run(CLIENT, "links", "--format", "csv").stdout)) == 12
     wide = say("matrix", "--format=csv", "--shape=wide").stdout
     assert len(rows(wide)) == 5
     assert wide.splitlines()[-1].startswith("mean,")
@@ -99,11 +93,7 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["links", "--cluod", "UK"], 1, "There is no parameter “cluod”"),
     (["links", "--path", "UK"], 1, "There is no parameter “path”"),
     (["matrix", "--size", "huge"], 1, "size “huge” is not known: use "),
-    (
-        ["matrix", "--format", "ndjson"],
-        1,
-        "format “ndjson” is not known: use json, csv, markdown",
-    ),
+    (["matrix", "--format", "ndjson"], 1, "format “ndjson” is not known: use json, csv, markdo"),
     (["matrix", "--shape=wide", "--format=json"], 1, "shape=wide is for CSV: use format=csv"),
     (["sites", "--format=latex"], 1, "format “latex” is not known: use json, csv or ndjson."),
     (["series", "--source", "RAL_DATADISK"], 1, "destination is missing"),
@@ -126,18 +116,17 @@ def test_what_is_wrong_is_said_with_an_exit_code(say: Say) -> None:
         assert sentence in done.stderr, words
 
 
-def test_without_an_address_it_asks_for_one(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SONAR_URL")
-    asked = "sonar_client: Which Sonar? Give --url, or set SONAR_URL.\n"
-    assert say("links") == Said(1, "", asked)
-
-
-def test_a_server_that_is_away_is_said(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_address_it_asks_for_one_and_a_server_that_is_away_is_said(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sonar_client, "TRIES_AGAIN", 0)
     done = say("status", "--url", "http://127.0.0.1:9")
     assert done.returncode == 1
     assert done.stderr.startswith("sonar_client: http://127.0.0.1:9/api/v1/ does not answer: ")
     assert done.stderr.endswith("Connection refused\n")
+    monkeypatch.delenv("SONAR_URL")
+    asked = "sonar_client: Which Sonar? Give --url, or set SONAR_URL.\n"
+    assert say("links") == Said(1, "", asked)
 
 
 def test_a_token_comes_from_the_environment_or_a_file(
@@ -163,14 +152,13 @@ def test_it_waits_as_a_busy_server_asks_and_says_so(run: Run, road: Road) -> Non
     assert (done.returncode, done.stderr) == (0, "Sonar answers 429 and asks to wait 1 s.\n")
 
 
-def test_unchanged_answers_come_from_the_cache(say: Say, road: Road, tmp_path: Path) -> None:
+def test_unchanged_answers_come_from_the_cache_and_a_cut_one_ends_with_a_failure(
+    say: Say, road: Road, tmp_path: Path
+) -> None:
     words = ["--url", road.url, "--cache", tmp_path / "cache", "matrix", "--window", "24h"]
     first, second = say(*words), say(*words)
     assert first.stdout == second.stdout
     assert road.statuses == [200, 304]
-
-
-def test_a_cut_answer_ends_with_a_failure(say: Say, road: Road) -> None:
     road.events.append("cut")
     done = say("--url", road.url, "transfers", "--format", "ndjson")
     assert done.returncode == 1
@@ -208,7 +196,7 @@ def test_results_are_pushed_from_csv_as_an_editor_writes_it(
     assert Transfer.objects.filter(profile__streams=4, profile__ip_version=6).count() == 1
 
 
-def test_wrong_results_are_named(say: Say, token: str) -> None:
+def test_wrong_results_are_named_and_a_refused_order_says_why(say: Say, token: str) -> None:
     wrong = [result(), result(bytes=0), result(seconds="fast"), result(source="NOWHERE")]
     done = say("push", "-", stdin=ndjson(wrong), SONAR_TOKEN=token)
     assert done.returncode == 1
@@ -219,30 +207,44 @@ def test_wrong_results_are_named(say: Say, token: str) -> None:
     assert "Nothing was stored: 2 of 2 results are wrong." in done.stderr
     done = say("push", "-", stdin="{broken\n", SONAR_TOKEN=token)
     assert (done.returncode, done.stdout) == (1, "")
+    done = say("probe", "RAL_DATADISK", "RAL_DATADISK", SONAR_TOKEN=token)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "destination must be a different endpoint from source." in done.stderr
+
+
+@pytest.fixture
+def watched(url: str, token: str) -> Callable[..., tuple[str, str, int]]:
+    """Return what runs a command until the tests that it orders have ended, as a worker would.
+
+    It gives its first two lines, which are seen while tests are queued, the others, and its code.
+    """
+
+    def watch(*words: str) -> tuple[str, str, int]:
+        env = {**os.environ, "SONAR_TOKEN": token, "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, EXAMPLES / CLIENT, "--url", url, *words, "--wait"]
+        client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+        assert client.stdout
+        first = client.stdout.readline() + client.stdout.readline()
+        end_tests()
+        told, _ = client.communicate(timeout=60)
+        return first, told, client.returncode
+
+    return watch
 
 
 def test_tests_are_ordered_and_watched_until_they_have_ended(
-    url: str, token: str, tmp_path: Path
+    watched: Callable[..., tuple[str, str, int]],
 ) -> None:
-    words = ["probe", "RAL_DATADISK", "Glasgow_DATADISK", "--sizes", "small,large", "--wait"]
-    client = subprocess.Popen(
-        [sys.executable, EXAMPLES / CLIENT, "--url", url, *words],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "SONAR_TOKEN": token, "PYTHONUNBUFFERED": "1"},
-    )
-    assert client.stdout
-    first = [client.stdout.readline() for _ in range(2)]  # they are seen while they are queued
-    end_tests()
-    told, _ = client.communicate(timeout=30)
-    lines = [line.split(maxsplit=2)[1:] for line in ("".join(first) + told).splitlines()]
+    words = ("probe", "RAL_DATADISK", "Glasgow_DATADISK", "--sizes", "small,large")
+    first, told, code = watched(*words)
+    lines = [line.split(maxsplit=2)[1:] for line in (first + told).splitlines()]
     assert lines[:2] == [
         ["small", "queued"],
         ["large", "waiting Another test of this link is running."],
     ]
     assert ["small", "done 4.0"] in lines
     assert ["large", "failed no room left"] in lines
-    assert client.returncode == 1
+    assert code == 1
 
 
 def end_tests() -> None:
@@ -256,12 +258,6 @@ def end_tests() -> None:
         small = row.size_class.name == "small"
         outcome = Outcome(receipt, None, None, 5) if small else Outcome(None, error, None, 5)
         endings.end_probe(probe, outcome)
-
-
-def test_a_refused_order_says_why(say: Say, token: str) -> None:
-    done = say("probe", "RAL_DATADISK", "RAL_DATADISK", SONAR_TOKEN=token)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "destination must be a different endpoint from source." in done.stderr
 
 
 def test_what_changed_and_why_is_said(say: Say, known_world: World) -> None:
@@ -302,24 +298,15 @@ def test_an_experiment_is_ordered_and_its_finding_said(say: Say, token: str) -> 
     assert "values “100” is not allowed for streams" in refused.stderr
 
 
-def test_an_experiment_is_followed_to_its_end(url: str, token: str) -> None:
-    words = ["experiment", "RAL_DATADISK", "Glasgow_DATADISK", "--vary", "mode", "--repeats", "1"]
-    client = subprocess.Popen(
-        [sys.executable, EXAMPLES / CLIENT, "--url", url, *words, "--size", "small", "--wait"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "SONAR_TOKEN": token, "PYTHONUNBUFFERED": "1"},
-    )
-    assert client.stdout
-    first = [client.stdout.readline() for _ in range(2)]
-    assert first[1] == "0 of 2 tests have ended\n"
-    end_tests()
-    told, _ = client.communicate(timeout=60)
+def test_an_experiment_is_followed_to_its_end(watched: Callable[..., tuple[str, str, int]]) -> None:
+    words = ("--vary", "mode", "--repeats", "1", "--size", "small")
+    first, told, code = watched("experiment", "RAL_DATADISK", "Glasgow_DATADISK", *words)
+    assert first.endswith("\n0 of 2 tests have ended\n")
     *_, pull, push, finding = told.splitlines()
     assert pull.split() == ["pull", "4", "MB/s", "(n", "=", "1)"]
     assert push.split() == ["push", "4", "MB/s", "(n", "=", "1)"]
     assert "Too few tests succeeded to compare pull and push" in finding
-    assert client.returncode == 0
+    assert code == 0
 
 
 def test_the_help_of_a_command_names_all_parameters_of_its_call(say: Say, url: str) -> None:

@@ -54,16 +54,12 @@ def clouds(tree: Tree, tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("clouds")
-def test_a_page_of_the_recipe_is_shown(client: Client) -> None:
+def test_a_page_of_the_recipe_is_shown_and_ignores_what_it_does_not_know(client: Client) -> None:
     assert "No endpoints are registered yet" in client.get("/clouds/").content.decode()
     world.make()
     shown = client.get("/clouds/").content.decode()
     rows = re.findall(r'<th scope="row">(\w+)</th>\s*<td class="number">(\d+)</td>', shown)
     assert rows == [("DE", "2"), ("UK", "2")]
-
-
-@pytest.mark.usefixtures("clouds")
-def test_a_page_of_the_recipe_ignores_what_it_does_not_know(client: Client) -> None:
     answer = client.get("/clouds/?cloud=UK")
     assert answer.status_code == 200
     assert "There is no parameter “cloud”" in answer.content.decode()
@@ -121,7 +117,12 @@ def imported(tree: Tree, tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.mark.usefixtures("at_noon")
-def test_an_importer_of_the_recipe_stores_each_transfer_once(imported: Callable[..., str]) -> None:
+def test_an_importer_of_the_recipe_stores_each_transfer_once_or_names_what_is_wrong(
+    imported: Callable[..., str],
+) -> None:
+    with pytest.raises(CommandError, match="line 2: source 'NOWHERE' is not registered"):
+        imported(LINE, FAILED | {"src_se": "NOWHERE"})
+    assert not Transfer.objects.exists()
     assert imported(LINE, FAILED) == "2 accepted, 0 duplicates"
     assert imported(LINE) == "0 accepted, 1 duplicates"
     stored = Transfer.objects.order_by("state").values_list("state", "seconds", "bytes", "error")
@@ -129,13 +130,3 @@ def test_an_importer_of_the_recipe_stores_each_transfer_once(imported: Callable[
         ("done", 10.5, 2_000_000_000, ""),
         ("failed", 10.5, 2_000_000_000, "Connection refused"),
     ]
-
-
-@pytest.mark.usefixtures("at_noon")
-def test_an_importer_of_the_recipe_names_what_is_wrong_and_stores_nothing(
-    imported: Callable[..., str],
-) -> None:
-    with pytest.raises(CommandError) as caught:
-        imported(LINE, FAILED | {"src_se": "NOWHERE"})
-    assert "line 2: source 'NOWHERE' is not registered" in str(caught.value)
-    assert not Transfer.objects.exists()

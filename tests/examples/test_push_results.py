@@ -33,6 +33,10 @@ def line(second: int, **fields: object) -> str:
     return ",".join(str(value) for value in (one | fields).values()) + "\n"
 
 
+def came_of(stored: int, refused: int = 0, name: str = "results.csv") -> str:
+    return f"{name}: {stored} stored, {refused} refused\n"
+
+
 def stored() -> int:
     return Transfer.objects.filter(profile__mover="fts").count()
 
@@ -74,29 +78,26 @@ def test_new_results_of_a_directory_are_stored_once(
     (spool / "c.csv.part").write_text("is being written")
     first = run(SCRIPT, spool, "--token-file", token_file)
     assert (first.returncode, first.stderr) == (0, "")
-    assert first.stdout == "a.csv: 2 stored, 0 refused\nb.ndjson: 1 stored, 0 refused\n"
+    assert first.stdout == came_of(2, 0, "a.csv") + came_of(1, 0, "b.ndjson")
     assert push(spool) == Said(0, "", "")
     assert stored() == 3
 
 
-def test_a_file_that_grows_is_read_from_where_it_was(push: Push, log: Path) -> None:
+def test_a_file_that_grows_is_read_from_where_it_was_or_from_its_start_if_begun_anew(
+    push: Push, log: Path
+) -> None:
     log.write_text(HEADER + line(1) + line(2)[:20])
-    assert push(log).stdout == "results.csv: 1 stored, 0 refused\n"
+    assert push(log).stdout == came_of(1)
     with log.open("a") as file:
         file.write(line(2)[20:] + line(3))
-    assert push(log).stdout == "results.csv: 2 stored, 0 refused\n"
+    assert push(log).stdout == came_of(2)
     assert push(log).stdout == ""
-
-
-def test_a_file_that_is_begun_anew_is_read_from_its_start(push: Push, log: Path) -> None:
-    log.write_text(HEADER + line(1) + line(2))
-    push(log)
-    log.write_text(HEADER + line(3))
-    assert push(log).stdout == "results.csv: 1 stored, 0 refused\n"
+    log.write_text(HEADER + line(4))
+    assert push(log).stdout == came_of(1)
     log.rename(log.with_suffix(".old"))
-    log.write_text(HEADER + line(4) + line(5) + line(6))
-    assert push(log).stdout == "results.csv: 3 stored, 0 refused\n"
-    assert stored() == 6
+    log.write_text(HEADER + line(5) + line(6) + line(7))
+    assert push(log).stdout == came_of(3)
+    assert stored() == 7
 
 
 def test_a_large_file_is_sent_in_parts(
@@ -104,15 +105,15 @@ def test_a_large_file_is_sent_in_parts(
 ) -> None:
     monkeypatch.setattr(push_results, "READ_BYTES", 400)
     log.write_text(HEADER + "".join(line(second) for second in range(20)))
-    assert push(log).stdout == "results.csv: 20 stored, 0 refused\n"
+    assert push(log).stdout == came_of(20)
 
 
 def test_an_error_over_several_lines_is_one_result(push: Push, log: Path) -> None:
     failed = line(1, state="failed", error='"first\nsecond\n"', error_where="source")
     log.write_text(HEADER + line(0) + failed[: failed.index("second")])
-    assert push(log).stdout == "results.csv: 1 stored, 0 refused\n"
+    assert push(log).stdout == came_of(1)
     log.write_text(HEADER + line(0) + failed)
-    assert push(log).stdout == "results.csv: 1 stored, 0 refused\n"
+    assert push(log).stdout == came_of(1)
     assert Transfer.objects.get(state="failed", profile__mover="fts").error == "first\nsecond\n"
 
 
@@ -122,25 +123,25 @@ def test_other_line_breaks_and_a_byte_order_mark_change_nothing(push: Push, spoo
     odd |= {"seconds": 9, "bytes": 10**9, "state": "failed", "error": "a\u2028b\x85c"}
     odd |= {"error_where": "source"}
     (spool / "b.ndjson").write_text(json.dumps(odd, ensure_ascii=False) + "\n\n")
-    assert push(spool).stdout == "a.csv: 1 stored, 0 refused\nb.ndjson: 1 stored, 0 refused\n"
+    assert push(spool).stdout == came_of(1, 0, "a.csv") + came_of(1, 0, "b.ndjson")
     assert stored() == 2
 
 
-def test_wrong_results_are_set_aside_and_the_others_stored(push: Push, log: Path) -> None:
+def test_wrong_results_are_set_aside_and_the_others_stored(
+    push: Push, spool: Path, log: Path
+) -> None:
     wrong = [line(second, source="NOWHERE") for second in range(45)]
     log.write_text(HEADER + line(50) + "".join(wrong) + line(51))
     done = push(log)
-    assert (done.returncode, done.stdout) == (1, "results.csv: 2 stored, 45 refused\n")
+    assert (done.returncode, done.stdout) == (1, came_of(2, 45))
     aside = refused(log)
     assert len(aside) == 45
-    assert aside[0]["why"] == ("source 'NOWHERE' is not registered: there is no such endpoint.")
+    assert aside[0]["why"] == "source 'NOWHERE' is not registered: there is no such endpoint."
     assert push(log) == Said(0, "", "")
-
-
-def test_what_is_not_even_a_result_is_set_aside(push: Push, spool: Path) -> None:
-    (spool / "a.ndjson").write_text('{"half":\n[1]\n7\n')
-    assert push(spool).stdout == "a.ndjson: 0 stored, 3 refused\n"
-    assert [one["not a result"] for one in refused(spool)] == ['{"half":', "[1]", "7"]
+    none = spool / "a.ndjson"
+    none.write_text('{"half":\n[1]\n7\n')
+    assert push(none).stdout == came_of(0, 3, "a.ndjson")
+    assert [one["not a result"] for one in refused(none)] == ['{"half":', "[1]", "7"]
 
 
 def test_where_nearly_all_is_wrong_nothing_moves_on(
@@ -154,12 +155,16 @@ def test_where_nearly_all_is_wrong_nothing_moves_on(
     assert push(log).returncode == 1
 
 
-def test_while_sonar_is_away_results_wait(push: Push, log: Path) -> None:
+def test_while_sonar_is_away_or_a_token_bad_results_wait(act: Say, push: Push, log: Path) -> None:
     log.write_text(HEADER + line(1))
     done = push(log, "--url", "http://127.0.0.1:9")
     assert done.returncode == 1
     assert "does not answer" in done.stderr
-    assert push(log).stdout == "results.csv: 1 stored, 0 refused\n"
+    for environment in ({}, {"SONAR_TOKEN": "sonar_" + "0" * 64}):
+        done = act(push_results, log, **environment)
+        assert done.returncode == 1
+        assert "sonar_0" not in done.stderr
+    assert push(log).stdout == came_of(1)
 
 
 @pytest.mark.parametrize("event", ["lost", "cut", "429 1", "503 1", "html"])
@@ -181,13 +186,15 @@ def test_a_run_that_is_cut_in_the_middle_goes_on_there(
     (spool / "a.csv").write_text(HEADER + line(1))
     (spool / "b.csv").write_text(HEADER + "".join(line(second) for second in range(2, 7)))
     road.events.extend(["", "", "lost", "lost"])
-    assert push(spool, "--url", road.url).stdout == "a.csv: 1 stored, 0 refused\n"
+    assert push(spool, "--url", road.url).stdout == came_of(1, 0, "a.csv")
     assert stored() == 5
-    assert push(spool).stdout == "b.csv: 1 stored, 0 refused\n"
+    assert push(spool).stdout == came_of(1, 0, "b.csv")
     assert stored() == 6
 
 
-def test_two_runs_at_once_are_one(push: Push, log: Path) -> None:
+def test_two_runs_at_once_are_one_and_a_place_that_is_not_there_is_said(
+    push: Push, log: Path
+) -> None:
     log.write_text(HEADER + line(1))
     with log.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -195,21 +202,7 @@ def test_two_runs_at_once_are_one(push: Push, log: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("push_results: Another run is under way with ")
     assert push(log).returncode == 0
-
-
-def test_a_bad_token_or_none_stores_nothing_and_loses_nothing(
-    act: Say, push: Push, log: Path
-) -> None:
-    log.write_text(HEADER + line(1))
-    for environment in ({}, {"SONAR_TOKEN": "sonar_" + "0" * 64}):
-        done = act(push_results, log, **environment)
-        assert done.returncode == 1
-        assert "sonar_0" not in done.stderr
-    assert push(log).stdout == "results.csv: 1 stored, 0 refused\n"
-
-
-def test_a_place_that_is_not_there_is_said(push: Push, spool: Path) -> None:
-    done = push(spool / "nowhere")
+    done = push(log.with_name("nowhere"))
     assert done.returncode == 1
     assert "No such file or directory" in done.stderr
-    assert push(spool, "--help").returncode == 0
+    assert push(log, "--help").returncode == 0

@@ -27,7 +27,7 @@ def pairs(done: Said) -> dict[str, list[str]]:
     return found
 
 
-def test_slow_failing_and_not_measured_are_told_apart(run: Run) -> None:
+def test_slow_failing_and_not_measured_are_told_apart(run: Run, act: Say) -> None:
     done = run(SCRIPT)
     found = pairs(done)
     assert done.returncode == 1
@@ -35,6 +35,10 @@ def test_slow_failing_and_not_measured_are_told_apart(run: Run) -> None:
     assert found["failing"] == ["Glasgow>DESY"]
     assert len(found["not measured"]) == 9
     assert "DESY_SCRATCHDISK>RAL" in found["not measured"]  # five hours ago, for a mesh of 1 h
+    found = pairs(act(slow_pairs, "--source-cloud", "UK", "--destination-cloud", "DE"))
+    assert found["slow"] == []
+    assert found["failing"] == ["Glasgow>DESY"]
+    assert len(found["not measured"]) == 3
 
 
 def test_what_is_fast_enough_not_measured_or_measured_too_little_is_no_alarm(act: Say) -> None:
@@ -47,19 +51,17 @@ def test_what_is_fast_enough_not_measured_or_measured_too_little_is_no_alarm(act
         assert len(pairs(done)["not measured"]) == count, words
 
 
-def test_tests_of_long_ago_say_nothing_of_now(act: Say, known_world: World) -> None:
+def test_tests_of_long_ago_say_nothing_of_now_and_what_fails_and_is_slow_is_told_once(
+    act: Say, known_world: World
+) -> None:
     for minutes in range(3):
         ago = 5 * HOUR + timedelta(minutes=minutes)
         transfer(known_world.ral, known_world.glasgow, 1.0, ago=ago)
-    found = pairs(act(slow_pairs))
-    assert "RAL>Glasgow" in found["not measured"]
-    assert "RAL>Glasgow" not in found["slow"]
-
-
-def test_a_link_that_fails_and_is_slow_is_told_once(act: Say, known_world: World) -> None:
     for minutes, rate in enumerate((1.0, None, None), start=1):
         transfer(known_world.ral, known_world.desy, rate, ago=timedelta(minutes=minutes))
     found = pairs(act(slow_pairs))
+    assert "RAL>Glasgow" in found["not measured"]
+    assert "RAL>Glasgow" not in found["slow"]
     assert "RAL>DESY" in found["failing"]
     assert "RAL>DESY" not in found["slow"]
 
@@ -82,13 +84,6 @@ def test_a_link_in_downtime_or_outside_every_mesh_is_left_out(act: Say, known_wo
     assert act(slow_pairs).returncode == 0
     world.endpoint("Outside_DATADISK", known_world.ral.site)
     assert "Outside" not in act(slow_pairs).stdout
-
-
-def test_filters_choose_links(act: Say) -> None:
-    found = pairs(act(slow_pairs, "--source-cloud", "UK", "--destination-cloud", "DE"))
-    assert found["slow"] == []
-    assert found["failing"] == ["Glasgow>DESY"]
-    assert len(found["not measured"]) == 3
 
 
 def test_not_knowing_is_neither_fine_nor_an_alarm(

@@ -9,8 +9,8 @@ import pytest
 
 from sonar import movers
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE
-from sonar.models.endpoint import BASE_URL, BASE_URL_SENTENCE
 from sonar.models.mesh import Mode
+from sonar.models.registry import BASE_URL, BASE_URL_SENTENCE
 from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Order
 from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage
@@ -89,7 +89,7 @@ django.setup()
 """
 
 
-# The web asks an issuer within the deadlines of movers (sonar.people.issuer_web).
+# The web asks an issuer within the deadlines of movers (sonar.people.issuer).
 DEADLINES = {"http", "http.deadlines", "http.peers", "file_address"}
 
 

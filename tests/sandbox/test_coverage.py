@@ -7,8 +7,7 @@ import pytest
 from sonar import scheduler
 from sonar.models import Endpoint, Profile, Schedule, SizeClass, Transfer
 from sonar.results import store
-from sonar.sandbox import coverage
-from sonar.sandbox.coverage import Coverage
+from sonar.sandbox.progress import Coverage, of_each_class
 from tests.sonar.world import NOW, mesh, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -41,11 +40,11 @@ def result(link: tuple[Endpoint, Endpoint], state: str, started_at: datetime = N
 
 
 def small() -> Coverage:
-    return coverage.of_each_class(NOW)[0]
+    return of_each_class(NOW)[0]
 
 
 def test_links_are_counted_by_class_in_the_order_of_sizes(grid):
-    assert coverage.of_each_class(NOW) == [
+    assert of_each_class(NOW) == [
         Coverage(name, LINKS, 0, 0) for name in ("small", "medium", "large")
     ]
 

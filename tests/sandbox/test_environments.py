@@ -23,32 +23,18 @@ LOGIN = {
 }
 
 
-@pytest.fixture
-def all_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in READ | {f"{secret}_FILE" for secret in SECRETS} | {"PGPASSWORD"}:
-        monkeypatch.setenv(name, "planted")
-
-
-def test_there_are_settings_and_secrets_among_them():
+def test_each_process_finds_its_own_settings_and_no_secret_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+):
     assert {"DATABASE_URL", "REDIS_URL", "SONAR_KEEP_DAYS"} < READ
     assert {"SONAR_SECRET_KEY", "SONAR_OIDC_CLIENT_SECRET"} <= SECRETS
-
-
-@pytest.mark.usefixtures("all_set")
-def test_what_has_no_settings_finds_none_and_nobodys_secrets():
+    for name in READ | {f"{secret}_FILE" for secret in SECRETS} | {"PGPASSWORD"}:
+        monkeypatch.setenv(name, "planted")
     assert "planted" not in processes.plain().values()
     assert processes.plain()["PATH"] == os.environ["PATH"]
-
-
-@pytest.mark.usefixtures("all_set")
-def test_workers_find_their_settings_and_no_secret_of_the_web():
-    found = processes.of_sender()
-    assert {"DATABASE_URL", "REDIS_URL", "SONAR_KEEP_DAYS", "SONAR_CREDENTIALS_DIR"} < set(found)
-    assert not [name for name in found if name.startswith(tuple(SECRETS))]
-
-
-@pytest.mark.usefixtures("all_set")
-def test_the_web_finds_all():
+    sender = processes.of_sender()
+    assert {"DATABASE_URL", "REDIS_URL", "SONAR_KEEP_DAYS", "SONAR_CREDENTIALS_DIR"} < set(sender)
+    assert not [name for name in sender if name.startswith(tuple(SECRETS))]
     assert set(processes.of_web()) >= READ
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean, stdev
@@ -22,6 +23,11 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from sonar.movers.base import End, Order, Where
+from sonar.movers.content import adler32
+from sonar.movers.http.tpc import HttpTpc
+from sonar.movers.measure import measure
+from sonar.movers.watch import Watch
 from sonar.sandbox.flow import Course, Draws
 from sonar.sandbox.node import MARKER_SECONDS
 from sonar.sandbox.nodes import listening, load_base_urls
@@ -98,6 +104,36 @@ def copy(url: str, **headers: str) -> requests.Response:
     return requests.request("COPY", url, headers=headers)
 
 
+def move(url: str, **headers: str) -> int:
+    return requests.request("MOVE", url, headers=headers).status_code
+
+
+def put(url: str, content: bytes = b"a") -> int:
+    return requests.put(url, data=content).status_code
+
+
+def text(url: str) -> bytes | int:
+    """Return what is in a file, or the status if it is not there."""
+    answer = requests.get(url)
+    return answer.content if answer.ok else answer.status_code
+
+
+@contextmanager
+def server(answer: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Give the URL at which somebody answers once so, and then closes; and what was asked."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        heads: list[str] = []
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            heads.append(connection.recv(4096).decode(errors="replace"))
+            connection.sendall(answer)
+            connection.close()
+
+        threading.Thread(target=serve).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/file", heads
+
+
 def pull(url: str, source: str, **headers: str) -> requests.Response:
     return copy(url, Source=source, **headers)
 
@@ -125,32 +161,20 @@ def partials(directory: Path) -> list[Path]:
 # Files
 
 
-def test_what_was_put_can_be_got(urls: dict[str, str]) -> None:
-    answer = requests.get(f"{urls[FAST]}/file")
-    assert answer.content == CONTENT
-    assert answer.headers["Content-Length"] == "1000000"
-
-
 def test_an_empty_file_can_be_put_got_and_copied(urls: dict[str, str], new: str) -> None:
-    requests.put(f"{urls[FAR]}/empty", data=b"")
+    put(f"{urls[FAR]}/empty", b"")
     assert verdict(pull(new, f"{urls[FAR]}/empty")) == "success: Created"
-    assert requests.get(new).content == b""
+    assert text(new) == b""
 
 
-def test_put_says_whether_the_file_is_new(new: str) -> None:
-    assert requests.put(new, data=b"a").status_code == 201
-    assert requests.put(new, data=b"b").status_code == 200
-    assert requests.get(new).content == b"b"
-
-
-def test_put_waits_for_no_parent_directory(new: str) -> None:
-    assert requests.put(f"{new}/file", data=b"a").status_code == 409
+def test_put_says_whether_the_file_is_new_and_waits_for_no_directory(new: str) -> None:
+    assert (put(new, b"a"), put(new, b"b"), text(new)) == (201, 200, b"b")
+    assert put(f"{new}-none/file") == 409
 
 
 def test_put_keeps_what_is_there_if_asked_to(urls: dict[str, str]) -> None:
     answer = requests.put(f"{urls[FAST]}/file", data=b"a", headers={"Overwrite": "F"})
-    assert answer.status_code == 412
-    assert requests.get(f"{urls[FAST]}/file").content == CONTENT
+    assert (answer.status_code, text(f"{urls[FAST]}/file")) == (412, CONTENT)
 
 
 def test_a_put_that_breaks_off_leaves_nothing(new: str, directory: Path) -> None:
@@ -162,22 +186,19 @@ def test_a_put_that_breaks_off_leaves_nothing(new: str, directory: Path) -> None
     assert requests.head(new).status_code == 404
 
 
-def test_head_gives_size_and_checksum(urls: dict[str, str]) -> None:
+def test_head_gives_size_and_for_who_wants_it_the_checksum(urls: dict[str, str]) -> None:
     answer = requests.head(f"{urls[FAST]}/file", headers={"Want-Digest": "adler32"})
     assert answer.headers["Content-Length"] == "1000000"
     assert answer.headers["Digest"] == f"adler32={zlib.adler32(CONTENT):08x}"
+    assert "Digest" not in requests.head(f"{urls[FAST]}/file").headers
 
 
 def test_the_checksum_is_that_of_the_file_as_it_is_now(new: str) -> None:
     for content in (b"one", b"one", b"two"):
-        if requests.get(new).content != content:
-            requests.put(new, data=content)
+        if text(new) != content:
+            put(new, content)
         answer = requests.head(new, headers={"Want-Digest": "adler32"})
         assert answer.headers["Digest"] == f"adler32={zlib.adler32(content):08x}"
-
-
-def test_a_checksum_that_nobody_asked_for_is_not_given(urls: dict[str, str]) -> None:
-    assert "Digest" not in requests.head(f"{urls[FAST]}/file").headers
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
@@ -187,23 +208,19 @@ def test_a_file_that_is_not_there_is_a_404(new: str, method: str) -> None:
 
 
 def test_delete_deletes(new: str) -> None:
-    requests.put(new, data=b"a")
-    assert requests.delete(new).status_code == 200
-    assert requests.head(new).status_code == 404
+    put(new)
+    assert (requests.delete(new).status_code, text(new)) == (200, 404)
 
 
-def test_a_directory_is_made_listed_and_deleted_when_empty(new: str) -> None:
+def test_a_directory_is_made_where_its_parent_is_listed_and_deleted_when_empty(new: str) -> None:
+    assert requests.request("MKCOL", f"{new}/a").status_code == 409
     assert requests.request("MKCOL", new).status_code == 201
     assert requests.request("MKCOL", new).status_code == 405
-    requests.put(f"{new}/file", data=b"a")
-    assert requests.get(new).text == "file\n"
+    put(f"{new}/file")
+    assert text(new) == b"file\n"
     assert requests.delete(new).status_code == 409
     requests.delete(f"{new}/file")
     assert requests.delete(new).status_code == 200
-
-
-def test_a_directory_needs_its_parent(new: str) -> None:
-    assert requests.request("MKCOL", f"{new}/a").status_code == 409
 
 
 def test_the_base_path_is_there_from_the_start_and_stays(urls: dict[str, str]) -> None:
@@ -211,31 +228,23 @@ def test_the_base_path_is_there_from_the_start_and_stays(urls: dict[str, str]) -
     assert requests.delete(urls[FAST]).status_code == 403
 
 
-def test_move_renames(new: str) -> None:
-    requests.put(new, data=b"a")
-    answer = requests.request("MOVE", new, headers={"Destination": f"{new}-moved"})
-    assert answer.status_code == 201
-    assert requests.head(new).status_code == 404
-    assert requests.get(f"{new}-moved").content == b"a"
-
-
-def test_move_overwrites_unless_told_not_to(urls: dict[str, str], new: str) -> None:
-    requests.put(new, data=b"a")
-    requests.put(f"{new}-old", data=b"b")
-    headers = {"Destination": f"{new}-old"}
-    assert requests.request("MOVE", new, headers=headers | {"Overwrite": "F"}).status_code == 412
-    assert requests.request("MOVE", new, headers=headers).status_code == 204
-    assert requests.get(f"{new}-old").content == b"a"
+def test_move_renames_and_overwrites_unless_told_not_to(new: str) -> None:
+    put(new)
+    assert move(new, Destination=f"{new}-moved") == 201
+    assert (text(new), text(f"{new}-moved")) == (404, b"a")
+    put(new, b"b")
+    assert move(new, Destination=f"{new}-moved", Overwrite="F") == 412
+    assert move(new, Destination=f"{new}-moved") == 204
+    assert text(f"{new}-moved") == b"b"
 
 
 def test_move_refuses_what_it_cannot_do(urls: dict[str, str], new: str) -> None:
-    def move(source: str, **headers: str) -> int:
-        return requests.request("MOVE", source, headers=headers).status_code
-
+    file = f"{urls[FAST]}/file"
     assert move(new, Destination=f"{new}-moved") == 404
-    assert move(f"{urls[FAST]}/file") == 400
-    assert move(f"{urls[FAST]}/file", Destination=f"{new}/below") == 409
-    assert move(f"{urls[FAST]}/file", Destination=f"{urls[SLOW]}/moved") == 502
+    assert move(file) == 400
+    assert move(file, Destination=f"{new}/below") == 409
+    assert move(file, Destination=f"{urls[SLOW]}/moved") == 502
+    assert move(file, Destination="/datadisk/%2e%2e/stolen") == 403
 
 
 def test_options_and_a_405_say_what_is_allowed(urls: dict[str, str]) -> None:
@@ -249,18 +258,21 @@ def test_options_and_a_405_say_what_is_allowed(urls: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "MKCOL"])
 @pytest.mark.parametrize(
-    "path",
+    ("path", "status"),
     [
-        "/datadisk/../SLOW/file",
-        "/datadisk/%2e%2e/SLOW/file",
-        "/datadisk/..%2fSLOW%2ffile",
-        "/datadisk/a/../../../secret",
-        "/datadisk/a/../file",
-        "/datadisk/%00",
+        ("/datadisk/../SLOW/file", 403),
+        ("/datadisk/%2e%2e/SLOW/file", 403),
+        ("/datadisk/..%2fSLOW%2ffile", 403),
+        ("/datadisk/a/../../../secret", 403),
+        ("/datadisk/a/../file", 403),
+        ("/datadisk/%00", 403),
+        ("/elsewhere", 404),
     ],
 )
-def test_no_path_leads_out_of_the_base_path(urls: dict[str, str], method: str, path: str) -> None:
-    assert raw_status(urls[FAST], method, path) == 403
+def test_no_path_leads_out_of_the_base_path(
+    urls: dict[str, str], method: str, path: str, status: int
+) -> None:
+    assert raw_status(urls[FAST], method, path) == status
 
 
 def test_a_symbolic_link_does_not_lead_out_either(urls: dict[str, str], directory: Path) -> None:
@@ -268,31 +280,16 @@ def test_a_symbolic_link_does_not_lead_out_either(urls: dict[str, str], director
     assert requests.get(f"{urls[FAST]}/away/file").status_code == 403
 
 
-def test_move_does_not_lead_out(urls: dict[str, str], new: str) -> None:
-    requests.put(new, data=b"a")
-    answer = requests.request("MOVE", new, headers={"Destination": "/datadisk/%2e%2e/stolen"})
-    assert answer.status_code == 403
-
-
-def test_there_is_nothing_beside_the_base_path(urls: dict[str, str]) -> None:
-    assert raw_status(urls[FAST], "GET", "/elsewhere") == 404
-    assert raw_status(urls[FAST], "PUT", "/elsewhere") == 404
-
-
 # COPY: the wire
 
 
-def test_pull_brings_the_file(urls: dict[str, str], new: str) -> None:
-    answer = pull(new, f"{urls[FAST]}/file")
+def test_pull_brings_the_file_and_push_sends_it(urls: dict[str, str], new: str) -> None:
+    answer = pull(new, f"{urls[FAST]}/file", **{"X-Number-Of-Streams": "4"})
     assert verdict(answer) == "success: Created"
     assert answer.headers["Content-Type"].startswith("text/plain")
     assert answer.headers["Transfer-Encoding"] == "chunked"
-    assert requests.get(new).content == CONTENT
-
-
-def test_push_sends_the_file(urls: dict[str, str], new: str) -> None:
-    assert verdict(copy(f"{urls[FAST]}/file", Destination=new)) == "success: Created"
-    assert requests.get(new).content == CONTENT
+    assert verdict(copy(f"{urls[FAST]}/file", Destination=f"{new}-b")) == "success: Created"
+    assert text(new) == text(f"{new}-b") == CONTENT
 
 
 def test_the_first_marker_comes_at_once_and_names_the_connection(
@@ -323,20 +320,22 @@ def test_markers_come_regularly_and_count_the_bytes(urls: dict[str, str], new: s
     sooner_or_later(markers)
 
 
-def test_a_missing_source_is_told_in_the_verdict(urls: dict[str, str], new: str) -> None:
+def test_what_stands_against_a_copy_is_told_in_the_verdict(urls: dict[str, str], new: str) -> None:
     assert verdict(pull(new, f"{urls[SLOW]}/nope")) == (
         "failure: Remote side failed with status code 404; error message: "
         '"Unable to open /datadisk/nope; no such file or directory "'
     )
-    assert requests.head(new).status_code == 404
-
-
-def test_a_refused_connection_is_told_in_the_verdict(urls: dict[str, str], new: str) -> None:
-    answer = pull(new, f"http://127.0.0.1:{free_port()}/file")
+    file, nobody = f"{urls[FAST]}/file", f"http://127.0.0.1:{free_port()}/file"
+    answer = pull(new, nobody)
     assert verdict(answer) == "failure: Couldn't connect to server"
     assert "RemoteConnections" not in answer.text
-    answer = copy(f"{urls[FAST]}/file", Destination=f"http://127.0.0.1:{free_port()}/file")
-    assert verdict(answer) == "failure: Couldn't connect to server"
+    assert verdict(copy(file, Destination=nobody)) == "failure: Couldn't connect to server"
+    assert verdict(pull(new, "nonsense")).startswith("failure: URL using bad/illegal format")
+    refused = "failure: Remote side failed with status code"
+    assert verdict(copy(file, Destination=f"{new}/below")).startswith(f"{refused} 409")
+    answer = copy(file, Destination=f"{urls[SLOW]}/file", Overwrite="F")
+    assert verdict(answer).startswith(f"{refused} 412")
+    assert text(new) == 404
 
 
 def test_an_unknown_host_is_told_in_the_verdict(new: str, unknown_host: str) -> None:
@@ -344,85 +343,44 @@ def test_an_unknown_host_is_told_in_the_verdict(new: str, unknown_host: str) -> 
     assert verdict(answer) == "failure: Couldn't resolve host name"
 
 
-def test_a_source_that_is_no_url_is_told_in_the_verdict(new: str) -> None:
-    assert verdict(pull(new, "nonsense")).startswith("failure: URL using bad/illegal format")
-
-
-def test_a_push_that_is_not_taken_is_told_in_the_verdict(urls: dict[str, str], new: str) -> None:
-    answer = copy(f"{urls[FAST]}/file", Destination=f"{new}/below")
-    assert verdict(answer).startswith("failure: Remote side failed with status code 409")
-    answer = copy(f"{urls[FAST]}/file", Destination=f"{urls[SLOW]}/file", Overwrite="F")
-    assert verdict(answer).startswith("failure: Remote side failed with status code 412")
-
-
 def test_a_source_that_breaks_off_is_told_in_the_verdict(new: str, directory: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def break_off() -> None:
-            connection, _ = server.accept()
-            connection.recv(4096)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 40)
-            connection.close()
-
-        threading.Thread(target=break_off).start()
-        answer = pull(new, f"http://127.0.0.1:{server.getsockname()[1]}/file")
-    assert re.fullmatch(
-        r"failure: Transfer closed with (60|100) bytes remaining to read", verdict(answer)
-    )
-    assert requests.head(new).status_code == 404
+    with server(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 40) as (url, _):
+        told = verdict(pull(new, url))
+    assert re.fullmatch(r"failure: Transfer closed with (60|100) bytes remaining to read", told)
+    assert text(new) == 404
     assert not partials(directory)
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
+    "headers",
     [
-        ({}, 400),
-        ({"Source": "http://127.0.0.1/file", "Credential": "gridsite"}, 400),
-        ({"Destination": "http://127.0.0.1/file"}, 400),
+        {},
+        {"Source": "http://127.0.0.1/file", "Credential": "gridsite"},
+        {"Destination": "http://127.0.0.1/file"},
     ],
     ids=["neither end named", "unknown credential", "nothing to push"],
 )
-def test_a_copy_that_makes_no_sense_is_refused(
-    new: str, headers: dict[str, str], status: int
+def test_a_copy_that_makes_no_sense_is_refused(new: str, headers: dict[str, str]) -> None:
+    assert copy(new, **headers).status_code == 400
+
+
+def test_a_copy_overwrites_unless_told_not_to_and_makes_no_directory(
+    urls: dict[str, str], new: str
 ) -> None:
-    assert copy(new, **headers).status_code == status
-
-
-def test_a_copy_to_a_missing_directory_is_refused(urls: dict[str, str], new: str) -> None:
-    assert pull(f"{new}/below", f"{urls[FAST]}/file").status_code == 400
-
-
-def test_a_copy_overwrites_unless_told_not_to(urls: dict[str, str], new: str) -> None:
-    requests.put(new, data=b"old")
-    assert pull(new, f"{urls[FAST]}/file", Overwrite="F").status_code == 412
-    assert requests.get(new).content == b"old"
-    assert verdict(pull(new, f"{urls[FAST]}/file", Overwrite="T")) == "success: Created"
-
-
-def test_a_number_of_streams_is_accepted(urls: dict[str, str], new: str) -> None:
-    answer = pull(new, f"{urls[FAST]}/file", **{"X-Number-Of-Streams": "4"})
-    assert verdict(answer) == "success: Created"
+    file = f"{urls[FAST]}/file"
+    assert pull(f"{new}/below", file).status_code == 400
+    put(new, b"old")
+    assert pull(new, file, Overwrite="F").status_code == 412
+    assert text(new) == b"old"
+    assert verdict(pull(new, file, Overwrite="T")) == "success: Created"
 
 
 @pytest.mark.parametrize("end", ["Source", "Destination"])
-def test_credentials_are_passed_on_to_the_other_side(
-    urls: dict[str, str], new: str, end: str
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        heads: list[str] = []
-
-        def refuse() -> None:
-            connection, _ = server.accept()
-            heads.append(connection.recv(4096).decode(errors="replace"))
-            connection.sendall(b"HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nno\n")
-            connection.close()
-
-        threading.Thread(target=refuse).start()
-        url = new if end == "Source" else f"{urls[FAST]}/new-small"
-        requests.put(f"{urls[FAST]}/new-small", data=b"small")
-        remote = f"http://127.0.0.1:{server.getsockname()[1]}/file"
+def test_credentials_are_passed_on_to_the_other_side(new: str, end: str) -> None:
+    with server(b"HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\nno\n") as (remote, heads):
+        put(new, b"small")
         headers = {end: remote, "TransferHeaderAuthorization": "Bearer theirs"}
-        answer = copy(url, Authorization="Bearer mine", **headers)
+        answer = copy(new, Authorization="Bearer mine", **headers)
     assert "Authorization: Bearer theirs" in heads[0]
     assert "mine" not in heads[0]
     assert verdict(answer).startswith("failure: Remote side failed with status code 403; error")
@@ -434,11 +392,8 @@ def test_credentials_are_passed_on_to_the_other_side(
 @pytest.mark.parametrize("mode", ["pull", "push"])
 def test_a_link_takes_the_time_it_should(urls: dict[str, str], new: str, mode: str) -> None:
     def transfer() -> None:
-        started = time.monotonic()
-        if mode == "pull":
-            answer = pull(new, f"{urls[SLOW]}/file")
-        else:
-            answer = copy(f"{urls[SLOW]}/file", Destination=new)
+        file, started = f"{urls[SLOW]}/file", time.monotonic()
+        answer = pull(new, file) if mode == "pull" else copy(file, Destination=new)
         seconds = time.monotonic() - started
         assert verdict(answer) == "success: Created"
         assert seconds == pytest.approx(20 / SCALE + 1.0, rel=0.15)
@@ -447,45 +402,28 @@ def test_a_link_takes_the_time_it_should(urls: dict[str, str], new: str, mode: s
 
 
 def test_many_transfers_at_once_take_as_long_as_one(urls: dict[str, str], new: str) -> None:
-    def timed(number: int) -> None:
+    def timed(number: int) -> float:
         started = time.monotonic()
         assert verdict(pull(f"{new}-{number}", f"{urls[SLOW]}/file")) == "success: Created"
-        seconds.append(time.monotonic() - started)
-
-    seconds: list[float] = []
+        return time.monotonic() - started
 
     def all_at_once() -> None:
-        seconds.clear()
-        threads = [threading.Thread(target=timed, args=(number,)) for number in range(20)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(seconds) == 20
-        assert max(seconds) == pytest.approx(1.1, rel=0.25)
+        with ThreadPoolExecutor(20) as threads:
+            assert max(threads.map(timed, range(20))) == pytest.approx(1.1, rel=0.25)
 
     sooner_or_later(all_at_once)
 
 
-def test_a_source_that_is_no_node_runs_as_fast_as_it_can(urls: dict[str, str], new: str) -> None:
+def test_a_source_that_is_no_node_runs_as_fast_as_it_can(new: str) -> None:
     def transfer() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-
-            def serve() -> None:
-                connection, _ = server.accept()
-                connection.recv(4096)
-                head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
-                connection.sendall(head + CONTENT)
-                connection.close()
-
-            threading.Thread(target=serve).start()
+        with server(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + CONTENT) as (url, _):
             started = time.monotonic()
-            answer = pull(new, f"http://127.0.0.1:{server.getsockname()[1]}/file")
+            answer = pull(new, url)
         assert verdict(answer) == "success: Created"
         assert time.monotonic() - started < 0.5
 
     sooner_or_later(transfer)
-    assert requests.get(new).content == CONTENT
+    assert text(new) == CONTENT
 
 
 def test_a_failing_link_fails_in_the_words_of_the_real_one(
@@ -494,15 +432,12 @@ def test_a_failing_link_fails_in_the_words_of_the_real_one(
     verdicts = [verdict(pull(new, f"{urls[FAILING]}/file")) for _ in range(12)]
     to = f"{urls[FAILING]}/to"
     verdicts += [verdict(copy(f"{urls[FAST]}/file", Destination=to)) for _ in range(6)]
-    before = [
-        text for text in verdicts if re.match(r"failure: Remote side .* code (403|503)", text)
-    ]
-    during = [text for text in verdicts if "failure: Transfer closed with" in text]
+    before = [told for told in verdicts if re.match(r"failure: Remote side .* (403|503)", told)]
+    during = [told for told in verdicts if "failure: Transfer closed with" in told]
     assert before
     assert during
     assert len(before) + len(during) == len(verdicts)
-    assert requests.head(new).status_code == 404
-    assert requests.head(to).status_code == 404
+    assert text(new) == text(to) == 404
     assert eventually(lambda: not partials(directory))
 
 
@@ -554,9 +489,10 @@ def draws(seed: int, count: int = 400, **figures: float) -> list[Course]:
     return [source.next("A", "B") for _ in range(count)]
 
 
-def test_draws_are_the_same_for_the_same_seed_only() -> None:
+def test_draws_are_the_same_for_the_same_seed_only_and_an_unknown_link_has_no_limits() -> None:
     assert draws(1) == draws(1)
     assert draws(1) != draws(2)
+    assert Draws({}, 1).next("A", "B") == Course()
 
 
 def test_draws_of_one_link_do_not_depend_on_the_others() -> None:
@@ -582,10 +518,6 @@ def test_failures_come_as_often_as_the_link_says_and_of_both_kinds() -> None:
     assert len(refused) + len(broken) == pytest.approx(1000, abs=100)
     assert len(broken) == pytest.approx(500, abs=100)
     assert not [course for course in broken if course.refusal]
-
-
-def test_an_unknown_link_has_no_limits() -> None:
-    assert Draws({}, 1).next("A", "B") == Course()
 
 
 # All nodes in one process
@@ -631,27 +563,48 @@ def test_the_program_serves_the_whole_grid_and_ends_cleanly(tmp_path: Path) -> N
 
 def test_a_restart_reuses_the_ports_that_are_free(tmp_path: Path) -> None:
     with grid(tmp_path) as first:
-        requests.put(f"{first[FAST]}/kept", data=b"kept")
+        put(f"{first[FAST]}/kept", b"kept")
     taken = urlsplit(first[SLOW]).port
     with socket.create_server(("127.0.0.1", taken)), grid(tmp_path) as second:
         assert {name for name in first if first[name] != second[name]} == {SLOW}
         assert load_base_urls(tmp_path) == second
-        assert requests.get(f"{second[FAST]}/kept").content == b"kept"
+        assert text(f"{second[FAST]}/kept") == b"kept"
 
 
-def test_a_broken_record_of_ports_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_broken_record_of_ports_is_no_obstacle_and_what_a_kill_left_half_written_is_removed(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(FileNotFoundError):  # before the first start
+        load_base_urls(tmp_path)
     (tmp_path / "nodes.json").write_text('{"FAST": ')
-    with grid(tmp_path) as base_urls:
-        assert json.loads((tmp_path / "nodes.json").read_text()) == base_urls
-
-
-def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".partial" / FAST).mkdir(parents=True)
     (tmp_path / ".partial" / FAST / "left").write_bytes(b"half")
-    with grid(tmp_path):
+    with grid(tmp_path) as base_urls:
+        assert json.loads((tmp_path / "nodes.json").read_text()) == base_urls
         assert not partials(tmp_path)
 
 
-def test_no_base_urls_are_known_before_the_first_start(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        load_base_urls(tmp_path)
+# The real mover: many tests at once on endpoints that hold nothing yet
+
+
+SIZE_BYTES = 100_000
+
+
+def order(urls: list[str], number: int) -> Order:
+    source, destination = urls[number % 2], urls[1 - number % 2]
+    return Order(
+        source=End(Where.SOURCE, f"{source}/sonar/source/{SIZE_BYTES}", source),
+        destination=End(Where.DESTINATION, f"{destination}/sonar/incoming/{number}", destination),
+        bytes=SIZE_BYTES,
+        adler32=adler32(SIZE_BYTES),
+    )
+
+
+def test_tests_that_make_the_same_directories_at_once_all_succeed(tmp_path: Path):
+    mover = HttpTpc()
+    with grid(tmp_path) as base_urls, ThreadPoolExecutor(24) as threads:
+        urls = [base_urls[FAR], base_urls[SLOW]]
+        orders = [order(urls, number) for number in range(24)]
+        outcomes = list(threads.map(lambda one: measure(mover, one, Watch()), orders))
+    assert [str(outcome.error) for outcome in outcomes if outcome.error] == []
+    assert not [path for path in tmp_path.rglob("incoming/*") if path.is_file()]

@@ -10,15 +10,12 @@ from django.db.models import Max, Min, Q
 from sonar.models import Annotation, Endpoint, Profile, Transfer
 from sonar.results import store
 from sonar.sandbox import first_start, past, past_store, topology
-from sonar.sandbox.past import CLASSES, LinkPast
-from sonar.sandbox.stories import PAST_HOURS, STORIES
-from sonar.sandbox.topology import ALWAYS_FAILS, MB, SCALE
+from sonar.sandbox.past import CLASSES, PAST_HOURS, STORIES, LinkPast, Story
+from sonar.sandbox.topology import ALWAYS_FAILS, MB, SCALE, Link
 from tests.sonar.world import NOW
 
-DRAWN = {
-    (drawn.link.source, drawn.link.destination, drawn.tests.size_class): drawn
-    for drawn in past.results()
-}
+LINKS = {link.ends: link for link in topology.load_links()}
+DRAWN = {(*drawn.link.ends, drawn.tests.size_class): drawn for drawn in past.results()}
 # What is stored here: links of three sites with stories.
 FEW = [
     drawn
@@ -104,6 +101,41 @@ def test_every_story_is_seen_in_the_results():
         assert drawn.failed[~night].mean() < 0.5
 
 
+def course(link: Link, *hours_ago: float) -> tuple[list[float], list[float]]:
+    factors, failing = past.course(link, np.array(hours_ago))
+    return factors.tolist(), failing.tolist()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_every_story_is_of_sites_there_are_and_of_the_past(story: Story):
+    names = {site.name for site in topology.load_sites()}
+    assert {story.source, story.destination, story.site} - {""} <= names
+    assert 0 < story.ended < story.began <= PAST_HOURS
+    assert story.factor != 1 or story.failure_rate is not None
+    assert bool(story.note) <= bool(story.site), "a note is of a site"
+
+
+def test_a_link_that_fails_today_worked_until_its_story_ended():
+    assert course(LINKS[ALWAYS_FAILS], 800, 64, 63.9, 1) == ([1, 1, 1, 1], [0.01, 0.01, 1, 1])
+
+
+def test_what_is_slow_today_was_faster_and_only_in_its_direction():
+    forth, back = LINKS["RAL-LCG2", "TAIWAN-LCG2"], LINKS["TAIWAN-LCG2", "RAL-LCG2"]
+    assert course(forth, 94, 92)[0] == [3, 1]
+    assert course(back, 94, 92)[0] == [1, 1]
+
+
+def test_a_site_is_slow_both_ways_for_its_time_alone():
+    for link in (LINKS["FZK-LCG2", "PIC"], LINKS["PIC", "FZK-LCG2"]):
+        assert course(link, 301, 300, 299, 205, 204, 203)[0] == [1, 1, 0.5, 0.5, 0.5, 1]
+
+
+def test_stories_of_both_ends_come_together_and_most_links_have_none():
+    both = course(LINKS["TRIUMF-LCG2", "TAIWAN-LCG2"], 130, 100, 1)[0]
+    assert both == pytest.approx([3 * 0.55, 3, 1])
+    assert sum(not past.of_link(link) for link in LINKS.values()) > len(LINKS) / 2
+
+
 @pytest.fixture
 def sandbox(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The registry of a new sandbox, and a past of few links."""
@@ -148,11 +180,8 @@ def test_a_past_ends_where_results_begin_and_is_none_of_a_sandbox_that_has_its_o
     assert past_store.is_missing(NOW)
     assert not past_store.is_missing(NOW + timedelta(days=2))
     Endpoint.objects.get(site__name=ALWAYS_FAILS[1]).delete()
-    assert past_store.store(NOW) == sum(
-        len(drawn)
-        for drawn in FEW
-        if ALWAYS_FAILS[1] not in (drawn.link.source, drawn.link.destination)
-    )
+    others = [len(drawn) for drawn in FEW if ALWAYS_FAILS[1] not in drawn.link.ends]
+    assert past_store.store(NOW) == sum(others)
     assert store.until() == NOW - timedelta(seconds=30)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -15,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -34,13 +33,12 @@ from scipy.stats import spearmanr
 from sonar import settings as project
 from sonar.sandbox import embedded, past_store, processes, progress
 from sonar.sandbox.run import PAST, Children, main, start_past, why_it_ends
-from sonar.sandbox.topology import ALWAYS_FAILS
+from sonar.sandbox.topology import ALWAYS_FAILS, load_links
 from tests.matrix.responses import words
 from tests.ports import free_port
 from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
-PUBLISHED = PROJECT / "sonar" / "sandbox" / "data" / "large_t2_to_t1.csv"
 LINKS, ENOUGH = 342, 320
 FILL_SECONDS = 300
 # From Ctrl-C to the end, whatever endpoints do.
@@ -66,20 +64,16 @@ OF_THE_WEB = {"SONAR_SECRET_KEY": "planted-" * 8, "SONAR_OIDC_NAME": "Planted"}
 class Run:
     """One `make run`: its home, its address, its output."""
 
-    def __init__(self, home: Path, port: int, **settings: str) -> None:
+    def __init__(self, home: Path, port: int | str, **settings: str) -> None:
         self.home = home
         self.url = f"http://127.0.0.1:{port}"
         self.output = Path(tempfile.mkdtemp(prefix="sonar-run-")) / "out"
         kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
         self.env = kept | {"SONAR_HOME": str(home), "PORT": str(port)} | settings
         with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "sonar.sandbox"],
-                cwd=PROJECT,
-                env=self.env,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+            told = {"stdout": output, "stderr": subprocess.STDOUT}
+            launch = [sys.executable, "-m", "sonar.sandbox"]
+            self.process = subprocess.Popen(launch, cwd=PROJECT, env=self.env, **told)
 
     def __enter__(self) -> Run:
         return self
@@ -110,16 +104,15 @@ class Run:
 
     def matrix(self, size: str, stat: str = "mean") -> dict[str, Any]:
         """Return what is measured, without what is made up."""
-        params = {"size": size, "stat": stat, "origin": "test"}
-        answer = requests.get(f"{self.url}/api/v1/matrix/", params, timeout=30)
+        return self.get("/api/v1/matrix/", size=size, stat=stat, origin="test").json()
+
+    def get(self, path: str, **parameters: str) -> Any:
+        answer = requests.get(self.url + path, parameters, timeout=30)
         answer.raise_for_status()
-        found: dict[str, Any] = answer.json()
-        return found
+        return answer
 
     def words(self, path: str) -> str:
-        answer = requests.get(self.url + path, timeout=30)
-        answer.raise_for_status()
-        return words(answer.text)
+        return words(self.get(path).text)
 
     def says(self, path: str, text: str) -> bool:
         return text in self.words(path)
@@ -127,9 +120,11 @@ class Run:
     def failing(self, link: tuple[str, str]) -> int:
         """Count the tests of a link that really failed."""
         ends = {"source_site": link[0], "destination_site": link[1], "origin": "test"}
-        answer = requests.get(f"{self.url}/api/v1/matrix/", ends, timeout=30)
-        answer.raise_for_status()
-        return sum(map(sum, answer.json()["cells"]["failed"]))
+        matrix = self.get("/api/v1/matrix/", **ends).json()
+        return sum(map(sum, matrix["cells"]["failed"]))
+
+    def has_ended(self, test: str) -> bool:
+        return bool(self.get(test.removeprefix(self.url)).json()["ended"])
 
     def measured(self, size: str) -> int:
         return sum(count > 0 for row in self.matrix(size)["cells"]["ok"] for count in row if count)
@@ -187,6 +182,8 @@ def test_the_page_answers_and_the_matrix_fills(run: Run):
     run.wait_for("the page", run.answers, 300)
     run.wait_for("a full matrix", lambda: "The matrix is full" in run.said, FILL_SECONDS)
     assert {size: run.measured(size) for size in CLASSES if run.measured(size) < ENOUGH} == {}
+    assert run.matrix("large")["simulated"] is True
+    assert "imulated" in run.get("/").text
 
 
 @pytest.mark.long
@@ -212,7 +209,7 @@ def test_measured_rates_are_those_that_were_published(run: Run, operator: reques
         if likeness(run) > 0.9:
             break
         for test in [order(operator, run, *link) for link in published_rates()]:
-            run.wait_for("the tests ordered", partial(has_ended, test), 300)
+            run.wait_for("the tests ordered", partial(run.has_ended, test), 300)
     assert likeness(run) > 0.9
 
 
@@ -221,26 +218,14 @@ def order(operator: requests.Session, run: Run, source: str, destination: str) -
     asked = {"source": source, "destination": destination, "sizes": ["large"]}
     answer = operator.post(f"{run.url}/api/v1/probes/", json=asked, timeout=30)
     assert answer.status_code == 202, answer.text
-    url: str = answer.json()["probes"][0]["url"]
-    return url
-
-
-def has_ended(test: str) -> bool:
-    answer = requests.get(test, timeout=30)
-    answer.raise_for_status()
-    ended: bool = answer.json()["ended"]
-    return ended
+    return str(answer.json()["probes"][0]["url"])
 
 
 def published_rates() -> dict[tuple[str, str], float]:
-    with PUBLISHED.open() as rows:
-        table = {row.pop("source"): row for row in csv.DictReader(rows)}
-    table.pop("Average")
     return {
-        (source, destination): float(rate)
-        for source, row in table.items()
-        for destination, rate in row.items()
-        if destination != "Average"
+        (f"{link.source}_DATADISK", f"{link.destination}_DATADISK"): link.large_mb_s
+        for link in load_links()
+        if link.basis == "published"
     }
 
 
@@ -277,12 +262,6 @@ def test_secrets_of_the_web_are_in_no_other_environment(run: Run):
 
 
 @pytest.mark.long
-def test_simulated_rates_are_labelled(run: Run):
-    assert run.matrix("large")["simulated"] is True
-    assert "imulated" in requests.get(run.url, timeout=30).text
-
-
-@pytest.mark.long
 def test_static_files_are_served_compressed_and_cacheable(run: Run):
     pages = [requests.get(run.url + path, timeout=30) for path in ("/", "/api/v1/docs/")]
     pages.append(logged_in_to_admin(run))
@@ -308,10 +287,10 @@ def test_a_command_in_another_terminal_finds_the_services(run: Run):
 
 @pytest.mark.long
 def test_the_administrator_can_log_in_with_the_password_of_the_file(run: Run):
-    password = (run.home / "admin-password").read_text().strip()
-    assert password not in run.said
-    assert str(run.home / "admin-password") in run.said
-    assert (run.home / "admin-password").stat().st_mode & 0o077 == 0
+    path = run.home / "admin-password"
+    assert path.read_text().strip() not in run.said
+    assert str(path) in run.said
+    assert path.stat().st_mode & 0o077 == 0
     assert "Administration" in logged_in_to_admin(run).text
 
 
@@ -333,15 +312,34 @@ def test_a_second_sonar_in_the_same_home_is_refused(run: Run):
         assert second.said.startswith(f"Sonar already runs in {run.home}")
 
 
-def test_a_busy_port_is_one_sentence(tmp_path: Path):
+def test_what_keeps_it_from_starting_is_one_sentence(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    home, no_home = tmp_path / "home", tmp_path / "file" / "home"
+    no_services = {"DATABASE_URL": "postgresql://sonar@127.0.0.1:1/none", "REDIS_URL": "redis://no"}
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        with Run(tmp_path / "home", port) as second:
-            assert second.process.wait(60) == 1
-            assert second.said.strip() == (
-                f"Sonar cannot listen on port {port} (Address already in use): "
-                "choose another one, like `make run PORT=8042`."
-            )
+        busy = listener.getsockname()[1]
+        for place, port, services, sentence in (
+            (
+                home,
+                busy,
+                {},
+                f"Sonar cannot listen on port {busy} (Address already in use): choose another one, "
+                "like `make run PORT=8042`.",
+            ),
+            (
+                no_home,
+                free_port(),
+                {},
+                f"Sonar cannot keep its data in {no_home} (Not a directory): set SONAR_HOME.",
+            ),
+            (home, "http", {}, "PORT='http' is not a whole number from 1 up."),
+            (home, free_port(), no_services, "The database does not answer: connection failed"),
+        ):
+            with Run(place, port, **services) as run:
+                assert run.process.wait(60) == 1
+                assert "Traceback" not in run.said
+                said = run.said.strip()
+                assert sentence in said if services else sentence == said
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -474,35 +472,10 @@ def test_it_starts_again_with_its_data_and_says_at_once_why_it_ends(stopped: Sto
         assert again.processes() == []
 
 
-def test_a_bad_setting_is_one_sentence(tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-m", "sonar.sandbox"],
-        cwd=PROJECT,
-        env={"PATH": os.environ["PATH"], "SONAR_HOME": str(tmp_path), "PORT": "http"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.strip() == "PORT='http' is not a whole number from 1 up."
-
-
-def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path: Path):
-    (tmp_path / "file").write_text("")
-    with Run(tmp_path / "file" / "home", free_port()) as run:
-        assert run.process.wait(60) == 1
-        assert run.said.strip() == (
-            f"Sonar cannot keep its data in {run.home} (Not a directory): set SONAR_HOME."
-        )
-
-
-def test_a_missing_redis_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_server_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(embedded.shutil, "which", lambda *args, **kwargs: None)
     with pytest.raises(processes.StartError, match=r"no redis-server .* set REDIS_URL"):
         embedded.redis_binary()
-
-
-def test_a_missing_postgresql_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     with pytest.raises(processes.StartError, match=r"no PostgreSQL .* set DATABASE_URL"):
         embedded.postgres_binary("postgres")
@@ -537,15 +510,20 @@ def children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Children:
     return Children(tmp_path, Console(file=io.StringIO(), width=200))
 
 
+def ended(code: object, log: Path) -> subprocess.Popen[bytes]:
+    """Return a process that has ended so."""
+    process = processes.start([sys.executable, "-c", f"raise SystemExit({code!r})"], log)
+    process.wait(60)
+    return process
+
+
 def test_a_process_that_ends_by_itself_is_named_with_its_log_and_first_who_others_need(
     children: Children, tmp_path: Path
 ):
     said = io.StringIO()
     for name in ("Redis", "beat"):
         log = tmp_path / f"{name}.log"
-        process = processes.start([sys.executable, "-c", f"raise SystemExit('{name} full')"], log)
-        process.wait(60)
-        children.watch(name, process, log)
+        children.watch(name, ended(f"{name} full", log), log)
     with pytest.raises(processes.StartError), why_it_ends(children, Console(file=said, width=200)):
         children.check()
     assert said.getvalue() == (
@@ -576,20 +554,11 @@ def test_a_past_is_made_for_a_new_sandbox_unless_it_is_not_wanted(
 
 def test_a_past_may_end_once_it_is_made_and_not_before(children: Children, tmp_path: Path):
     log = tmp_path / "past.log"
-    for code in (0, 1):
-        process = processes.start([sys.executable, "-c", f"raise SystemExit({code})"], log)
-        process.wait(60)
-        children.watch(PAST, process, log)
-        with nullcontext() if not code else pytest.raises(processes.StartError, match="past ended"):
-            children.check()
-
-
-def test_a_database_that_does_not_answer_is_one_sentence(tmp_path: Path):
-    services = {"DATABASE_URL": "postgresql://sonar@127.0.0.1:1/none", "REDIS_URL": "redis://none"}
-    with Run(tmp_path / "home", free_port(), **services) as run:
-        assert run.process.wait(60) == 1
-        assert "The database does not answer: connection failed" in run.said
-        assert "Traceback" not in run.said
+    children.watch(PAST, ended(0, log), log)
+    children.check()
+    children.watch(PAST, ended(1, log), log)
+    with pytest.raises(processes.StartError, match="past ended"):
+        children.check()
 
 
 def test_progress_waits_for_a_database_that_is_away_and_says_so(monkeypatch: pytest.MonkeyPatch):
@@ -598,7 +567,7 @@ def test_progress_waits_for_a_database_that_is_away_and_says_so(monkeypatch: pyt
     def away(*_: object) -> None:
         raise OperationalError("terminating connection")
 
-    monkeypatch.setattr(progress.coverage, "of_each_class", away)
+    monkeypatch.setattr(progress, "of_each_class", away)
     said = io.StringIO()
     assert progress.look(lambda: None, Console(file=said, width=200)) is None
     assert said.getvalue().strip() == progress.AWAY
@@ -606,6 +575,5 @@ def test_progress_waits_for_a_database_that_is_away_and_says_so(monkeypatch: pyt
 
 def test_a_service_that_does_not_start_shows_its_last_words(tmp_path: Path):
     log = tmp_path / "x.log"
-    process = processes.start([sys.executable, "-c", "raise SystemExit('no disk')"], log)
     with pytest.raises(processes.StartError, match=r"X did not start(?s:.*)no disk"):
-        processes.wait_until(lambda: False, process, "X", log)
+        processes.wait_until(lambda: False, ended("no disk", log), "X", log)

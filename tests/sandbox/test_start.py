@@ -31,30 +31,26 @@ def files(settings: Settings, tmp_path: Path) -> Path:
     return source
 
 
-def test_static_files_are_laid_out_once(files: Path):
-    assert not home.are_laid_out()
-    home.lay_out()
-    assert home.are_laid_out()
+def test_static_files_are_laid_out_once_and_those_that_changed_anew(
+    files: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+):
+    def lay_out_anew() -> None:
+        assert not home.are_laid_out()
+        home.lay_out()
+        assert home.are_laid_out()
 
-
-def test_static_files_that_changed_are_laid_out_anew(files: Path, settings: Settings):
-    home.lay_out()
+    lay_out_anew()
     (files / "page.css").write_text("body { color: red }")
-    assert not home.are_laid_out()
-    home.lay_out()
+    lay_out_anew()
     (files / "new.css").write_text("p {}")
-    assert not home.are_laid_out()
-    home.lay_out()
+    lay_out_anew()
     (files / "new.css").unlink()
-    assert not home.are_laid_out()
-    home.lay_out()
+    lay_out_anew()
     settings.STORAGES = settings.STORAGES | {"staticfiles": MANIFEST | {"OPTIONS": {}}}
-    assert not home.are_laid_out()
-
-
-def test_a_newer_library_lays_them_out_anew(files: Path, monkeypatch: pytest.MonkeyPatch):
-    home.lay_out()
-    monkeypatch.setattr(home, "version", lambda name: "99")
+    lay_out_anew()
+    (Path(settings.STATIC_ROOT) / "staticfiles.json").unlink()  # by somebody else
+    lay_out_anew()
+    monkeypatch.setattr(home, "version", lambda name: "99")  # of a newer library
     assert not home.are_laid_out()
 
 
@@ -67,12 +63,6 @@ def test_laying_out_that_was_broken_off_begins_anew(files: Path, monkeypatch: py
         patched.setattr(home, "call_command", broken_off)
         with pytest.raises(KeyboardInterrupt):
             home.lay_out()
-    assert not home.are_laid_out()
-
-
-def test_files_that_somebody_removed_are_laid_out_anew(files: Path, settings: Settings):
-    home.lay_out()
-    (Path(settings.STATIC_ROOT) / "staticfiles.json").unlink()
     assert not home.are_laid_out()
 
 

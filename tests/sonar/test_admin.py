@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import Model
-from django.forms import Form
 from django.test import Client
 from django.urls import reverse
 
@@ -49,11 +48,17 @@ def test_an_endpoint_is_retired_never_deleted(admin):
     assert Endpoint.objects.get(id=glasgow.id).retired_at
 
 
+def posted(client: Client, kind: str, row: Model | None = None, **form: object) -> str:
+    """Send the form of a row, or of a new one; return what the page says if it was not kept."""
+    path = f"admin:sonar_{kind}_{'change' if row else 'add'}"
+    response = client.post(reverse(path, args=[row.pk] if row else []), form)
+    return "" if response.status_code == 302 else response.content.decode()
+
+
 def change(admin: Client, name: str, **values: object) -> str:
     row = SizeClass.objects.get(name=name)
     fields = ("name", "from_bytes", "test_bytes", "timeout_seconds")
-    form = {key: getattr(row, key) for key in fields} | values
-    return admin.post(reverse("admin:sonar_sizeclass_change", args=[row.id]), form).content.decode()
+    return posted(admin, "sizeclass", row, **{key: getattr(row, key) for key in fields} | values)
 
 
 def test_size_classes_that_would_not_tile_are_an_error_in_the_form(admin):
@@ -67,36 +72,21 @@ def test_size_classes_that_would_not_tile_are_an_error_in_the_form(admin):
         assert list(SizeClass.objects.values()) == before
 
 
-def test_a_boundary_can_be_moved(admin):
-    change(admin, "medium", from_bytes=50 * 10**6)
-    assert SizeClass.objects.get(name="medium").from_bytes == 50 * 10**6
-
-
-def test_a_credential_in_a_base_url_is_an_error_in_the_form(admin):
-    glasgow, _, _ = three_endpoints()
-    url = reverse("admin:sonar_endpoint_change", args=[glasgow.id])
-    form = {"name": glasgow.name, "site": glasgow.site_id, "inbound_cap": 2, "outbound_cap": 2}
-    page = admin.post(url, form | {"base_url": "https://me:sesame@x/y"}).content.decode()
-    assert "holds no user, password or query" in page
-
-
 def test_half_quiet_hours_are_an_error_in_the_form(admin):
-    form = {"name": "uk", "mover": "fake", "mode": "pull", "streams": 1, "priority": 5}
-    form |= {"quiet_from": "01:00", "intervals-TOTAL_FORMS": 0, "intervals-INITIAL_FORMS": 0}
-    page = admin.post(reverse("admin:sonar_mesh_add"), form).content.decode()
-    assert "Quiet hours need two different times, or none." in page
+    said = "Quiet hours need two different times, or none."
+    assert said in posted(admin, "mesh", **mesh_form(quiet_from="01:00"))
     assert not Mesh.objects.exists()
 
 
 def test_a_flow_label_is_written_in_the_form_as_in_files(admin):
-    url = reverse("admin:sonar_mesh_add")
-    page = admin.post(url, mesh_form(scitag="139")).content.decode()
+    page = posted(admin, "mesh", **mesh_form(scitag="139"))
     assert "Write a scitag as experiment/activity, like 2/11: the experiment from 1 to" in page
-    assert admin.post(url, mesh_form(scitag=" 2/11 ")).status_code == 302
-    assert Mesh.objects.get().scitag == 139
-    change_url = reverse("admin:sonar_mesh_change", args=[Mesh.objects.get().id])
+    assert posted(admin, "mesh", **mesh_form(scitag=" 2/11 ")) == ""
+    made = Mesh.objects.get()
+    assert made.scitag == 139
+    change_url = reverse("admin:sonar_mesh_change", args=[made.id])
     assert 'value="2/11"' in admin.get(change_url).content.decode()
-    assert admin.post(change_url, mesh_form()).status_code == 302
+    assert posted(admin, "mesh", made, **mesh_form()) == ""
     assert Mesh.objects.get().scitag is None
 
 
@@ -108,31 +98,26 @@ def mesh_form(**change: object) -> dict[str, object]:
 def test_a_mesh_whose_mover_does_not_fit_is_an_error_in_the_form(admin):
     glasgow, lancs, _ = three_endpoints()
     web = endpoint("CERN", base_url="https://cern.example/data")
-    url = reverse("admin:sonar_mesh_add")
     ends = {"sources": [glasgow.id, web.id], "destinations": [lancs.id]}
-    page = admin.post(url, mesh_form(**ends)).content.decode()
+    page = posted(admin, "mesh", **mesh_form(**ends))
     assert "The mover http-tpc moves files by dav, davs, http, https, not those of" in page
     assert "GLASGOW_DATADISK (fake), LANCS_DATADISK (fake)." in page
     assert not Mesh.objects.exists()
-    assert admin.post(url, mesh_form(sources=[web.id])).status_code == 302
-    change_url = reverse("admin:sonar_mesh_change", args=[Mesh.objects.get().id])
-    page = admin.post(change_url, mesh_form(sources=[web.id], mover="fake")).content.decode()
+    assert posted(admin, "mesh", **mesh_form(sources=[web.id])) == ""
+    page = posted(admin, "mesh", Mesh.objects.get(), **mesh_form(sources=[web.id], mover="fake"))
     assert "The mover fake moves files by fake, not those of CERN_DATADISK (https)." in page
 
 
-def test_a_base_url_that_a_mesh_does_not_fit_is_an_error_in_the_form(admin):
+def test_a_base_url_that_does_not_fit_is_an_error_in_the_form(admin):
     glasgow, _, _ = three_endpoints()
-    mesh("lan").sources.add(glasgow)
-    url = reverse("admin:sonar_endpoint_change", args=[glasgow.id])
     form = {"name": glasgow.name, "site": glasgow.site_id, "inbound_cap": 2, "outbound_cap": 2}
-    page = admin.post(url, form | {"base_url": "root://glasgow/data"}).content.decode()
+    page = posted(admin, "endpoint", glasgow, **form, base_url="https://me:sesame@x/y")
+    assert "holds no user, password or query" in page
+    mesh("lan").sources.add(glasgow)
+    page = posted(admin, "endpoint", glasgow, **form, base_url="root://glasgow/data")
     assert "GLASGOW_DATADISK cannot have a base URL of root: it is in meshes" in page
     assert "lan (fake). Take it out of them first." in page
-    assert admin.post(url, form | {"base_url": "fake://other/data"}).status_code == 302
-
-
-def form_of(site: Site, **change: object) -> dict[str, object]:
-    return {"name": site.name, "cloud": "UK", "tier": 2} | change
+    assert posted(admin, "endpoint", glasgow, **form, base_url="fake://other/data") == ""
 
 
 def test_the_page_of_an_account_says_its_role(admin):
@@ -146,14 +131,11 @@ def test_the_page_of_an_account_says_its_role(admin):
     assert admin.get(reverse("admin:auth_user_add")).status_code == 200
 
 
-def account_form(user: User, **change: object) -> dict[str, object]:
-    return {"username": user.username, "is_active": "on", "role": "reader"} | change
-
-
 def change_account(client: Client, user: User, **change: object) -> str:
     """Send the form of an account; return what the page says if it was not kept."""
     url = reverse("admin:auth_user_change", args=[user.pk])
-    response = client.post(url, account_form(user, **change))
+    form = {"username": user.username, "is_active": "on", "role": "reader"} | change
+    response = client.post(url, form)
     return "" if response.status_code == 302 else response.content.decode()
 
 
@@ -174,8 +156,8 @@ def test_the_form_of_an_account_gives_each_role_and_takes_it(admin):
 def test_a_new_account_has_its_role_at_once(admin):
     glasgow, _, _ = three_endpoints()
     form = {"username": "anna", "usable_password": "false", "role": "reader"}
-    form |= {"sites": [glasgow.site_id]}
-    assert admin.post(reverse("admin:auth_user_add"), form).status_code == 302
+    answer = admin.post(reverse("admin:auth_user_add"), form | {"sites": [glasgow.site_id]})
+    assert answer.status_code == 302
     assert roles.described(User.objects.get(username="anna")) == "a site admin of GLASGOW"
 
 
@@ -193,28 +175,22 @@ def test_a_role_that_does_not_fit_is_an_error_in_the_form(admin):
 
 
 def test_sizes_and_durations_have_units_in_forms(admin):
-    form = change_form(admin, SizeClass.objects.get(name="medium"))
+    medium = SizeClass.objects.get(name="medium")
+    url = reverse("admin:sonar_sizeclass_change", args=[medium.pk])
+    form = admin.get(url).context["adminform"].form
     assert (form["from_bytes"].value(), form["timeout_seconds"].value()) == ("100 MB", "30m")
     change(admin, "medium", from_bytes="50 MB", test_bytes="100 MB", timeout_seconds="90m")
-    kept = SizeClass.objects.get(name="medium")
-    assert (kept.from_bytes, kept.timeout_seconds) == (50_000_000, 5400)
-    assert "is not a size: write a number and kB, MB, GB or TB" in change(
-        admin, "medium", from_bytes="many"
-    )
-
-
-def change_form(admin: Client, row: Model) -> Form:
-    """Return the form of a row as the admin shows it."""
-    url = reverse(f"admin:sonar_{row._meta.model_name}_change", args=[row.pk])
-    return admin.get(url).context["adminform"].form
+    medium.refresh_from_db()
+    assert (medium.from_bytes, medium.timeout_seconds) == (50_000_000, 5400)
+    said = "is not a size: write a number and kB, MB, GB or TB"
+    assert said in change(admin, "medium", from_bytes="many")
 
 
 def test_each_form_begins_with_what_a_row_is(admin):
-    firsts = {"site": "name", "endpoint": "name", "mesh": "name", "sizeclass": "name"}
-    firsts |= {"credential": "name", "downtime": "site", "annotation": "text"}
-    for name, first in firsts.items():
-        response = admin.get(reverse(f"admin:sonar_{name}_add"))
-        assert next(iter(response.context["adminform"].form.fields)) == first
+    for kind in (*REGISTRY, "annotation"):
+        form = admin.get(reverse(f"admin:sonar_{kind}_add")).context["adminform"].form
+        first = {"downtime": "site", "annotation": "text"}.get(kind, "name")
+        assert next(iter(form.fields)) == first
 
 
 def test_words_and_times_are_those_of_the_pages(admin):
@@ -235,17 +211,17 @@ def test_words_and_times_are_those_of_the_pages(admin):
 
 def test_only_administrators_make_site_admins(admin, operator):
     glasgow, _, _ = three_endpoints()
-    shifter = account(name="shifter")
-    url = reverse("admin:sonar_site_change", args=[glasgow.site_id])
-    form = form_of(glasgow.site, admins=[shifter.pk], cloud="DE")
-    assert operator.post(url, form).status_code == 302
-    assert Site.objects.get(id=glasgow.site_id).cloud == "DE"
-    assert not glasgow.site.admins.exists()
-    admin.post(url, form_of(glasgow.site, admins=[shifter.pk]))
-    assert list(glasgow.site.admins.all()) == [shifter]
-    assert "shifter" in operator.get(url).content.decode()
-    operator.post(url, form_of(glasgow.site))
-    assert list(glasgow.site.admins.all()) == [shifter]
+    site, shifter = glasgow.site, account(name="shifter")
+    form = {"name": site.name, "cloud": "DE", "tier": 2}
+    assert posted(operator, "site", site, **form, admins=[shifter.pk]) == ""
+    assert Site.objects.get(id=site.id).cloud == "DE"
+    assert not site.admins.exists()
+    posted(admin, "site", site, **form, admins=[shifter.pk])
+    assert list(site.admins.all()) == [shifter]
+    shown = operator.get(reverse("admin:sonar_site_change", args=[site.id]))
+    assert "shifter" in shown.content.decode()
+    posted(operator, "site", site, **form)
+    assert list(site.admins.all()) == [shifter]
 
 
 def test_operators_edit_the_registry_as_far_as_their_permissions_go(operator):

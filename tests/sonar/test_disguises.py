@@ -39,17 +39,14 @@ def test_a_token_is_hidden_however_a_server_writes_it(how: str):
     assert len(kept) < 8
 
 
-@pytest.mark.parametrize("text", ["403 Forbidden", "a/b%20c &amp; \ufb01le \\u0041 " * 20, ""])
-def test_a_text_without_a_secret_stays_as_it_is(text: str):
-    assert without(text, [TOKEN]) == text
-
-
 @given(st.text(), st.text(min_size=16, max_size=60), st.text())
 def test_no_secret_is_left_whatever_stands_around_it(before: str, secret: str, after: str):
     if len(letters_of(secret)) >= 16:
         assert secret not in without(f"{before} {secret} {after}", [secret])
 
 
-def test_what_is_hidden_stands_in_the_text_as_it_came():
+def test_what_is_hidden_stands_in_the_text_as_it_came_and_others_stay():
     text = f"\uff26\u00fcr {TOKEN.lower()}: \ufb01n%20"
     assert without(text, [TOKEN]) == "\uff26\u00fcr ***: \ufb01n%20"
+    for text in ("403 Forbidden", "a/b%20c &amp; \ufb01le \\u0041 " * 20, ""):
+        assert without(text, [TOKEN]) == text

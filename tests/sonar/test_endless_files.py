@@ -88,17 +88,13 @@ def test_long_lines_are_not_held_by_the_thousand(tmp_path: Path) -> None:
 
 def test_the_longest_result_that_there_can_be_is_a_line(tmp_path: Path) -> None:
     """Its error has 10,000 characters, each of them a quote that stands there twice."""
-    error = '"' + '""' * 10_000 + '"'
-    name, id_, moment = (
-        "A" * 80,
-        "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
-        "2026-11-20T04:00:00.000000Z",
-    )
+    error, name = '"' + '""' * 10_000 + '"', "A" * 80
+    id_, moment = "6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60", "2026-11-20T04:00:00.000000Z"
     line = ",".join([id_, name, name, moment, error, *["1234567890.123456789"] * 20])
     assert len(line) * 2 < LONGEST_LINE
     path = tmp_path / "longest.csv"
     path.write_text(f"header\n{line}\n")
-    (_, (number, cells)) = next(files.batches(path, lambda position: None))
+    _, (number, cells) = lines_of(path)
     assert number == 2
     assert cells[4] == '"' * 10_000
 
@@ -107,15 +103,18 @@ def test_the_longest_result_that_there_can_be_is_a_line(tmp_path: Path) -> None:
 def test_a_line_may_have_so_many_characters_and_no_more(tmp_path: Path, end: str) -> None:
     path = tmp_path / "some.csv"
     path.write_text(f"a{end or chr(10)}{'b' * (LONGEST_LINE - len(end))}{end}", newline="")
-    assert [number for number, _ in next(files.batches(path, lambda position: None))] == [1, 2]
+    assert [number for number, _ in lines_of(path)] == [1, 2]
     path.write_text(f"a\n\n{'b' * (LONGEST_LINE + 1)}{end}c\n", newline="")
     with pytest.raises(BrokenFileError, match=r"^line 3: it has more than 50,000 characters"):
-        list(files.batches(path, lambda position: None))
+        lines_of(path)
+
+
+def lines_of(path: Path) -> list[files.Line]:
+    return [line for batch in files.batches(path, lambda position: None) for line in batch]
 
 
 def test_lines_are_counted_one_by_one_however_many_there_are(tmp_path: Path) -> None:
     """What was counted of one line is no part of the next."""
     path = tmp_path / "many.csv"
     path.write_text(("b" * 999 + "\n") * 12_000)
-    lines = [line for batch in files.batches(path, lambda position: None) for line in batch]
-    assert [number for number, _ in lines] == list(range(1, 12_001))
+    assert [number for number, _ in lines_of(path)] == list(range(1, 12_001))

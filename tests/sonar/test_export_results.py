@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sonar.models import Endpoint, Mesh, Profile, SizeClass, Transfer
+from sonar.models.transfer import WHERE
 from sonar.notation.units import FASTEST
 from sonar.records import exporting, importing
 from sonar.records.exporting import Choice
@@ -45,103 +46,80 @@ def result(source: Endpoint, destination: Endpoint, minutes_ago: int, **change: 
 FAILED = {"state": "failed", "error": "503", "error_where": "destination"}
 
 
-def exported(*arguments: str) -> list[dict[str, str]]:
-    path = Path(exported.folder) / "out.csv"  # type: ignore[attr-defined]
+def write(path: Path, *arguments: str) -> Path:
     call_command("export_results", str(path), *arguments, stdout=io.StringIO())
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return path
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path) -> None:
-    exported.folder = tmp_path  # type: ignore[attr-defined]
+@pytest.fixture
+def exported(tmp_path: Path) -> Callable[..., list[dict[str, str]]]:
+    """Return what exports with these arguments, and reads the file."""
+
+    def export(*arguments: str) -> list[dict[str, str]]:
+        with write(tmp_path / "out.csv", *arguments).open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    return export
 
 
-def numbers(*arguments: str) -> list[int]:
-    return [uuid.UUID(row["id"]).int for row in exported(*arguments)]
+def numbers(rows: list[dict[str, str]]) -> list[int]:
+    return [uuid.UUID(row["id"]).int for row in rows]
 
 
-def test_a_result_is_one_line_with_names_and_all_its_digits(grid):
+def test_a_result_is_one_line_with_names_and_all_its_digits(grid, exported):
     glasgow, _, ral = grid
     when = datetime.fromisoformat("2026-11-20T03:59:59.000001+00:00")
     store.store([result(glasgow, ral, 1, seconds=1 / 3, started_at=when)])
-    assert exported() == [
-        {
-            "id": "00000000-0000-0000-0000-000000000001",
-            "source": "GLASGOW_DATADISK",
-            "destination": "RAL_DATADISK",
-            "started_at": "2026-11-20T03:59:59.000001Z",
-            "seconds": "0.3333333333333333",
-            "bytes": "2000000000",
-            "state": "done",
-            "error": "",
-            "error_where": "",
-            "mover": "http-tpc",
-            "mode": "pull",
-            "streams": "1",
-            "streams_used": "",
-            "ip_version": "",
-            "origin": "test",
-            "beside_source": "",
-            "beside_source_max": "",
-            "beside_destination": "",
-            "beside_destination_max": "",
-            "clock": "",
-            "prepare_seconds": "",
-            "queue_seconds": "",
-            "first_byte_seconds": "",
-            "transfer_seconds": "",
-            "checksum_seconds": "",
-            "tcp_buffer_bytes": "",
-            "tcp_buffer_used_bytes": "",
-            "remote_id": "",
-            "log_url": "",
-            "scitag": "",
-            "purpose": "",
-            "data_server": "",
-            "rate_mb_s": "6000",
-        }
-    ]
-    assert tuple(exported()[0]) == (*FIELDS, "rate_mb_s")
+    (row,) = exported()
+    assert tuple(row) == (*FIELDS, "rate_mb_s")
+    assert {name: text for name, text in row.items() if text} == {
+        "id": "00000000-0000-0000-0000-000000000001",
+        "source": "GLASGOW_DATADISK",
+        "destination": "RAL_DATADISK",
+        "started_at": "2026-11-20T03:59:59.000001Z",
+        "seconds": "0.3333333333333333",
+        "bytes": "2000000000",
+        "state": "done",
+        "mover": "http-tpc",
+        "mode": "pull",
+        "streams": "1",
+        "origin": "test",
+        "rate_mb_s": "6000",
+    }
 
 
-def test_only_what_succeeded_has_a_rate(grid):
+def test_only_what_succeeded_has_a_rate_and_lost_tests_stay_here(grid, exported):
     glasgow, _, ral = grid
-    store.store([result(glasgow, ral, 1, seconds=8.0), result(ral, glasgow, 2, **FAILED)])
+    lost = result(glasgow, ral, 3, **(FAILED | {"state": "lost"}))
+    store.store([result(glasgow, ral, 1, seconds=8.0), result(ral, glasgow, 2, **FAILED), lost])
     assert [row["rate_mb_s"] for row in exported()] == ["", "250"]
 
 
-def test_the_oldest_comes_first_and_of_one_time_the_smallest_id(grid):
+def test_the_oldest_comes_first_and_of_one_time_the_smallest_id(grid, exported):
     glasgow, _, ral = grid
     same = {"started_at": NOW - timedelta(minutes=5)}
     store.store(result(glasgow, ral, number, **same) for number in (9, 3, 7))
     store.store([result(glasgow, ral, 60), result(ral, glasgow, 1)])
-    assert numbers() == [60, 3, 7, 9, 1]
-
-
-def test_lost_tests_stay_here(grid):
-    glasgow, _, ral = grid
-    store.store([result(glasgow, ral, 1, **(FAILED | {"state": "lost"}))])
-    assert exported() == []
+    assert numbers(exported()) == [60, 3, 7, 9, 1]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "found"),
+    ("words", "found"),
     [
-        (["--source", "GLASGOW_DATADISK"], [3, 1]),
-        (["--source", "GLASGOW_DATADISK", "--source", "LANCS_DATADISK"], [4, 3, 1]),
-        (["--destination", "RAL_DATADISK"], [4, 1]),
-        (["--size", "small"], [3]),
-        (["--state", "failed"], [2]),
-        (["--state", "failed", "--state", "done"], [4, 3, 2, 1]),
-        (["--origin", "production"], [4]),
-        (["--from", "2026-11-20T03:57:00Z"], [3, 2, 1]),
-        (["--to", "2026-11-20T03:57:00Z"], [4]),
-        (["--from", "2026-11-20T03:57:00Z", "--to", "2026-11-20T03:58:30Z"], [3, 2]),
-        (["--source", "GLASGOW_DATADISK", "--destination", "RAL_DATADISK"], [1]),
+        ("--source GLASGOW_DATADISK", [3, 1]),
+        ("--source GLASGOW_DATADISK --source LANCS_DATADISK", [4, 3, 1]),
+        ("--destination RAL_DATADISK", [4, 1]),
+        ("--size small", [3]),
+        ("--state failed", [2]),
+        ("--state failed --state done", [4, 3, 2, 1]),
+        ("--origin production", [4]),
+        ("--from 2026-11-20T03:57:00Z", [3, 2, 1]),
+        ("--to 2026-11-20T03:57:00Z", [4]),
+        ("--from 2026-11-20T03:57:00Z --to 2026-11-20T03:58:30Z", [3, 2]),
+        ("--source GLASGOW_DATADISK --destination RAL_DATADISK", [1]),
     ],
 )
-def test_filters_choose_which(grid, arguments: list[str], found: list[int]):
+def test_filters_choose_which(grid, exported, words: str, found: list[int]):
     glasgow, lancs, ral = grid
     small = SizeClass.objects.get(name="small").id
     production = Profile.objects.create(mover="fts", origin="production").id
@@ -153,23 +131,27 @@ def test_filters_choose_which(grid, arguments: list[str], found: list[int]):
             result(lancs, ral, 4, profile_id=production),
         ]
     )
-    assert numbers(*arguments) == found
+    assert numbers(exported(*words.split())) == found
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("words", "said"),
     [
-        (["--source", "GLASGOW"], "There is no endpoint 'GLASGOW': did you mean GLASGOW_DATADISK"),
-        (["--size", "huge"], "There is no size class 'huge'"),
-        (["--from", "now"], "'now' is not a time: write ISO 8601 in UTC"),
-        (["--state", "lost"], "invalid choice: 'lost'"),
-        (["--from", "2026-11-20", "--to", "2026-11-20"], "--from must be before --to"),
+        ("--source GLASGOW", "There is no endpoint 'GLASGOW': did you mean GLASGOW_DATADISK"),
+        ("--size huge", "There is no size class 'huge'"),
+        ("--from now", "'now' is not a time: write ISO 8601 in UTC"),
+        ("--state lost", "invalid choice: 'lost'"),
+        ("--from 2026-11-20 --to 2026-11-20", "--from must be before --to"),
     ],
 )
-def test_a_bad_wish_is_refused_in_a_sentence_and_writes_nothing(grid, tmp_path, arguments, said):
+def test_a_bad_wish_is_refused_in_a_sentence_and_writes_nothing(
+    grid, exported, tmp_path, words: str, said: str
+):
     with pytest.raises(CommandError, match=said):
-        exported(*arguments)
+        exported(*words.split())
     assert list(tmp_path.iterdir()) == []
+    with pytest.raises(CommandError, match="cannot be written: No such file or directory"):
+        write(tmp_path / "none" / "out.csv")
 
 
 def test_a_name_in_gz_is_packed_and_the_same_results_give_the_same_file(grid, tmp_path):
@@ -198,11 +180,6 @@ def test_without_a_file_it_goes_to_standard_output_alone(grid, capfdbinary):
     assert err == b""
 
 
-def test_a_file_that_cannot_be_written_is_a_sentence(grid, tmp_path):
-    with pytest.raises(CommandError, match="cannot be written: No such file or directory"):
-        call_command("export_results", str(tmp_path / "none" / "out.csv"))
-
-
 def test_an_export_that_breaks_off_leaves_the_old_file_and_nothing_else(
     grid, tmp_path, monkeypatch
 ):
@@ -222,13 +199,10 @@ def test_an_export_that_breaks_off_leaves_the_old_file_and_nothing_else(
 
 def test_an_export_imported_again_gives_only_duplicates(grid, tmp_path):
     glasgow, lancs, ral = grid
-    own = Profile.objects.create(
-        mover="http-tpc", mode="push", streams=4, tcp_buffer_bytes=65536, ip_version=6,
-        mesh=Mesh.objects.create(name="uk"),
-    )  # fmt: skip
+    made = {"mover": "http-tpc", "mode": "push", "streams": 4, "tcp_buffer_bytes": 65536}
+    own = Profile.objects.create(**made, ip_version=6, mesh=Mesh.objects.create(name="uk"))
     store.store([result(glasgow, ral, 1), result(lancs, ral, 2, profile_id=own.id, **FAILED)])
-    path = tmp_path / "out.csv"
-    call_command("export_results", str(path), stdout=io.StringIO())
+    path = write(tmp_path / "out.csv")
     assert importing.store_file(path, NOW, lambda position: None) == (0, 2)
 
 
@@ -244,8 +218,7 @@ def test_how_it_was_made_goes_from_one_sonar_to_another(grid, tmp_path):
         result(glasgow, ral, number, profile_id=profile, **dict(zip(BESIDE, beside, strict=True)))
         for number, (profile, beside) in enumerate(zip(profiles, company, strict=True), 1)
     )
-    path = tmp_path / "out.csv"
-    call_command("export_results", str(path), stdout=io.StringIO())
+    path = write(tmp_path / "out.csv")
     # Another Sonar: the same endpoints, and nothing else.
     Transfer.objects.all().delete()
     Profile.objects.all().delete()
@@ -282,9 +255,7 @@ def records(draw: st.DrawFn) -> dict[str, object]:
         "bytes": size,
         "state": "done" if done else "failed",
         "error": "" if done else draw(text),
-        "error_where": ""
-        if done
-        else draw(st.sampled_from(["source", "destination", "transfer", "control"])),
+        "error_where": "" if done else draw(st.sampled_from(WHERE)),
         "mover": draw(plain),
         "mode": draw(st.sampled_from(["", "pull", "push"])),
         "streams": draw(st.integers(1, 9999)),
@@ -297,18 +268,11 @@ def records(draw: st.DrawFn) -> dict[str, object]:
 def kept() -> list[dict[str, object]]:
     """Every result as it is stored, but for the number of its profile."""
     names = [field.attname for field in Transfer._meta.fields if field.attname != "profile_id"]
-    profile = [
-        "mover",
-        "mode",
-        "streams",
-        "streams_used",
-        "beside",
-        "ip_version",
-        "origin",
-        "mesh",
-        "activity",
+    names += [
+        f"profile__{field.name}"
+        for field in Profile._meta.fields
+        if field.name not in ("id", "tcp_buffer_bytes", "clock", "purpose")
     ]
-    names += [f"profile__{name}" for name in profile]
     return list(Transfer.objects.order_by("id").values(*names))
 
 
@@ -326,10 +290,10 @@ def test_any_record_comes_out_as_it_went_in(grid, tmp_path, rows):
     call_command("import_results", str(given_), **quiet)
     before = kept()
     assert [str(one["id"]) for one in before] == sorted(str(one["id"]) for one in rows)
-    call_command("export_results", str(again), **quiet)
+    write(again)
     assert importing.store_file(again, NOW, lambda position: None) == (0, len(rows))
     Transfer.objects.all().delete()
     call_command("import_results", str(again), **quiet)
     assert kept() == before
-    call_command("export_results", str(third), **quiet)
+    write(third)
     assert gzip.decompress(third.read_bytes()) == again.read_bytes()

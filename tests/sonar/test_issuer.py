@@ -5,7 +5,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Event
 from typing import Any
 
@@ -16,11 +16,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jwt.algorithms import RSAAlgorithm
 
-from sonar.people import issuer, issuer_web
-from sonar.people.issuer import Issuer, Kept, TokenRefused
-from sonar.people.issuer_web import IssuerAway, ask, session, waiting
+from sonar.people import issuer
+from sonar.people.issuer import Issuer, IssuerAway, Kept, TokenRefused, ask, session, waiting
 from tests.movers.scripted import Script, Scripted, goes_on, says, scripted
 from tests.provider import AUDIENCE, stranger
+from tests.waiting import wait_for
 
 BEGUN = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 ENDLESS = BEGUN + b"\r\n{"
@@ -29,8 +29,8 @@ MB = 10**6
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(issuer_web, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(issuer, "CONNECT_SECONDS", 0.2)
 
 
 def whole(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
@@ -143,9 +143,20 @@ class Issuing:
     def forget(self) -> None:
         self.issuer = Issuer(self.server.url)
 
+    @contextmanager
+    def held_back(self, threads: ThreadPoolExecutor, at: int) -> Iterator[Future[Any]]:
+        """Hold back the answer to a thread at a request, which gets it in the end."""
+        self.goes_on.clear()
+        slow = threads.submit(self.verify)
+        until(lambda: len(self.server.requests) == at)
+        yield slow
+        self.goes_on.set()
+        assert slow.result(20)["sub"] == "s"
+
 
 @pytest.fixture
-def issuing() -> Iterator[Issuing]:
+def issuing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuing]:
+    monkeypatch.setattr(issuer, "ANSWER_SECONDS", 20)
     running = Issuing()
     yield running
     running.goes_on.set()
@@ -159,37 +170,27 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if is_so():
-            return
-        Event().wait(0.005)
-    raise AssertionError("it does not come")
+    assert wait_for(is_so, 20, pause=0.005)
 
 
 def test_while_one_thread_asks_the_others_go_on_with_what_is_known(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 20)
     issuing.verify()
     monkeypatch.setattr(issuer, "KEPT_SECONDS", -1)
     issuing.issuer._configuration._not_before = 0.0
-    issuing.goes_on.clear()
-    slow = threads.submit(issuing.verify)
-    until(lambda: len(issuing.server.requests) == 3)
-    assert issuing.verify()["sub"] == "s"
-    assert not slow.done()
-    issuing.goes_on.set()
-    assert slow.result(20)["sub"] == "s"
+    with issuing.held_back(threads, 3) as slow:
+        assert issuing.verify()["sub"] == "s"
+        assert not slow.done()
 
 
 def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 20)
     monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 20)
     issuing.goes_on.clear()
     waiting_now: list[Future[Any]] = [threads.submit(issuing.verify) for _ in range(4)]
-    until(lambda: issuer_web._places._value == 0)
+    until(lambda: issuer._places._value == 0)
     with pytest.raises(IssuerAway, match="The issuer is slow: 4 others wait for it already"):
         issuing.verify()
     with session() as asking, pytest.raises(requests.RequestException, match="4 others wait"):
@@ -197,21 +198,15 @@ def test_who_knows_nothing_waits_for_a_moment_and_only_a_few_do(
     issuing.goes_on.set()
     assert [each.result(20)["sub"] for each in waiting_now] == ["s"] * 4
     assert len(issuing.server.requests) == 2
-    assert issuer_web._places._value == issuer_web.MOST_WAITING
+    assert issuer._places._value == issuer.MOST_WAITING
 
 
 def test_nobody_waits_for_long_for_what_another_thread_asks(
     issuing: Issuing, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuer_web, "ANSWER_SECONDS", 20)
     monkeypatch.setattr(issuer, "LONGEST_WAIT_SECONDS", 0.01)
-    issuing.goes_on.clear()
-    slow = threads.submit(issuing.verify)
-    until(lambda: len(issuing.server.requests) == 1)
-    with pytest.raises(IssuerAway, match="takes long to answer"):
+    with issuing.held_back(threads, 1), pytest.raises(IssuerAway, match="takes long to answer"):
         issuing.verify()
-    issuing.goes_on.set()
-    assert slow.result(20)["sub"] == "s"
 
 
 def test_many_unknown_keys_at_once_are_one_question(
@@ -239,8 +234,8 @@ def test_those_who_wait_for_an_answer_do_not_stand_in_the_way_of_its_question(
     kept = Kept(answer)
     asking = threads.submit(kept.value)
     assert has_begun.wait(20)
-    others = [threads.submit(kept.value) for _ in range(issuer_web.MOST_WAITING)]
-    until(lambda: issuer_web._places._value == 0)
+    others = [threads.submit(kept.value) for _ in range(issuer.MOST_WAITING)]
+    until(lambda: issuer._places._value == 0)
     goes_on.set()
     assert asking.result(20) == "said"
     assert {each.exception(20) and type(each.exception(20)) for each in others} <= {
@@ -268,7 +263,7 @@ def test_a_question_that_ends_in_a_crash_blocks_no_other() -> None:
 def test_places_are_given_back_after_whatever_happens() -> None:
     with pytest.raises(KeyError), waiting():
         raise KeyError
-    assert issuer_web._places._value == issuer_web.MOST_WAITING
+    assert issuer._places._value == issuer.MOST_WAITING
 
 
 JSON = st.recursive(

@@ -1,9 +1,11 @@
-"""Log lines: one line each, and what a library repeats each second comes once a minute."""
+"""Log lines: one line each, and what repeats each second once a minute; what a queue refuses."""
 
 import logging
 
 import pytest
+from kombu.exceptions import OperationalError
 
+from sonar.processes.broker import refusal
 from sonar.processes.log import NowAndThen, UtcFormatter
 
 
@@ -14,16 +16,12 @@ def record(
     return logging.LogRecord("kombu", level, __file__, 1, message, ("x",), info)
 
 
-def test_a_message_with_line_breaks_is_one_line():
-    written = UtcFormatter("%(levelname)s %(message)s").format(
-        record("cannot connect to %s.\n\n  Trying\n")
-    )
+def test_a_message_with_line_breaks_is_one_line_and_a_crash_keeps_its_traceback():
+    formatter = UtcFormatter("%(levelname)s %(message)s")
+    written = formatter.format(record("cannot connect to %s.\n\n  Trying\n"))
     assert written == "WARNING cannot connect to x. Trying"
-
-
-def test_a_crash_keeps_its_traceback():
-    written = UtcFormatter("%(message)s").format(record("%s broke", failed=True))
-    assert written == "x broke\nValueError: it is full"
+    written = formatter.format(record("%s broke", failed=True))
+    assert written == "WARNING x broke\nValueError: it is full"
 
 
 def test_a_warning_comes_now_and_then_with_its_error_and_no_traceback(
@@ -52,3 +50,17 @@ def test_what_is_worse_than_a_warning_always_comes_as_it_is():
 def test_headers_of_storage_servers_are_not_quoted():
     """urllib3 warns of those that it cannot read, with all that stands there."""
     assert not logging.getLogger("urllib3.connection").isEnabledFor(logging.WARNING)
+
+
+def error_of(code: str) -> AttributeError:
+    with pytest.raises(AttributeError) as raised:
+        eval(code)
+    return raised.value
+
+
+def test_a_refusal_of_a_queue_is_said_in_its_own_words_and_another_error_is_none() -> None:
+    assert refusal(OperationalError("read only\nreplica")) == "read only replica"
+    # Of a channel that kombu closed under its own message.
+    assert refusal(error_of("None.client")) == "it was refused, and its connection closed"
+    for error in (error_of("None.clients"), error_of("object().client"), None):
+        assert refusal(error) == ""

@@ -2,6 +2,7 @@
 
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -26,23 +27,10 @@ BY_CERTIFICATE = RoleRule("certificate", "CN=boss", Role.ADMINISTRATOR)
 READER = RoleRule("group", "grid", Role.READER)
 
 
-def problem(
-    *rules: RoleRule,
-    scopes: tuple[str, ...] = ("openid",),
-    audience: str = "",
-    certificates: bool = False,
-    passwords: bool = True,
-    **oidc: str,
-) -> str | None:
-    every = dict.fromkeys(OIDC, "") | oidc
-    return project.login_problem(
-        oidc=every,
-        scopes=list(scopes),
-        audience=audience,
-        certificates=certificates,
-        rules=RoleRules(rules),
-        passwords=passwords,
-    )
+def problem(*rules: RoleRule, **more: Any) -> str | None:
+    fields = {"scopes": ["openid"], "audience": "", "certificates": False, "passwords": True}
+    oidc = {name: more.pop(name, "") for name in OIDC}
+    return project.login_problem(oidc=oidc, rules=RoleRules(rules), **(fields | more))
 
 
 def test_what_fits_starts() -> None:
@@ -62,7 +50,7 @@ def test_what_does_not_fit_is_named() -> None:
         (problem(READER, audience="x", **without_secret), "SONAR_OIDC_CLIENT_SECRET must be set"),
         (problem(audience="x"), "SONAR_OIDC_ISSUER must be set for tokens of SONAR_OIDC_AUDIENCE."),
         (problem(READER, audience="sonar", **OIDC), "SONAR_OIDC_AUDIENCE must not be SONAR_OIDC_C"),
-        (problem(READER, scopes=("profile",), **OIDC), "SONAR_OIDC_SCOPES must have openid"),
+        (problem(READER, scopes=["profile"], **OIDC), "SONAR_OIDC_SCOPES must have openid"),
         (problem(**OIDC), "SONAR_LOGIN_ROLES must name a file that gives a role to a group"),
         (problem(BY_CERTIFICATE, **OIDC), "SONAR_LOGIN_ROLES must name a file"),
         (problem(READER, certificates=True), "that gives a role to a certificate"),
@@ -83,9 +71,8 @@ def test_passwords_are_switched_off_only_where_administrators_get_in(
     assert problem(READER, BY_CERTIFICATE, passwords=False, **OIDC) == found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_an_issuer_is_an_address_with_https(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (
         "iam.example.org",
         "http://iam.example.org",
         "https://",
@@ -93,26 +80,14 @@ def test_passwords_are_switched_off_only_where_administrators_get_in(
         "https://iam.example.org?x=1",
         "http://localhost.example.org",
         f"https://{'x' * 300}.org",
-    ],
-)
-def test_an_issuer_is_an_address_with_https(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("SONAR_OIDC_ISSUER", text)
-    with pytest.raises(ImproperlyConfigured, match="SONAR_OIDC_ISSUER"):
-        project.envissuer("SONAR_OIDC_ISSUER")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "https://iam.example.org/",
-        "https://sso.example.org:8443/realms/grid",
-        "http://localhost:8080",
-        "",
-    ],
-)
-def test_what_an_issuer_may_be(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("SONAR_OIDC_ISSUER", text)
-    assert project.envissuer("SONAR_OIDC_ISSUER") == text.rstrip("/")
+    ):
+        monkeypatch.setenv("SONAR_OIDC_ISSUER", text)
+        with pytest.raises(ImproperlyConfigured, match="SONAR_OIDC_ISSUER"):
+            project.envissuer("SONAR_OIDC_ISSUER")
+    realm = "https://sso.example.org:8443/realms/grid"
+    for text in ("https://iam.example.org/", realm, "http://localhost:8080", ""):
+        monkeypatch.setenv("SONAR_OIDC_ISSUER", text)
+        assert project.envissuer("SONAR_OIDC_ISSUER") == text.rstrip("/")
 
 
 def test_front_servers_are_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,9 +126,8 @@ def test_sites_that_are_named_in_vain_are_a_warning(
 def test_the_check_of_a_deployment_asks_the_issuer(provider: Provider, settings: Settings) -> None:
     assert issuer.check() == []
     settings.SONAR_OIDC_ISSUER = "http://localhost:9"
-    with pytest.raises(
-        SystemCheckError, match=r"SONAR_OIDC_ISSUER: http://localhost:9/.well-known"
-    ):
+    said = r"SONAR_OIDC_ISSUER: http://localhost:9/.well-known"
+    with pytest.raises(SystemCheckError, match=said):
         call_command("check", "--deploy")
     settings.SONAR_OIDC_ISSUER = ""
     assert issuer.check() == []

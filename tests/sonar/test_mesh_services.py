@@ -1,6 +1,5 @@
 """The service that a mesh names: who may be asked, who is given which token, and what is undone."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from tests.credentials import bind
 from tests.movers.scripted import scripted, status
 from tests.ports import free_port
 from tests.sonar.world import NOW, endpoint, mesh
-from tests.storage.fts import FtsServer, fts_server
+from tests.storage.fts import fts_server
 
 pytestmark = pytest.mark.django_db
 URL = "https://fts.example:8446"
@@ -53,22 +52,11 @@ def served(name: str = "by-fts", **values: object) -> Mesh:
     return mesh(name, **fields)
 
 
-def probe_request(source: Endpoint, destination: Endpoint) -> ProbeRequest:
-    return ProbeRequest(source, destination, SizeClass.objects.get(name="small"), "fts3")
-
-
 def queued(source: Endpoint, destination: Endpoint, of: Mesh | None = None) -> Probe:
     small = SizeClass.objects.get(name="small")
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        mesh=of,
-        size_class=small,
-        bytes=small.test_bytes,
-        mover="fts3",
-        requested_at=timezone.now(),
-        sent_at=timezone.now(),
-    )
+    fields = {"size_class": small, "bytes": small.test_bytes, "mover": "fts3", "mesh": of}
+    times = dict.fromkeys(("requested_at", "sent_at"), timezone.now())
+    return Probe.objects.create(source=source, destination=destination, **fields, **times)
 
 
 # Who saves
@@ -102,9 +90,9 @@ def test_a_mesh_names_a_service_that_fits(values: dict[str, str], field: str, wo
     assert words in " ".join(caught.value.message_dict[field])
 
 
-@pytest.mark.parametrize("url", ["https://fts.example", "http://127.0.0.1:1/", "http://[::1]:8/x"])
-def test_a_service_may_be_known_by_nothing(url: str):
-    assert service_rules.problems(kept("fts3"), url, None) == {}
+def test_a_service_may_be_known_by_nothing():
+    for url in ("https://fts.example", "http://127.0.0.1:1/", "http://[::1]:8/x"):
+        assert service_rules.problems(kept("fts3"), url, None) == {}
 
 
 def test_a_credential_stays_for_the_services_that_know_us_by_it():
@@ -191,29 +179,29 @@ def test_tests_whose_ends_do_not_both_lend_wait_for_leave():
     }
 
 
-def test_a_test_that_is_ordered_asks_the_one_service_in_use():
+def test_a_test_that_is_ordered_asks_the_one_service_in_use_and_gives_nothing_away():
     a, b = two_ends()
+    request = ProbeRequest(a, b, SizeClass.objects.get(name="small"), "fts3")
+
+    def ordered() -> list[Probe]:
+        Probe.objects.all().delete()
+        return request_probes.order([request], NOW)
+
     with pytest.raises(RefusedError, match="no mesh in use says which"):
-        request_probes.order([probe_request(a, b)], NOW)
+        ordered()
     served()
-    assert request_probes.order([probe_request(a, b)], NOW)
+    assert ordered()
     served("same")
-    Probe.objects.all().delete()
-    assert request_probes.order([probe_request(a, b)], NOW)
-    Probe.objects.all().delete()
+    assert ordered()
     served("other", service="https://other.example", service_credential=None)
     with pytest.raises(RefusedError, match="name more than one"):
-        request_probes.order([probe_request(a, b)], NOW)
+        ordered()
     Mesh.objects.filter(name="other").update(enabled=False)
-    assert request_probes.order([probe_request(a, b)], NOW)
-
-
-def test_an_ordered_test_that_would_give_something_away_is_refused():
-    a, b = two_ends()
-    served()
-    Endpoint.objects.filter(pk=a.pk).update(credential_lent=None)
+    assert ordered()
+    request.source.credential_lent = None
+    request.source.save()
     with pytest.raises(RefusedError, match="A_DATADISK lends no credential to the service"):
-        request_probes.order([probe_request(a, b)], NOW)
+        ordered()
 
 
 # Who carries out
@@ -237,8 +225,7 @@ def test_the_service_gets_its_own_token_and_what_both_ends_lend(tokens: Path):
 
 
 def test_a_test_outside_every_mesh_asks_the_service_in_use(tokens: Path):
-    a, b = two_ends()
-    probe = queued(a, b)
+    probe = queued(*two_ends())
     with pytest.raises(MoverError, match="no mesh in use says which"):
         transfer_request.order_for(probe)
     served()
@@ -248,9 +235,8 @@ def test_a_test_outside_every_mesh_asks_the_service_in_use(tokens: Path):
 
 
 def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
-    a, b = two_ends()
     made = served()
-    probe = queued(a, b, made)
+    probe = queued(*two_ends(), made)
     for changes, words in (
         ({"service": "https://evil.example"}, "not for its host and port"),
         ({"service": "http://fts.example:8446"}, "must begin with https"),
@@ -260,6 +246,8 @@ def test_a_row_that_was_written_past_the_forms_ends_at_the_worker(tokens: Path):
         with pytest.raises(MoverError, match=words) as caught:
             transfer_request.order_for(Probe.objects.get(pk=probe.pk))
         assert caught.value.permanent
+    probes.run(probe.id)  # which blames nobody
+    assert Transfer.objects.get().error_where == "control"
 
 
 def test_a_service_is_named_in_no_error_that_all_may_read():
@@ -270,12 +258,6 @@ def test_a_service_is_named_in_no_error_that_all_may_read():
 
 
 # What is undone
-
-
-@pytest.fixture
-def fts() -> Iterator[FtsServer]:
-    with fts_server(queue_seconds=60) as made:
-        yield made
 
 
 def job_to(destination: Endpoint, label: str) -> dict[str, object]:
@@ -294,20 +276,15 @@ def left(at: Endpoint, label: str, ago: timedelta = timedelta()) -> None:
 REFUSED = "FTS, GET jobs: connection refused (nothing listens there)"
 
 
-@pytest.fixture
-def plain_end() -> Endpoint:
-    """Return an endpoint of nobody's: its files cannot be deleted, but jobs can be cancelled."""
-    return endpoint("A", base_url="http://127.0.0.1:9/data")
-
-
 @pytest.mark.django_db(transaction=True)
-def test_before_a_file_is_deleted_what_was_asked_for_it_is_cancelled(fts, plain_end):
-    served(service=fts.url, service_credential=None, enabled=False)
-    ours = fts.submit(job_to(plain_end, "1-2-3"))
-    others = fts.submit(job_to(plain_end, "1-2-4"))
-    left(plain_end, "1-2-3")
-    cleanup.clean(5)
-    assert (ours.state, others.state) == ("CANCELED", "SUBMITTED")
+def test_before_a_file_is_deleted_what_was_asked_for_it_is_cancelled():
+    end = endpoint("A", base_url="http://127.0.0.1:9/data")  # nobody's: it cannot be deleted
+    with fts_server(queue_seconds=60) as fts:
+        served(service=fts.url, service_credential=None, enabled=False)
+        ours, others = (fts.submit(job_to(end, label)) for label in ("1-2-3", "1-2-4"))
+        left(end, "1-2-3")
+        cleanup.clean(5)
+        assert (ours.state, others.state) == ("CANCELED", "SUBMITTED")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -322,10 +299,3 @@ def test_while_a_service_cannot_be_asked_its_file_is_not_forgotten_for_a_day(
         cleanup.clean(5)
     assert server.requests[0].startswith("DELETE /data/sonar/incoming/1-2-3 ")
     assert [one.error for one in Leftover.objects.all()] == [REFUSED] * stays
-
-
-def test_a_test_that_cannot_be_asked_for_ends_as_failed_and_blames_nobody(tokens: Path):
-    a, b = two_ends()
-    probe = queued(a, b)
-    probes.run(probe.id)
-    assert Transfer.objects.get().error_where == "control"

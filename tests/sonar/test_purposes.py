@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from sonar import scheduler
-from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer, purposes
+from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer
+from sonar.models.transfer import purpose_of
 from sonar.movers.base import MoverError
 from sonar.movers.measure import Outcome
 from sonar.ordering import experiments, request_probes
@@ -54,41 +55,28 @@ def test_a_test_of_a_mesh_is_scheduled(mesh: Mesh) -> None:
     assert ended(Probe.objects.filter(mesh=mesh).first()) == "scheduled"
 
 
-@pytest.mark.parametrize(
-    ("change", "purpose"),
-    [
+def test_an_ordered_test_with_other_settings_than_the_meshes_is_an_experiment(mesh: Mesh) -> None:
+    for change, purpose in (
         ({}, "ordered"),
         ({"streams": 4}, "experiment"),
         ({"mode": "push"}, "experiment"),
-    ],
-)
-def test_an_ordered_test_with_other_settings_than_the_mesh_is_an_experiment(
-    mesh: Mesh, change: dict[str, object], purpose: str
-) -> None:
-    (probe,) = request_probes.order([request(**change)], NOW)
-    assert ended(probe) == purpose
-
-
-def test_where_the_mesh_sets_a_buffer_a_test_without_is_an_experiment(mesh: Mesh) -> None:
+    ):
+        assert ordered(**change) == purpose
+    world.mesh(name="four", streams=4)  # of two, one that tests so is enough
+    scheduler.follow_registry(NOW)
+    assert ordered(streams=4) == "ordered"
     Mesh.objects.update(tcp_buffer_bytes=1 << 20)
-    (probe,) = request_probes.order([request()], NOW)
-    assert ended(probe) == "experiment"
-
-
-def test_where_no_mesh_tests_the_link_with_this_class_there_is_nothing_to_differ_from(
-    mesh: Mesh,
-) -> None:
-    asked = request(streams=4)
+    assert ordered() == "experiment"
+    # Where no mesh tests the link with this class there is nothing to differ from.
+    asked = request(streams=8)
     Schedule.objects.filter(size_class=asked.size_class).delete()
     (probe,) = request_probes.order([asked], NOW)
     assert ended(probe) == "ordered"
 
 
-def test_of_two_meshes_one_that_tests_so_is_enough(mesh: Mesh) -> None:
-    world.mesh(name="four", streams=4)
-    scheduler.follow_registry(NOW)
-    (probe,) = request_probes.order([request(streams=4)], NOW)
-    assert ended(probe) == "ordered"
+def ordered(**change: object) -> str:
+    (probe,) = request_probes.order([request(**change)], NOW)
+    return ended(probe)
 
 
 def test_every_test_of_an_experiment_is_one(mesh: Mesh) -> None:
@@ -111,4 +99,4 @@ def test_one_that_was_given_up_while_it_waited_has_its_purpose_too(mesh: Mesh) -
 def test_a_scheduled_test_costs_no_query_more(mesh: Mesh, django_assert_num_queries) -> None:
     probe = Probe(mesh=mesh, size_class=SizeClass.objects.first())
     with django_assert_num_queries(0):
-        assert purposes.purpose_of(probe) == "scheduled"
+        assert purpose_of(probe) == "scheduled"

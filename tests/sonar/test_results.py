@@ -62,15 +62,14 @@ def test_results_are_stored_as_they_are(some):
         assert getattr(stored, name) == getattr(whole, name), name
 
 
-def test_a_repeated_id_is_counted_and_not_stored_twice_even_with_another_time(some):
+def test_a_repeated_id_is_counted_and_not_stored_twice_even_with_another_time(some, monkeypatch):
     assert store.store([*some, some[0]]) == (6, 1)
     later = replace(some[1], started_at=NOW + timedelta(days=40), seconds=9.0)
     assert store.store([later, *some]) == (0, 7)
     assert Transfer.objects.count() == 6
     assert Transfer.objects.get(id=some[1].id).seconds == 2.5
-
-
-def test_repeats_are_known_across_the_batches_of_one_call(some, monkeypatch):
+    # Nor across the batches of one call.
+    Transfer.objects.all().delete()
     monkeypatch.setattr(store, "BATCH", 2)
     assert store.store([*some, *reversed(some)]) == (6, 6)
     assert store.store(iter([])) == (0, 0)
@@ -98,7 +97,7 @@ def test_a_bad_result_keeps_all_others_out(some, monkeypatch):
     assert not DirtyMark.objects.exists()
 
 
-def test_months_are_made_on_demand_for_old_and_late_results(some):
+def test_months_are_made_on_demand_for_old_and_late_results_and_ahead(some):
     before = set(store.months())
     old = replace(some[0], started_at=datetime(2025, 3, 31, 23, 59, 59, 999999, tzinfo=UTC))
     new = replace(some[1], started_at=datetime(2025, 4, 1, tzinfo=UTC))
@@ -106,9 +105,6 @@ def test_months_are_made_on_demand_for_old_and_late_results(some):
     made = set(store.months()) - before
     assert made == {"sonar_transfer_2025_03", "sonar_transfer_2025_04"}
     assert Transfer.objects.count() == 2
-
-
-def test_months_are_made_ahead(db):
     store.make_months_ahead(datetime(2027, 1, 20, tzinfo=UTC))
     assert store.months()[-2:] == ["sonar_transfer_2027_01", "sonar_transfer_2027_03"]
     store.make_months_ahead(datetime(2027, 2, 1, tzinfo=UTC))

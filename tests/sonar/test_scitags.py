@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from sonar.notation import scitags
 from sonar.notation.scitags import Scitag
 
-WRONG = ["", "2", "2/", "/11", "0/1", "1/0", "1/64", "1024/1", "02/11", "2/011", "2 / 11", "-1/2"]
-
 
 def test_the_label_of_atlas_functional_tests_is_139():
     assert scitags.parsed("2/11") == 139
@@ -25,8 +23,9 @@ def test_what_is_written_is_read_again(experiment: int, activity: int):
     assert scitags.parsed(scitags.written(number)) == number
 
 
-@pytest.mark.parametrize("text", WRONG)
-def test_anything_else_is_told_with_what_is_allowed(text: str):
-    with pytest.raises(ValueError, match="like 2/11: the experiment from 1 to 1023, the activity"):
-        scitags.parsed(text)
-    assert not re.search(scitags.NOTATION, text)
+def test_anything_else_is_told_with_what_is_allowed():
+    wrong = ("", "2", "2/", "/11", "0/1", "1/0", "1/64", "1024/1", "02/11", "2/011", "2 / 11")
+    for text in (*wrong, "-1/2"):
+        with pytest.raises(ValueError, match="like 2/11: the experiment from 1 to 1023, the activ"):
+            scitags.parsed(text)
+        assert not re.search(scitags.NOTATION, text)

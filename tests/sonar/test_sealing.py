@@ -11,7 +11,7 @@ from django.db import connection
 from hypothesis import given
 
 from sonar.models import DirtyMark, Segment, Transfer
-from sonar.models.segment import Level
+from sonar.models.version import Level
 from sonar.notation.windows import unix_ms
 from sonar.results import sealing, segments
 from sonar.results import store as results

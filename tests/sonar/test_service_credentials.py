@@ -17,7 +17,16 @@ from django.utils import timezone
 
 from sonar import scheduler
 from sonar.credentials import cache
-from sonar.models import Credential, CredentialState, Endpoint, Mesh, Probe, Schedule, Transfer
+from sonar.models import (
+    Credential,
+    CredentialState,
+    Endpoint,
+    Mesh,
+    Probe,
+    Schedule,
+    SizeClass,
+    Transfer,
+)
 from sonar.movers.base import MoverError
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import SERVICE, CredentialProblem, CredentialUse
@@ -29,7 +38,7 @@ from sonar.work.transfer_request import CredentialWait
 from tests.accounts import account
 from tests.needs import needs
 from tests.sonar.test_credential_states import jwt
-from tests.sonar.test_mesh_services import HOSTS, URL, probe_request, queued, served, two_ends
+from tests.sonar.test_mesh_services import HOSTS, URL, queued, served, two_ends
 from tests.sonar.world import NOW
 from tests.storage.fts import FtsServer, fts_server
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
@@ -201,7 +210,8 @@ def test_an_order_waits_and_runs_when_it_works_again():
     a, b = two_ends()
     made = served()
     fails(made)
-    (probe,) = request_probes.order([probe_request(a, b)], NOW)
+    request = request_probes.ProbeRequest(a, b, SizeClass.objects.get(name="small"), "fts3")
+    (probe,) = request_probes.order([request], NOW)
     assert (probe.state, probe.waits_because) == ("waiting", WAITS)
     credential_states.clear(use_of(made))
     assert scheduler.start_waiting(NOW) == [probe.id]

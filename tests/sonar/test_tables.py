@@ -1,7 +1,8 @@
-"""What starts on a database that is newer than the code, or half upgraded, says so and ends."""
+"""What starts on a database that does not fit says so and ends: newer, half upgraded, no UTF-8."""
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -13,7 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.test import Client
 
 from sonar.database import tables
-from tests.starting import BEAT, MIGRATE, RUN, WEB, WORKER, all_end_with, readyz_says
+from tests.starting import BEAT, LOOK, MIGRATE, RUN, WEB, WORKER, all_end_with, readyz_says
 
 NAME = "sonar_of_another_time"
 KNOWN = set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
@@ -32,47 +33,74 @@ LOAD = ["manage.py", "load_registry", "none.yaml"]
 PASSWORD = ["manage.py", "changepassword", "nobody"]
 
 
-@pytest.fixture
-def of_another_time(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Make a database that holds no more than which migrations it has had; give its address."""
+NO_UTF_8 = (
+    "The database keeps text as {}, and Sonar needs UTF8. Make another one (CREATE DATABASE sonar "
+    "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
+)
+ADDRESS = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{NAME}"
+
+
+@contextmanager
+def database(options: str = "") -> Iterator[None]:
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as session:
-        session.execute(f"CREATE DATABASE {NAME}")
-        address = os.environ["DATABASE_URL"].rpartition("/")[0] + f"/{NAME}"
-        with psycopg.connect(address) as there:
-            there.execute(MIGRATIONS)
-            values = "INSERT INTO django_migrations VALUES (%s, %s)"
-            there.cursor().executemany(values, sorted(request.param))
-        yield address
+        session.execute(f"CREATE DATABASE {NAME} {options}")
+        yield
         session.execute(f"DROP DATABASE {NAME} WITH (FORCE)")
 
 
-newer = pytest.mark.parametrize("of_another_time", [KNOWN | {TO_COME}], indirect=True, ids=[""])
-half = pytest.mark.parametrize("of_another_time", [KNOWN - {LAST}], indirect=True, ids=[""])
+@contextmanager
+def of_another_time(migrations: set[tuple[str, str]]) -> Iterator[None]:
+    """Make a database that holds no more than which migrations it has had."""
+    with database():
+        with psycopg.connect(ADDRESS) as there:
+            there.execute(MIGRATIONS)
+            values = "INSERT INTO django_migrations VALUES (%s, %s)"
+            there.cursor().executemany(values, sorted(migrations))
+        yield
+
+
+@contextmanager
+def of_bytes(encoding: str) -> Iterator[None]:
+    with database(f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"):
+        yield
 
 
 @pytest.mark.long
-@newer
-def test_whatever_starts_on_a_newer_database_says_so_and_ends(
-    of_another_time: str, tmp_path: Path
-) -> None:
-    commands = [WEB, WORKER, BEAT, LOAD, PASSWORD, MIGRATE, RUN]
-    all_end_with(NEWER, of_another_time, tmp_path, commands)
+def test_whatever_starts_on_a_newer_database_says_so_and_ends(tmp_path: Path) -> None:
+    with of_another_time(KNOWN | {TO_COME}):
+        commands = [WEB, WORKER, BEAT, LOAD, PASSWORD, MIGRATE, RUN]
+        all_end_with(NEWER, ADDRESS, tmp_path, commands)
 
 
-@half
-def test_whatever_starts_before_migrate_has_ended_says_so_and_ends(
-    of_another_time: str, tmp_path: Path
-) -> None:
+def test_whatever_starts_before_migrate_has_ended_says_so_and_ends(tmp_path: Path) -> None:
     """A beat looks as a worker does, which the test above shows."""
-    all_end_with(HALF, of_another_time, tmp_path, [WEB, WORKER, LOAD])
+    with of_another_time(KNOWN - {LAST}):
+        all_end_with(HALF, ADDRESS, tmp_path, [WEB, WORKER, LOAD])
 
 
-@newer
-@pytest.mark.django_db
-def test_readyz_says_that_the_database_became_newer(
-    client: Client, monkeypatch: pytest.MonkeyPatch, of_another_time: str
+def test_what_looks_at_the_database_before_it_makes_tables_ends_with_its_encoding(
+    tmp_path: Path,
 ) -> None:
-    readyz_says(NEWER, NAME, client, monkeypatch)
+    """One that a database has which was made without thought on some machines."""
+    with of_bytes("SQL_ASCII"):
+        sentence = NO_UTF_8.format("SQL_ASCII")
+        all_end_with(sentence, ADDRESS, tmp_path, [MIGRATE, LOOK, RUN])
+        with psycopg.connect(ADDRESS) as session:
+            made = session.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'")
+            assert made.rowcount == 0
+
+
+@pytest.mark.django_db
+def test_readyz_says_what_does_not_fit_first_of_all(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for made, sentence in (
+        (of_another_time(KNOWN | {TO_COME}), NEWER),
+        (of_bytes("SQL_ASCII"), NO_UTF_8.format("SQL_ASCII")),
+        (of_bytes("LATIN1"), NO_UTF_8.format("LATIN1")),
+    ):
+        with made:
+            readyz_says(sentence, NAME, client, monkeypatch)
 
 
 def test_a_database_that_is_away_keeps_nothing_from_starting(
@@ -86,6 +114,7 @@ def test_a_database_that_is_away_keeps_nothing_from_starting(
 @pytest.mark.django_db
 def test_the_tables_of_this_code_fit() -> None:
     assert tables.problem_at_start() is None
+    assert tables.encoding_problem(connection.connection) is None
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """What an older Sonar had is kept: results, notes that all could read, tokens that could store."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -41,6 +42,7 @@ BEFORE_PAUSES = [("sonar", "0013_saved_view")]
 BEFORE_POSSIBLE_TIMES = [("sonar", "0024_uploads_of_source_files")]
 BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
+NEW_SITE = "INSERT INTO sonar_site (name, cloud, tier, country) VALUES"
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
 
 
@@ -63,36 +65,37 @@ OLDER = [
 ]
 
 
+def write(statement: str, *values: object) -> Any:
+    """Send a statement with its values as they stand; return its first row, if it gives any."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchone() if cursor.description else None
+
+
 def register_old(site: str, base_url: str, credential: str) -> None:
     """Register an endpoint as the first Sonar did."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO sonar_site (name, cloud, tier, country) VALUES (%s, 'UK', 2, '') "
-            "RETURNING id",
-            [site],
-        )
-        cursor.execute(
-            "INSERT INTO sonar_endpoint (name, site_id, label, base_url, software, inbound_cap, "
-            "outbound_cap, credential, simulated) VALUES (%s, %s, '', %s, '', 2, 2, %s, false)",
-            [f"{site}_DATADISK", *cursor.fetchone(), base_url, credential],
-        )
+    (identifier,) = write(f"{NEW_SITE} (%s, 'UK', 2, '') RETURNING id", site)
+    write(
+        "INSERT INTO sonar_endpoint (name, site_id, label, base_url, software, inbound_cap, "
+        "outbound_cap, credential, simulated) VALUES (%s, %s, '', %s, '', 2, 2, %s, false)",
+        *(f"{site}_DATADISK", identifier, base_url, credential),
+    )
 
 
 def store_first() -> None:
     """Store a result as the first Sonar did."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO sonar_profile (mover, mode, streams, origin, activity) "
-            "VALUES ('fake', '', 1, 'test', '')"
-        )
-        cursor.execute(
-            "INSERT INTO sonar_transfer SELECT %s, 'done', %s, 2.0, 2000000000, NULL, '[]', "
-            "'[]', '', '', false, '', destination.id, profile.id, size.id, source.id "
-            "FROM sonar_endpoint source, sonar_endpoint destination, sonar_profile profile, "
-            "sonar_sizeclass size WHERE source.name LIKE 'RAL%%' "
-            "AND destination.name LIKE 'LANCS%%' AND size.name = 'large'",
-            [UUID(int=7), STARTED],
-        )
+    write(
+        "INSERT INTO sonar_profile (mover, mode, streams, origin, activity) "
+        "VALUES ('fake', '', 1, 'test', '')"
+    )
+    write(
+        "INSERT INTO sonar_transfer SELECT %s, 'done', %s, 2.0, 2000000000, NULL, '[]', "
+        "'[]', '', '', false, '', destination.id, profile.id, size.id, source.id "
+        "FROM sonar_endpoint source, sonar_endpoint destination, sonar_profile profile, "
+        "sonar_sizeclass size WHERE source.name LIKE 'RAL%%' "
+        "AND destination.name LIKE 'LANCS%%' AND size.name = 'large'",
+        *(UUID(int=7), STARTED),
+    )
 
 
 @pytest.mark.usefixtures("real_commits")
@@ -149,18 +152,15 @@ def check_credentials() -> None:
 def begin_old(number: int, state: str) -> None:
     """Order a test of one link, and begin it, as a Sonar did that began several at once."""
     began = STARTED if state == "running" else None
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO sonar_probe (id, source_id, destination_id, size_class_id, bytes, "
-            "mover, mode, streams, state, requested_at, sent_at, started_at, deadline, "
-            "worker, progress_bytes, waits_because, runs) "
-            "SELECT %s, source.id, destination.id, size.id, 20, 'fake', 'pull', 1, %s, %s, "
-            "%s, %s, %s, '', 0, '', 0 FROM sonar_endpoint source, "
-            "sonar_endpoint destination, sonar_sizeclass size "
-            "WHERE source.name LIKE 'RAL%%' AND destination.name LIKE 'LANCS%%' "
-            "AND size.name = 'small'",
-            [UUID(int=number), state, STARTED, STARTED, began, began],
-        )
+    write(
+        "INSERT INTO sonar_probe (id, source_id, destination_id, size_class_id, bytes, mover, "
+        "mode, streams, state, requested_at, sent_at, started_at, deadline, worker, "
+        "progress_bytes, waits_because, runs) SELECT %s, source.id, destination.id, size.id, 20, "
+        "'fake', 'pull', 1, %s, %s, %s, %s, %s, '', 0, '', 0 FROM sonar_endpoint source, "
+        "sonar_endpoint destination, sonar_sizeclass size WHERE source.name LIKE 'RAL%%' "
+        "AND destination.name LIKE 'LANCS%%' AND size.name = 'small'",
+        *(UUID(int=number), state, STARTED, STARTED, began, began),
+    )
 
 
 TOLD = "2026-11-20T04:00:00Z"
@@ -173,15 +173,14 @@ def report_connections() -> None:
     times += [(far, TOLD, TOLD) for far in stored]
     times += [(TOLD, far, TOLD) for far in stored]
     times += [(TOLD, TOLD, far) for far in stored]
-    with connection.cursor() as cursor:
-        for port, moments in enumerate(times):
-            cursor.execute(
-                "INSERT INTO sonar_flow (reporter, scitag, source_address, source_port, "
-                "destination_address, destination_port, source_endpoints, "
-                "destination_endpoints, started_at, seen_at, ended_at, application, tcp) "
-                "VALUES ('::1', 139, '::1', %s, '::1', 1, '{1}', '{2}', %s, %s, %s, '', '{}')",
-                [port, *moments],
-            )
+    for port, moments in enumerate(times):
+        write(
+            "INSERT INTO sonar_flow (reporter, scitag, source_address, source_port, "
+            "destination_address, destination_port, source_endpoints, destination_endpoints, "
+            "started_at, seen_at, ended_at, application, tcp) VALUES ('::1', 139, '::1', %s, "
+            "'::1', 1, '{1}', '{2}', %s, %s, %s, '', '{}')",
+            *(port, *moments),
+        )
 
 
 @pytest.mark.usefixtures("real_commits")
@@ -205,18 +204,15 @@ def test_notes_tokens_tests_pauses_and_reports_of_an_older_sonar_come_along():
         with connection.cursor() as cursor:
             cursor.execute("SELECT DISTINCT skipped_because, skipped_since FROM sonar_schedule")
             assert ("", None) in cursor.fetchall()
-            cursor.execute(
-                "INSERT INTO sonar_site (name, cloud, tier, country) VALUES ('New', '', 2, '')"
-            )
-            # A Sonar before circuits knows fewer of the other reasons.
-            cursor.execute("UPDATE sonar_schedule SET skipped_because = '', skipped_since = NULL")
+        write(f"{NEW_SITE} ('New', '', 2, '')")
+        # A Sonar before circuits knows fewer of the other reasons.
+        write("UPDATE sonar_schedule SET skipped_because = '', skipped_since = NULL")
         migrate(BEFORE_ROLES)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO sonar_annotation (text, starts_at, created_at, site_id) "
-                "VALUES ('new switch', now(), now(), %s)",
-                [ral.site_id],
-            )
+        write(
+            "INSERT INTO sonar_annotation (text, starts_at, created_at, site_id) "
+            "VALUES ('new switch', now(), now(), %s)",
+            ral.site_id,
+        )
         migrate(BEFORE_ONE_PER_LINK)
         for number, state in enumerate(("queued", "running", "queued", "running")):
             begin_old(number, state)
@@ -253,37 +249,27 @@ def test_notes_tokens_tests_pauses_and_reports_of_an_older_sonar_come_along():
 def store_old(number: int, link: tuple[str, str], profile: int, **more: object) -> None:
     """Store a result as a Sonar before purposes did."""
     fields = {"state": "done", "error": "", "error_where": "", "worker": "w", "seconds": 2} | more
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO sonar_transfer (id, state, started_at, seconds, bytes, samples, "
-            "remote_connections, error, error_where, error_is_permanent, worker, source_id, "
-            "destination_id, profile_id, size_class_id) SELECT %s, %s, %s, %s, 2000000000, '[]', "
-            "'[]', %s, %s, false, %s, source.id, destination.id, %s, size.id "
-            "FROM sonar_endpoint source, sonar_endpoint destination, sonar_sizeclass size "
-            "WHERE source.name = %s AND destination.name = %s AND size.name = 'large'",
-            [
-                UUID(int=number),
-                fields["state"],
-                STARTED + number * timedelta(hours=1),
-                fields["seconds"],
-                fields["error"],
-                fields["error_where"],
-                fields["worker"],
-                profile,
-                *(f"{name}_DATADISK" for name in link),
-            ],
-        )
+    names = ("state", "seconds", "error", "error_where", "worker")
+    write(
+        "INSERT INTO sonar_transfer (id, started_at, state, seconds, error, error_where, worker, "
+        "bytes, samples, remote_connections, error_is_permanent, source_id, destination_id, "
+        "profile_id, size_class_id) SELECT %s, %s, %s, %s, %s, %s, %s, 2000000000, '[]', '[]', "
+        "false, source.id, destination.id, %s, size.id FROM sonar_endpoint source, "
+        "sonar_endpoint destination, sonar_sizeclass size "
+        "WHERE source.name = %s AND destination.name = %s AND size.name = 'large'",
+        *(UUID(int=number), STARTED + number * timedelta(hours=1)),
+        *(fields[name] for name in names),
+        *(profile, *(f"{name}_DATADISK" for name in link)),
+    )
 
 
 def old_profile(streams: int, mesh: int | None = None) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, mesh_id, clock) "
-            "VALUES ('fake', 'pull', %s, 'test', '', %s, 'request') RETURNING id",
-            [streams, mesh],
-        )
-        (number,) = cursor.fetchone()
-    return number
+    (number,) = write(
+        "INSERT INTO sonar_profile (mover, mode, streams, origin, activity, mesh_id, clock) "
+        "VALUES ('fake', 'pull', %s, 'test', '', %s, 'request') RETURNING id",
+        *(streams, mesh),
+    )
+    return int(number)
 
 
 def purposes() -> dict[int, str]:
@@ -318,15 +304,8 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
         assert not DirtyMark.objects.exists()
     finally:
         migrate_to_now()
-    assert purposes() == {
-        1: "scheduled",
-        2: "ordered",
-        3: "experiment",
-        4: "experiment",
-        5: "ordered",
-        6: "",
-        7: "experiment",
-    }
+    found = ["scheduled", "ordered", "experiment", "experiment", "ordered", "", "experiment"]
+    assert purposes() == dict(enumerate(found, 1))
     marked = set(DirtyMark.objects.values_list("start", flat=True))
     assert marked == {
         (STARTED + number * timedelta(hours=1)).replace(minute=0) for number in (2, 3, 4, 5, 7)
@@ -341,8 +320,7 @@ def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back
     with connection.cursor() as cursor:
         cursor.execute("SELECT id, profile_id FROM sonar_transfer ORDER BY id")
         kept = {identifier.int: profile for identifier, profile in cursor.fetchall()}
-        cursor.execute("SELECT count(*) FROM sonar_profile")
-        assert cursor.fetchone() == (3,)
+    assert write("SELECT count(*) FROM sonar_profile") == (3,)
     assert kept == dict(
         enumerate([scheduled, single, several, single, several, several, several], 1)
     )

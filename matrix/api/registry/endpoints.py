@@ -26,7 +26,7 @@ from matrix.http.permissions import sees
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules as credentials
 from sonar.models import Endpoint, Site
-from sonar.models.endpoint import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
+from sonar.models.registry import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
 from sonar.obstacles import catalogue as obstacles
 from sonar.people.roles import ENDPOINT_COLUMNS
 from sonar.registry.compatibility import endpoint_problem, is_moved

@@ -32,14 +32,14 @@ from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules, service_rules
 from sonar.models import Endpoint, Mesh, SizeClass
-from sonar.models.endpoint import MOST_DAILY_BYTES
 from sonar.models.mesh import LIMITS, mover_choices
+from sonar.models.registry import MOST_DAILY_BYTES
 from sonar.movers import catalogue
 from sonar.notation import scitags
 from sonar.obstacles.catalogue import advice_on
 from sonar.records.record import cut
 from sonar.registry.compatibility import ENDS, kept_mesh_problem
-from sonar.registry.file.meshes import (
+from sonar.registry.file.sections import (
     LONGEST_INTERVAL_SECONDS,
     interval,
     quiet_columns,

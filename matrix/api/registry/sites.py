@@ -29,7 +29,7 @@ from matrix.query.forms import BadQueryError
 from sonar.models import Site
 from sonar.notation.windows import format_typed
 from sonar.people.roles import SITE_FIELDS
-from sonar.registry.file.meshes import quiet_columns
+from sonar.registry.file.sections import quiet_columns
 
 COUNTRY = "^([A-Z]{2})?$"
 

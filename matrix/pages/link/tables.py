@@ -23,7 +23,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
 from matrix.statistics.cells.states import STATE_WORDS
 from sonar.models import Schedule
-from sonar.models.testing_times import end_words
+from sonar.models.fields import end_words
 from sonar.notation import windows
 from sonar.notation.units import DASH, format_bytes, format_count, three_digits
 from sonar.notation.windows import PRESET_WORDS, PRESETS, format_day, format_minute

@@ -21,7 +21,7 @@ from matrix.statistics.cells.states import STALE, STALE_AFTER_INTERVALS
 from matrix.statistics.transfers.overhead import BENT, FEW, FEWEST_TRANSFERS, LEAST_RATIO
 from matrix.store import registry
 from sonar.models import Endpoint
-from sonar.models.testing_times import end_words
+from sonar.models.fields import end_words
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import format_minute
 from sonar.results import store

@@ -38,7 +38,7 @@ from matrix.pages.views import rendered
 from matrix.query.addresses import address
 from matrix.store.notes import WRITE
 from sonar.models import Downtime, Endpoint, Site
-from sonar.models.testing_times import PAUSE_COLUMNS
+from sonar.models.fields import PAUSE_COLUMNS
 from sonar.notation.windows import format_minute, format_typed
 from sonar.people import roles
 

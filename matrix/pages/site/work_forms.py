@@ -15,7 +15,7 @@ from django.http import QueryDict
 
 from matrix.store.notes import IN_RANGE, NO_TIME, WRITE, NoteForm, TimeField
 from sonar.models import Annotation, Downtime, Endpoint, Site
-from sonar.models.endpoint import MOST_CAP, MOST_DAILY_BYTES
+from sonar.models.registry import MOST_CAP, MOST_DAILY_BYTES
 from sonar.notation.units import format_bytes
 from sonar.people import roles
 from sonar.people.roles import ENDPOINT_COLUMNS, Anyone

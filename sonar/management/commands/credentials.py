@@ -8,8 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from sonar.credentials import rules, sources
 from sonar.credentials.sources.base import CredentialError, Purpose, Right, read_secret
-from sonar.management.base import QuickCommand
-from sonar.management.columns import in_columns
+from sonar.management.base import QuickCommand, in_columns
 from sonar.models import Credential, CredentialState, Endpoint
 from sonar.movers.base import MoverError, Where
 from sonar.notation.windows import format_moment

@@ -1,8 +1,8 @@
 """Import results from CSV files."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -11,18 +11,14 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 from django.utils import timezone
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sonar.management.base import QuickCommand
 from sonar.records import importing
 from sonar.records.importing import FaultyFileError
+
+# Begins a bar for what a file is read for.
+Over = Callable[[str], Callable[[int], None]]
 
 
 class Command(QuickCommand):
@@ -51,8 +47,8 @@ class Command(QuickCommand):
     def take(self, path: Path, *, only_check: bool) -> bool:
         """Import or check one file and say what came of it; return whether it was sound."""
         try:
-            with Bar(path) as progress:
-                said = check(path, progress) if only_check else store(path, progress)
+            with bar(path) as over:
+                said = check(path, over) if only_check else store(path, over)
         except KeyboardInterrupt:
             raise CommandError(f"Stopped; nothing of {path} was stored.", returncode=130) from None
         except OSError as error:  # what was checked waits in a temporary file to be stored
@@ -69,20 +65,17 @@ class Command(QuickCommand):
         return True
 
 
-def check(path: Path, progress: Bar) -> str:
-    progress.over("checking")
-    count = importing.check(path, timezone.now(), progress.at)
-    return f"{count:,} results are valid; nothing was stored."
+def check(path: Path, over: Over) -> str:
+    with importing.checked(path, timezone.now(), over("checking")) as sound:
+        return f"{sound.count:,} results are valid; nothing was stored."
 
 
-def store(path: Path, progress: Bar) -> str:
+def store(path: Path, over: Over) -> str:
     """Check and store a file; say how many results were new, how many not, and how fast."""
     began = time.monotonic()
-    progress.over("checking")
-    with importing.checked(path, timezone.now(), progress.at) as sound:
-        progress.over("storing")
+    with importing.checked(path, timezone.now(), over("checking")) as sound:
         try:
-            accepted, duplicates = importing.keep(sound, timezone.now(), progress.at)
+            accepted, duplicates = importing.keep(sound, timezone.now(), over("storing"))
         except DatabaseError as error:
             sentence = str(error).partition("\n")[0]
             raise FaultyFileError([f"the database refused it: {sentence}"]) from error
@@ -93,36 +86,20 @@ def store(path: Path, progress: Bar) -> str:
     )
 
 
-class Bar:
-    """A progress bar over the bytes of one file, for each time it is read; on a terminal only."""
+@contextmanager
+def bar(path: Path) -> Iterator[Over]:
+    """Show a progress bar over the bytes of one file; on a terminal only."""
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    total = path.stat().st_size if path.is_file() else None
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, disable=hidden, transient=True) as bars:
 
-    def __init__(self, path: Path) -> None:
-        console = Console(stderr=True)
-        columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
-        self._bars = Progress(
-            *columns,
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-        )
-        self._name = path.name
-        self._total = path.stat().st_size if path.is_file() else None
-        self._task: TaskID | None = None
+        def over(verb: str) -> Callable[[int], None]:
+            """Begin anew at the first byte; return what is told the position."""
+            for task in bars.task_ids:
+                bars.remove_task(task)
+            task = bars.add_task(f"{verb} {path.name}", total=total)
+            return lambda position: bars.update(task, completed=position)
 
-    def __enter__(self) -> Bar:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def over(self, verb: str) -> None:
-        """Begin anew at the first byte."""
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-        self._task = self._bars.add_task(f"{verb} {self._name}", total=self._total)
-
-    def at(self, position: int) -> None:
-        if self._task is not None:
-            self._bars.update(self._task, completed=position)
+        yield over

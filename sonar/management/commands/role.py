@@ -1,13 +1,11 @@
 """Roles of accounts: give one, list them."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from sonar.management.base import QuickCommand
-from sonar.management.columns import in_columns
+from sonar.management.base import QuickCommand, in_columns
 from sonar.models import Site
 from sonar.people import roles
 from sonar.people.roles import Role
@@ -69,20 +67,14 @@ def named(names: list[str]) -> list[Site]:
 
 
 def listed() -> str:
-    accounts = User.objects.order_by("username")
-    rows = [row_of(account) for account in accounts]
+    rows = [row_of(account) for account in User.objects.order_by("username")]
     return in_columns([("USER", "ROLE", "SITES", "ALSO"), *rows]) if rows else "No accounts."
 
 
 def row_of(account: User) -> tuple[str, str, str, str]:
-    role = roles.role_of(account)
     return (
         account.get_username(),
-        role or "not active",
-        ",".join(names_of(account.administered_sites.all())),
+        roles.role_of(account) or "not active",
+        ",".join(sorted(site.name for site in account.administered_sites.all())),
         ",".join(roles.own_permissions(account)),
     )
-
-
-def names_of(sites: Iterable[Site]) -> list[str]:
-    return sorted(site.name for site in sites)

@@ -5,8 +5,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError, CommandParser
 
-from sonar.management.base import QuickCommand
-from sonar.management.columns import in_columns
+from sonar.management.base import QuickCommand, in_columns
 from sonar.models import Token
 from sonar.notation.windows import format_time
 from sonar.people import tokens

@@ -1,7 +1,8 @@
 """Sections of a registry file -> rows, all or nothing; what changed, and what is wrong."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -11,7 +12,6 @@ from django.utils import timezone
 from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
 from sonar.notation import base_urls
 from sonar.registry import compatibility
-from sonar.registry.file.meshes import set_intervals, set_members
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
     CredentialSection,
@@ -19,6 +19,8 @@ from sonar.registry.file.sections import (
     MeshSection,
     SiteSection,
     SizeClassSection,
+    set_intervals,
+    set_members,
 )
 
 CREDENTIALS = ("credential", "credential_lent")
@@ -50,10 +52,8 @@ class _Loader:
         self.lines = lines
         self.changes = Changes()
         self.problems: list[str] = []
-        # Endpoints that other meshes fit than before, with their place in the file.
-        self.moved: list[tuple[int, Endpoint]] = []
-        # Credentials that are for other hosts than before.
-        self.rebound: list[tuple[int, Credential]] = []
+        # What says by key what is wrong at a place, once all of the file is in the database.
+        self.in_the_end: list[tuple[tuple[str, int], Callable[[], dict[str, str]]]] = []
         self._seen: set[tuple[str, str]] = set()
 
     def wrong(self, place: Place, sentence: str) -> None:
@@ -113,8 +113,9 @@ def load(text: str) -> Changes:
         _load_credentials(loader, document.credentials)
         _load_endpoints(loader, document.endpoints)
         _load_meshes(loader, document.meshes)
-        _check_rebound(loader)
-        _check_moved(loader)
+        for place, problems in loader.in_the_end:
+            for key, sentence in problems().items():
+                loader.wrong((*place, key), sentence)
         if loader.problems:
             raise RegistryError(loader.problems)
     return loader.changes
@@ -148,14 +149,8 @@ def _load_credentials(loader: _Loader, sections: list[CredentialSection]) -> Non
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Credential()
         if loader.save("credentials", index, row, section.model_dump()):
-            loader.rebound.append((index, row))
-
-
-def _check_rebound(loader: _Loader) -> None:
-    """Judge credentials by what uses them in the end, as this file has it."""
-    for index, credential in loader.rebound:
-        for key, sentence in compatibility.credential_problems(credential).items():
-            loader.wrong(("credentials", index, key), sentence)
+            judged = partial(compatibility.credential_problems, row)
+            loader.in_the_end.append((("credentials", index), judged))
 
 
 def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> None:
@@ -191,7 +186,13 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         values |= {"site": site, "retired_at": retired_at}
         is_moved = row.pk and compatibility.is_moved(Endpoint(pk=row.pk, **values))
         if loader.save("endpoints", index, row, values) and is_moved:
-            loader.moved.append((index, row))
+            judged = partial(_base_url_problems, row)
+            loader.in_the_end.append((("endpoints", index), judged))
+
+
+def _base_url_problems(endpoint: Endpoint) -> dict[str, str]:
+    sentence = compatibility.endpoint_problem(endpoint)
+    return {"base_url": sentence} if sentence else {}
 
 
 def _find_credentials(
@@ -228,23 +229,13 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
         if not loader.save("meshes", index, row, values):
             continue
         changed = [
-            set_members(row, "sources", _members(loader, index, "sources", section.sources)),
-            set_members(
-                row, "destinations", _members(loader, index, "destinations", section.destinations)
-            ),
-            set_intervals(row, _intervals(loader, index, section.every)),
+            set_members(row, end, _members(loader, index, end, getattr(section, end)))
+            for end in compatibility.ENDS
         ]
-        if any(changed):
+        if any([*changed, set_intervals(row, _intervals(loader, index, section.every))]):
             loader.renote_changed("meshes", row.name)
         if sentence := compatibility.kept_mesh_problem(row):
             loader.wrong(("meshes", index, "mover"), sentence)
-
-
-def _check_moved(loader: _Loader) -> None:
-    """Judge base URLs by the meshes as they are in the end, those of this file included."""
-    for index, endpoint in loader.moved:
-        if sentence := compatibility.endpoint_problem(endpoint):
-            loader.wrong(("endpoints", index, "base_url"), sentence)
 
 
 def _members(loader: _Loader, index: int, end: str, names: str | list[str]) -> list[Endpoint]:

@@ -1,13 +1,27 @@
-"""A registry file as text -> its sections, and the line on which each value stands."""
+"""A registry file as text -> its sections, and the line on which each value stands.
 
+A registry is a few lists of small mappings. Without bounds, lists in lists end the process, and
+a few lines in which each repeats the one before tenfold take all the memory that there is.
+"""
+
+import re
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 import yaml
 from pydantic import ValidationError
 
 from sonar.registry.file.sections import RegistryFile
-from sonar.registry.file.yaml_file import YamlError, compose, construct
+
+DEEPEST = 20
+# Twice what the 65535 endpoints that there can be take, with all their fields.
+MOST_VALUES = 4_000_000
+# PostgreSQL has no NUL in text, and UTF-8 no half of a surrogate pair.
+NOT_KEPT = re.compile("[\0\ud800-\udfff]")
+# What the constructors of PyYAML raise for a scalar that is none of its kind, besides their own.
+NO_SCALAR = (ValueError, ArithmeticError, LookupError, AttributeError)
+SHOWN_CHARACTERS = 40
+
 
 # Twice what the 65535 endpoints that there can be take, with all their fields.
 MOST_CHARACTERS = 50_000_000
@@ -20,6 +34,66 @@ class RegistryError(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+
+
+def at_line(line: int, sentence: str) -> RegistryError:
+    return RegistryError([f"line {line}: {sentence}"])
+
+
+class Loader(yaml.SafeLoader):
+    """PyYAML's safe one, which counts how deep it is, and what aliases repeat."""
+
+    def __init__(self, text: str) -> None:
+        self._depth = self._values = 0
+        # How many values each node with an anchor stands for; 0 while it is not whole.
+        self._sizes: dict[int, int] = {}
+        super().__init__(text)
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        line, before = event.start_mark.line + 1, self._values
+        is_alias = isinstance(event, yaml.AliasEvent)
+        self._values += 1
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise at_line(line, f"values are nested more than {DEEPEST} deep")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if node is not None and is_alias:
+            self._repeat(node, f"*{event.anchor}", line)
+        elif node is not None and event.anchor is not None:
+            self._sizes[id(node)] = self._values - before
+        return node
+
+    def _repeat(self, node: yaml.Node, name: str, line: int) -> None:
+        if id(node) not in self._sizes:
+            raise at_line(line, f"{name} is inside what it stands for")
+        self._values += self._sizes[id(node)]
+        if self._values > MOST_VALUES:
+            sentence = f"{name} repeats so much that the file has more than {MOST_VALUES:,} values"
+            raise at_line(line, sentence)
+
+    def compose_scalar_node(self, anchor: dict[Any, yaml.Node]) -> yaml.ScalarNode:
+        node = super().compose_scalar_node(anchor)
+        if NOT_KEPT.search(node.value):
+            line = node.start_mark.line + 1
+            raise at_line(line, "a text has a character that cannot be stored: NUL, or half a pair")
+        return node
+
+    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        for name, _ in node.value:
+            if not isinstance(name, yaml.ScalarNode):
+                raise at_line(name.start_mark.line + 1, "a name cannot be a list or a mapping")
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ANN401
+        try:
+            return super().construct_object(node, deep=deep)
+        except NO_SCALAR as error:
+            scalar = repr(node.value[:SHOWN_CHARACTERS])
+            sentence = f"{scalar} cannot be read: if it is text, put it in quotes"
+            raise at_line(node.start_mark.line + 1, sentence) from error
 
 
 class Lines:
@@ -68,18 +142,27 @@ def read(file: IO[str]) -> str:
     return file.read(MOST_CHARACTERS + 1)
 
 
+def composed(text: str) -> tuple[object, Lines]:
+    """Return what a document stands for, merged mappings put into the nodes, and its lines."""
+    try:
+        root = Loader(text).get_single_node()
+        lines = Lines(root)
+        if lines.repeated:
+            raise RegistryError(lines.repeated)
+        return Loader("").construct_document(root) if root else None, lines
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise at_line(line, f"not YAML: it has the character {error.character!r}") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise at_line(line, f"not YAML: {error.problem}") from error
+
+
 def parse(text: str) -> tuple[RegistryFile, Lines]:
     """Read a registry file; raise RegistryError naming every place that has a wrong shape."""
     if len(text) > MOST_CHARACTERS:
         raise RegistryError([f"the file has more than {MOST_CHARACTERS:,} characters"])
-    try:
-        root = compose(text)
-        lines = Lines(root)
-        if lines.repeated:
-            raise RegistryError(lines.repeated)
-        document = construct(root) if root else None
-    except YamlError as error:
-        raise RegistryError([str(error)]) from error
+    document, lines = composed(text)
     if document is None:
         raise RegistryError(["the file is empty: it needs sites, endpoints or meshes"])
     try:

@@ -1,0 +1,364 @@
+"""The registry: sites, size classes, credentials, and the endpoints between which files move."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+
+from sonar.credentials import kinds, rules
+from sonar.models.fields import (
+    NAME,
+    PAUSE_RULES,
+    TAKEN,
+    Pause,
+    QuietHours,
+    check_name,
+    if_given,
+    is_new,
+    name_field,
+    tags_field,
+    tidy,
+    two_ends,
+)
+from sonar.notation import base_urls
+
+
+class Site(QuietHours, Pause):
+    """An organisation's place."""
+
+    name = name_field()
+    cloud = models.CharField(max_length=40, blank=True, help_text="Region, like UK or DE.")
+    tier = models.PositiveSmallIntegerField(
+        default=2, validators=[MaxValueValidator(3)], help_text="0 to 3."
+    )
+    country = models.CharField(
+        max_length=2,
+        blank=True,
+        validators=[RegexValidator(r"^[A-Z]{2}$", "A country is two capital letters (ISO 3166).")],
+    )
+    latitude = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(-90), MaxValueValidator(90)]
+    )
+    longitude = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(-180), MaxValueValidator(180)]
+    )
+    wan_gbit_s = models.FloatField(
+        "nominal WAN capacity (Gbit/s)",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.001)],
+    )
+    tags = tags_field("for all endpoints of the site")
+    admins = models.ManyToManyField(
+        settings.AUTH_USER_MODEL,
+        blank=True,
+        related_name="administered_sites",
+        help_text="Accounts that may order and pause tests, and write downtimes and notes, for "
+        "this site.",
+    )
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="site_name_is_plain"),
+            models.CheckConstraint(condition=Q(tier__lte=3), name="site_tier_is_0_to_3"),
+            if_given("site_latitude_on_earth", latitude__range=(-90, 90)),
+            if_given("site_longitude_on_earth", longitude__range=(-180, 180)),
+            if_given("site_wan_is_positive", wan_gbit_s__gt=0),
+            two_ends("site_quiet_hours_have_two_ends"),
+            *PAUSE_RULES,
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        self.tags = tidy(self.tags)
+        check_name(self)
+
+
+# What parameters begin with that have a dot in them, as those of size classes have.
+BEGINNINGS = ("compare", "destination", "source")
+
+
+def refuse_parameter(row: models.Model, name: str) -> None:
+    """Raise ValidationError for a new name that would be read as something else in a URL."""
+    if not is_new(row, "name"):
+        return
+    if name.casefold() in BEGINNINGS:
+        sentence = f"The name {name} is none for a size class: other parameters begin with it."
+        raise ValidationError({"name": sentence})
+    if name.isdecimal():
+        sentence = f"The name {name} is none for a size class: it is a number, like one of streams."
+        raise ValidationError({"name": sentence})
+
+
+class SizeClass(models.Model):
+    """A named range of file sizes: from its first byte count to that of the next class.
+
+    So ranges cannot overlap or leave a gap. That the first begins at 0 and that every test
+    size lies in its own range is held by a deferred trigger (migration 0002), as it
+    concerns several rows.
+    """
+
+    name = name_field()
+    from_bytes = models.BigIntegerField(
+        validators=[MinValueValidator(0)], help_text="First size that belongs to it."
+    )
+    test_bytes = models.BigIntegerField(
+        validators=[MinValueValidator(1)], help_text="Size of its test file."
+    )
+    timeout_seconds = models.PositiveIntegerField(
+        default=3600,
+        validators=[MinValueValidator(1)],
+        help_text="A test transfer that takes longer has failed.",
+    )
+
+    class Meta:
+        ordering = ["from_bytes"]
+        verbose_name_plural = "size classes"
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="sizeclass_name_is_plain"),
+            # Deferred, so that a registry file may move several boundaries at once.
+            models.UniqueConstraint(
+                fields=["from_bytes"],
+                name="sizeclass_begins_alone",
+                deferrable=models.Deferrable.DEFERRED,
+            ),
+            models.CheckConstraint(
+                condition=Q(from_bytes__gte=0, test_bytes__gte=1, timeout_seconds__gte=1),
+                name="sizeclass_numbers_are_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        check_name(self)
+        refuse_parameter(self, self.name)
+
+
+def validate_host(text: str) -> None:
+    if rules.host_of(text) is None:
+        raise ValidationError(rules.HOST_SENTENCE)
+
+
+def setting_field(verbose_name: str, longest: int, help_text: str) -> models.CharField[str, str]:
+    """Return a column that only some kinds of credentials have; empty for the others."""
+    return models.CharField(
+        verbose_name, max_length=longest, blank=True, default="", db_default="", help_text=help_text
+    )
+
+
+class Credential(models.Model):
+    """Where tokens come from, and the hosts that they may be sent to; secrets are in a file.
+
+    Written by administrators alone: whoever says where a token may go can have it.
+    """
+
+    name = models.CharField(
+        max_length=80,
+        unique=True,
+        validators=[RegexValidator(rules.NAME, rules.NAME_SENTENCE)],
+        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its secret.",
+    )
+    hosts = ArrayField(
+        models.CharField(max_length=255, validators=[validate_host]),
+        help_text="Where it may be sent: hosts, or host:port for only that port, in lower case.",
+    )
+    kind = models.CharField(
+        max_length=20,
+        choices=kinds.CHOICES,
+        default=kinds.FILE,
+        db_default=kinds.FILE,
+        help_text="What the file holds, and what is made of it.",
+    )
+    issuer = setting_field(
+        "issuer", 400, "Of client_credentials: https://host/path, which alone is shown the secret."
+    )
+    client_id = setting_field("client ID", 200, "Of client_credentials: the name of the client.")
+    audience = setting_field(
+        "audience",
+        400,
+        "Of client_credentials: whom its tokens are for; empty for the origin of the endpoint or "
+        "service.",
+    )
+    path_prefix = setting_field(
+        "path prefix",
+        200,
+        "Of client_credentials: the part of the endpoint's path that scopes leave out, like "
+        "/atlas; empty if they have the whole path.",
+    )
+    scope = setting_field(
+        "scope",
+        200,
+        "Of client_credentials, for services alone: what their tokens must allow, like fts.",
+    )
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(name__regex=rules.NAME), name="credential_name_is_a_file"
+            ),
+            models.CheckConstraint(
+                condition=Q(hosts__len__gte=1),
+                name="credential_has_a_host",
+                violation_error_message="A credential is for at least one host.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        if self.name.endswith("\n"):  # which the pattern lets pass
+            raise ValidationError({"name": rules.NAME_SENTENCE})
+        if self.kind not in kinds.names():
+            return  # the field says so
+        values = {name: getattr(self, name) for name in kinds.SETTINGS}
+        if sentences := kinds.problems(self.kind, values):
+            raise ValidationError(sentences)
+
+
+# A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
+BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|iperf3|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
+BASE_URL_SENTENCE = (
+    "A base URL is scheme://host[:port]/path with one of the schemes http, https, dav, davs, "
+    "root, xroot, gsiftp, ftp, iperf3 or fake, and holds no user, password or query."
+)
+HOST_SENTENCE = "A base URL has a host and, if any, a port from 1 to 65535."
+
+# What forms and API let in; the columns hold more.
+MOST_CAP, MOST_DAILY_BYTES = 9999, 10**18 - 1
+
+# Columns of an endpoint that say who is sent what.
+WHERE_TOKENS_GO = ("base_url", "credential_id", "credential_lent_id", "lend_credential")
+
+
+class Endpoint(models.Model):
+    """One storage area of a site. Retired, never deleted: history keeps it."""
+
+    name = name_field()
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="endpoints")
+    label = models.CharField(max_length=40, blank=True, help_text="Storage area, like DATADISK.")
+    base_url = models.CharField(
+        "base URL",
+        max_length=400,
+        unique=True,
+        validators=[RegexValidator(BASE_URL, BASE_URL_SENTENCE)],
+        help_text="Sonar writes and deletes only in sonar/ below it.",
+    )
+    software = models.CharField(max_length=80, blank=True)
+    tags = tags_field("in addition to those of its site")
+    inbound_cap = models.PositiveIntegerField(
+        default=2, validators=[MinValueValidator(1)], help_text="Test transfers to it at once."
+    )
+    outbound_cap = models.PositiveIntegerField(
+        default=2, validators=[MinValueValidator(1)], help_text="Test transfers from it at once."
+    )
+    budget_bytes_per_day = models.BigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Test bytes it may send and receive per UTC day; empty for no limit.",
+    )
+    credential = models.ForeignKey(
+        Credential,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="endpoints",
+        help_text="Reads, writes and deletes here; sent only to this endpoint.",
+    )
+    credential_lent = models.ForeignKey(
+        Credential,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="lending_endpoints",
+        help_text="Given to the other end of a copy; should be read-only.",
+    )
+    lend_credential = models.BooleanField(
+        default=False,
+        help_text="The other end of a copy may be given the credential itself, if none is lent.",
+    )
+    simulated = models.BooleanField(
+        default=False, help_text="A sandbox node: its rates are simulated and shown as such."
+    )
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="endpoint_name_is_plain"),
+            # A segment has two bytes for each end of a link.
+            models.CheckConstraint(
+                condition=Q(id__lte=65535),
+                name="endpoint_id_has_16_bits",
+                violation_error_message="Sonar keeps at most 65535 endpoints, including "
+                "retired ones.",
+            ),
+            models.CheckConstraint(
+                condition=Q(base_url__regex=BASE_URL), name="endpoint_base_url_is_plain"
+            ),
+            models.CheckConstraint(
+                condition=Q(inbound_cap__gte=1, outbound_cap__gte=1),
+                name="endpoint_caps_are_positive",
+            ),
+            if_given("endpoint_budget_is_positive", budget_bytes_per_day__gte=1),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Want a URL that movers can take apart: the pattern lets `ftp://[` pass, and port 99999.
+
+        And one that its credentials are for. Sentences do not repeat the URL, as there may be a
+        password in it.
+        """
+        if re.match(BASE_URL, self.base_url) and not has_host(self.base_url):
+            raise ValidationError({"base_url": HOST_SENTENCE})
+        self.tags = tidy(self.tags)
+        check_name(self)
+        if is_new(self, "base_url") and re.match(BASE_URL, self.base_url):
+            self._refuse_place()
+        if self._is_bound_anew() and (problems := rules.problems(self)):
+            raise ValidationError(problems)
+
+    def _refuse_place(self) -> None:
+        """Raise ValidationError for a base URL that is no place of its own."""
+        if sentence := base_urls.problem(self.base_url):
+            raise ValidationError({"base_url": sentence})
+        places = Endpoint.objects.exclude(pk=self.pk).values_list("name", "base_url")
+        if sentence := base_urls.overlap(self.base_url, places):
+            raise ValidationError({"base_url": ValidationError(sentence, code=TAKEN)})
+
+    def _is_bound_anew(self) -> bool:
+        """Say whether keeping it would change where a credential goes. One SQL query at most.
+
+        What was there already waits with its reason, and its caps can be changed all the same.
+        """
+        if self.credential_id is None and self.credential_lent_id is None:
+            return False
+        before = Endpoint.objects.filter(pk=self.pk).first()
+        if before is None or (before.retired_at and not self.retired_at):
+            return True
+        return any(getattr(before, name) != getattr(self, name) for name in WHERE_TOKENS_GO)
+
+
+def has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an IPv6 address, or a port, that cannot be
+        return False
