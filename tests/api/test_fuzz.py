@@ -51,9 +51,7 @@ def web(real_commits: None, tmp_path: Path, access_log: Path) -> Iterator[loopba
 
 
 @pytest.mark.parametrize("accounts", SERVERS, ids="-".join)
-def test_no_request_is_answered_off_the_schema(
-    web: loopback.Web, access_log: Path, accounts: tuple[str, ...]
-):
+def test_no_request_is_answered_off_the_schema(web, access_log, accounts: tuple[str, ...]):
     tokens = {"anonymous": ""} | scene.make().tokens
     for account in accounts:
         tried_as(account, tokens[account], web, access_log)

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from matrix.answers.table import link_table
 from matrix.answers.table.columns import COMPARED
@@ -58,7 +57,7 @@ def rates(source: str, destination: str, window: Window) -> list[float]:
 
 
 @pytest.mark.parametrize("of", ["median", "mean"])
-def test_each_link_has_what_numpy_and_scipy_make_of_both_sides(small_world: World, of: str) -> None:
+def test_each_link_has_what_numpy_and_scipy_make_of_both_sides(small_world, of: str):
     fill(small_world, 600, 3)
     compare = Comparison("previous", of=of)
     query = MatrixQuery(window="", start=NOW - 4 * DAY, end=NOW, compare=compare)
@@ -88,7 +87,7 @@ def test_each_link_has_what_numpy_and_scipy_make_of_both_sides(small_world: Worl
     assert compared >= 5
 
 
-def test_links_are_paired_with_their_opposite_direction(changed: World) -> None:
+def test_links_are_paired_with_their_opposite_direction(changed):
     table = link_table.build(MatrixQuery(window="24h", compare=Comparison(reverse=True)), NOW)
     this, other = (
         dict(zip(names(table), table.column(f"large.{name}").tolist(), strict=True))
@@ -99,7 +98,7 @@ def test_links_are_paired_with_their_opposite_direction(changed: World) -> None:
     assert other[ends[::-1]] == this[ends]
 
 
-def test_a_row_has_both_sides_the_ratio_its_interval_and_p(client: Client, changed: World) -> None:
+def test_a_row_has_both_sides_the_ratio_its_interval_and_p(client, changed):
     page = look(client, f"{WHOLE_PAGE}&source.has=RAL&destination.has=Glasgow")
     (row,) = rows(page)
     assert re.fullmatch(r"[34]\d\.\d n = 12", row[9])
@@ -115,7 +114,7 @@ def test_a_row_has_both_sides_the_ratio_its_interval_and_p(client: Client, chang
     assert "large files compared with the 24 hours before" in page
 
 
-def test_a_link_of_too_few_results_says_so(client: Client, changed: World) -> None:
+def test_a_link_of_too_few_results_says_so(client, changed):
     page = look(client, f"{WHOLE_PAGE}&source.has=DESY_DATA&destination.has=RAL")
     (row,) = rows(page)
     assert row[9].endswith("n = 2")
@@ -123,7 +122,7 @@ def test_a_link_of_too_few_results_says_so(client: Client, changed: World) -> No
     assert "fewer than 3 successful tests on one side" in page.titles()
 
 
-def test_columns_of_a_comparison_order_and_filter(client: Client, changed: World) -> None:
+def test_columns_of_a_comparison_order_and_filter(client, changed):
     first = rows(look(client, f"{COMPARED_PAGE}&ordering=large.compared_p"))[0]
     assert first[0].startswith("RAL_DATADISK")
     few = look(client, f"{COMPARED_PAGE}&large.compared_ratio.max=0.7")
@@ -141,9 +140,7 @@ def test_columns_of_a_comparison_order_and_filter(client: Client, changed: World
         ("compare=previous&small.compared_p.max=0.7", "small.compared_p.max"),
     ],
 )
-def test_a_condition_on_nothing_that_is_compared_is_refused(
-    client: Client, changed: World, text: str, name: str
-) -> None:
+def test_a_condition_on_nothing_that_is_compared_is_refused(client, changed, text: str, name: str):
     response = client.get(f"/table/?{text}")
     assert response.status_code == 400
     assert f"{name} is there only while comparing" in response.content.decode()
@@ -151,7 +148,7 @@ def test_a_condition_on_nothing_that_is_compared_is_refused(
     assert order.status_code == 400
 
 
-def test_what_was_asked_of_a_comparison_goes_with_it(client: Client, changed: World) -> None:
+def test_what_was_asked_of_a_comparison_goes_with_it(client, changed):
     text = (
         f"{COMPARED_PAGE}&ordering=-large.compared_ratio&large.compared_p.max=0.05&large.ok.min=3"
     )
@@ -164,7 +161,7 @@ def test_what_was_asked_of_a_comparison_goes_with_it(client: Client, changed: Wo
     assert client.get(small).status_code == 200
 
 
-def test_what_is_certain_is_told_among_all_links_whichever_are_shown(small_world: World) -> None:
+def test_what_is_certain_is_told_among_all_links_whichever_are_shown(small_world):
     made, added = small_world, world.Transfers()
     # Of this one alone p is 0.03, which one test among four is not enough for.
     here, there = (10.0, 11.0, 12.0, 13.0, 14.7), (12.0, 14.0, 15.0, 16.0, 17.0)
@@ -182,14 +179,14 @@ def test_what_is_certain_is_told_among_all_links_whichever_are_shown(small_world
     assert [flag.sum() for flag in flags if flag is not None] == [0, 0]
 
 
-def test_nothing_is_compared_where_nothing_is_asked(changed: World) -> None:
+def test_nothing_is_compared_where_nothing_is_asked(changed):
     table = link_table.build(MatrixQuery(window="24h"), NOW)
     assert table.of_change("large", "slower") is None
     with pytest.raises(KeyError):
         table.column("large.compared_p")
 
 
-def test_new_results_of_the_other_side_make_a_new_version(changed: World) -> None:
+def test_new_results_of_the_other_side_make_a_new_version(changed):
     first = link_table.version(BEFORE, NOW)
     plain = link_table.version(BEFORE.replace(compare=None), NOW)
     assert link_table.version(BEFORE, NOW) == first != plain

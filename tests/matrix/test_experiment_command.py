@@ -15,7 +15,7 @@ from matrix.management.commands import experiment as command
 from sonar.models import Experiment, Probe
 from sonar.ordering import request_probes
 from sonar.results import store
-from tests.matrix.world import MB, NOW, World
+from tests.matrix.world import MB, NOW
 
 pytestmark = [
     pytest.mark.django_db,
@@ -65,7 +65,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_sweep_is_followed_to_its_end_and_told(capsys: pytest.CaptureFixture[str]):
+def test_a_sweep_is_followed_to_its_end_and_told(capsys):
     call_command("experiment", *LINK, "--values", "1,2,4", "--repeats", "2", "--size", "small")
     said = capsys.readouterr().out
     assert f"Ordered as experiment {Experiment.objects.get().id}." in said
@@ -89,7 +89,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(arguments: tuple[str, ...], sen
     assert not Probe.objects.exists()
 
 
-def test_control_c_cancels_what_has_not_begun(small_world: World):
+def test_control_c_cancels_what_has_not_begun(small_world):
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(CommandError, match="Stopped: 4 tests were cancelled") as stopped:

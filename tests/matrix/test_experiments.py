@@ -81,7 +81,7 @@ def run_all(
     Probe.objects.all().delete()
 
 
-def test_tests_run_there_and_back_through_the_values(operator: Client):
+def test_tests_run_there_and_back_through_the_values(operator):
     response = post(operator, values=[4, 1, 2], repeats=2)
     assert response.status_code == 202, response.content
     answer = response.json()
@@ -93,7 +93,7 @@ def test_tests_run_there_and_back_through_the_values(operator: Client):
     assert answer["url"].endswith(f"{URL}{answer['id']}/")
 
 
-def test_usual_values_stand_for_none(operator: Client):
+def test_usual_values_stand_for_none(operator):
     values = [value["value"] for value in post(operator).json()["values"]]
     assert values == ["1", "2", "4", "8", "16"]
     sizes = [value["value"] for value in post(operator, variable="size").json()["values"]]
@@ -122,7 +122,7 @@ def test_usual_values_stand_for_none(operator: Client):
     ],
 )
 def test_what_cannot_be_is_refused_by_its_field(
-    operator: Client, change: dict[str, Any], field: str, sentence: str
+    operator, change: dict[str, Any], field: str, sentence: str
 ):
     response = post(operator, **change)
     assert response.status_code == 400, response.content
@@ -131,7 +131,7 @@ def test_what_cannot_be_is_refused_by_its_field(
     assert not Experiment.objects.exists()
 
 
-def test_an_end_in_a_downtime_refuses_all_of_it(operator: Client, small_world: World):
+def test_an_end_in_a_downtime_refuses_all_of_it(operator, small_world):
     Downtime.objects.create(
         site=small_world.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new switch"
     )
@@ -141,7 +141,7 @@ def test_an_end_in_a_downtime_refuses_all_of_it(operator: Client, small_world: W
     assert (Probe.objects.count(), Experiment.objects.count()) == (0, 0)
 
 
-def test_a_site_admin_orders_for_links_of_its_site_alone(client: Client, small_world: World):
+def test_a_site_admin_orders_for_links_of_its_site_alone(client, small_world):
     client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
     assert post(client).status_code == 202
     other = {"source": "Glasgow_DATADISK", "destination": "DESY_DATADISK"}
@@ -160,7 +160,7 @@ def wobble(probe: Probe) -> float:
     return 1 + 0.02 * (probe.id.int % 3)
 
 
-def test_rates_in_proportion_to_streams_are_told(operator: Client):
+def test_rates_in_proportion_to_streams_are_told(operator):
     answer = ended(operator, lambda probe: 0.7 * probe.streams * wobble(probe))
     assert answer["trend"] == "proportional"
     assert answer["slope"]["exponent"] == pytest.approx(1, abs=0.03)
@@ -182,15 +182,13 @@ def test_rates_in_proportion_to_streams_are_told(operator: Client):
         ),
     ],
 )
-def test_what_streams_do_is_told(
-    operator: Client, rate: Callable[[Probe], float], trend: str, words: str
-):
+def test_what_streams_do_is_told(operator, rate: Callable[[Probe], float], trend: str, words: str):
     answer = ended(operator, rate)
     assert answer["trend"] == trend
     assert words in answer["finding"]
 
 
-def test_streams_count_as_they_were_used(operator: Client):
+def test_streams_count_as_they_were_used(operator):
     url = post(operator).json()["url"]
     run_all(lambda probe: 5 * wobble(probe), used=lambda probe: 1)
     answer = operator.get(url).json()
@@ -210,7 +208,7 @@ def test_streams_count_as_they_were_used(operator: Client):
     assert "16 (4 in use) give" in answer["finding"]
 
 
-def test_sizes_and_modes_are_told(operator: Client):
+def test_sizes_and_modes_are_told(operator):
     # 10 s before bytes flow at 100 MB/s.
     answer = ended(
         operator, lambda probe: probe.bytes / MB / (10 + probe.bytes / MB / 100), variable="size"
@@ -226,7 +224,7 @@ def test_sizes_and_modes_are_told(operator: Client):
     assert answer["slope"] is None
 
 
-def test_failures_and_cancelled_tests_are_counted(operator: Client):
+def test_failures_and_cancelled_tests_are_counted(operator):
     url = post(operator, values=[1, 2], repeats=2).json()["url"]
     cancelled = Probe.objects.order_by("-id").first()
     cancelled.delete()
@@ -239,7 +237,7 @@ def test_failures_and_cancelled_tests_are_counted(operator: Client):
     assert "cancelled or no longer kept" in page
 
 
-def test_cancelling_drops_what_has_not_begun(operator: Client):
+def test_cancelling_drops_what_has_not_begun(operator):
     url = post(operator, values=[1, 2], repeats=2).json()["url"]
     first = Probe.objects.order_by("id").first()
     running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
@@ -251,12 +249,12 @@ def test_cancelling_drops_what_has_not_begun(operator: Client):
     assert "nothing to cancel" in again.json()["detail"]
 
 
-def test_an_experiment_that_is_not_there(operator: Client):
+def test_an_experiment_that_is_not_there(operator):
     assert operator.get(f"{URL}{uuid4()}/").status_code == 404
     assert operator.get(f"/experiments/{uuid4()}/").status_code == 404
 
 
-def test_experiments_are_listed_newest_first_by_pages(operator: Client):
+def test_experiments_are_listed_newest_first_by_pages(operator):
     ids = []
     for number in range(3):
         ids.append(post(operator, values=[1, 2], repeats=1).json()["id"])
@@ -269,9 +267,7 @@ def test_experiments_are_listed_newest_first_by_pages(operator: Client):
     assert operator.get(f"{URL}?source=DESY_DATADISK").json()["experiments"] == []
 
 
-def test_the_list_takes_as_many_statements_for_many_as_for_one(
-    operator: Client, django_assert_num_queries: Any
-):
+def test_the_list_takes_as_many_statements_for_many_as_for_one(operator, django_assert_num_queries):
     post(operator, values=[1, 2], repeats=1)
     operator.get(URL)
     for count in (1, 4):
@@ -282,7 +278,7 @@ def test_the_list_takes_as_many_statements_for_many_as_for_one(
             operator.get(URL)
 
 
-def test_tests_as_csv(operator: Client):
+def test_tests_as_csv(operator):
     url = post(operator, values=[1, 2], repeats=1).json()["url"]
     run_all(lambda probe: 20)
     head, *lines = operator.get(f"{url}?format=csv").content.decode().splitlines()
@@ -296,7 +292,7 @@ def order(client: Client, **change: str) -> Any:
     return client.post(f"{LINK}experiments/", form | {"streams": "1", "mode": "pull"} | change)
 
 
-def test_the_form_leads_to_the_experiment(operator: Client):
+def test_the_form_leads_to_the_experiment(operator):
     response = order(operator)
     experiment = Experiment.objects.get()
     assert (response.status_code, response["Location"]) == (302, f"/experiments/{experiment.id}/")
@@ -322,7 +318,7 @@ def test_the_form_leads_to_the_experiment(operator: Client):
     ],
 )
 def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
-    operator: Client, change: dict[str, str], sentence: str
+    operator, change: dict[str, str], sentence: str
 ):
     response = order(operator, **change)
     assert response.status_code == 400
@@ -330,7 +326,7 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
     assert not Experiment.objects.exists()
 
 
-def test_an_address_fills_in_the_form_and_opens_it(operator: Client):
+def test_an_address_fills_in_the_form_and_opens_it(operator):
     page = responses.html(operator, f"{LINK}experiments/?variable=size&size=medium")
     assert '<details class="d-print-none" open>' in page
     assert '<option value="size" selected>' in page
@@ -338,7 +334,7 @@ def test_an_address_fills_in_the_form_and_opens_it(operator: Client):
     assert '<details class="d-print-none">' in responses.html(operator, f"{LINK}experiments/")
 
 
-def test_an_address_with_what_cannot_be_says_what_can(client: Client, small_world: World):
+def test_an_address_with_what_cannot_be_says_what_can(client, small_world):
     response = client.get(f"{LINK}experiments/?variable=colour&size=huge")
     assert response.status_code == 400
     page = text(response)
@@ -346,7 +342,7 @@ def test_an_address_with_what_cannot_be_says_what_can(client: Client, small_worl
     assert "size “huge” is not known: use " in page
 
 
-def test_readers_see_experiments_and_no_form(client: Client, operator: Client):
+def test_readers_see_experiments_and_no_form(client, operator):
     order(operator)
     reader = Client()
     page = text(reader.get(LINK))
@@ -358,7 +354,7 @@ def test_readers_see_experiments_and_no_form(client: Client, operator: Client):
     assert Probe.objects.count() == 4
 
 
-def test_the_button_cancels_and_says_how_many(operator: Client):
+def test_the_button_cancels_and_says_how_many(operator):
     order(operator)
     experiment = Experiment.objects.get()
     response = operator.post(f"/experiments/{experiment.id}/cancel/", follow=True)
@@ -367,7 +363,7 @@ def test_the_button_cancels_and_says_how_many(operator: Client):
     assert "No results are left" in text(response)
 
 
-def test_a_size_class_that_was_renamed_leaves_its_experiment(operator: Client):
+def test_a_size_class_that_was_renamed_leaves_its_experiment(operator):
     url = post(operator, variable="size", values=["small", "medium"], repeats=2).json()["url"]
     SizeClass.objects.filter(name="small").update(name="little")
     run_all(lambda probe: 20)
@@ -377,7 +373,7 @@ def test_a_size_class_that_was_renamed_leaves_its_experiment(operator: Client):
     assert operator.get(f"/experiments/{answer['id']}/").status_code == 200
 
 
-def test_steps_name_their_tests(operator: Client, small_world: World):
+def test_steps_name_their_tests(operator, small_world):
     answer = post(operator, values=[1, 2], repeats=1).json()
     ids = [UUID(step["id"]) for step in answer["steps"]]
     assert ids == list(Probe.objects.order_by("id").values_list("id", flat=True))

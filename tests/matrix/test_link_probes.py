@@ -57,7 +57,7 @@ def cells(client: Client) -> list[list[str]]:
     return [[cell.replace(" ,", ",") for cell in row] for row in table]
 
 
-def test_streams_and_directions_take_turns(client: Client, small_world: World) -> None:
+def test_streams_and_directions_take_turns(client, small_world):
     client.force_login(account(Role.OPERATOR))
     response = order(client, count="2", streams="4", compare="on", both="on", mode="push")
     assert (response.status_code, response["Location"]) == (302, URL)
@@ -76,7 +76,7 @@ def test_streams_and_directions_take_turns(client: Client, small_world: World) -
     assert words.count("Cancel the test") == 8
 
 
-def test_the_page_of_a_link_has_the_form_for_who_may(client: Client, small_world: World) -> None:
+def test_the_page_of_a_link_has_the_form_for_who_may(client, small_world):
     assert not look(client, LINK).parts("#test-now")
     for role, sites in ((Role.READER, []), (Role.SITE_ADMIN, [small_world.glasgow.site])):
         client.force_login(account(role, *sites))
@@ -88,9 +88,7 @@ def test_the_page_of_a_link_has_the_form_for_who_may(client: Client, small_world
     assert form.field("csrfmiddlewaretoken")
 
 
-def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(
-    client: Client, small_world: World
-) -> None:
+def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(client, small_world):
     page = look(client)
     assert page.texts("h1") == ["Ordered tests from RAL_DATADISK to DESY_DATADISK"]
     assert "Tests ordered in the last 24 hours" in page.texts("h2")
@@ -102,9 +100,7 @@ def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(
         assert "Tests ordered in the last 24 hours" not in heads
 
 
-def test_who_may_not_is_refused_before_anything_is_looked_at(
-    client: Client, small_world: World
-) -> None:
+def test_who_may_not_is_refused_before_anything_is_looked_at(client, small_world):
     assert order(client)["Location"] == f"/login/?next={URL}"
     client.force_login(account(Role.READER))
     assert order(client, size="huge").status_code == 403
@@ -113,16 +109,14 @@ def test_who_may_not_is_refused_before_anything_is_looked_at(
     assert not Probe.objects.exists()
 
 
-def test_a_form_without_its_token_orders_nothing(small_world: World) -> None:
+def test_a_form_without_its_token_orders_nothing(small_world):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(account(Role.OPERATOR))
     assert order(strict).status_code == 403
     assert not Probe.objects.exists()
 
 
-def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(
-    client: Client, small_world: World
-) -> None:
+def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(client, small_world):
     client.force_login(account(Role.OPERATOR))
     response = order(client, count="40", streams="4", compare="on", mode="push")
     assert response.status_code == 400
@@ -136,9 +130,7 @@ def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(
     assert not Probe.objects.exists()
 
 
-def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(
-    client: Client, small_world: World
-) -> None:
+def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(client, small_world):
     Downtime.objects.create(
         endpoint=small_world.desy, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
     )
@@ -152,9 +144,7 @@ def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(
     assert not page.parts("#test-source_error")
 
 
-def test_a_used_up_budget_says_what_is_left_and_what_is_needed(
-    client: Client, small_world: World
-) -> None:
+def test_a_used_up_budget_says_what_is_left_and_what_is_needed(client, small_world):
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=5_000_000_000)
     client.force_login(account(Role.OPERATOR))
     response = order(client, count="4")
@@ -163,7 +153,7 @@ def test_a_used_up_budget_says_what_is_left_and_what_is_needed(
     assert sentence in read(response)
 
 
-def test_only_movers_that_fit_are_offered(client: Client, small_world: World) -> None:
+def test_only_movers_that_fit_are_offered(client, small_world):
     client.force_login(account(Role.OPERATOR))
     offered = {option["value"] for option in look(client, LINK).parts('[name="mover"] option')}
     assert offered & {"http-tpc", "xrootd", "gfal2", "gridftp", "fake"} == {"http-tpc", "gfal2"}
@@ -176,9 +166,7 @@ def test_only_movers_that_fit_are_offered(client: Client, small_world: World) ->
     assert "moves files by dav, davs, http, https, not those of" in read(order(client))
 
 
-def test_now_stands_beside_the_week_before_and_the_usual(
-    client: Client, small_world: World
-) -> None:
+def test_now_stands_beside_the_week_before_and_the_usual(client, small_world):
     made = small_world
     planned = world.profile(mesh=Mesh.objects.get(name="everything"), mode="pull", streams=1)
     single, several = ordered(used=1), ordered(4, used=4, purpose="experiment")
@@ -227,7 +215,7 @@ def test_now_stands_beside_the_week_before_and_the_usual(
     assert "median 8.00 MB/s instead of 4.20 MB/s" in words
 
 
-def test_an_import_is_no_test_that_somebody_ordered(client: Client, small_world: World) -> None:
+def test_an_import_is_no_test_that_somebody_ordered(client, small_world):
     """Whatever it says of itself: of origin test, or an order or experiment of another Sonar."""
     for purpose in ("", "ordered", "experiment"):
         imported = ordered(purpose=purpose)
@@ -242,9 +230,7 @@ def test_an_import_is_no_test_that_somebody_ordered(client: Client, small_world:
     assert [row[4] for row in cells(client)] == ["7.00"]
 
 
-def test_a_test_that_was_given_up_before_it_ran_is_among_the_ordered_ones(
-    client: Client, small_world: World
-) -> None:
+def test_a_test_that_was_given_up_before_it_ran_is_among_the_ordered_ones(client, small_world):
     size = SizeClass.objects.get(name="small")
     ends = {"source": small_world.ral, "destination": small_world.desy}
     probe = Probe.objects.create(
@@ -261,9 +247,7 @@ def fill(made: World, streams: int, used: int | None, rates: list[float]) -> Non
         send(made, minute, rate, ordered(streams, used))
 
 
-def test_streams_are_compared_with_interval_and_number_of_tests(
-    client: Client, small_world: World
-) -> None:
+def test_streams_are_compared_with_interval_and_number_of_tests(client, small_world):
     several, few = [8.0, 8.4, 7.7], [4.1, 4.0, 4.3, 4.2]
     fill(small_world, 4, 4, several)
     fill(small_world, 1, 1, few)
@@ -282,14 +266,14 @@ def test_streams_are_compared_with_interval_and_number_of_tests(
     assert "median 8.00 MB/s instead of 4.15 MB/s" in words
 
 
-def test_what_chance_may_make_is_not_certain(client: Client, small_world: World) -> None:
+def test_what_chance_may_make_is_not_certain(client, small_world):
     fill(small_world, 4, 4, [3.0, 9.0, 5.1])
     fill(small_world, 1, 1, [4.1, 2.0, 8.3])
     client.force_login(account(Role.OPERATOR))
     assert "the rate of 1 stream, not certain: 3 and 3 tests." in look(client)
 
 
-def test_streams_count_as_they_were_used(client: Client, small_world: World) -> None:
+def test_streams_count_as_they_were_used(client, small_world):
     """Asking for four is no reason if the servers used one: then nothing is said of streams."""
     fill(small_world, 4, 1, [5.0, 5.1, 5.2])
     fill(small_world, 1, 1, [7.0, 7.1, 7.2])
@@ -305,16 +289,14 @@ def test_streams_count_as_they_were_used(client: Client, small_world: World) -> 
     assert "the rate of 1 stream, certain: 3 and 6 tests." in words
 
 
-def test_of_streams_that_nobody_counted_it_says_so(client: Client, small_world: World) -> None:
+def test_of_streams_that_nobody_counted_it_says_so(client, small_world):
     fill(small_world, 4, None, [8.0, 8.4, 7.7])
     fill(small_world, 1, 1, [4.1, 4.0, 4.3])
     client.force_login(account(Role.OPERATOR))
     assert "4 streams requested: 1.95× (" in look(client)
 
 
-def test_tests_of_two_size_classes_or_ways_are_not_compared(
-    client: Client, small_world: World
-) -> None:
+def test_tests_of_two_size_classes_or_ways_are_not_compared(client, small_world):
     for minute in range(3):
         send(small_world, minute + 1, 8.0, ordered(4, 4))
         send(small_world, minute + 10, 4.0, ordered(1, 1), size="small")
@@ -341,9 +323,7 @@ def running(made: World, share: float) -> Probe:
     )
 
 
-def test_a_test_that_began_within_a_second_is_told_as_any(
-    client: Client, small_world: World
-) -> None:
+def test_a_test_that_began_within_a_second_is_told_as_any(client, small_world):
     made = small_world
     more = {"made": ordered(), "worker": "worker-1"}
     world.transfer(made.ral, made.desy, 7.0, ago=timedelta(seconds=9.000123), **more)
@@ -351,7 +331,7 @@ def test_a_test_that_began_within_a_second_is_told_as_any(
     assert cells(client)[0][4] == "7.00, 5.00"
 
 
-def test_a_running_test_says_how_far_it_is_and_how_fast(client: Client, small_world: World) -> None:
+def test_a_running_test_says_how_far_it_is_and_how_fast(client, small_world):
     probe = running(small_world, 0.75)
     page = look(client)
     assert page.part("progress")["value"] == "75"
@@ -363,13 +343,13 @@ def test_a_running_test_says_how_far_it_is_and_how_fast(client: Client, small_wo
     assert "No test was ordered on this link in the last 24 hours." in page
 
 
-def test_tests_of_meshes_are_not_among_them(client: Client, small_world: World) -> None:
+def test_tests_of_meshes_are_not_among_them(client, small_world):
     probe = running(small_world, 0.5)
     Probe.objects.filter(id=probe.id).update(mesh=small_world.mesh)
     assert not look(client).parts("progress")
 
 
-def test_a_test_is_cancelled_where_it_stands(client: Client, small_world: World) -> None:
+def test_a_test_is_cancelled_where_it_stands(client, small_world):
     client.force_login(account(Role.OPERATOR))
     order(client, count="2")
     last = Probe.objects.get(state="waiting")
@@ -383,7 +363,7 @@ def test_a_test_is_cancelled_where_it_stands(client: Client, small_world: World)
         order(client, count="1")
 
 
-def test_no_link_no_page_and_no_parameters(client: Client, small_world: World) -> None:
+def test_no_link_no_page_and_no_parameters(client, small_world):
     client.force_login(account(Role.OPERATOR))
     for path in ("/links/RAL_DATADISK/RAL_DATADISK/tests/", "/links/RAL_DATADISK/nowhere/tests/"):
         assert client.get(path).status_code == 404
@@ -391,8 +371,8 @@ def test_no_link_no_page_and_no_parameters(client: Client, small_world: World) -
 
 
 def test_the_page_costs_the_same_with_few_and_with_many(
-    client: Client, small_world: World, django_assert_max_num_queries
-) -> None:
+    client, small_world, django_assert_max_num_queries
+):
     made = small_world
     client.force_login(account(Role.OPERATOR))
     client.get(URL)

@@ -49,7 +49,7 @@ def of_three(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", TABLE_QUANTILES)
-def test_a_quantile_is_that_of_sql_in_every_size_class(small_world: World, name: str):
+def test_a_quantile_is_that_of_sql_in_every_size_class(small_world, name: str):
     fill(small_world, 150, 3)
     query = MatrixQuery(window="7d")
     table, window = link_table.build(query, NOW, quantiles=[name]), query.window_at(NOW)
@@ -67,7 +67,7 @@ def test_a_quantile_is_that_of_sql_in_every_size_class(small_world: World, name:
         assert known == pytest.approx(true, rel=2e-7)
 
 
-def test_what_nobody_asks_for_is_not_computed_and_nothing_else_changes(measured: World):
+def test_what_nobody_asks_for_is_not_computed_and_nothing_else_changes(measured):
     plain = link_table.build(MatrixQuery(), NOW)
     assert [of_class.quantiles for of_class in plain.classes.values()] == [{}, {}, {}]
     with pytest.raises(KeyError):
@@ -113,9 +113,7 @@ def test_a_listing_without_a_quantile_is_neither_ordered_nor_filtered_by_it():
         ("ordering=large.max_mb_s", "ordering “large.max_mb_s” is not known"),
     ],
 )
-def test_a_bad_quantile_is_a_400_that_says_what_is_allowed(
-    client: Client, db: None, text: str, sentence: str
-):
+def test_a_bad_quantile_is_a_400_that_says_what_is_allowed(client, db, text: str, sentence: str):
     with pytest.raises(BadQueryError, match=r".") as caught:
         table_query.read(QueryDict(text), SIZES)
     assert sentence in str(caught.value)
@@ -131,7 +129,7 @@ def links(client: Client, text: str) -> list[dict]:
 
 
 @pytest.mark.parametrize("name", TABLE_QUANTILES)
-def test_every_form_of_the_api_has_the_column(client: Client, measured: World, name: str):
+def test_every_form_of_the_api_has_the_column(client, measured, name: str):
     field = TABLE_QUANTILES[name].field
     ends = "source.has=RAL&destination.has=Glasgow"
     (row,) = links(client, f"{ends}&quantiles={name}")
@@ -148,7 +146,7 @@ def test_every_form_of_the_api_has_the_column(client: Client, measured: World, n
 
 
 @pytest.mark.parametrize("name", TABLE_QUANTILES)
-def test_page_and_api_order_and_choose_links_by_it(client: Client, measured: World, name: str):
+def test_page_and_api_order_and_choose_links_by_it(client, measured, name: str):
     field = TABLE_QUANTILES[name].field
     text = f"ordering=-large.{field}&large.{field}.min=9"
     rows = links(client, text)
@@ -166,7 +164,7 @@ def test_page_and_api_order_and_choose_links_by_it(client: Client, measured: Wor
     assert f"large {heading}" in " ".join(html.split())
 
 
-def test_the_page_has_its_columns_where_they_are_asked_for(client: Client, measured: World):
+def test_the_page_has_its_columns_where_they_are_asked_for(client, measured):
     plain = responses.html(client, "/table/")
     head = plain.split("<thead")[1].split("</thead>")[0]
     assert "percentile" not in head
@@ -184,7 +182,7 @@ def test_the_page_has_its_columns_where_they_are_asked_for(client: Client, measu
 
 
 @pytest.mark.parametrize("name", TABLE_QUANTILES)
-def test_the_worst_links_of_a_quantile_are_listed_by_it(client: Client, measured: World, name: str):
+def test_the_worst_links_of_a_quantile_are_listed_by_it(client, measured, name: str):
     standouts = client.get(f"/?stat={name}").context["standouts"]
     worst = next(standout for standout in standouts if standout.kind == "worst")
     assert (worst.title, worst.more) == (
@@ -193,7 +191,7 @@ def test_the_worst_links_of_a_quantile_are_listed_by_it(client: Client, measured
     )
 
 
-def test_a_link_without_a_success_has_a_dash_with_its_reason(client: Client, measured: World):
+def test_a_link_without_a_success_has_a_dash_with_its_reason(client, measured):
     html = responses.html(
         client, "/table/?quantiles=median&source.has=DESY_DATA&large.failed.min=1"
     )

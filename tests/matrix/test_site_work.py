@@ -77,7 +77,7 @@ def entries() -> list[tuple[str, str, str]]:
 # Who sees the forms.
 
 
-def test_only_who_may_sees_the_forms(client: Client, small_world: World, admin: Client) -> None:
+def test_only_who_may_sees_the_forms(client, small_world, admin):
     assert "site-work" not in look(client).source
     for role in (Role.READER, Role.OPERATOR):
         page = look(logged_in(account(role)))
@@ -98,9 +98,7 @@ def test_only_who_may_sees_the_forms(client: Client, small_world: World, admin: 
         (f"{SITE}pause/", {"pause_reason": "new switch"}),
     ],
 )
-def test_nobody_changes_another_site(
-    client: Client, small_world: World, path: str, form: dict[str, str]
-) -> None:
+def test_nobody_changes_another_site(client, small_world, path: str, form: dict[str, str]):
     Downtime.objects.create(
         id=1, site=small_world.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="x"
     )
@@ -118,9 +116,7 @@ def test_nobody_changes_another_site(
     assert entries() == []
 
 
-def test_the_path_of_the_own_site_reaches_nothing_of_another(
-    admin: Client, small_world: World
-) -> None:
+def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world):
     other = Downtime.objects.create(
         site=small_world.ral.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="x"
     )
@@ -136,9 +132,7 @@ def test_the_path_of_the_own_site_reaches_nothing_of_another(
 # Downtimes.
 
 
-def test_a_downtime_of_the_site_is_declared_told_and_logged(
-    admin: Client, small_world: World
-) -> None:
+def test_a_downtime_of_the_site_is_declared_told_and_logged(admin, small_world):
     page = followed(admin, admin.post(DECLARE, DOWNTIME))
     row = Downtime.objects.get()
     assert (row.site, row.endpoint, row.starts_at, row.ends_at, row.reason) == (
@@ -156,7 +150,7 @@ def test_a_downtime_of_the_site_is_declared_told_and_logged(
     assert sentence in logged_in(account(Role.OPERATOR)).get(history).content.decode()
 
 
-def test_one_of_some_endpoints_is_a_row_for_each(admin: Client, small_world: World) -> None:
+def test_one_of_some_endpoints_is_a_row_for_each(admin, small_world):
     both = [small_world.desy.id, small_world.scratch.id]
     page = followed(admin, admin.post(DECLARE, DOWNTIME | {"endpoints": both}))
     assert set(Downtime.objects.values_list("endpoint", "site")) == {(end, None) for end in both}
@@ -177,8 +171,8 @@ def test_one_of_some_endpoints_is_a_row_for_each(admin: Client, small_world: Wor
     ],
 )
 def test_what_is_wrong_with_a_downtime_stands_by_its_field(
-    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
-) -> None:
+    admin, small_world, change: dict[str, str], field: str, sentence: str
+):
     response = admin.post(DECLARE, DOWNTIME | {"starts_at": "2026-11-20T13:00Z"} | change)
     assert sentence in error(response, field)
     assert is_open(response, "Declare downtime…")
@@ -194,7 +188,7 @@ def begun(made: World, start: timedelta = -HOUR) -> Downtime:
     )
 
 
-def test_one_that_runs_ends_now_or_earlier_or_later(admin: Client, small_world: World) -> None:
+def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
     row = begun(small_world)
     url = f"{DECLARE}{row.id}/"
     page = look(admin)
@@ -212,7 +206,7 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin: Client, small_world: 
     assert len(entries()) == 2
 
 
-def test_one_that_has_not_begun_is_withdrawn(admin: Client, small_world: World) -> None:
+def test_one_that_has_not_begun_is_withdrawn(admin, small_world):
     row = begun(small_world, HOUR)
     assert "Withdraw it" in look(admin).source
     page = followed(admin, admin.post(f"{DECLARE}{row.id}/", {"end": ""}))
@@ -221,9 +215,7 @@ def test_one_that_has_not_begun_is_withdrawn(admin: Client, small_world: World) 
     assert admin.post(f"{DECLARE}{row.id}/", {"end": ""}).status_code == 404
 
 
-def test_an_end_before_the_begin_is_refused_by_its_own_field(
-    admin: Client, small_world: World
-) -> None:
+def test_an_end_before_the_begin_is_refused_by_its_own_field(admin, small_world):
     row, other = begun(small_world), begun(small_world)
     response = admin.post(f"{DECLARE}{row.id}/", {"ends_at": "2026-11-20 01:00"})
     assert "must end after it starts" in error(response, f"downtime-{row.id}-ends_at")
@@ -237,7 +229,7 @@ def test_an_end_before_the_begin_is_refused_by_its_own_field(
 # Caps and budgets.
 
 
-def test_caps_and_budget_are_changed_and_told(admin: Client, small_world: World) -> None:
+def test_caps_and_budget_are_changed_and_told(admin, small_world):
     page = followed(admin, admin.post(LIMITS, CAPS))
     row = Endpoint.objects.get(name="DESY_DATADISK")
     assert (row.inbound_cap, row.outbound_cap, row.budget_bytes_per_day, row.software) == (
@@ -277,8 +269,8 @@ def test_caps_and_budget_are_changed_and_told(admin: Client, small_world: World)
     ],
 )
 def test_what_is_wrong_with_a_limit_stands_by_its_field(
-    admin: Client, small_world: World, change: dict[str, str], sentence: str
-) -> None:
+    admin, small_world, change: dict[str, str], sentence: str
+):
     (field,) = change
     response = admin.post(LIMITS, CAPS | change)
     assert sentence in error(response, f"endpoint-{small_world.desy.id}-{field}")
@@ -286,9 +278,7 @@ def test_what_is_wrong_with_a_limit_stands_by_its_field(
     assert (row.inbound_cap, row.budget_bytes_per_day) == (2, None)
 
 
-def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(
-    admin: Client, small_world: World
-) -> None:
+def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(admin, small_world):
     more = {"base_url": "https://evil.example.org/data", "site": "1", "retired_at": "2026-01-01"}
     followed(admin, admin.post(LIMITS, CAPS | more))
     row = Endpoint.objects.get(name="DESY_DATADISK")
@@ -302,7 +292,7 @@ def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(
 # Notes.
 
 
-def test_a_note_is_written_in_place(admin: Client, small_world: World) -> None:
+def test_a_note_is_written_in_place(admin, small_world):
     page = followed(admin, admin.post(NOTES, {"text": "routed over the backup", "public": "on"}))
     note = Annotation.objects.get()
     assert (note.site, note.author.username, note.public, note.starts_at, note.ends_at) == (
@@ -317,9 +307,7 @@ def test_a_note_is_written_in_place(admin: Client, small_world: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["New disks", "New disks.", "New disks!"])
-def test_what_was_written_ends_once_before_the_next_sentence(
-    admin: Client, small_world: World, text: str
-) -> None:
+def test_what_was_written_ends_once_before_the_next_sentence(admin, small_world, text: str):
     end = "" if text[-1] in ".!" else "."
     note = followed(admin, admin.post(NOTES, {"text": text}))
     assert f": {text}{end} It is shown to operators and admins of the site." in note
@@ -338,8 +326,8 @@ def test_what_was_written_ends_once_before_the_next_sentence(
     ],
 )
 def test_what_is_wrong_with_a_note_stands_by_its_field(
-    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
-) -> None:
+    admin, small_world, change: dict[str, str], field: str, sentence: str
+):
     response = admin.post(NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"} | change)
     assert sentence in error(response, field)
     if field != "note-starts_at":
@@ -347,9 +335,7 @@ def test_what_is_wrong_with_a_note_stands_by_its_field(
     assert not Annotation.objects.exists()
 
 
-def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(
-    admin: Client, small_world: World
-) -> None:
+def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin, small_world):
     back = f"{SITE}?window=24h#site-work"
     assert admin.post(NOTES, {"text": "a", "next": back})["Location"] == back
     for evil in ("https://example.org/", "//example.org", "/\\example.org"):
@@ -358,8 +344,8 @@ def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(
 
 
 def test_the_page_costs_no_query_more_for_who_may_nothing(
-    client: Client, small_world: World, django_assert_max_num_queries
-) -> None:
+    client, small_world, django_assert_max_num_queries
+):
     client.get(SITE)
     with django_assert_max_num_queries(40) as context:
         client.get(SITE)
@@ -378,7 +364,7 @@ def desy() -> Site:
     return Site.objects.get(name="DESY")
 
 
-def test_quiet_hours_are_set_changed_and_taken_away(admin: Client, small_world: World) -> None:
+def test_quiet_hours_are_set_changed_and_taken_away(admin, small_world):
     page = followed(admin, admin.post(QUIET, NIGHT))
     assert desy().quiet_hours == "22:00-04:00"
     sentence = "Changed quiet hours of DESY from none to 22:00-04:00 UTC."
@@ -409,8 +395,8 @@ def test_quiet_hours_are_set_changed_and_taken_away(admin: Client, small_world: 
     ],
 )
 def test_what_is_wrong_with_quiet_hours_stands_by_its_field(
-    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
-) -> None:
+    admin, small_world, change: dict[str, str], field: str, sentence: str
+):
     response = admin.post(QUIET, NIGHT | change)
     assert sentence in error(response, field)
     assert is_open(response, "Quiet hours…")
@@ -420,7 +406,7 @@ def test_what_is_wrong_with_quiet_hours_stands_by_its_field(
     assert entries() == []
 
 
-def test_tests_are_paused_without_an_end_and_resumed(admin: Client, small_world: World) -> None:
+def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
     page = followed(admin, admin.post(f"{SITE}pause/", REASON))
     row = desy()
     assert (row.paused_since, row.paused_until, row.pause_reason, row.paused_by.username) == (
@@ -446,7 +432,7 @@ def test_tests_are_paused_without_an_end_and_resumed(admin: Client, small_world:
     assert len(entries()) == 2
 
 
-def test_a_pause_gets_another_end_and_keeps_who_began_it(admin: Client, small_world: World) -> None:
+def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
     followed(admin, admin.post(f"{SITE}pause/", REASON))
     Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR)
     operator = logged_in(account(Role.OPERATOR))
@@ -462,9 +448,7 @@ def test_a_pause_gets_another_end_and_keeps_who_began_it(admin: Client, small_wo
     assert look(admin).field("paused_until")["value"] == "2026-11-20 14:00"
 
 
-def test_one_that_is_over_is_not_shown_and_another_can_begin(
-    admin: Client, small_world: World
-) -> None:
+def test_one_that_is_over_is_not_shown_and_another_can_begin(admin, small_world):
     Site.objects.filter(name="DESY").update(
         paused_since=NOW - HOUR, paused_until=NOW, pause_reason="disks"
     )
@@ -487,8 +471,8 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(
     ],
 )
 def test_what_is_wrong_with_a_pause_stands_by_its_field(
-    admin: Client, small_world: World, change: dict[str, str], field: str, sentence: str
-) -> None:
+    admin, small_world, change: dict[str, str], field: str, sentence: str
+):
     response = admin.post(f"{SITE}pause/", REASON | {"paused_until": "2026-11-20 14:00"} | change)
     assert sentence in error(response, field)
     assert is_open(response, "Pause tests…")
@@ -498,6 +482,6 @@ def test_what_is_wrong_with_a_pause_stands_by_its_field(
     assert entries() == []
 
 
-def test_a_reason_is_text_and_no_markup(admin: Client, small_world: World) -> None:
+def test_a_reason_is_text_and_no_markup(admin, small_world):
     followed(admin, admin.post(f"{SITE}pause/", {"pause_reason": "<b>disks</b>"}))
     assert "<b>disks" not in look(admin).source
