@@ -268,7 +268,7 @@ def test_a_page_of_the_table_is_a_table(small_world):
     table = built()
     page = table.taken(np.arange(3, 6))
     assert names(page) == names(table)[3:6]
-    assert len(page) == len(page.classes["large"].ok) == 3
+    assert len(page) == len(page.of_class("large")["ok"]) == 3
     found = table.taken(table.column("source.cloud") == "DE")
     assert set(found.column("source.cloud").tolist()) == {"DE"}
 

@@ -1,6 +1,7 @@
 """The table page without a script: its numbers, search, filters, order, pages and words."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 
@@ -12,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.answers.matrix import grid
 from matrix.answers.table import column_filters, link_table
-from matrix.answers.table.link_table import trouble_of
+from matrix.answers.table.columns import COMPARED, SURE
+from matrix.answers.table.link_table import LinkTable, trouble_of
 from matrix.pages.table import notices
 from matrix.pages.table.page import LOOK_WORDS
 from matrix.query.matrix_query import MatrixQuery
@@ -686,14 +688,15 @@ def test_a_failing_link_has_the_worst_ratio_and_is_never_next_to_the_best(client
 
 
 def test_while_comparing_what_is_certain_is_trouble():
-    table = many_links.table(12)
-    columns = table.links.classes["large"]
-    shifted = np.zeros(len(table), dtype=bool)
-    shifted[5] = True
-    degrees = trouble_of(columns, shifted, np.zeros(len(table), dtype=bool))
-    as_usual = trouble_of(columns)
-    state = STATES[int(columns.state[5])]
-    assert (degrees[5] > as_usual[5]) == (state == "measured")
+    plain, changed = many_links.table(12), np.zeros(132, dtype=bool)
+    changed[5] = True
+    compared = {name: np.full(132, 0.5) for name in COMPARED} | {SURE: changed}
+    large = plain.links.classes["large"]
+    links = replace(plain.links, classes=plain.links.classes | {"large": large | compared})
+    degrees, as_usual = trouble_of(LinkTable(links, changed=changed)), trouble_of(plain)
+    assert STATES[large["state"][5]] == "measured"
+    assert np.flatnonzero(degrees.astype(int) != as_usual.astype(int)).tolist() == [5]
+    assert degrees[5] > as_usual[5]
 
 
 def test_columns_with_one_value_are_left_out_until_asked_for(client, small_world):

@@ -9,11 +9,11 @@ import numpy as np
 from django.http import QueryDict
 from django_tables2.data import TableData
 
-from matrix.answers.matrix.grid import CHANGES
-from matrix.answers.table.link_table import LinkTable
+from matrix.answers.comparison.differences import KINDS
+from matrix.answers.table.columns import EVERY, Arrays
+from matrix.answers.table.link_table import CHANGE, LinkTable
 from matrix.answers.table.table_query import TableQuery
 from matrix.pages.table.columns import (
-    ClassRow,
     ColumnFilter,
     Context,
     Count,
@@ -23,10 +23,10 @@ from matrix.pages.table.columns import (
     Priority,
     QuantileColumn,
     RateColumn,
-    Row,
     Size,
     TableCell,
     TableRow,
+    Values,
 )
 from matrix.pages.table.standing_columns import (
     BandwidthColumn,
@@ -120,23 +120,30 @@ class LinkData(TableData):  # type: ignore[misc]  # has no types
 
 
 def rows_of(table: LinkTable) -> list[TableRow]:
-    columns, lines = table.classes, table.lines
-    changes = {size: np.full(len(table), "", dtype=object) for size in columns}
-    for size, words in changes.items():
-        for look in CHANGES:
-            if (where := table.of_change(size, look)) is not None:
-                words[where] = look
-    ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
+    classes = {}
+    for size in table.sizes:
+        columns = table.of_class(size) | {EVERY: table.column(f"{size}.{EVERY}")}
+        if CHANGE in columns:
+            columns[CHANGE] = np.array(KINDS, dtype=object)[columns[CHANGE]]
+        classes[size] = values_of(columns)
+    lines = values_of(table.lines) or [Values()] * len(table)
+    numbers = (table.source.tolist(), table.destination.tolist(), table.priority.tolist())
     return [
         TableRow(
             table.places[source],
             table.places[destination],
-            float(table.priority[at]),
-            {size: ClassRow(own, at, changes[size][at]) for size, own in columns.items()},
-            Row(lines, at),
+            priority,
+            {size: values[at] for size, values in classes.items()},
+            lines[at],
         )
-        for at, (source, destination) in enumerate(ends)
+        for at, (source, destination, priority) in enumerate(zip(*numbers, strict=True))
     ]
+
+
+def values_of(columns: Arrays) -> list[Values]:
+    """Return each row of columns by their names."""
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [Values(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
 class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
