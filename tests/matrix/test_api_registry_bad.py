@@ -40,6 +40,9 @@ def refused(response: Any, field: str, said: str, status: int = 400) -> None:
     assert said in answer["detail"]
 
 
+NO_BUFFERS = "mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must"
+LABELLED = {"scitag": "2/11", "mover": "gridftp", "mode": "push"}
+OF_A_NOTE = "Name a site, or the source and destination of a link."
 WRONG = [
     ("sites", {"name": "a b"}, "name", 'name "a b" is not 1 to 80 letters, digits, dots, dashes'),
     ("sites", {"name": ""}, "name", 'name "" is not 1 to 80 letters'),
@@ -101,32 +104,12 @@ WRONG = [
     ("size-classes", {"test_bytes": 10**9}, "from_bytes", "The test size of huge, 1000000000"),
     ("size-classes", {"test_bytes": 10**18}, "test_bytes", "is not a whole number from 1 to 99999"),
     ("size-classes", {"timeout_seconds": 0}, "timeout_seconds", "a test that takes longer"),
-    (
-        "meshes",
-        {"mover": "fts"},
-        "mover",
-        f'mover "fts" is not the name of a mover: {either(names())}.',
-    ),
-    (
-        "meshes",
-        {"mover": "x" * 30},
-        "mover",
-        f"is not the name of a mover: {either(names())}.",
-    ),
-    (
-        "meshes",
-        {"mover": "fake"},
-        "mover",
-        "The mover fake moves files by fake, not those of RAL_D",
-    ),
+    ("meshes", {"mover": "fts"}, "mover", f'"fts" is not the name of a mover: {either(names())}.'),
+    ("meshes", {"mover": "x" * 30}, "mover", f"is not the name of a mover: {either(names())}."),
+    ("meshes", {"mover": "fake"}, "mover", "fake moves files by fake, not those of RAL_D"),
     ("meshes", {"mode": "shove"}, "mode", "pull (the destination fetches) or push"),
     ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
-    (
-        "meshes",
-        {"tcp_buffer_bytes": 65536},
-        "tcp_buffer_bytes",
-        "The mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty",
-    ),
+    ("meshes", {"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", f"The {NO_BUFFERS} be left empty"),
     ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
     ("meshes", {"sources": []}, "sources", 'sources [] is not "all", or a list of names'),
     ("meshes", {"sources": "some"}, "sources", 'sources "some" is not "all"'),
@@ -142,19 +125,9 @@ WRONG = [
     ("meshes", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
     ("meshes", {"scitag": "2/64"}, "scitag", "is not a flow label as experiment/activity, like"),
     ("meshes", {"scitag": 139}, "scitag", "is not a flow label as experiment/activity, like 2/11"),
-    (
-        "meshes",
-        {"scitag": "2/11", "mover": "gridftp", "mode": "push"},
-        "scitag",
-        "The mover gridftp sends no flow label: scitag must be left empty",
-    ),
+    ("meshes", LABELLED, "scitag", "The mover gridftp sends no flow label: scitag must be left"),
     ("meshes", {"service": "https://fts.example"}, "service", "asks no service: service must be"),
-    (
-        "meshes",
-        {"service": "https://u:p@fts.example"},
-        "service",
-        "service is not a text on one line of",
-    ),
+    ("meshes", {"service": "https://u:p@fts.example"}, "service", "service is not a text on one"),
     ("meshes", {"mover": "fts3"}, "service", "The mover fts3 asks a service: service must be its"),
     ("meshes", {"service_credential": "a b"}, "service_credential", "of a registered credential"),
     ("downtimes", {"ends_at": "soon"}, "ends_at", 'ends_at "soon" is not a time in ISO 8601'),
@@ -171,25 +144,10 @@ WRONG = [
     ("annotations", {"text": ""}, "text", 'text "" is not a text of 1 to 500 characters'),
     ("annotations", {"text": "x" * 501}, "text", "is not a text of 1 to 500 characters"),
     ("annotations", {"text": "a\0b"}, "text", "is not a text of 1 to 500 characters"),
-    (
-        "annotations",
-        {"site": "RAL"},
-        "site",
-        "Name a site, or the source and destination of a link.",
-    ),
-    (
-        "annotations",
-        {"source": None},
-        "site",
-        "Name a site, or the source and destination of a link.",
-    ),
+    ("annotations", {"site": "RAL"}, "site", OF_A_NOTE),
+    ("annotations", {"source": None}, "site", OF_A_NOTE),
     ("annotations", {"source": "Nowhere"}, "source", "use the name of a registered endpoint."),
-    (
-        "annotations",
-        {"destination": "RAL_DATADISK"},
-        "site",
-        "Name a site, or the source and destination of a link.",
-    ),
+    ("annotations", {"destination": "RAL_DATADISK"}, "site", OF_A_NOTE),
     ("annotations", {"ends_at": "2026-11-20T12:00:30Z"}, "ends_at", "A note must end after it"),
     ("annotations", {"public": 1}, "public", "public 1 is not true or false"),
     ("annotations", {"author": "me"}, "author", "There is no field “author” to write"),
@@ -322,11 +280,7 @@ WRONG_PARAMETERS = [
     ("downtimes/?current=now", "current", "use true or false."),
     ("downtimes/?from=yesterday", "from", "is not a valid time. Use 2026-11-20 04:00"),
     ("downtimes/?to=0001-01-01T00:00:00Z", "to", "is not a valid time. Use 2026-11-20 04:00"),
-    (
-        "downtimes/?from=2026-11-20T00:00:00Z&to=2026-11-20T00:00:00Z",
-        "from",
-        "from must be before to.",
-    ),
+    ("downtimes/?from=2026-11-20T00:00&to=2026-11-20T00:00", "from", "from must be before to."),
     ("downtimes/?cursor=1", "cursor", "is not from the `next` of a"),
     (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not from the `next` of a"),
     (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not from the `next` of a"),

@@ -18,6 +18,9 @@ SITE = "/sites/DESY/"
 DECLARE = f"{SITE}downtimes/"
 LIMITS = f"{SITE}endpoints/DESY_DATADISK/"
 NOTES = f"{SITE}notes/"
+QUIET, PAUSE = f"{SITE}quiet-hours/", f"{SITE}pause/"
+NIGHT = {"quiet_from": "22:00", "quiet_until": "04:00"}
+REASON = {"pause_reason": "new firewall"}
 TIMES = {"starts_at": "2026-11-20 13:00", "ends_at": "2026-11-20 18:30"}
 DOWNTIME = TIMES | {"reason": "new switch"}
 CAPS = {
@@ -62,11 +65,6 @@ def error(response: object, field: str) -> str:
     return page.part(f"#{field}_error").words
 
 
-def is_open(response: object, button: str) -> bool:
-    """Say whether the form behind a button is open, and no other is."""
-    return read(response).texts('details[name="work"][open] summary') == [button]
-
-
 def entries() -> list[tuple[str, str, str]]:
     return [
         (entry.user.username, entry.object_repr, entry.change_message)
@@ -94,8 +92,8 @@ def test_only_who_may_sees_the_forms(client, small_world, admin):
         (f"{DECLARE}1/", {"end": ""}),
         (LIMITS, CAPS),
         (NOTES, {"text": "new switch"}),
-        (f"{SITE}quiet-hours/", {"quiet_from": "22:00", "quiet_until": "04:00"}),
-        (f"{SITE}pause/", {"pause_reason": "new switch"}),
+        (QUIET, NIGHT),
+        (PAUSE, {"pause_reason": "new switch"}),
     ],
 )
 def test_nobody_changes_another_site(client, small_world, path: str, form: dict[str, str]):
@@ -129,6 +127,74 @@ def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world)
     assert Downtime.objects.get().ends_at == NOW + HOUR
 
 
+# What is refused: where its form is, one that would be kept, and the button that opens it.
+FORMS = {
+    "downtime": (DECLARE, DOWNTIME | {"starts_at": "2026-11-20T13:00Z"}, "Declare downtime…"),
+    "endpoint": (LIMITS, CAPS, "Caps and budgets…"),
+    "note": (NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"}, "Add a note…"),
+    "quiet": (QUIET, NIGHT, "Quiet hours…"),
+    "pause": (PAUSE, REASON | {"paused_until": "2026-11-20 14:00"}, "Pause tests…"),
+}
+
+
+def rows() -> list[object]:
+    return [
+        list(model.objects.order_by("pk").values())
+        for model in (Site, Endpoint, Downtime, Annotation, LogEntry)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "text", "sentence"),
+    [
+        ("downtime", "starts_at", "", "Not a valid time. Use 2026-11-20"),
+        ("downtime", "starts_at", "20/11/2026 13:00", "Not a valid time"),
+        ("downtime", "ends_at", "soon", "Use 2026-11-20 04:00 (UTC)"),
+        ("downtime", "ends_at", "2026-11-20 13:00", "must end after it starts"),
+        ("downtime", "ends_at", "3026-11-20 13:00", "in the years 1970 to 2999"),
+        ("downtime", "reason", "  ", "Say why, like “new switch”."),
+        ("downtime", "reason", "x" * 201, "at most 200 characters"),
+        ("downtime", "reason", "a\0b", "Null characters are not allowed."),
+        ("endpoint", "inbound_cap", "0", "A cap is a whole number of tests, from 1 to 9999."),
+        ("endpoint", "inbound_cap", "10000", "from 1 to 9999."),
+        ("endpoint", "outbound_cap", "", "A cap is a whole number"),
+        ("endpoint", "outbound_cap", "two", "A cap is a whole number"),
+        *(
+            ("endpoint", "budget", text, "A budget is a number of GB")
+            for text in ("0", "-1", "1e99", "NaN", "0.0000000001")
+        ),
+        ("endpoint", "label", "x" * 41, "at most 40 characters"),
+        ("note", "text", "", "Write the text of the note."),
+        ("note", "starts_at", "20.11.2026", "Not a valid time"),
+        ("note", "ends_at", "2026-11-20 01:00", "A note must end after it starts."),
+        ("quiet", "quiet_from", "10 pm", "like 22:30."),
+        ("quiet", "quiet_from", "24:00", "from 00:00 to 23:59"),
+        ("quiet", "quiet_until", "4", "Write a time of day in UTC"),
+        ("quiet", "quiet_until", "", "Quiet hours need both times"),
+        ("quiet", "quiet_from", "", "leave both empty for none"),
+        ("quiet", "quiet_until", "22:00", "two different times"),
+        ("pause", "pause_reason", " ", "Say why, like “new firewall”."),
+        ("pause", "pause_reason", "x" * 201, "at most 200 characters"),
+        ("pause", "paused_until", "soon", "Not a valid time"),
+        ("pause", "paused_until", "2026-11-20 12:00", "ends in the future"),
+        ("pause", "paused_until", "3026-11-20 12:00", "1970 to 2999"),
+    ],
+)
+def test_what_is_wrong_stands_by_its_field_and_all_that_was_typed_is_kept(
+    admin, small_world, name: str, field: str, text: str, sentence: str
+):
+    path, whole, button = FORMS[name]
+    before, typed = rows(), whole | {field: text}
+    response = admin.post(path, typed)
+    of = f"endpoint-{small_world.desy.id}" if name == "endpoint" else name
+    assert sentence in error(response, f"{of}-{field}")
+    page = read(response)
+    assert page.texts('details[name="work"][open] summary') == [button]
+    shown = dict(page.part(f'form[action="{path}"]').sent())
+    assert {one: shown[one] for one in typed} == typed
+    assert rows() == before
+
+
 # Downtimes.
 
 
@@ -155,31 +221,6 @@ def test_one_of_some_endpoints_is_a_row_for_each(admin, small_world):
     page = followed(admin, admin.post(DECLARE, DOWNTIME | {"endpoints": both}))
     assert set(Downtime.objects.values_list("endpoint", "site")) == {(end, None) for end in both}
     assert "Declared a downtime of DESY_DATADISK, DESY_SCRATCHDISK from" in page
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"starts_at": ""}, "downtime-starts_at", "Not a valid time. Use 2026-11-20"),
-        ({"starts_at": "20/11/2026 13:00"}, "downtime-starts_at", "Not a valid time"),
-        ({"ends_at": "soon"}, "downtime-ends_at", "Use 2026-11-20 04:00 (UTC)"),
-        ({"ends_at": "2026-11-20 13:00"}, "downtime-ends_at", "must end after it starts"),
-        ({"ends_at": "3026-11-20 13:00"}, "downtime-ends_at", "in the years 1970 to 2999"),
-        ({"reason": "  "}, "downtime-reason", "Say why, like “new switch”."),
-        ({"reason": "x" * 201}, "downtime-reason", "at most 200 characters"),
-        ({"reason": "a\0b"}, "downtime-reason", "Null characters are not allowed."),
-    ],
-)
-def test_what_is_wrong_with_a_downtime_stands_by_its_field(
-    admin, small_world, change: dict[str, str], field: str, sentence: str
-):
-    response = admin.post(DECLARE, DOWNTIME | {"starts_at": "2026-11-20T13:00Z"} | change)
-    assert sentence in error(response, field)
-    assert is_open(response, "Declare downtime…")
-    if "reason" not in change:
-        assert read(response).parts('[value="new switch"]')
-    assert not Downtime.objects.exists()
-    assert entries() == []
 
 
 def begun(made: World, start: timedelta = -HOUR) -> Downtime:
@@ -253,31 +294,6 @@ def test_caps_and_budget_are_changed_and_told(admin, small_world):
     assert row.budget_bytes_per_day is None
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"inbound_cap": "0"}, "A cap is a whole number of tests, from 1 to 9999."),
-        ({"inbound_cap": "10000"}, "from 1 to 9999."),
-        ({"outbound_cap": ""}, "A cap is a whole number"),
-        ({"outbound_cap": "two"}, "A cap is a whole number"),
-        ({"budget": "0"}, "A budget is a number of GB"),
-        ({"budget": "-1"}, "A budget is a number of GB"),
-        ({"budget": "1e99"}, "A budget is a number of GB"),
-        ({"budget": "NaN"}, "A budget is a number of GB"),
-        ({"budget": "0.0000000001"}, "A budget is a number of GB"),
-        ({"label": "x" * 41}, "at most 40 characters"),
-    ],
-)
-def test_what_is_wrong_with_a_limit_stands_by_its_field(
-    admin, small_world, change: dict[str, str], sentence: str
-):
-    (field,) = change
-    response = admin.post(LIMITS, CAPS | change)
-    assert sentence in error(response, f"endpoint-{small_world.desy.id}-{field}")
-    row = Endpoint.objects.get(name="DESY_DATADISK")
-    assert (row.inbound_cap, row.budget_bytes_per_day) == (2, None)
-
-
 def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(admin, small_world):
     more = {"base_url": "https://evil.example.org/data", "site": "1", "retired_at": "2026-01-01"}
     followed(admin, admin.post(LIMITS, CAPS | more))
@@ -311,28 +327,10 @@ def test_what_was_written_ends_once_before_the_next_sentence(admin, small_world,
     end = "" if text[-1] in ".!" else "."
     note = followed(admin, admin.post(NOTES, {"text": text}))
     assert f": {text}{end} It is shown to operators and admins of the site." in note
-    pause = followed(admin, admin.post(f"{SITE}pause/", {"pause_reason": text}))
+    pause = followed(admin, admin.post(PAUSE, {"pause_reason": text}))
     assert f": {text}{end} No tests of its links start meanwhile" in pause
     downtime = followed(admin, admin.post(DECLARE, DOWNTIME | {"reason": text}))
     assert f": {text}{end} No tests of its links start in that time" in downtime
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"text": ""}, "note-text", "Write the text of the note."),
-        ({"starts_at": "20.11.2026"}, "note-starts_at", "Not a valid time"),
-        ({"ends_at": "2026-11-20 01:00"}, "note-ends_at", "A note must end after it starts."),
-    ],
-)
-def test_what_is_wrong_with_a_note_stands_by_its_field(
-    admin, small_world, change: dict[str, str], field: str, sentence: str
-):
-    response = admin.post(NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"} | change)
-    assert sentence in error(response, field)
-    if field != "note-starts_at":
-        assert read(response).parts('[value="2026-11-20 10:00"]')
-    assert not Annotation.objects.exists()
 
 
 def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin, small_world):
@@ -354,10 +352,6 @@ def test_the_page_costs_no_query_more_for_who_may_nothing(
 
 
 # Quiet hours and pauses.
-
-QUIET, PAUSE = f"{SITE}quiet-hours/", f"{SITE}pause/"
-NIGHT = {"quiet_from": "22:00", "quiet_until": "04:00"}
-REASON = {"pause_reason": "new firewall"}
 
 
 def desy() -> Site:
@@ -383,31 +377,8 @@ def test_quiet_hours_are_set_changed_and_taken_away(admin, small_world):
     assert 'id="quiet-hours"' not in look(admin).source
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"quiet_from": "10 pm"}, "quiet-quiet_from", "like 22:30."),
-        ({"quiet_from": "24:00"}, "quiet-quiet_from", "from 00:00 to 23:59"),
-        ({"quiet_until": "4"}, "quiet-quiet_until", "Write a time of day in UTC"),
-        ({"quiet_until": ""}, "quiet-quiet_until", "Quiet hours need both times"),
-        ({"quiet_from": ""}, "quiet-quiet_from", "leave both empty for none"),
-        ({"quiet_until": "22:00"}, "quiet-quiet_until", "two different times"),
-    ],
-)
-def test_what_is_wrong_with_quiet_hours_stands_by_its_field(
-    admin, small_world, change: dict[str, str], field: str, sentence: str
-):
-    response = admin.post(QUIET, NIGHT | change)
-    assert sentence in error(response, field)
-    assert is_open(response, "Quiet hours…")
-    ((name, text),) = change.items()
-    assert not text or read(response).field(name)["value"] == text
-    assert desy().quiet_hours is None
-    assert entries() == []
-
-
 def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
-    page = followed(admin, admin.post(f"{SITE}pause/", REASON))
+    page = followed(admin, admin.post(PAUSE, REASON))
     row = desy()
     assert (row.paused_since, row.paused_until, row.pause_reason, row.paused_by.username) == (
         NOW,
@@ -422,18 +393,18 @@ def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
     assert "Paused now , until somebody resumes them: new firewall" in page
     public = look(Client())
     assert "DESY has paused its tests since 20 Nov 12:00 UTC, until somebody" in public
-    page = followed(admin, admin.post(f"{SITE}pause/", {"resume": "", "paused_until": "nonsense"}))
+    page = followed(admin, admin.post(PAUSE, {"resume": "", "paused_until": "nonsense"}))
     assert "Resumed the tests of DESY, paused since 20 Nov 12:00 UTC" in page
     assert not desy().is_paused(NOW)
     assert 'id="paused"' not in look(admin).source
     assert "are not paused: nothing was changed." in followed(
-        admin, admin.post(f"{SITE}pause/", {"resume": ""})
+        admin, admin.post(PAUSE, {"resume": ""})
     )
     assert len(entries()) == 2
 
 
 def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
-    followed(admin, admin.post(f"{SITE}pause/", REASON))
+    followed(admin, admin.post(PAUSE, REASON))
     Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR)
     operator = logged_in(account(Role.OPERATOR))
     changed = {"pause_reason": "firewall and disks", "paused_until": "2026-11-20 14:00"}
@@ -460,28 +431,6 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(admin, small_world)
     assert (desy().paused_since, desy().paused_until) == (NOW, None)
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"pause_reason": " "}, "pause-pause_reason", "Say why, like “new firewall”."),
-        ({"pause_reason": "x" * 201}, "pause-pause_reason", "at most 200 characters"),
-        ({"paused_until": "soon"}, "pause-paused_until", "Not a valid time"),
-        ({"paused_until": "2026-11-20 12:00"}, "pause-paused_until", "ends in the future"),
-        ({"paused_until": "3026-11-20 12:00"}, "pause-paused_until", "1970 to 2999"),
-    ],
-)
-def test_what_is_wrong_with_a_pause_stands_by_its_field(
-    admin, small_world, change: dict[str, str], field: str, sentence: str
-):
-    response = admin.post(f"{SITE}pause/", REASON | {"paused_until": "2026-11-20 14:00"} | change)
-    assert sentence in error(response, field)
-    assert is_open(response, "Pause tests…")
-    kept = bool(read(response).parts('[value="new firewall"]'))
-    assert kept is ("pause_reason" not in change)
-    assert not desy().is_paused(NOW)
-    assert entries() == []
-
-
 def test_a_reason_is_text_and_no_markup(admin, small_world):
-    followed(admin, admin.post(f"{SITE}pause/", {"pause_reason": "<b>disks</b>"}))
+    followed(admin, admin.post(PAUSE, {"pause_reason": "<b>disks</b>"}))
     assert "<b>disks" not in look(admin).source
