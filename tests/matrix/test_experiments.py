@@ -1,23 +1,29 @@
-"""Experiments: ordered by form and API, followed, and what they show in words."""
+"""Experiments: ordered by form, API and command, followed, and what they show in words."""
 
 import json
+import os
 import re
-from collections.abc import Callable
-from datetime import timedelta
+import signal
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from matrix.answers.diagnosis.streams import disobeyed
 from matrix.answers.ordering import experiments
+from matrix.answers.ordering.experiments import ExperimentReport
+from matrix.management.commands import experiment as command
 from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
 from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
-from tests.matrix import responses
+from tests.matrix import responses, sent
 from tests.matrix.world import HOUR, MB, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -29,6 +35,7 @@ LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_probes, "send", lambda ids: None)
+    monkeypatch.setattr(command, "LOOK_AGAIN_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -46,39 +53,37 @@ def text(response: Any) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
 
 
-def run_all(
+def run(
+    probes: Iterable[Probe],
     rate: Callable[[Probe], float],
     failing: str = "",
     used: Callable[[Probe], int | None] = lambda probe: None,
 ) -> None:
-    """End all tests that are ordered, as a worker would: each with a rate in MB/s."""
+    """End tests as a worker would: each with a rate in MB/s, or failed with so many streams."""
     profiles = store.Profiles()
-    probes = list(Probe.objects.order_by("requested_at", "id"))
-    store.store(
-        [
-            store.Result(
-                id=probe.id,
-                source_id=probe.source_id,
-                destination_id=probe.destination_id,
-                size_class_id=probe.size_class_id,
-                profile_id=profiles.id_of(
-                    mover=probe.mover,
-                    mode=probe.mode,
-                    streams=probe.streams,
-                    streams_used=used(probe),
-                ),
-                state="failed" if str(probe.streams) == failing else "done",
-                started_at=NOW + timedelta(seconds=position),
-                seconds=probe.bytes / rate(probe) / MB,
-                bytes=probe.bytes,
-                error="no route to host" if str(probe.streams) == failing else "",
-                error_where="destination" if str(probe.streams) == failing else "",
-            )
-            for position, probe in enumerate(probes)
-        ],
-        ids_are_new=True,
-    )
-    Probe.objects.all().delete()
+    results = [
+        sent.result(
+            probe.source,
+            probe.destination,
+            NOW + timedelta(seconds=position),
+            id=probe.id,
+            size_class_id=probe.size_class_id,
+            profile_id=profiles.id_of(
+                mover=probe.mover, mode=probe.mode, streams=probe.streams, streams_used=used(probe)
+            ),
+            seconds=probe.bytes / rate(probe) / MB,
+            bytes=probe.bytes,
+            error="no route to host" if str(probe.streams) == failing else "",
+        )
+        for position, probe in enumerate(probes, 1)
+    ]
+    store.store(results, ids_are_new=True)
+    Probe.objects.filter(id__in=[result.id for result in results]).delete()
+
+
+def run_all(rate: Callable[[Probe], float], **how: Any) -> None:
+    """End all tests that are ordered."""
+    run(Probe.objects.order_by("requested_at", "id"), rate, **how)
 
 
 def test_tests_run_there_and_back_through_the_values(operator):
@@ -380,3 +385,59 @@ def test_steps_name_their_tests(operator, small_world):
     assert ExperimentStep.objects.count() == 2
     assert Endpoint.objects.get(name="RAL_DATADISK") == small_world.ral
     assert not Transfer.objects.exists()
+
+
+# manage.py experiment
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End one test before each look that the command takes."""
+    look = experiments.reports
+
+    def reports(asked: Sequence[Experiment], now: datetime) -> list[ExperimentReport]:
+        oldest = Probe.objects.order_by("requested_at", "id")[:1]
+        run(oldest, lambda probe: 2 * probe.streams * wobble(probe))
+        return look(asked, now)
+
+    monkeypatch.setattr(experiments, "reports", reports)
+
+
+def test_a_sweep_is_followed_to_its_end_and_told(small_world, worker, capsys):
+    call_command(
+        "experiment", *ENDS.values(), "--values", "1,2,4", "--repeats", "2", "--size", "small"
+    )
+    said = capsys.readouterr().out
+    assert f"Ordered as experiment {Experiment.objects.get().id}." in said
+    assert "1, 2 and 4 streams with small files, pull" in said
+    assert "The rate grows in proportion to the number of streams: 4 give 4.0" in said
+    assert "(n = 6)" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--values", "1,many"), "values “many” is not allowed for streams"),
+        (("--repeats", "0"), "repeats must be a whole number from 1 to 10."),
+        (("--size", "huge"), "“huge” is not a size class."),
+    ],
+)
+def test_the_command_says_why_it_orders_nothing(
+    small_world, arguments: tuple[str, ...], sentence: str
+):
+    with pytest.raises(CommandError, match="Not ordered: ") as refusal:
+        call_command("experiment", *ENDS.values(), *arguments)
+    assert sentence in str(refusal.value)
+    assert not Probe.objects.exists()
+
+
+def test_control_c_cancels_what_has_not_begun(small_world):
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(CommandError, match="Stopped: 4 tests were cancelled") as stopped:
+        call_command(
+            "experiment", *ENDS.values(), "--values", "1,2", "--repeats", "2", "--size", "small"
+        )
+    timer.join()
+    assert stopped.value.returncode == 130
+    assert not Probe.objects.exists()
