@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar.models import Annotation, Downtime, Experiment, Probe, SizeClass
+from sonar.models import Annotation, Downtime, Experiment, SizeClass
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
 from tests.matrix import sent, world
@@ -44,7 +44,7 @@ def make() -> Scene:
         "meshes": "everything",
         "size-classes": "large",
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
-        "probes": str(probe(made).id),
+        "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),
         "downtimes": str(downtime(made).id),
         "annotations": str(annotation(made, administrator).id),
@@ -64,19 +64,6 @@ def account(name: str, role: Role) -> User:
 
 def token_of(user: User) -> str:
     return tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1]
-
-
-def probe(made: World) -> Probe:
-    return Probe.objects.create(
-        id=PROBE,
-        source=made.ral,
-        destination=made.desy,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=world.SIZES["small"],
-        mover="http-tpc",
-        requested_at=NOW,
-        sent_at=NOW,
-    )
 
 
 def experiment(made: World) -> Experiment:

@@ -1,4 +1,4 @@
-"""Results with everything that a list or a page of one shows of them."""
+"""Tests under way, and results with everything that a list or a page of one shows of them."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
-from sonar.models import Endpoint, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass
 from sonar.results import store
 from sonar.results.store import Result
 from tests.matrix import world
@@ -40,6 +40,29 @@ def send(source: Endpoint, destination: Endpoint, at: datetime, **fields: Any) -
     one = result(source, destination, at, **fields)
     store.store([one])
     return one.id
+
+
+def probe(
+    source: Endpoint,
+    destination: Endpoint,
+    ago: timedelta = MINUTE,
+    size: str = "small",
+    **fields: Any,
+) -> Probe:
+    """Queue a test, or let one run for ten seconds already if it is given a worker."""
+    size_class = SizeClass.objects.get(name=size)
+    started = world.NOW - timedelta(seconds=10)
+    running = {"state": "running", "started_at": started, "deadline": world.NOW + world.HOUR}
+    usual = {
+        "bytes": size_class.test_bytes,
+        "mover": "http-tpc",
+        "requested_at": world.NOW - ago,
+        "sent_at": world.NOW - ago,
+        **(running if "worker" in fields else {}),
+    }
+    return Probe.objects.create(
+        source=source, destination=destination, size_class=size_class, **usual | fields
+    )
 
 
 def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from matrix.query.filters import either
 from sonar import scheduler
-from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
+from sonar.models import Downtime, Endpoint, Probe, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.catalogue import names
 from sonar.movers.measure import Outcome
@@ -28,6 +28,7 @@ from sonar.results import endings
 from sonar.work import probes
 from tests.accounts import account
 from tests.matrix import responses
+from tests.matrix.sent import probe
 from tests.matrix.world import NOW, transfer
 from tests.properties import examples
 
@@ -66,25 +67,6 @@ def refused(response: Any, status: int) -> dict[str, Any]:
     assert set(answer) == {"detail", "errors"}
     assert not Probe.objects.exists()
     return answer
-
-
-def probe(
-    source: Endpoint, destination: Endpoint, ago: timedelta = MINUTE, **fields: object
-) -> Probe:
-    """Queue a test, or let one run if it is given a worker."""
-    size = SizeClass.objects.get(name=fields.pop("size", "small"))
-    started = NOW - timedelta(seconds=10)
-    running = {"state": "running", "started_at": started, "deadline": NOW + MINUTE}
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=size,
-        bytes=size.test_bytes,
-        mover="http-tpc",
-        requested_at=NOW - ago,
-        sent_at=NOW - ago,
-        **({**running, **fields} if "worker" in fields else fields),
-    )
 
 
 def get(client: Client, path: str = "", **params: object) -> Any:

@@ -7,13 +7,13 @@ from statistics import mean, median, stdev
 import pytest
 from django.test import Client
 
-from sonar.models import Downtime, Endpoint, Mesh, Probe, Profile, SizeClass
+from sonar.models import Downtime, Endpoint, Mesh, Probe, Profile
 from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from sonar.results import endings
 from tests.accounts import account
 from tests.html import Page
-from tests.matrix import responses, world
+from tests.matrix import responses, sent, world
 from tests.matrix.world import HOUR, MB, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -231,12 +231,7 @@ def test_an_import_is_no_test_that_somebody_ordered(client, small_world):
 
 
 def test_a_test_that_was_given_up_before_it_ran_is_among_the_ordered_ones(client, small_world):
-    size = SizeClass.objects.get(name="small")
-    ends = {"source": small_world.ral, "destination": small_world.desy}
-    probe = Probe.objects.create(
-        **ends, size_class=size, bytes=1, mover="http-tpc", state="waiting", requested_at=NOW,
-        sent_at=NOW,
-    )  # fmt: skip
+    probe = sent.probe(small_world.ral, small_world.desy, state="waiting")
     assert endings.end_waiting(probe, "RAL_DATADISK was retired", NOW)
     client.force_login(account(Role.OPERATOR))
     assert [row[4] for row in cells(client)] == ["failed"]
@@ -306,23 +301,6 @@ def test_tests_of_two_size_classes_or_ways_are_not_compared(client, small_world)
     assert "the rate of" not in look(client)
 
 
-def running(made: World, share: float) -> Probe:
-    size = SizeClass.objects.get(name="small")
-    return Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
-        size_class=size,
-        bytes=size.test_bytes,
-        mover="http-tpc",
-        state="running",
-        requested_at=NOW - HOUR,
-        sent_at=NOW,
-        started_at=NOW - timedelta(seconds=10),
-        deadline=NOW + HOUR,
-        progress_bytes=int(share * size.test_bytes),
-    )
-
-
 def test_a_test_that_began_within_a_second_is_told_as_any(client, small_world):
     made = small_world
     more = {"made": ordered(), "worker": "worker-1"}
@@ -332,7 +310,8 @@ def test_a_test_that_began_within_a_second_is_told_as_any(client, small_world):
 
 
 def test_a_running_test_says_how_far_it_is_and_how_fast(client, small_world):
-    probe = running(small_world, 0.75)
+    made = {"worker": "worker-1", "progress_bytes": 15 * MB}
+    probe = sent.probe(small_world.ral, small_world.desy, **made)
     page = look(client)
     assert page.part("progress")["value"] == "75"
     assert f"75 %, {0.75 * probe.bytes / MB / 10:.2f} MB/s so far" in page
@@ -344,8 +323,7 @@ def test_a_running_test_says_how_far_it_is_and_how_fast(client, small_world):
 
 
 def test_tests_of_meshes_are_not_among_them(client, small_world):
-    probe = running(small_world, 0.5)
-    Probe.objects.filter(id=probe.id).update(mesh=small_world.mesh)
+    sent.probe(small_world.ral, small_world.desy, worker="worker-1", mesh=small_world.mesh)
     assert not look(client).parts("progress")
 
 

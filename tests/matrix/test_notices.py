@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from itertools import permutations
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -12,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.parts.notices import Notice
-from sonar.models import Endpoint, Probe, Schedule, SizeClass
+from sonar.models import Endpoint, Probe, Schedule
 from sonar.results import store
-from tests.matrix import world
+from tests.matrix import sent, world
 from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -30,18 +29,8 @@ def told(text: str = "") -> dict[str, Notice]:
 
 
 def probe(ago: timedelta, *, running: bool = False, size: str = "large") -> Probe:
-    times: dict[str, Any] = {"started_at": NOW, "deadline": NOW + HOUR} if running else {}
-    source, destination = world.free_link()
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name=size),
-        bytes=1,
-        requested_at=NOW - ago,
-        sent_at=NOW,
-        state="running" if running else "queued",
-        **times,
-    )
+    worker = {"worker": "worker-1"} if running else {}
+    return sent.probe(*world.free_link(), ago, size, **worker)
 
 
 def test_nothing_is_said_of_a_matrix_that_is_well(small_world):

@@ -21,7 +21,6 @@ from sonar.models import (
     Schedule,
     SignOfLife,
     Site,
-    SizeClass,
 )
 from sonar.movers.catalogue import names
 from sonar.ordering import request_probes
@@ -29,7 +28,7 @@ from sonar.people.roles import Role
 from tests import refusing
 from tests.accounts import account
 from tests.html import Page
-from tests.matrix import responses, world
+from tests.matrix import responses, sent, world
 from tests.matrix.world import NOW, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
@@ -68,21 +67,6 @@ def well(db: None) -> None:
 
 def look(client: Client, url: str = URL) -> Page:
     return responses.page(client, url)
-
-
-def probe(source: Endpoint, destination: Endpoint, **fields: object) -> Probe:
-    size = SizeClass.objects.get(name="small")
-    started = {"state": "running", "started_at": NOW - 10 * MINUTE, "deadline": NOW + HOUR}
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=size,
-        bytes=size.test_bytes,
-        requested_at=NOW - 11 * MINUTE,
-        sent_at=NOW,
-        mover="http-tpc",
-        **(started | fields if "worker" in fields else fields),
-    )
 
 
 # What it says.
@@ -165,7 +149,7 @@ def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
 
 
 def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(client, small_world, well):
-    probe(small_world.ral, small_world.desy)
+    sent.probe(small_world.ral, small_world.desy, 11 * MINUTE)
     transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
     page = look(client)
     assert "1 test is queued, the oldest for 11 min" in page
@@ -173,7 +157,7 @@ def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(client,
 
 
 def test_running_tests_have_a_bar_and_lead_to_their_pages(client, small_world, well):
-    one = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=15_000_000)
+    one = sent.probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=15_000_000)
     page = look(client)
     assert page.part("progress")["value"] == "75"
     assert f"/transfers/{one.id}/" in page.links()
@@ -311,9 +295,9 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
 ):
     made = small_world
     why = {"state": "waiting", "waits_because": "Another test of this link is running."}
-    probe(made.ral, made.desy)
-    waiting = [probe(made.ral, made.desy, **why) for _ in range(2)]
-    planned = probe(made.desy, made.ral, mesh=made.mesh)
+    sent.probe(made.ral, made.desy)
+    waiting = [sent.probe(made.ral, made.desy, **why) for _ in range(2)]
+    planned = sent.probe(made.desy, made.ral, mesh=made.mesh)
     for ago, one in enumerate([planned, *reversed(waiting)]):
         Probe.objects.filter(id=one.id).update(requested_at=NOW - ago * MINUTE)
     page = look(client)
@@ -333,7 +317,7 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
 def test_names_of_machines_are_for_operators(
     client, small_world, well, role: Role | None, sees: bool
 ):
-    probe(small_world.ral, small_world.desy, worker=WORKER)
+    sent.probe(small_world.ral, small_world.desy, worker=WORKER)
     if role:
         client.force_login(account(role))
     assert (WORKER in look(client).source) is sees
@@ -347,8 +331,8 @@ def test_the_page_costs_the_same_with_few_and_with_many(
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=minute * MINUTE)
             other = world.endpoint(f"E{Endpoint.objects.count()}", small_world.desy.site)
-            probe(small_world.ral, other, worker=WORKER)
-            probe(small_world.ral, other, state="waiting", waits_because="It must.")
+            sent.probe(small_world.ral, other, worker=WORKER)
+            sent.probe(small_world.ral, other, state="waiting", waits_because="It must.")
         client.get(URL)  # what is dear is known
         with django_assert_max_num_queries(12) as context:
             client.get(URL)
@@ -532,7 +516,7 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(client, smal
 
 def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(client, small_world):
     client.force_login(account(Role.OPERATOR))
-    one = probe(small_world.ral, small_world.desy, worker=WORKER)
+    one = sent.probe(small_world.ral, small_world.desy, worker=WORKER)
     assert "Cancel this test" not in look(client, f"/transfers/{one.id}/").source
     response = cancel(client, one)
     assert response.status_code == 409
@@ -545,7 +529,7 @@ def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(client, small
 
 
 def test_who_may_not_order_it_may_not_cancel_it(client, small_world):
-    one = probe(small_world.ral, small_world.desy)
+    one = sent.probe(small_world.ral, small_world.desy)
     assert cancel(client, one)["Location"].startswith("/login/")
     for user in (account(Role.READER), account(Role.SITE_ADMIN, small_world.glasgow.site)):
         client.force_login(user)

@@ -19,10 +19,10 @@ from matrix.pages.table import notices
 from matrix.pages.table.page import LOOK_WORDS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import LOOKS, STATES
-from sonar.models import Endpoint, Mesh, Probe, Schedule, Site, SizeClass
+from sonar.models import Endpoint, Mesh, Schedule, Site
 from sonar.results import sealing
 from tests.html import Page
-from tests.matrix import many_links, responses, world
+from tests.matrix import many_links, responses, sent, world
 from tests.matrix.world import HOUR, NOW, Transfers, World, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -427,14 +427,7 @@ def test_failures_alone_are_said(client, small_world):
 def test_tests_that_nobody_takes_are_said(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     assert "No worker takes tests." not in look(client).source
-    Probe.objects.create(
-        source=small_world.ral,
-        destination=small_world.desy,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=1,
-        requested_at=NOW - HOUR,
-        sent_at=NOW - HOUR,
-    )
+    sent.probe(small_world.ral, small_world.desy, HOUR)
     page = look(client)
     assert "No worker takes tests." in page
     assert len(rows(page)) == 12
