@@ -29,7 +29,7 @@ from tests import refusing
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, sent, world
-from tests.matrix.world import NOW, of_service, transfer
+from tests.matrix.world import NOW, World, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
 URL, ORDER = "/operations/", "/operations/probes/"
@@ -63,6 +63,12 @@ def well(db: None) -> None:
         )
         for name, kind in signs.items()
     )
+
+
+@pytest.fixture
+def operator(client: Client, small_world: World) -> Client:
+    client.force_login(account(Role.OPERATOR))
+    return client
 
 
 def look(client: Client, url: str = URL) -> Page:
@@ -426,11 +432,10 @@ def test_readers_have_no_form_and_may_not(client, small_world):
     ],
 )
 def test_a_wrong_wish_is_answered_with_what_is_allowed(
-    client, small_world, change: dict[str, object], said: str
+    operator, change: dict[str, object], said: str
 ):
-    client.force_login(account(Role.OPERATOR))
     Site.objects.create(name="Empty")
-    response = order(client, **change)
+    response = order(operator, **change)
     assert response.status_code == 400
     page = response.content.decode()
     assert said in page
@@ -438,20 +443,18 @@ def test_a_wrong_wish_is_answered_with_what_is_allowed(
     assert not Probe.objects.exists()
 
 
-def test_a_name_of_a_site_stands_for_its_only_endpoint_and_is_told(client, small_world):
-    client.force_login(account(Role.OPERATOR))
-    page = look(client)
+def test_a_name_of_a_site_stands_for_its_only_endpoint_and_is_told(operator, small_world):
+    page = look(operator)
     assert set(page.texts('option[value="RAL"]')) == {"RAL_DATADISK"}
     assert set(page.texts('option[value="DESY"]')) == {"a site with 2 endpoints"}
-    response = order(client, source="ral", destination="desy_datadisk")
+    response = order(operator, source="ral", destination="desy_datadisk")
     assert Probe.objects.get().source == small_world.ral
-    words = look(client, response["Location"])
+    words = look(operator, response["Location"])
     assert "1 test was ordered. RAL stands for RAL_DATADISK." in words
 
 
-def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(client, small_world):
-    client.force_login(account(Role.OPERATOR))
-    response = order(client, source="DESY", destination="RAL", both="on")
+def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(operator):
+    response = order(operator, source="DESY", destination="RAL", both="on")
     form = Page(response.content.decode()).part(f'form[action="{ORDER}"]')
     choice = form.field("source")
     assert choice.texts('option[value="DESY"][selected]') == ["of DESY: choose"]
@@ -460,10 +463,9 @@ def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(client, sm
     assert "checked" in form.field("both").attributes
 
 
-def test_what_the_ends_do_not_bear_is_said(client, small_world):
-    client.force_login(account(Role.OPERATOR))
+def test_what_the_ends_do_not_bear_is_said(operator, small_world):
     Endpoint.objects.filter(id=small_world.ral.id).update(retired_at=NOW)
-    response = order(client)
+    response = order(operator)
     assert response.status_code == 409
     assert "RAL_DATADISK is retired." in response.content.decode()
     assert not Probe.objects.exists()
@@ -483,20 +485,17 @@ def cancel(client: Client, one: Probe) -> object:
     return client.post(f"{ORDER}{one.id}/cancel/")
 
 
-def test_who_may_cancels_a_test_and_is_led_to_the_operations_with_a_message(
-    client, small_world, well
-):
-    client.force_login(account(Role.OPERATOR))
+def test_who_may_cancels_a_test_and_is_led_to_the_operations_with_a_message(operator, well):
     for _ in range(2):
-        order(client)
+        order(operator)
     first, second = Probe.objects.order_by("state")
     for page in (URL, f"/transfers/{second.id}/"):
-        assert look(client, page).parts(f'form[action="{ORDER}{second.id}/cancel/"]')
-    response = cancel(client, second)
+        assert look(operator, page).parts(f'form[action="{ORDER}{second.id}/cancel/"]')
+    response = cancel(operator, second)
     assert (response.status_code, response["Location"]) == (302, URL)
     said = "The small test from RAL_DATADISK to DESY_DATADISK was cancelled: nothing was measured."
-    assert said in look(client)
-    assert said not in look(client).source
+    assert said in look(operator)
+    assert said not in look(operator).source
     assert Probe.objects.get() == first
 
 
@@ -514,17 +513,16 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(client, smal
     assert "Cancel this test" not in look(client, f"/transfers/{waiting[1].id}/").source
 
 
-def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(client, small_world):
-    client.force_login(account(Role.OPERATOR))
+def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(operator, small_world):
     one = sent.probe(small_world.ral, small_world.desy, worker=WORKER)
-    assert "Cancel this test" not in look(client, f"/transfers/{one.id}/").source
-    response = cancel(client, one)
+    assert "Cancel this test" not in look(operator, f"/transfers/{one.id}/").source
+    response = cancel(operator, one)
     assert response.status_code == 409
     assert "is already running: it cannot be cancelled" in response.content.decode()
     assert "The test was not cancelled" in response.content.decode()
     done = transfer(small_world.ral, small_world.desy, 5.0)
-    assert "has ended" in client.post(f"{ORDER}{done.id}/cancel/").content.decode()
-    assert client.post(f"{ORDER}{uuid4()}/cancel/").status_code == 404
+    assert "has ended" in operator.post(f"{ORDER}{done.id}/cancel/").content.decode()
+    assert operator.post(f"{ORDER}{uuid4()}/cancel/").status_code == 404
     assert Probe.objects.exists()
 
 
