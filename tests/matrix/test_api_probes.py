@@ -188,11 +188,7 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(operator, small_world, mon
         ({"count": 1.0}, "count", "from 1 to 10"),
         ({"count": 10**30}, "count", "from 1 to 10"),
         ({"streams": 65}, "streams", "from 1 to 64"),
-        (
-            {"mover": "tape"},
-            "mover",
-            f"mover must be {either(names())}.",
-        ),
+        ({"mover": "tape"}, "mover", f"mover must be {either(names())}."),
         (
             {"mover": "fake"},
             "mover",

@@ -257,9 +257,7 @@ def test_who_writes_a_mesh_is_told_why_its_tests_cannot_run(root):
     assert "notice" not in patch(root, "meshes/uk/", {"enabled": False}).json()
 
 
-def test_who_writes_a_mesh_or_an_end_of_it_is_told_which_links_have_two_proxies(
-    root,
-):
+def test_who_writes_a_mesh_or_an_end_of_it_is_told_which_links_have_two_proxies(root):
     proxy = Credential.objects.create(name="proxy", kind="x509", hosts=["ral.example"])
     disks = Endpoint.objects.filter(label="DATADISK")
     disks.filter(name="RAL_DATADISK").update(

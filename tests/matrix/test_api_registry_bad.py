@@ -211,8 +211,7 @@ def test_a_password_in_an_address_is_not_repeated(root):
 
 
 @pytest.mark.parametrize(
-    ("plural", "name"),
-    [("sites", "RAL"), ("endpoints", "RAL_DATADISK"), ("size-classes", "large")],
+    ("plural", "name"), [("sites", "RAL"), ("endpoints", "RAL_DATADISK"), ("size-classes", "large")]
 )
 def test_a_name_that_is_taken_is_a_conflict(root, plural: str, name: str):
     body = BODIES[plural][0] | {"name": name}

@@ -191,8 +191,7 @@ def test_many_who_want_one_name_are_all_answered(root):
 
 
 @pytest.mark.parametrize(
-    ("plural", "model"),
-    [("sites", Site), ("downtimes", Downtime), ("annotations", Annotation)],
+    ("plural", "model"), [("sites", Site), ("downtimes", Downtime), ("annotations", Annotation)]
 )
 @pytest.mark.parametrize("method", ["patch", "delete"])
 def test_a_write_that_waited_meets_a_row_that_is_gone(

@@ -133,12 +133,7 @@ def test_a_crash_is_logged_with_its_traceback_and_without_what_was_sent(
     ],
 )
 def test_without_its_database_sonar_says_not_now(
-    client,
-    monkeypatch,
-    caplog,
-    error: Exception,
-    sentence: str,
-    wait: str,
+    client, monkeypatch, caplog, error: Exception, sentence: str, wait: str
 ):
     raising(monkeypatch, error)
     answered = client.get("/api/broken/")
@@ -237,12 +232,7 @@ def test_errors_are_kept_by_nobody(client, monkeypatch, error: Exception):
         assert "max-age" not in response.get("Cache-Control", "")
 
 
-def test_a_path_in_the_log_cannot_start_a_line(
-    client,
-    settings,
-    monkeypatch,
-    caplog,
-):
+def test_a_path_in_the_log_cannot_start_a_line(client, settings, monkeypatch, caplog):
     settings.DEBUG = True
     raising(monkeypatch, RuntimeError("x"))
     with caplog.at_level(logging.WARNING):

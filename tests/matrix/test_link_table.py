@@ -200,10 +200,7 @@ def test_a_link_is_in_the_table_if_a_mesh_tests_it_or_it_has_a_result(small_worl
     transfer(small_world.glasgow, small_world.desy, 5.0, ago=1000 * HOUR)
     transfer(small_world.desy, small_world.ral, None, state="lost")
     table = built()
-    assert names(table) == [
-        ("RAL_DATADISK", "DESY_DATADISK"),
-        ("Glasgow_DATADISK", "RAL_DATADISK"),
-    ]
+    assert names(table) == [("RAL_DATADISK", "DESY_DATADISK"), ("Glasgow_DATADISK", "RAL_DATADISK")]
     assert table.column("small.failed").tolist() == [0, 1]
     assert np.isnan(table.column("large.mean_mb_s")).all()
 
@@ -316,9 +313,7 @@ def test_rates_are_in_millions_of_bytes_per_second(small_world):
     assert datetime.fromtimestamp(found[6], UTC) == NOW - timedelta(minutes=30)
 
 
-def test_columns_are_kept_whatever_links_are_chosen_until_anything_in_them_changes(
-    small_world,
-):
+def test_columns_are_kept_whatever_links_are_chosen_until_anything_in_them_changes(small_world):
     first = built()
     assert built("stat=max&size=small").links is first.links
     chosen = built("source_site=RAL&destination_cloud=!DE")
@@ -349,9 +344,7 @@ def test_the_priority_is_the_highest_of_the_meshes_that_test_the_link(small_worl
     assert built("mesh=lazy").column("priority").tolist() == [0]
 
 
-def test_links_of_one_source_are_ordered_by_destination_and_the_other_way_round(
-    small_world,
-):
+def test_links_of_one_source_are_ordered_by_destination_and_the_other_way_round(small_world):
     assert names(built().ordered_by("source"))[:4] == [
         ("DESY_DATADISK", "DESY_SCRATCHDISK"),
         ("DESY_DATADISK", "Glasgow_DATADISK"),

@@ -155,9 +155,7 @@ def who_sees(path: str, clients: dict[str, Client], text: str) -> set[str]:
     return {who for who, client in clients.items() if text in client.get(path).content.decode()}
 
 
-def test_a_note_is_for_the_admins_of_its_site_and_operators_until_it_is_public(
-    small_world,
-):
+def test_a_note_is_for_the_admins_of_its_site_and_operators_until_it_is_public(small_world):
     clients = everybody(small_world)
     note("of-the-site", site=small_world.ral.site)
     own = {"admin of RAL", "operator", "administrator"}

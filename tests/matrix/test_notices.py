@@ -62,9 +62,7 @@ def test_a_focus_on_nothing_says_so_and_offers_the_view_without_it(small_world):
     assert notice.links == (("Show all cells", "/?stat=max&order=tier"),)
 
 
-def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(
-    small_world,
-):
+def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     notice = told("only=measured&order=tier")["focused"]
     assert notice.quiet
@@ -161,9 +159,7 @@ def test_the_most_serious_comes_first(small_world):
     assert list(told("only=untested&above=1")) == ["no-planner", "stopped", "unfocused", "pooled"]
 
 
-def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(
-    small_world,
-):
+def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=8, ip_version=6))
     notice = told("order=tier")["pooled"]
@@ -192,9 +188,7 @@ def test_results_that_are_made_up_are_no_other_way_of_measuring(small_world):
     assert told() == {}
 
 
-def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(
-    small_world,
-):
+def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(small_world):
     made = world.profile(**store.profile_fields(NOW - HOUR))
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR, made=made)
     probe(MINUTE, running=True)

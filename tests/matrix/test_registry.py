@@ -131,9 +131,7 @@ def test_filters_on_the_origin_and_on_company_let_tests_pass_or_not(db, text: st
     assert registry.asks_for_tests(query.filters) is lets_pass
 
 
-def test_the_last_result_is_found_whether_its_hour_is_sealed_dirty_or_was_emptied(
-    small_world,
-):
+def test_the_last_result_is_found_whether_its_hour_is_sealed_dirty_or_was_emptied(small_world):
     assert registry.read_last("large") is None
     old = transfer(small_world.ral, small_world.desy, 1.0, ago=50 * HOUR)
     sealing.seal(NOW)

@@ -456,8 +456,7 @@ def test_ways_of_another_link_or_class_are_not_said_to_be_mixed(client, small_wo
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["?window=24h", "?from=2026-11-19T00:00:00Z&to=2026-11-19T12:00:00Z"],
+    "text", ["?window=24h", "?from=2026-11-19T00:00:00Z&to=2026-11-19T12:00:00Z"]
 )
 def test_the_age_of_a_last_result_is_that_of_the_other_pages(client, small_world, text: str):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=timedelta(hours=26, minutes=59))
@@ -495,15 +494,7 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(client, small_world
     page = look(client, "?source.has=RAL&large.ok.min=1&constant=1")
     shown = {row[3].removeprefix("→ "): row[7:14] for row in rows(page)}
     assert shown == {
-        "Glasgow_DATADISK": [
-            "failing 2 h",
-            "8.00",
-            "–",
-            "8.00",
-            "–",
-            "2 GB",
-            "1 + 3 failed",
-        ],
+        "Glasgow_DATADISK": ["failing 2 h", "8.00", "–", "8.00", "–", "2 GB", "1 + 3 failed"],
         "DESY_DATADISK": [
             "slower than usual 1 h",
             "2.00 ± 0",

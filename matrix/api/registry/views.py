@@ -32,9 +32,7 @@ class ResourceView(ApiView):
 
 
 def routes(
-    resource: Resource[Any],
-    lists: type[ApiView] = ResourceView,
-    rows: type[ApiView] = ResourceView,
+    resource: Resource[Any], lists: type[ApiView] = ResourceView, rows: type[ApiView] = ResourceView
 ) -> list[URLPattern]:
     """Return `v1/size-classes/` and `v1/size-classes/<str:name>/`, named `api-size-class(es)`.
 

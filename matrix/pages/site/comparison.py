@@ -27,10 +27,7 @@ ENDS = ("destination", "source")
 
 
 def compared_end(
-    report: Report,
-    links: Sequence[SiteLink],
-    comparison: EndComparison | None,
-    names: ShortNames,
+    report: Report, links: Sequence[SiteLink], comparison: EndComparison | None, names: ShortNames
 ) -> dict[str, Any] | None:
     """Return the links that differ beyond chance first, and of alike ones the slowest.
 
