@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.http import HttpResponse
 from django.test import Client
 
-from matrix.api.registry import save
+from matrix.api.registry import views
 from sonar.models import Annotation, Downtime, Endpoint, Site, SizeClass
 from sonar.people.roles import Role
 from sonar.registry import compatibility
@@ -82,7 +82,7 @@ def test_a_name_that_is_being_taken_is_a_conflict(root):
 
 def test_a_name_that_is_taken_behind_the_check_is_a_conflict_too(root, monkeypatch):
     """The admin's row is there and its trigger waits for us, while we wait for its name."""
-    check, pool = save.check, ThreadPoolExecutor(1)
+    check, pool = views.check, ThreadPoolExecutor(1)
     others: list[Future[None]] = []
 
     def theirs() -> None:
@@ -99,14 +99,14 @@ def test_a_name_that_is_taken_behind_the_check_is_a_conflict_too(root, monkeypat
             others.append(pool.submit(theirs))
             wait_for_a_lock()
 
-    monkeypatch.setattr(save, "check", slowly)
+    monkeypatch.setattr(views, "check", slowly)
     response = post(root, "sites/", {"name": "Lancaster", "cloud": "ours"})
     others[0].result(20)
     pool.shutdown()
     assert response.status_code == 409
     # The second try may come before the admin's row goes on, and meet it the same way.
     taken = {"name": ["name is taken: another site has it."]}
-    assert response.json()["errors"] in (taken, {"registry": [save.REFUSED]})
+    assert response.json()["errors"] in (taken, {"registry": [views.REFUSED]})
     assert Site.objects.get(name="Lancaster").cloud == "theirs"
 
 
@@ -149,17 +149,17 @@ def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
     assert response.status_code == 409
     assert response.json()["detail"].startswith("The registry has changed and no longer allows")
     assert SizeClass.objects.count() == 3
-    said = [one.getMessage() for one in caplog.records if one.name == save.__name__]
+    said = [one.getMessage() for one in caplog.records if one.name == views.__name__]
     assert len(said) == 2  # it is tried twice
     assert "prevented POST /api/v1/size-classes/" in said[0]
     assert "sizeclass_ranges_tile" in said[0]
 
 
 def test_the_line_of_the_log_names_the_rule_and_no_value(root, monkeypatch, caplog):
-    monkeypatch.setattr(save, "check", lambda kind, row: None)
+    monkeypatch.setattr(views, "check", lambda kind, row: None)
     response = post(root, "sites/", {"name": "RAL", "tier": 2, "cloud": "secret"})
     assert response.status_code == 409
-    said = [one.getMessage() for one in caplog.records if one.name == save.__name__]
+    said = [one.getMessage() for one in caplog.records if one.name == views.__name__]
     assert len(said) == 2
     assert "sonar_site_name" in said[0]
     assert said[0].endswith("prevented POST /api/v1/sites/.")
