@@ -11,14 +11,18 @@ from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.account import delete_view, own_tokens, own_views, rename_view, revoke_token
 from matrix.pages.causes import CausesPage
 from matrix.pages.events import EventsPage, former_changes
-from matrix.pages.experiments import ExperimentPage, cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.log_in.landing import LogIn
 from matrix.pages.log_in.provider import certificate_log_in, provider_callback, provider_log_in
 from matrix.pages.matrix.wall import front
 from matrix.pages.operations import OperationsPage, cancel_probe, order_probes
-from matrix.pages.ordered_tests import link_probes
+from matrix.pages.ordered_tests import (
+    ExperimentPage,
+    cancel_experiment,
+    link_experiments,
+    link_probes,
+)
 from matrix.pages.parts.notes import add_note, choose_my_site
 from matrix.pages.previews import link_preview, matrix_preview, site_preview
 from matrix.pages.search import search

@@ -15,8 +15,7 @@ from matrix.answers.matrix import grid
 from matrix.answers.table import column_filters, link_table
 from matrix.answers.table.columns import COMPARED, SURE
 from matrix.answers.table.link_table import LinkTable, trouble_of
-from matrix.pages.table import notices
-from matrix.pages.table.page import LOOK_WORDS
+from matrix.pages.table.page import LOOK_WORDS, about_results
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.states import LOOKS, STATES
 from sonar.models import Endpoint, Mesh, Schedule, Site
@@ -411,10 +410,10 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
 def test_notices_cost_a_query_for_each_class_only_where_there_is_no_result(client, small_world):
     table = link_table.build(MatrixQuery(), NOW)
     with CaptureQueriesContext(connection) as captured:
-        assert notices.about_results(table, NOW, "/") is not None
+        assert about_results(table, NOW, "/") is not None
     assert len(captured) == 3
     with CaptureQueriesContext(connection) as captured:
-        assert notices.about_results(many_links.table(3), NOW, "/") is None
+        assert about_results(many_links.table(3), NOW, "/") is None
     assert len(captured) == 0
 
 

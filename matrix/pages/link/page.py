@@ -18,7 +18,6 @@ from matrix.answers.words.errors import where_at
 from matrix.answers.words.names import short_names_of
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.experiments import LinkExperimentsPage
 from matrix.pages.link.by_size import (
     QUANTILE_COLUMNS,
     changed_since,
@@ -28,7 +27,7 @@ from matrix.pages.link.by_size import (
 )
 from matrix.pages.link.figures import drawn, network_part, overhead_part, verdict_alone
 from matrix.pages.link.tables import advice_for, paused_sites, profile_table, schedule_table
-from matrix.pages.ordered_tests import LinkProbesPage
+from matrix.pages.ordered_tests import LinkExperimentsPage, LinkProbesPage
 from matrix.pages.parts.controls import (
     Choice,
     bounds_of,
