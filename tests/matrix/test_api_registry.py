@@ -297,14 +297,11 @@ def test_times_are_kept_to_the_microsecond_and_answered_in_utc(root):
     assert page["downtimes"] == [record]
 
 
-def test_only_what_is_said_is_changed(root, small_world):
+def test_only_what_is_said_is_changed_and_a_null_takes_a_value_away(root, small_world):
     before = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
     patch(root, "endpoints/RAL_DATADISK/", {"outbound_cap": 7})
     after = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
     assert after == before | {"outbound_cap": 7}
-
-
-def test_a_null_takes_a_value_away(root, small_world):
     patch(root, "endpoints/RAL_DATADISK/", {"budget_bytes_per_day": 10**12})
     assert get(root, "endpoints/RAL_DATADISK/")["budget_bytes_per_day"] == 10**12
     answer = patch(root, "endpoints/RAL_DATADISK/", {"budget_bytes_per_day": None})

@@ -1,6 +1,6 @@
 """The link table: equal to plain SQL; which links are in it, and in what order."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from matrix.store.cache import ANSWERS
 from sonar.models import Downtime, Schedule, SizeClass, Transfer
 from sonar.results import sealing
 from tests.matrix import many_links, world
-from tests.matrix.world import HOUR, MB, NOW, World, transfer
+from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
 SQL = """
@@ -176,14 +176,6 @@ def test_links_are_ordered_by_their_state(small_world):
         assert len(set(states.tolist())) == 3
 
 
-def test_sizes_are_those_of_transfers_that_were_ok(small_world):
-    for rate, nbytes in ((5.0, 10), (5.0, 20), (None, 10**12)):
-        made = transfer(small_world.ral, small_world.glasgow, rate)
-        Transfer.objects.filter(id=made.id).update(bytes=nbytes)
-    found = values(built(), "large")["RAL_DATADISK", "Glasgow_DATADISK"]
-    assert found[2:6] == pytest.approx([15, np.sqrt(50), 2, 1])
-
-
 def test_equal_values_have_no_spread_at_all(small_world):
     for _ in range(3):
         transfer(small_world.ral, small_world.glasgow, 0.1)
@@ -304,13 +296,6 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
         one["sql"][:200] for one in many
     )
     assert len(statements()) == 1 + 1
-
-
-def test_rates_are_in_millions_of_bytes_per_second(small_world):
-    transfer(small_world.ral, small_world.glasgow, 5.0)
-    found = values(built(), "large")["RAL_DATADISK", "Glasgow_DATADISK"]
-    assert (found[0], found[2]) == (pytest.approx(5.0), 2000 * MB)
-    assert datetime.fromtimestamp(found[6], UTC) == NOW - timedelta(minutes=30)
 
 
 def test_columns_are_kept_whatever_links_are_chosen_until_anything_in_them_changes(small_world):

@@ -155,7 +155,7 @@ def who_sees(path: str, clients: dict[str, Client], text: str) -> set[str]:
     return {who for who, client in clients.items() if text in client.get(path).content.decode()}
 
 
-def test_a_note_is_for_the_admins_of_its_site_and_operators_until_it_is_public(small_world):
+def test_a_note_is_for_the_admins_of_its_site_or_of_both_ends_until_it_is_public(small_world):
     clients = everybody(small_world)
     note("of-the-site", site=small_world.ral.site)
     own = {"admin of RAL", "operator", "administrator"}
@@ -163,10 +163,6 @@ def test_a_note_is_for_the_admins_of_its_site_and_operators_until_it_is_public(s
     assert who_sees(LINK, clients, "of-the-site") == own
     Annotation.objects.update(public=True)
     assert who_sees(SITE, clients, "of-the-site") == set(clients)
-
-
-def test_a_note_on_a_link_is_for_the_admins_of_both_ends(small_world):
-    clients = everybody(small_world)
     note("of-the-link", source=small_world.ral, destination=small_world.desy)
     both = {"admin of RAL", "admin of DESY", "operator", "administrator"}
     assert who_sees(LINK, clients, "of-the-link") == both

@@ -51,7 +51,7 @@ def links_of(page: Page) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_row_has_the_link_and_its_numbers_by_size_class(client, small_world):
+def test_a_row_has_the_link_and_its_numbers_under_heads_by_size_class(client, small_world):
     for rate in (4.0, 5.0, 6.0, None):
         transfer(small_world.ral, small_world.glasgow, rate)
     transfer(small_world.ral, small_world.glasgow, 1.5, size="small")
@@ -64,11 +64,7 @@ def test_a_row_has_the_link_and_its_numbers_by_size_class(client, small_world):
             *("–", "–", "–"),
         ]
     ]
-
-
-def test_the_heads_say_direction_size_class_and_unit(client, small_world):
-    page = look(client, "?constant=1")
-    groups = page.parts('table.links th[scope="colgroup"]')
+    groups = look(client, "?constant=1").parts('table.links th[scope="colgroup"]')
     assert [(group["colspan"], group.words) for group in groups] == [
         ("3", "from (source)"),
         ("3", "to (destination)"),
@@ -93,18 +89,6 @@ def test_the_page_shows_what_the_link_table_has(client, small_world):
     shown = [row[8].partition(" ")[0] for row in rows(page)]
     rates = table.column("large.mean_mb_s").tolist()
     assert shown == [f"{rate:.2f}" if rate == rate else "–" for rate in rates]
-
-
-def test_a_missing_number_is_a_dash_with_its_reason(client, small_world):
-    transfer(small_world.ral, small_world.glasgow, None)
-    page = look(client)
-    cells = page.parts("table.links tbody td[title]")
-    titles = " ".join(cell["title"] for cell in cells)
-    assert "not tested with small files, and no result in this window" in titles
-    assert page.parts('td[title="no result in this window"]')
-    last = "the only result failed; last result 30 min ago, 20 Nov 11:30:30 UTC"
-    assert page.parts(f'td[title="{last}"]')
-    assert not re.search(r"\b(nan|None)\b", page.part("table.links tbody").words)
 
 
 def test_what_is_older_than_its_mesh_promises_is_called_stale(client, small_world):
@@ -142,18 +126,30 @@ def test_a_link_in_a_declared_downtime_is_called_down_as_in_the_matrix(client, s
     assert said in look(client).titles()
 
 
-def test_a_failed_link_is_called_so_in_words(client, small_world):
+def test_a_failed_link_is_called_so_and_missing_numbers_say_why(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     (row,) = rows(look(client, "?large.failed.min=1&constant=1"))
     assert row[7:14] == ["failed", "–", "–", "–", "–", "–", "0 + 1 failed"]
     (row,) = rows(look(client, "?size=small&large.failed.min=1&constant=1"))
     assert row[-3:] == ["failed –", "–", "0 + 1 failed"]
+    page = look(client).words
+    assert "Every test in this window failed. 1 test ran and none succeeded." in page
+    page = look(client)
+    cells = page.parts("table.links tbody td[title]")
+    titles = " ".join(cell["title"] for cell in cells)
+    assert "not tested with small files, and no result in this window" in titles
+    assert page.parts('td[title="no result in this window"]')
+    last = "the only result failed; last result 30 min ago, 20 Nov 11:30:30 UTC"
+    assert page.parts(f'td[title="{last}"]')
+    assert not re.search(r"\b(nan|None)\b", page.part("table.links tbody").words)
 
 
-def test_both_ends_lead_to_the_page_of_the_link_with_window_and_profile(client, small_world):
+def test_links_and_windows_lead_on_with_what_was_asked(client, small_world):
     page = look(client, "?window=24h&source_site=RAL&streams=1")
     assert "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h&streams=1" in page.links()
     assert "RAL_DATADISK → Glasgow_DATADISK, site RAL" in page.titles()
+    page = look(client, "?search=ral&per_page=25&page=2")
+    assert "/table/?window=24h&search=ral&per_page=25" in page.links()
 
 
 @pytest.mark.parametrize(
@@ -261,11 +257,6 @@ def test_what_is_set_can_be_dropped_one_by_one(client, small_world):
     ]
 
 
-def test_another_window_keeps_the_listing_but_not_its_page(client, small_world):
-    page = look(client, "?search=ral&per_page=25&page=2")
-    assert "/table/?window=24h&search=ral&per_page=25" in page.links()
-
-
 @pytest.mark.parametrize(
     ("asked", "shorter"),
     [
@@ -290,6 +281,11 @@ def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(client, db):
     assert response.status_code == 400
     assert "per_page “7” is not known: use 25, 50, 100, 250 or 1000." in page
     assert "large.ok.min “&lt;b&gt;” is not a number" in page
+    response = client.get("/table/?only=broken")
+    assert response.status_code == 400
+    assert "only “broken” is not a state: use measured, failing, failed" in unescape(
+        response.content.decode()
+    )
 
 
 def test_no_endpoints_yet_says_what_to_do(client, db):
@@ -307,13 +303,10 @@ def test_endpoints_without_a_mesh_say_so(client, small_world):
     assert "/admin/sonar/mesh/" in page.links()
 
 
-def test_filters_that_nothing_passes_can_be_dropped(client, small_world):
+def test_filters_and_a_search_that_find_nothing_can_be_dropped(client, small_world):
     page = look(client, "?window=24h&cloud=FR&search=ral")
     assert "No link matches these filters." in page
     assert page.link("Clear the filters") == "/table/?window=24h&search=ral"
-
-
-def test_a_search_that_finds_nothing_can_be_dropped(client, small_world):
     page = look(client, "?cloud=UK&search=nothing&large.ok.min=3&ordering=priority")
     assert "No link matches the search and the column filters." in page
     clear = page.part('p.notice a[href="/table/?cloud=UK&ordering=priority"]')
@@ -333,7 +326,7 @@ def test_a_window_without_results_says_when_the_last_was(client, small_world):
     assert "No results" not in look(client, "?window=6h").source
 
 
-def test_simulated_and_retired_endpoints_are_marked(client, small_world):
+def test_simulated_and_retired_endpoints_are_marked_unless_all_are_simulated(client, small_world):
     assert "Simulated" not in look(client).source
     transfer(small_world.desy, small_world.glasgow, 1.0)
     Endpoint.objects.filter(name="RAL_DATADISK").update(simulated=True)
@@ -344,9 +337,6 @@ def test_simulated_and_retired_endpoints_are_marked(client, small_world):
     assert "RAL_DATADISK to Glasgow_DATADISK simulated" in shown
     assert "DESY_DATADISK to Glasgow_DATADISK retired" in shown
     assert "→ RAL_DATADISK simulated" in {row[3] for row in rows(page)}
-
-
-def test_one_by_one_nothing_is_marked_simulated_where_everything_is(client, small_world):
     Endpoint.objects.update(simulated=True)
     page = look(client)
     assert "Simulated" in page
@@ -415,12 +405,6 @@ def test_notices_cost_a_query_for_each_class_only_where_there_is_no_result(clien
     with CaptureQueriesContext(connection) as captured:
         assert about_results(many_links.table(3), NOW, "/") is None
     assert len(captured) == 0
-
-
-def test_failures_alone_are_said(client, small_world):
-    transfer(small_world.ral, small_world.glasgow, None)
-    page = look(client).words
-    assert "Every test in this window failed. 1 test ran and none succeeded." in page
 
 
 def test_tests_that_nobody_takes_are_said(client, small_world):
@@ -508,7 +492,7 @@ def test_a_link_says_how_it_is_since_when_and_by_what_factor(client, small_world
     assert page.parts('[title^="since 20 Nov 10:00:30 UTC, 3 tests in a row; failing: its newest"]')
 
 
-def test_what_is_not_as_usual_is_counted_and_is_a_click_away(client, small_world):
+def test_what_is_not_as_usual_is_counted_and_chosen_by_click_or_ratio(client, small_world):
     in_trouble(small_world)
     looks = client.get("/table/").context["looks"]
     assert [(name, count, choice.url) for name, count, choice in looks] == [
@@ -520,6 +504,8 @@ def test_what_is_not_as_usual_is_counted_and_is_a_click_away(client, small_world
     assert "large failing" in page.words
     (first, *_) = client.get("/table/?large.state.is=failing").context["looks"]
     assert (first[0], first[2].chosen, first[2].url) == ("failing", True, "/table/")
+    assert links_of(look(client, "?large.ratio.max=0.5")) == [("RAL_DATADISK", "DESY_DATADISK")]
+    assert len(rows(look(client, "?large.usual_mb_s.min=8"))) == 2
 
 
 def test_table_and_matrix_agree_on_every_look(client, small_world):
@@ -578,14 +564,6 @@ def test_only_is_that_of_the_matrix(client, small_world, asked: str, shortest: s
         assert api["found"] == found
 
 
-def test_a_state_that_is_none_is_a_400_with_all_there_are(client, small_world):
-    response = client.get("/table/?only=broken")
-    assert response.status_code == 400
-    assert "only “broken” is not a state: use measured, failing, failed" in unescape(
-        response.content.decode()
-    )
-
-
 @pytest.mark.parametrize("field", ["ratio", "now_mb_s", "usual_mb_s", "since", "state"])
 def test_it_is_ordered_by_how_links_are_now(client, small_world, field: str):
     in_trouble(small_world)
@@ -595,12 +573,6 @@ def test_it_is_ordered_by_how_links_are_now(client, small_world, field: str):
     page = look(client, f"?ordering=large.{field}")
     assert links_of(page) == list(zip(*ends, strict=True))
     assert f"ordering=-large.{field}" in page.source
-
-
-def test_it_is_chosen_by_how_links_are_now(client, small_world):
-    in_trouble(small_world)
-    assert links_of(look(client, "?large.ratio.max=0.5")) == [("RAL_DATADISK", "DESY_DATADISK")]
-    assert len(rows(look(client, "?large.usual_mb_s.min=8"))) == 2
 
 
 def test_a_size_has_its_deviation_beside_it(client, small_world):
