@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar.models import Annotation, Downtime, Experiment, SizeClass
+from sonar.models import Annotation, Experiment, SizeClass
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
 from tests.matrix import sent, world
@@ -46,7 +46,7 @@ def make() -> Scene:
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),
-        "downtimes": str(downtime(made).id),
+        "downtimes": str(sent.down(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
     }
     return Scene(
@@ -81,12 +81,6 @@ def experiment(made: World) -> Experiment:
     for position, (mode, test_id) in enumerate((("pull", transfer.id), ("push", uuid4()))):
         ordered.steps.create(position=position, value=mode, test_id=test_id)
     return ordered
-
-
-def downtime(made: World) -> Downtime:
-    return Downtime.objects.create(
-        site=made.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new switches"
-    )
 
 
 def annotation(made: World, author: User) -> Annotation:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from matrix.query.filters import either
 from sonar import scheduler
-from sonar.models import Downtime, Endpoint, Probe, Transfer
+from sonar.models import Endpoint, Probe, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.catalogue import names
 from sonar.movers.measure import Outcome
@@ -28,7 +28,7 @@ from sonar.results import endings
 from sonar.work import probes
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.sent import probe
+from tests.matrix.sent import down, probe
 from tests.matrix.world import NOW, transfer
 from tests.properties import examples
 
@@ -44,12 +44,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UUID]]:
     ids: list[UUID] = []
     monkeypatch.setattr(request_probes, "send", ids.extend)
     return ids
-
-
-@pytest.fixture
-def operator(client: Client, db: None) -> Client:
-    client.force_login(account(Role.OPERATOR))
-    return client
 
 
 def probe_request(**change: object) -> dict[str, Any]:
@@ -143,9 +137,7 @@ def test_a_place_is_that_among_those_that_wait_for_the_same_ends(client, small_w
 def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     operator, small_world, sent
 ):
-    Downtime.objects.create(
-        endpoint=small_world.desy, starts_at=NOW - MINUTE, ends_at=NOW + MINUTE, reason="x"
-    )
+    down(endpoint=small_world.desy)
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=50_000_000)
     answer = refused(post(operator, probe_request(count=3)), 409)
     assert answer["errors"] == {

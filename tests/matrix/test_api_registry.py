@@ -28,6 +28,7 @@ from sonar.models import (
 from sonar.people.roles import Role
 from sonar.results import reclass
 from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
+from tests.matrix.sent import down
 from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -150,12 +151,7 @@ def test_a_list_is_turned_page_by_page(root, small_world, plural: str):
 
 def test_a_page_goes_on_behind_a_row_that_is_gone(root, small_world):
     for hours in range(4):
-        Downtime.objects.create(
-            site=small_world.ral.site,
-            reason=f"{hours}",
-            starts_at=NOW - hours * HOUR,
-            ends_at=NOW + HOUR,
-        )
+        down(-hours, site=small_world.ral.site, reason=f"{hours}")
     first = get(root, "downtimes/?page_size=2")
     assert [one["reason"] for one in first["downtimes"]] == ["0", "1"]
     root.delete(f"/api/v1/downtimes/{first['downtimes'][1]['id']}/")
@@ -181,11 +177,9 @@ def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(root, small_wor
 
 
 def test_downtimes_are_chosen_by_what_they_concern_and_when(root, small_world):
-    over = {"starts_at": NOW - 5 * HOUR, "ends_at": NOW - 4 * HOUR}
-    current = {"starts_at": NOW - HOUR, "ends_at": NOW + HOUR}
-    Downtime.objects.create(site=small_world.desy.site, reason="site", **over)
-    Downtime.objects.create(endpoint=small_world.desy, reason="endpoint", **current)
-    Downtime.objects.create(endpoint=small_world.scratch, reason="scratch", **current)
+    down(-5, -4, site=small_world.desy.site, reason="site")
+    down(endpoint=small_world.desy, reason="endpoint")
+    down(endpoint=small_world.scratch, reason="scratch")
 
     def reasons(asked: str) -> list[str]:
         return [row["reason"] for row in rows(root, f"downtimes/?{asked}")]

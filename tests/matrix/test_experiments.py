@@ -18,30 +18,17 @@ from matrix.answers.diagnosis.streams import disobeyed
 from matrix.answers.ordering import experiments
 from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.management.commands import experiment as command
-from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
-from sonar.ordering import request_probes
+from sonar.models import Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
 from tests.matrix import responses, sent
-from tests.matrix.world import HOUR, MB, NOW, World
+from tests.matrix.world import HOUR, MB, NOW
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "nothing_is_sent")]
 URL = "/api/v1/experiments/"
 ENDS = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
-    monkeypatch.setattr(command, "LOOK_AGAIN_SECONDS", 0.01)
-
-
-@pytest.fixture
-def operator(client: Client, small_world: World) -> Client:
-    client.force_login(account(Role.OPERATOR))
-    return client
 
 
 def post(client: Client, **change: object) -> Any:
@@ -137,9 +124,7 @@ def test_what_cannot_be_is_refused_by_its_field(
 
 
 def test_an_end_in_a_downtime_refuses_all_of_it(operator, small_world):
-    Downtime.objects.create(
-        site=small_world.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new switch"
-    )
+    sent.down(site=small_world.desy.site)
     response = post(operator)
     assert response.status_code == 409
     assert "downtime" in response.json()["detail"]
@@ -401,6 +386,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> None:
         return look(asked, now)
 
     monkeypatch.setattr(experiments, "reports", reports)
+    monkeypatch.setattr(command, "LOOK_AGAIN_SECONDS", 0.01)
 
 
 def test_a_sweep_is_followed_to_its_end_and_told(small_world, worker, capsys):

@@ -7,16 +7,15 @@ from statistics import mean, median, stdev
 import pytest
 from django.test import Client
 
-from sonar.models import Downtime, Endpoint, Mesh, Probe, Profile
-from sonar.ordering import request_probes
+from sonar.models import Endpoint, Mesh, Probe, Profile
 from sonar.people.roles import Role
 from sonar.results import endings
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, sent, world
-from tests.matrix.world import HOUR, MB, NOW, World
+from tests.matrix.world import MB, NOW, World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "nothing_is_sent")]
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 URL = f"{LINK}tests/"
 DAY = timedelta(days=1)
@@ -31,17 +30,6 @@ def send(made: World, minutes: int, rate: float | None, profile: Profile, **more
     """Store a test from RAL to DESY that a worker made so many minutes ago."""
     ago = timedelta(minutes=minutes)
     world.transfer(made.ral, made.desy, rate, ago=ago, made=profile, worker="worker-1", **more)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
-
-
-@pytest.fixture
-def operator(client: Client, small_world: World) -> Client:
-    client.force_login(account(Role.OPERATOR))
-    return client
 
 
 def look(client: Client, url: str = URL) -> Page:
@@ -132,9 +120,7 @@ def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(operator):
 
 
 def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(operator, small_world):
-    Downtime.objects.create(
-        endpoint=small_world.desy, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-    )
+    sent.down(endpoint=small_world.desy)
     response = order(operator, both="on")
     assert response.status_code == 409
     assert read(response).words.count("DESY_DATADISK is in a declared downtime.") == 1

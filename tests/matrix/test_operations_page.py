@@ -14,7 +14,6 @@ from sonar.models import (
     Circuit,
     Credential,
     CredentialState,
-    Downtime,
     Endpoint,
     Mesh,
     Probe,
@@ -23,24 +22,18 @@ from sonar.models import (
     Site,
 )
 from sonar.movers.catalogue import names
-from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from tests import refusing
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, sent, world
-from tests.matrix.world import NOW, World, of_service, transfer
+from tests.matrix.world import NOW, of_service, transfer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status", "nothing_is_sent")]
 URL, ORDER = "/operations/", "/operations/probes/"
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 WORKER = "worker-7.internal"
 MARKUP = "<script>alert(1)</script>"
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
 @pytest.fixture
@@ -63,12 +56,6 @@ def well(db: None) -> None:
         )
         for name, kind in signs.items()
     )
-
-
-@pytest.fixture
-def operator(client: Client, small_world: World) -> Client:
-    client.force_login(account(Role.OPERATOR))
-    return client
 
 
 def look(client: Client, url: str = URL) -> Page:
@@ -214,12 +201,7 @@ def test_results_and_downtimes_are_there_and_escaped(client, small_world, well):
     one = transfer(made.ral, made.desy, 5.0)
     transfer(made.desy, made.ral, None)
     for begin, end in ((-1, 1), (24, 30), (24 * 8, 24 * 9), (-3, -2)):
-        Downtime.objects.create(
-            site=made.desy.site,
-            starts_at=NOW + begin * HOUR,
-            ends_at=NOW + end * HOUR,
-            reason=f"disks {begin} {MARKUP}",
-        )
+        sent.down(begin, end, site=made.desy.site, reason=f"disks {begin} {MARKUP}")
     page = look(client)
     assert f"/transfers/{one.id}/" in page.links()
     assert "disks -1" in page

@@ -117,9 +117,7 @@ def test_what_failed_since_it_last_succeeded_says_when_it_did(client, small_worl
 
 def test_a_link_in_a_declared_downtime_is_called_down_as_in_the_matrix(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
-    world.Endpoint.objects.get(id=small_world.ral.id).downtime_set.create(
-        starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-    )
+    sent.down(endpoint=small_world.ral)
     (row,) = rows(look(client, "?large.ok.min=1&constant=1"))
     assert row[7:9] == ["down", "5.00"]
     said = "no result in this window; down: an endpoint is in a declared downtime"
@@ -523,7 +521,7 @@ def test_table_and_matrix_agree_on_every_look(client, small_world):
             some.add(source, glasgow, 8.0)
             some.add(source, glasgow, None, ago=HOUR)
         some.add(glasgow, desy, None)
-    scratch.downtime_set.create(starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks")
+    sent.down(endpoint=scratch)
     Schedule.objects.filter(source=desy, destination=ral).update(every_seconds=10)
     cells = grid.build(MatrixQuery(), NOW).cells
     marked = {name: int(cells.of_look(name).sum()) for name in LOOKS}
