@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from django.db.models import Q
 from django.utils import timezone
-from rest_framework.request import Request
 
 from matrix.api.registry.resource import CallText, Resource, of_row, of_words, yes_or_no
 from matrix.api.registry.values import (
@@ -22,7 +21,6 @@ from matrix.api.registry.values import (
 )
 from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
-from matrix.http.permissions import sees
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules as credentials
 from sonar.models import Endpoint, Site
@@ -89,6 +87,7 @@ class Endpoints(Resource[Endpoint]):
     model = Endpoint
     new = NewEndpoint
     site_fields = ENDPOINT_COLUMNS
+    internal = INTERNAL
     answer = record_of(
         NewEndpoint,
         "An endpoint. Its base_url and credentials are shown only to those who may see them.",
@@ -138,9 +137,6 @@ class Endpoints(Resource[Endpoint]):
     def others(self, row: Endpoint) -> Json:
         credentials = {name: str(getattr(row, name) or "") for name in CREDENTIALS}
         return credentials | {"retired": row.retired_at is not None}
-
-    def hidden(self, row: Endpoint, request: Request) -> Collection[str]:
-        return () if sees(request, "sonar.view_endpoint", [row.site_id]) else INTERNAL
 
     def remarks(self, row: Endpoint, values: Values) -> Json:
         notice = "" if values.keys().isdisjoint(PROXY_FIELDS) else obstacles.notice(timezone.now())

@@ -1,14 +1,12 @@
 """/api/v1/meshes/: which links are tested, how, and how often."""
 
 import re
-from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
-from rest_framework.request import Request
 
 from matrix.answers.words.phrases import lower_first
 from matrix.api.parameters import wrong
@@ -22,12 +20,10 @@ from matrix.api.registry.values import (
     own_name,
     quiet_times,
     record_of,
-    scitag_text,
     whole,
 )
 from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
-from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules, service_rules
@@ -59,6 +55,13 @@ CREDENTIAL_NAME = f"^({rules.NAME.strip('^$')})?$"
 INTERNAL = ("service", "service_credential")
 ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
+SCITAG = field(
+    "a flow label as experiment/activity, like 2/11",
+    "scitags.org",
+    "to send none",
+    max_length=7,
+    pattern=scitags.NOTATION,
+)
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
 Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
 Names = Annotated[list[Annotated[str, name_of("endpoint")]], Field(min_length=1)]
@@ -119,7 +122,7 @@ class MeshBody(Body):
         int | None,
         whole(1, 2**31 - 1, "only for movers that can set it", "to leave it to the servers"),
     ] = None
-    scitag: Annotated[str | None, scitag_text()] = None
+    scitag: Annotated[str | None, SCITAG] = None
     service: Annotated[
         str,
         line(
@@ -174,6 +177,7 @@ class Meshes(Resource[Mesh]):
         **AS_ANSWERED,
         notice=(str, ""),
     )
+    internal = INTERNAL
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
     calls = {
         "list": CallText("All meshes", "By name."),
@@ -184,9 +188,6 @@ class Meshes(Resource[Mesh]):
             "Fields that are left out stay as they are; lists and `every` are replaced as a whole.",
         ),
     }
-
-    def hidden(self, row: Mesh, request: Request) -> Collection[str]:
-        return () if sees(request, "sonar.view_mesh", []) else INTERNAL
 
     def rows(self) -> QuerySet[Mesh]:
         # A mesh of all endpoints by name has thousands, of which nothing else is told.

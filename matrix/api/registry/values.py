@@ -25,7 +25,6 @@ from matrix.api.schema.schemas import Answer, Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
-from sonar.notation.scitags import NOTATION
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
 
@@ -91,11 +90,6 @@ def own_name() -> FieldInfo:
 
 def quiet_times() -> FieldInfo:
     return line(11, "in UTC, like 01:00-05:30, or null for none", f"^{CLOCK}-{CLOCK}$")
-
-
-def scitag_text() -> FieldInfo:
-    rule = "a flow label as experiment/activity, like 2/11"
-    return field(rule, "scitags.org", "to send none", max_length=7, pattern=NOTATION)
 
 
 def time(meaning: str, or_null: str = "") -> FieldInfo:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import django_tables2 as tables
@@ -197,22 +198,15 @@ def filter_forms(
 
     Each by what stands above it.
     """
-    groups = [(column.group or "link", column.filters) for column in columns]
-    forms = {
-        words: [
-            (group, own)
-            for group, filters in groups
-            for own in filters
-            if own.is_number is is_number
-        ]
-        for words, is_number in (("text", False), ("number", True))
-    }
+    offered = [(column.group or "link", own) for column in columns for own in column.filters]
     return {
         words: [
             (group, [own for _, own in members])
-            for group, members in groupby(offered, lambda pair: pair[0])
+            for group, members in groupby(
+                (pair for pair in offered if pair[1].is_number is is_number), itemgetter(0)
+            )
         ]
-        for words, offered in forms.items()
+        for words, is_number in (("text", False), ("number", True))
     }
 
 
