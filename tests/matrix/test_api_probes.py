@@ -71,7 +71,7 @@ def get(client: Client, path: str = "", **params: object) -> Any:
 
 
 def test_an_order_is_accepted_with_what_can_be_asked_for(
-    operator, small_world, sent, django_capture_on_commit_callbacks
+    operator, sent, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=True):
         response = post(operator, probe_request(sizes=["small", "large"], streams=4, mode="push"))
@@ -92,7 +92,7 @@ def test_an_order_is_accepted_with_what_can_be_asked_for(
     assert stored.requested_at == NOW
 
 
-def test_count_is_for_each_size(operator, small_world):
+def test_count_is_for_each_size(operator):
     Endpoint.objects.update(inbound_cap=20, outbound_cap=20)
     made = post(operator, probe_request(sizes=["small", "medium"], count=3)).json()["probes"]
     assert [one["size"] for one in made] == ["small"] * 3 + ["medium"] * 3
@@ -100,7 +100,7 @@ def test_count_is_for_each_size(operator, small_world):
     assert [one["place_in_queue"] for one in made] == [1, 1, 2, 3, 4, 5]
 
 
-def test_five_tests_fit_a_cap_of_two_one_after_the_other(operator, small_world, sent):
+def test_five_tests_fit_a_cap_of_two_one_after_the_other(operator, sent):
     made = post(operator, probe_request(count=5)).json()["probes"]
     for one in made:
         assert get(operator, f"{one['id']}/")["state"] == "queued"
@@ -150,7 +150,7 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     assert sent == []
 
 
-def test_a_planner_that_is_busy_is_a_503_to_try_again(operator, small_world, monkeypatch):
+def test_a_planner_that_is_busy_is_a_503_to_try_again(operator, monkeypatch):
     def busy(*_: object) -> None:
         raise request_probes.PlannerBusyError("The planner is busy: try again in a few seconds.")
 
@@ -192,14 +192,14 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(operator, small_world, mon
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_allowed(
-    operator, small_world, change: dict[str, object], field: str, said: str
+    operator, change: dict[str, object], field: str, said: str
 ):
     answer = refused(post(operator, probe_request(**change)), 400)
     assert list(answer["errors"]) == [field]
     assert said in answer["errors"][field][0]
 
 
-def test_all_that_is_missing_is_said_at_once(operator, small_world):
+def test_all_that_is_missing_is_said_at_once(operator):
     answer = refused(post(operator, {}), 400)
     assert set(answer["errors"]) == {"source", "destination", "sizes"}
     assert answer["errors"]["sizes"] == [
@@ -208,7 +208,7 @@ def test_all_that_is_missing_is_said_at_once(operator, small_world):
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", "{", '{"count": NaN}', '"text"', b"\xff{}"])
-def test_what_is_no_json_object_is_a_400(operator, small_world, body):
+def test_what_is_no_json_object_is_a_400(operator, body):
     refused(post(operator, body), 400)
 
 
@@ -244,13 +244,13 @@ BODIES = st.dictionaries(
 @given(BODIES)
 @example({"source": "\ud800"})
 @examples(150)
-def test_no_body_breaks_it(operator, small_world, body: dict[str, Any]):
+def test_no_body_breaks_it(operator, body: dict[str, Any]):
     response = post(operator, body)
     assert response.status_code in (202, 400, 409), response.content
 
 
 def test_orders_cost_the_same_number_of_queries_however_many(
-    operator, small_world, django_assert_max_num_queries
+    operator, django_assert_max_num_queries
 ):
     with django_assert_max_num_queries(26) as one:
         post(operator, probe_request(count=2))
@@ -294,7 +294,7 @@ def cancel(client: Client, one: object, **headers: str) -> Any:
 
 
 def test_a_test_that_waits_or_is_queued_is_cancelled(
-    operator, small_world, sent, django_capture_on_commit_callbacks
+    operator, sent, django_capture_on_commit_callbacks
 ):
     made = post(operator, probe_request(count=3)).json()["probes"]
     with django_capture_on_commit_callbacks(execute=True):

@@ -167,7 +167,7 @@ def test_size_classes_come_by_size(root):
     assert names(root, path) == ["medium"]
 
 
-def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(root, small_world):
+def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(root):
     patch(root, "endpoints/RAL_DATADISK/", {"retired": True})
     assert names(root, "endpoints/?site=DESY") == ["DESY_DATADISK", "DESY_SCRATCHDISK"]
     assert names(root, "endpoints/?cloud=UK") == ["Glasgow_DATADISK", "RAL_DATADISK"]
@@ -194,7 +194,7 @@ def test_downtimes_are_chosen_by_what_they_concern_and_when(root, small_world):
     assert reasons("site=RAL") == []
 
 
-def test_notes_are_chosen_by_their_subject_and_time(root, small_world):
+def test_notes_are_chosen_by_their_subject_and_time(root):
     made(root, "annotations")
     made(root, "annotations", site="RAL", source=None, destination=None, text="on the site")
     made(root, "annotations", ends_at="2026-11-21T00:00:00Z", text="for a day")
@@ -291,7 +291,7 @@ def test_times_are_kept_to_the_microsecond_and_answered_in_utc(root):
     assert page["downtimes"] == [record]
 
 
-def test_only_what_is_said_is_changed_and_a_null_takes_a_value_away(root, small_world):
+def test_only_what_is_said_is_changed_and_a_null_takes_a_value_away(root):
     before = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
     patch(root, "endpoints/RAL_DATADISK/", {"outbound_cap": 7})
     after = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
@@ -318,7 +318,7 @@ def test_a_change_to_what_is_there_clears_no_cache(root, plural: str):
     assert version() > before
 
 
-def test_the_matrix_shows_a_change_at_once(root, small_world):
+def test_the_matrix_shows_a_change_at_once(root):
     def ask(etag: str = "") -> Any:
         return root.get("/api/v1/matrix/", headers={"if-none-match": etag} if etag else {})
 
@@ -346,7 +346,7 @@ def test_a_site_without_endpoints_is_removed_with_its_notes(root):
     assert root.delete("/api/v1/sites/Lancaster/").status_code == 404
 
 
-def test_a_site_with_endpoints_stays_and_the_answer_says_why(root, small_world):
+def test_a_site_with_endpoints_stays_and_the_answer_says_why(root):
     Endpoint.objects.filter(site__name="DESY").update(retired_at=NOW)
     for site, has in (("DESY", "2 endpoints"), ("RAL", "an endpoint")):
         response = root.delete(f"/api/v1/sites/{site}/")

@@ -394,7 +394,7 @@ def test_no_body_whatever_is_an_error_of_the_server(root, sent: tuple[str, dict[
         assert set(response.json()) == {"detail", "errors"}
 
 
-def test_a_mesh_that_names_an_endpoint_that_its_mover_does_not_fit_is_refused(root, small_world):
+def test_a_mesh_that_names_an_endpoint_that_its_mover_does_not_fit_is_refused(root):
     endpoint = BODIES["endpoints"][0] | {"base_url": "root://tape.example.org/data"}
     assert post(root, "endpoints/", endpoint).status_code == 201
     record = made(root, "meshes")

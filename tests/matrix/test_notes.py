@@ -47,7 +47,7 @@ def texts(found: list[Annotation]) -> list[str]:
     return [one.text for one in found]
 
 
-def test_a_note_is_kept_with_its_author_and_leads_back(client, small_world, writer):
+def test_a_note_is_kept_with_its_author_and_leads_back(client, writer):
     sent = {"site": "RAL", "text": "new switch", "next": "/sites/RAL/?window=24h"}
     response = client.post("/notes/", sent)
     assert (response.status_code, response["Location"]) == (302, "/sites/RAL/?window=24h")
@@ -60,7 +60,7 @@ def test_a_note_is_kept_with_its_author_and_leads_back(client, small_world, writ
     )
 
 
-def test_a_note_on_a_link_keeps_its_direction_and_its_times(client, small_world, writer):
+def test_a_note_on_a_link_keeps_its_direction_and_its_times(client, writer):
     ends = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
     times = {"starts_at": "2026-11-20 10:00", "ends_at": "2026-11-20T11:00"}
     client.post("/notes/", ends | times | {"text": "routed over the backup"})
@@ -91,9 +91,7 @@ def test_a_note_on_a_link_keeps_its_direction_and_its_times(client, small_world,
         ({"site": "RAL", "text": "x", "starts_at": "soon"}, "from: Not a valid time. Use"),
     ],
 )
-def test_a_bad_note_is_a_400_and_nothing_is_kept(
-    client, small_world, writer, sent: dict[str, str], said: str
-):
+def test_a_bad_note_is_a_400_and_nothing_is_kept(client, writer, sent: dict[str, str], said: str):
     response = client.post("/notes/", sent)
     assert response.status_code == 400
     assert said in response.content.decode()
@@ -215,7 +213,7 @@ def test_a_page_that_was_made_for_one_right_is_not_taken_for_another(client, sma
 @pytest.mark.parametrize(
     "path", ["https://example.org/", "//example.org/", "javascript:alert(1)", ""]
 )
-def test_a_form_never_leads_to_another_host(client, small_world, writer, path: str):
+def test_a_form_never_leads_to_another_host(client, writer, path: str):
     response = client.post("/notes/", {"site": "RAL", "text": "x", "next": path})
     assert response["Location"] == "/"
 

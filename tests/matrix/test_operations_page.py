@@ -27,7 +27,7 @@ from tests import refusing
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, sent, world
-from tests.matrix.world import NOW, of_service, transfer
+from tests.matrix.world import NOW, World, of_service, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status", "nothing_is_sent")]
 URL, ORDER = "/operations/", "/operations/probes/"
@@ -37,7 +37,7 @@ MARKUP = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def well(db: None) -> None:
+def well(small_world: World) -> None:
     """The signs of a Sonar that is well."""
     signs = {
         f"transfers@{WORKER}": "worker",
@@ -65,7 +65,7 @@ def look(client: Client, url: str = URL) -> Page:
 # What it says.
 
 
-def test_a_sonar_that_is_well_says_so_in_one_line(client, small_world, well):
+def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
     page = look(client)
     assert "Operations: Sonar is healthy All workers answer, due tests are started" in page
     assert "silent" not in page
@@ -95,9 +95,7 @@ def test_an_empty_sonar_without_processes_says_what_to_start(client):
         assert words in page
 
 
-def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(
-    client, small_world, well
-):
+def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(client, well):
     SignOfLife.objects.filter(name="plan").update(seen_at=NOW - HOUR)
     assert "The task “plan” does not finish: last seen 1 h ago" in look(client)
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
@@ -107,9 +105,7 @@ def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
-def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(
-    client, small_world, well, way: str
-):
+def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(client, well, way: str):
     refuse, why = refusing.WAYS[way]
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
     with refuse(project.REDIS_URL):
@@ -127,9 +123,7 @@ def test_without_redis_the_page_names_it_and_not_all_who_are_silent_with_it(
     assert "No worker takes from" not in page
 
 
-def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
-    client, small_world, well
-):
+def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(client, well):
     SignOfLife.objects.filter(name="keep_months").delete()
     assert "Sonar is healthy" in look(client)
     assert "not run yet: it runs every 1 h" in look(client)

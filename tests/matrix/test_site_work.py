@@ -75,7 +75,7 @@ def entries() -> list[tuple[str, str, str]]:
 # Who sees the forms.
 
 
-def test_only_who_may_sees_the_forms(client, small_world, admin):
+def test_only_who_may_sees_the_forms(client, admin):
     assert "site-work" not in look(client).source
     for role in (Role.READER, Role.OPERATOR):
         page = look(logged_in(account(role)))
@@ -260,7 +260,7 @@ def test_an_end_before_the_begin_is_refused_by_its_own_field(admin, small_world)
 # Caps and budgets.
 
 
-def test_caps_and_budget_are_changed_and_told(admin, small_world):
+def test_caps_and_budget_are_changed_and_told(admin):
     page = followed(admin, admin.post(LIMITS, CAPS))
     row = Endpoint.objects.get(name="DESY_DATADISK")
     assert (row.inbound_cap, row.outbound_cap, row.budget_bytes_per_day, row.software) == (
@@ -313,7 +313,7 @@ def test_a_note_is_written_in_place(admin, small_world):
 
 
 @pytest.mark.parametrize("text", ["New disks", "New disks.", "New disks!"])
-def test_what_was_written_ends_once_before_the_next_sentence(admin, small_world, text: str):
+def test_what_was_written_ends_once_before_the_next_sentence(admin, text: str):
     end = "" if text[-1] in ".!" else "."
     note = followed(admin, admin.post(NOTES, {"text": text}))
     assert f": {text}{end} It is shown to operators and admins of the site." in note
@@ -323,7 +323,7 @@ def test_what_was_written_ends_once_before_the_next_sentence(admin, small_world,
     assert f": {text}{end} No tests of its links start in that time" in downtime
 
 
-def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin, small_world):
+def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin):
     back = f"{SITE}?window=24h#site-work"
     assert admin.post(NOTES, {"text": "a", "next": back})["Location"] == back
     for evil in ("https://example.org/", "//example.org", "/\\example.org"):
@@ -348,7 +348,7 @@ def desy() -> Site:
     return Site.objects.get(name="DESY")
 
 
-def test_quiet_hours_are_set_changed_and_taken_away(admin, small_world):
+def test_quiet_hours_are_set_changed_and_taken_away(admin):
     page = followed(admin, admin.post(QUIET, NIGHT))
     assert desy().quiet_hours == "22:00-04:00"
     sentence = "Changed quiet hours of DESY from none to 22:00-04:00 UTC."
@@ -367,7 +367,7 @@ def test_quiet_hours_are_set_changed_and_taken_away(admin, small_world):
     assert 'id="quiet-hours"' not in look(admin).source
 
 
-def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
+def test_tests_are_paused_without_an_end_and_resumed(admin):
     page = followed(admin, admin.post(PAUSE, REASON))
     row = desy()
     assert (row.paused_since, row.paused_until, row.pause_reason, row.paused_by.username) == (
@@ -393,7 +393,7 @@ def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
     assert len(entries()) == 2
 
 
-def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
+def test_a_pause_gets_another_end_and_keeps_who_began_it(admin):
     followed(admin, admin.post(PAUSE, REASON))
     Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR)
     operator = logged_in(account(Role.OPERATOR))
@@ -409,7 +409,7 @@ def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
     assert look(admin).field("paused_until")["value"] == "2026-11-20 14:00"
 
 
-def test_one_that_is_over_is_not_shown_and_another_can_begin(admin, small_world):
+def test_one_that_is_over_is_not_shown_and_another_can_begin(admin):
     Site.objects.filter(name="DESY").update(
         paused_since=NOW - HOUR, paused_until=NOW, pause_reason="disks"
     )
@@ -421,6 +421,6 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(admin, small_world)
     assert (desy().paused_since, desy().paused_until) == (NOW, None)
 
 
-def test_a_reason_is_text_and_no_markup(admin, small_world):
+def test_a_reason_is_text_and_no_markup(admin):
     followed(admin, admin.post(PAUSE, {"pause_reason": "<b>disks</b>"}))
     assert "<b>disks" not in look(admin).source

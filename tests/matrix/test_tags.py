@@ -159,14 +159,12 @@ def test_what_pages_answer_has_another_version_once_tags_change(
 
 
 @pytest.fixture
-def root() -> Client:
+def root(small_world: World) -> Client:
     return caller(Role.OPERATOR)
 
 
 @pytest.mark.parametrize(("plural", "name"), [("sites", "Lancaster"), ("endpoints", "RAL_TAPE")])
-def test_tags_are_written_and_read_in_order_and_each_once(
-    root, small_world, plural: str, name: str
-):
+def test_tags_are_written_and_read_in_order_and_each_once(root, plural: str, name: str):
     assert made(root, plural, tags=["tape", "atlas", "tape"])["tags"] == ["atlas", "tape"]
     assert patch(root, f"{plural}/{name}/", {"tags": ["a:b_c.d-E"]}).json()["tags"] == ["a:b_c.d-E"]
     assert patch(root, f"{plural}/{name}/", {"tags": []}).json()["tags"] == []

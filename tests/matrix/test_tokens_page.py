@@ -186,7 +186,7 @@ def test_a_form_from_elsewhere_does_nothing(shifter, path: str):
     assert Token.objects.get() == made
 
 
-def test_a_token_makes_no_tokens(small_world, shifter):
+def test_a_token_makes_no_tokens(shifter):
     _, text = tokens.create(shifter, "cron", ["read"], 1)
     response = Client().post(URL, WISH, headers={"authorization": f"Token {text}"})
     assert response["Location"].startswith("/login/")

@@ -127,12 +127,6 @@ class TableQuery:
         ordering = self.usual if is_dropped(self.column) else self.ordering
         return self.replace(ordering=ordering, conditions=conditions)
 
-    def text(self, parameter: str) -> str:
-        """Return what a condition was given as, or nothing."""
-        return next(
-            (condition.text for condition in self.conditions if condition.name == parameter), ""
-        )
-
     @property
     def column(self) -> str:
         return self.ordering.removeprefix("-")
