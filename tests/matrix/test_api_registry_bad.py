@@ -8,11 +8,9 @@ from django.apps import apps
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.api.registry.endpoints import ENDPOINTS
-from matrix.api.registry.meshes import MESHES
+from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
-from matrix.api.registry.sites import SITES
-from matrix.api.registry.size_classes import SIZE_CLASSES
+from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.query.filters import either
 from sonar.movers.catalogue import names
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post

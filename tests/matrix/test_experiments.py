@@ -18,7 +18,7 @@ from matrix.answers.diagnosis.streams import disobeyed
 from matrix.answers.ordering import experiments
 from matrix.answers.ordering.experiments import ExperimentReport
 from matrix.management.commands import experiment as command
-from sonar.models import Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
+from sonar.models import Experiment, ExperimentStep, Probe, SizeClass
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
@@ -78,8 +78,10 @@ def test_tests_run_there_and_back_through_the_values(operator):
     assert response.status_code == 202, response.content
     answer = response.json()
     assert [step["value"] for step in answer["steps"]] == ["1", "2", "4", "4", "2", "1"]
-    streams = list(Probe.objects.order_by("id").values_list("streams", flat=True))
-    assert streams == [1, 2, 4, 4, 2, 1]
+    tests = list(Probe.objects.order_by("id").values_list("streams", "id"))
+    assert [streams for streams, _ in tests] == [1, 2, 4, 4, 2, 1]
+    assert [UUID(step["id"]) for step in answer["steps"]] == [test for _, test in tests]
+    assert ExperimentStep.objects.count() == 6
     assert answer["title"] == "1, 2 and 4 streams with small files, pull"
     assert (answer["ended"], answer["tests"], answer["open"]) == (False, 6, 6)
     assert answer["url"].endswith(f"{URL}{answer['id']}/")
@@ -361,15 +363,6 @@ def test_a_size_class_that_was_renamed_leaves_its_experiment(operator):
     assert [value["value"] for value in answer["values"]] == ["small", "medium"]
     assert "Files of every size move at the same rate" in answer["finding"]
     assert operator.get(f"/experiments/{answer['id']}/").status_code == 200
-
-
-def test_steps_name_their_tests(operator, small_world):
-    answer = post(operator, values=[1, 2], repeats=1).json()
-    ids = [UUID(step["id"]) for step in answer["steps"]]
-    assert ids == list(Probe.objects.order_by("id").values_list("id", flat=True))
-    assert ExperimentStep.objects.count() == 2
-    assert Endpoint.objects.get(name="RAL_DATADISK") == small_world.ral
-    assert not Transfer.objects.exists()
 
 
 # manage.py experiment

@@ -61,7 +61,7 @@ def test_the_turns_go_round(small_world):
     ]
 
 
-def test_a_bad_view_is_named_with_what_is_wrong_with_it(small_world):
+def test_a_bad_view_is_named_with_what_is_wrong_with_it(client, small_world):
     errors = sentences("wall=1&views=size=small&views=size=huge%26order=size&views=colour=red")
     size, colour = errors["views"]
     assert size.startswith("In the 2nd of the views, “size=huge&order=size”: size “huge” is not")
@@ -69,6 +69,9 @@ def test_a_bad_view_is_named_with_what_is_wrong_with_it(small_world):
     assert colour.startswith(
         "In the 3rd of the views, “colour=red”: There is no parameter “colour”"
     )
+    response = client.get("/?wall=1&views=size=huge&views=")
+    assert response.status_code == 400
+    assert "In the 1st of the views" in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -96,23 +99,14 @@ def test_what_cannot_be_turned_is_refused(small_world, text: str, name: str, sen
     assert sentence in errors[name][0]
 
 
-def test_the_page_of_an_error_says_it(client, small_world):
-    response = client.get("/?wall=1&views=size=huge&views=")
-    assert response.status_code == 400
-    assert "In the 1st of the views" in response.content.decode()
-
-
 def test_seconds_are_read_as_they_are_written(small_world):
     times = {"5": 5, "30s": 30, "2m": 120, "1h": 3600}
     assert {text: Rotation(every=text).seconds for text in times} == times
 
 
-def test_a_view_alone_is_the_wall_itself(small_world):
+def test_a_view_alone_is_the_wall_itself_and_its_address_the_text(small_world):
     page = read("wall=1&views=size=small")
     assert page.url() == "/?size=small&wall=1"
     assert page.rotation == Rotation()
-
-
-def test_the_text_of_a_view_is_what_stands_behind_its_question_mark(small_world):
     page = read("rows=cloud&only=stale&wall=1")
     assert text_of(page) == "rows=cloud&only=stale"

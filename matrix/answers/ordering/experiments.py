@@ -50,7 +50,7 @@ class Step:
         return self.transfer.profile.streams_used if self.transfer else None
 
 
-class Tally:
+class StepTally:
     """How many of some tests are open, succeeded, failed, or are gone."""
 
     steps: Sequence[Step]
@@ -76,7 +76,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class ValueResults(Tally):
+class ValueResults(StepTally):
     """The tests of one value, in the order in which they ran; ``number`` is what to plot it at.
 
     That is the number of streams, the bytes of the size class, or the place of pull and push.
@@ -104,7 +104,7 @@ class ValueResults(Tally):
 
 
 @dataclass(frozen=True)
-class ExperimentReport(Tally):
+class ExperimentReport(StepTally):
     """An experiment at a moment; ``values`` ascend."""
 
     experiment: Experiment

@@ -24,6 +24,7 @@ from matrix.api.base import body_of
 from matrix.api.schema.schemas import Answer, Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
+from sonar.credentials import rules as credentials
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
@@ -31,6 +32,7 @@ from sonar.records.record import cut
 CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 NO_CONTROLS = r"[^\x00-\x1f\x7f]"
 VISIBLE = r"[^\x00-\x20\x7f]"
+CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
 LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 
 
