@@ -177,20 +177,12 @@ def test_now_stands_beside_the_week_before_and_the_usual(operator, small_world):
         some.add(made.ral, made.desy, None, ago=ago, made=several, worker="worker-1")
     assert cells(operator) == [
         [
-            "from RAL_DATADISK to DESY_DATADISK",
-            "large",
-            "1",
-            "pull",
-            "4.10, 4.30",
+            *("from RAL_DATADISK to DESY_DATADISK", "large", "1", "pull", "4.10, 4.30"),
             f"{mean(with_tried):.2f} ± {stdev(with_tried):.2f} (n = 6)",
             f"{median(week + older):.2f}",
         ],
         [
-            "from RAL_DATADISK to DESY_DATADISK",
-            "large",
-            "4",
-            "pull",
-            "8.00, failed",
+            *("from RAL_DATADISK to DESY_DATADISK", "large", "4", "pull", "8.00, failed"),
             "–",
             f"{median(week + older):.2f}",
         ],

@@ -37,15 +37,8 @@ SQL = """
     GROUP BY 1, 2
 """
 COLUMNS = (
-    "mean_mb_s",
-    "std_mb_s",
-    "size_mean_bytes",
-    "size_std_bytes",
-    "ok",
-    "failed",
-    "last",
-    "last_ok",
-    "last_failed",
+    *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes"),
+    *("ok", "failed", "last", "last_ok", "last_failed"),
 )
 
 

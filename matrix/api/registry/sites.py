@@ -39,21 +39,6 @@ from sonar.registry.file.meshes import quiet_columns
 
 COUNTRY = "^([A-Z]{2})?$"
 
-REGISTERED = {
-    "name": "GLASGOW",
-    "cloud": "UK",
-    "tier": 2,
-    "country": "GB",
-    "latitude": 55.87,
-    "longitude": -4.29,
-    "wan_gbit_s": 6.0,
-    "tags": ["atlas"],
-    "quiet_hours": "01:00-05:30",
-    "paused": False,
-    "paused_until": None,
-    "pause_reason": "",
-}
-
 
 class NewSite(Body):
     """A site to register."""

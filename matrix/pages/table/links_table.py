@@ -29,19 +29,7 @@ from matrix.pages.table.columns import (
     TableRow,
     Values,
 )
-from matrix.pages.table.standing_columns import (
-    BandwidthColumn,
-    ChanceColumn,
-    ComparedRatio,
-    HalfSizeColumn,
-    NowColumn,
-    OtherColumn,
-    OverheadColumn,
-    RatioColumn,
-    StateColumn,
-    ThisColumn,
-    UsualColumn,
-)
+from matrix.pages.table.standing_columns import COMPARED, OF_LINES, STANDING, StateColumn
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import Statistic
 from matrix.query.forms import BadQueryError
@@ -49,10 +37,6 @@ from matrix.statistics.arrays import Integers
 from matrix.templatetags.figures import pads
 
 PARAMETERS = ("filter_column", "filter_how", "filter_value")
-# What stands beside the rate: how it is to the usual, or to what it is compared with. Of both, two
-# ratios would stand side by side.
-STANDING = NowColumn, UsualColumn, RatioColumn
-COMPARED = ThisColumn, OtherColumn, ComparedRatio, ChanceColumn
 # Each with its name in an ordering.
 Columns = list[tuple[str, LinkColumn]]
 
@@ -74,8 +58,7 @@ def columns(
         ]
     every.append(("priority", Priority(context)))
     if lines:
-        of_lines = [OverheadColumn(context), BandwidthColumn(context), HalfSizeColumn(context)]
-        every += [(column.field, column) for column in of_lines]
+        every += [(column.field, column(context)) for column in OF_LINES]
     standing: tuple[type[OfSize], ...] = COMPARED if context.query.compare else STANDING
     for size in sorted(sizes, key=lambda size: size != context.query.size):
         is_chosen = size == context.query.size

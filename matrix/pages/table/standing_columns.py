@@ -246,3 +246,10 @@ class HalfSizeColumn(LineColumn):
 
     def of(self, value: float, lines: Values) -> TableCell:
         return TableCell(format_bytes(value), self.explained, self.look)
+
+
+# What stands beside the rate: how it is to the usual, or to what it is compared with. Of both, two
+# ratios would stand side by side.
+STANDING = NowColumn, UsualColumn, RatioColumn
+COMPARED = ThisColumn, OtherColumn, ComparedRatio, ChanceColumn
+OF_LINES = OverheadColumn, BandwidthColumn, HalfSizeColumn
