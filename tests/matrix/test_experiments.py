@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -368,21 +367,25 @@ def test_a_size_class_that_was_renamed_leaves_its_experiment(operator):
 # manage.py experiment
 
 
-@pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """End one test before each look that the command takes."""
+def before_each_look(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let something happen before each look that the command takes."""
     look = experiments.reports
 
     def reports(asked: Sequence[Experiment], now: datetime) -> list[ExperimentReport]:
-        oldest = Probe.objects.order_by("requested_at", "id")[:1]
-        run(oldest, lambda probe: 2 * probe.streams * (1 + 0.01 * (Probe.objects.count() % 2)))
+        act()
         return look(asked, now)
 
     monkeypatch.setattr(experiments, "reports", reports)
     monkeypatch.setattr(command, "LOOK_AGAIN_SECONDS", 0.01)
 
 
-def test_a_sweep_is_followed_to_its_end_and_told(small_world, worker, capsys):
+def end_the_oldest() -> None:
+    oldest = Probe.objects.order_by("requested_at", "id")[:1]
+    run(oldest, lambda probe: 2 * probe.streams * (1 + 0.01 * (Probe.objects.count() % 2)))
+
+
+def test_a_sweep_is_followed_to_its_end_and_told(small_world, monkeypatch, capsys):
+    before_each_look(monkeypatch, end_the_oldest)
     call_command(
         "experiment", *ENDS.values(), "--values", "1,2,4", "--repeats", "2", "--size", "small"
     )
@@ -410,13 +413,11 @@ def test_the_command_says_why_it_orders_nothing(
     assert not Probe.objects.exists()
 
 
-def test_control_c_cancels_what_has_not_begun(small_world):
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+def test_control_c_cancels_what_has_not_begun(small_world, monkeypatch):
+    before_each_look(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(CommandError, match="Stopped: 4 tests were cancelled") as stopped:
         call_command(
             "experiment", *ENDS.values(), "--values", "1,2", "--repeats", "2", "--size", "small"
         )
-    timer.join()
     assert stopped.value.returncode == 130
     assert not Probe.objects.exists()
