@@ -125,7 +125,7 @@ def reduce_links(
 ) -> LinkColumns:
     """Read and reduce the results of every size class, all as of one moment.
 
-    Filters on links are not applied. ``quantiles`` are names out of catalogue.QUANTILES; ``lines``
+    Filters on links are not applied. ``quantiles`` are names out of TABLE_QUANTILES; ``lines``
     asks for LinkColumns.lines. The number of SQL statements depends on that of the classes alone.
     """
     window = query.window_at(now)

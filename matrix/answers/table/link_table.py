@@ -31,16 +31,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import FASTER, SLOWER
-from matrix.statistics.cells.states import (
-    DOWN,
-    FAILED,
-    FAILING,
-    MEASURED,
-    NOT_APPLICABLE,
-    STALE,
-    UNTESTED,
-    fail_partly,
-)
+from matrix.statistics.cells.states import FAILED, FAILING, MEASURED, STATES, fail_partly
 from matrix.store import data_version
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
@@ -92,18 +83,13 @@ class LinkTable:
         arrays: Arrays = next(iter(self.links.classes.values()), {})
         return tuple(own.field for own in TABLE_QUANTILES.values() if own.field in arrays)
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Name what is said of a link in each size class."""
-        return (*COLUMNS, *self.quantiles)
-
     def compared_fields(self, size: str) -> tuple[str, ...]:
-        """Name what is said of a link beside that while comparing, in a size class."""
+        """Name what is said of a link beside COLUMNS while comparing, in a size class."""
         return (*COMPARED, SURE, CHANGE) if SURE in self.links.classes[size] else ()
 
     def of_class(self, size: str) -> Arrays:
         """Return all that is said of the links in a size class, by name."""
-        names = (*self.fields, *self.compared_fields(size))
+        names = (*COLUMNS, *self.quantiles, *self.compared_fields(size))
         return {name: self.column(f"{size}.{name}") for name in names}
 
     @cached_property
@@ -274,7 +260,7 @@ def build(
     """Answer for all size classes, whichever the query asks for.
 
     ``known_version`` is that of version(), for which the columns of all links are kept: filters
-    on links only choose rows of them. ``quantiles`` are names out of catalogue.QUANTILES, columns
+    on links only choose rows of them. ``quantiles`` are names out of TABLE_QUANTILES, columns
     that are there for who asks for them, as ``lines`` asks for those of overhead and bandwidth.
     """
     # Read before the data: an answer may be newer than its version, never older.
@@ -291,20 +277,11 @@ def build(
     return LinkTable(links, shown, changed, query.size)
 
 
-# The least trouble first: states as pages name them, and how a measured link is beside that.
+# The least trouble first: states, and how a measured link is beside that.
 DEGREES = (
-    *("nothing", "untested", "down", "usual", "stale"),
+    *("not_applicable", "untested", "down", "measured", "stale"),
     *("faster", "partly", "slower", "failed", "failing"),
 )
-OF_STATES = {
-    NOT_APPLICABLE: "nothing",
-    UNTESTED: "untested",
-    DOWN: "down",
-    MEASURED: "usual",
-    STALE: "stale",
-    FAILED: "failed",
-    FAILING: "failing",
-}
 
 
 def trouble_of(table: LinkTable) -> Floats:
@@ -327,8 +304,7 @@ def trouble_of(table: LinkTable) -> Floats:
         "slower": (measured & slower, -ratio),
         "failing": (state == FAILING, -columns["since"]),
     }
-    of_states = [DEGREES.index(OF_STATES[state]) for state in sorted(OF_STATES)]
-    degrees = np.array(of_states, dtype=np.float64)[state]
+    degrees = np.array([DEGREES.index(word) for word in STATES], dtype=np.float64)[state]
     for name, (links, values) in badness.items():
         degrees[links] = DEGREES.index(name) + shares(values[links])
     return degrees
