@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from sonar.models import Annotation, Experiment, SizeClass
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
+from tests.accounts import account
 from tests.matrix import sent, world
 from tests.matrix.world import NOW, World
 
@@ -34,10 +35,9 @@ def make() -> Scene:
     made = world.make()
     sent.many(made.ral, made.glasgow, 300, NOW)
     sent.many(made.glasgow, made.ral, 30, NOW)
-    administrator = account("administrator", Role.ADMINISTRATOR)
-    reader = account("reader", Role.READER)
-    site_admin = User.objects.create_user("site-admin")
-    roles.give(site_admin, Role.SITE_ADMIN, [made.ral.site])
+    administrator = account(Role.ADMINISTRATOR, name="administrator")
+    site_admin = account(Role.SITE_ADMIN, made.ral.site, name="site-admin")
+    users = (account(name="reader"), site_admin, administrator)
     places = {
         "sites": "RAL",
         "endpoints": "RAL_DATADISK",
@@ -52,18 +52,8 @@ def make() -> Scene:
     return Scene(
         made,
         {f"/api/v1/{plural}/": place for plural, place in places.items()},
-        {str(user): token_of(user) for user in (reader, site_admin, administrator)},
+        {str(user): tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1] for user in users},
     )
-
-
-def account(name: str, role: Role) -> User:
-    user = User.objects.create_user(name)
-    roles.give(user, role)
-    return user
-
-
-def token_of(user: User) -> str:
-    return tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1]
 
 
 def experiment(made: World) -> Experiment:
