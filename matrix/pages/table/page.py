@@ -210,25 +210,21 @@ class TablePage(QueryPage):
 
     def column_choices(self) -> Iterator[Choice]:
         """Yield what puts a column of a quantile into the table, or takes it out again."""
-        shown = self.listing.columns
-        for quantile in TABLE_QUANTILES.values():
-            if quantile in shown:
-                changed = self.listing.without_column(quantile)
-            else:
-                names = {*self.listing.quantiles, quantile.name}
-                changed = self.listing.replace(
-                    quantiles=tuple(name for name in TABLE_QUANTILES if name in names)
-                )
-            title = f"A column with the {quantile.label} of the rates of each size class"
-            yield Choice(quantile.label, self.listed(changed), quantile in shown, title)
         listing = self.listing
+        for quantile in TABLE_QUANTILES.values():
+            is_shown = quantile in listing.columns
+            names = {*listing.quantiles, quantile.name}
+            with_it = tuple(name for name in TABLE_QUANTILES if name in names)
+            without = listing.without_column(quantile)
+            changed = without if is_shown else listing.replace(quantiles=with_it)
+            title = f"A column with the {quantile.label} of the rates of each size class"
+            yield Choice(quantile.label, self.listed(changed), is_shown, title)
         changed = listing.without_lines() if listing.lines else listing.replace(overhead=True)
         title = "Columns with the overhead and the bandwidth of each link, from all size classes"
         yield Choice("overhead and bandwidth", self.listed(changed), listing.lines, title)
-        every = self.listing.replace(constant=not self.listing.constant)
+        url = self.listed(listing.replace(constant=not listing.constant))
         title = "Columns that have the same in all rows, too"
-        is_chosen = self.listing.constant
-        yield Choice("those that are the same for all", self.listed(every), is_chosen, title)
+        yield Choice("those that are the same for all", url, listing.constant, title)
 
     def notices(
         self, table: LinkTable, shown: int, mixture: MixedWays, now: datetime
