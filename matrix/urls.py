@@ -11,11 +11,15 @@ from matrix.http.page_rights import anyone, for_whom
 from matrix.pages import account, log_in, operations, previews
 from matrix.pages.causes import CausesPage
 from matrix.pages.events import EventsPage, former_changes
-from matrix.pages.experiments import ExperimentPage, cancel_experiment, link_experiments
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
-from matrix.pages.ordered_tests import link_probes
+from matrix.pages.ordered_tests import (
+    ExperimentPage,
+    cancel_experiment,
+    link_experiments,
+    link_probes,
+)
 from matrix.pages.parts.notes import add_note, choose_my_site
 from matrix.pages.search import search
 from matrix.pages.site import work

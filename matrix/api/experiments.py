@@ -68,7 +68,7 @@ class ExperimentValue(Answer):
 
     value: str
     median_mb_s: Annotated[Exact, At("median")]
-    done: Annotated[int, At("rates.size")]
+    done: int
     failed: int
     open: int
 

@@ -1,7 +1,7 @@
 """Rows of a link table as the API writes them: JSON, CSV, and tables for documents."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.table.column_filters import column_name
-from matrix.answers.table.columns import COLUMNS, COMPARED, SURE, ClassColumns
+from matrix.answers.table.columns import COMPARED, SURE, Arrays
 from matrix.answers.table.link_table import LinkTable
 from matrix.answers.words.ratios import PairRatio
 from matrix.api.documents import DOCUMENTS
@@ -37,13 +37,8 @@ def records(table: LinkTable) -> Records:
     """Return a record for each row; a NaN in it is written as null."""
     places = [orjson.Fragment(dumps(place.record())) for place in table.places]
     classes: dict[str, Records] = {}
-    for size, of_class in table.classes.items():
-        columns = {name: json_column(name, getattr(of_class, name)) for name in COLUMNS}
-        columns |= {name: json_column(name, values) for name, values in of_class.quantiles.items()}
-        columns |= {
-            name: json_column(name, table.column(f"{size}.{name}"))
-            for name in table.compared_fields(size)
-        }
+    for size in table.sizes:
+        columns = {name: json_column(name, of) for name, of in table.of_class(size).items()}
         rows = zip(*columns.values(), strict=True)
         classes[size] = [dict(zip(columns, row, strict=True)) for row in rows]
     lines = {name: json_column(name, values) for name, values in table.lines.items()}
@@ -108,9 +103,8 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
     columns["priority"] = pd.array(whole(table.priority), dtype="Int64")
     columns |= {name: csv_column(name, values) for name, values in table.lines.items()}
     for size in table.sizes:
-        for name in (*table.fields, *table.compared_fields(size)):
-            column = f"{size}.{name}"
-            columns[column] = csv_column(name, table.column(column))
+        for name, values in table.of_class(size).items():
+            columns[f"{size}.{name}"] = csv_column(name, values)
     return columns
 
 
@@ -142,8 +136,7 @@ def caption(table: LinkTable, query: MatrixQuery) -> str:
 
 
 def heads(table: LinkTable) -> list[str]:
-    fields = next((columns.quantiles for columns in table.links.classes.values()), ())
-    quantiles = [f"{LABELS[name]} ({RATE.name})" for name in fields]
+    quantiles = [f"{LABELS[name]} ({RATE.name})" for name in table.quantiles]
     of_class = [TITLES[0], *quantiles, *TITLES[1:]]
     titles = (
         f"{size} {title}"
@@ -155,9 +148,9 @@ def heads(table: LinkTable) -> list[str]:
 
 def lines(table: LinkTable) -> Iterator[list[str]]:
     classes = [
-        [[*texts, *compared] for texts, compared in zip(*columns, strict=True)]
-        for of_class in table.classes.values()
-        for columns in [(class_texts(of_class), compared_texts(of_class))]
+        [[*texts, *compared] for texts, compared in zip(*written, strict=True)]
+        for columns in map(table.of_class, table.sizes)
+        for written in [(class_texts(columns, table.quantiles), compared_texts(columns))]
     ]
     ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
     for at, (source, destination) in enumerate(ends):
@@ -165,14 +158,12 @@ def lines(table: LinkTable) -> Iterator[list[str]]:
         yield [table.places[source].name, table.places[destination].name, *texts]
 
 
-def class_texts(columns: ClassColumns) -> Iterator[list[str]]:
+def class_texts(columns: Arrays, quantiles: Sequence[str]) -> Iterator[list[str]]:
     """Yield the texts of one size class, link by link."""
-    quantiles = [values.tolist() for values in columns.quantiles.values()]
-    rates_and_sizes = ("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes")
-    names = (*rates_and_sizes, "ok", "failed", "state")
-    numbers = zip(*(getattr(columns, name).tolist() for name in names), strict=True)
+    shown = ("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "state")
+    numbers = zip(*(columns[name].tolist() for name in shown), strict=True)
     for at, (mean, std, size, size_std, ok, failed, state) in enumerate(numbers):
-        rates = [mean, *(values[at] for values in quantiles)] if ok else []
+        rates = [mean, *(columns[name][at] for name in quantiles)] if ok else []
         texts = [three_digits(rate) for rate in rates] or [DASH] * (1 + len(quantiles))
         if ok > 1:
             texts[0] += f" ± {three_digits(std)}"
@@ -183,14 +174,14 @@ def class_texts(columns: ClassColumns) -> Iterator[list[str]]:
         yield [*texts, volume, *counts, STATES[state].replace("_", " ")]
 
 
-def compared_texts(columns: ClassColumns) -> Iterator[list[str]]:
+def compared_texts(columns: Arrays) -> Iterator[list[str]]:
     """Yield what a comparison says of each link, nothing where nothing is compared."""
-    if not columns.compared:
-        yield from ([] for _ in columns.ok)
+    if SURE not in columns:
+        yield from ([] for _ in columns["ok"])
         return
-    arrays = {field: columns.compared[name] for name, field in COMPARED.items()}
-    ratios = Ratios(**arrays, ok=columns.ok, sure=columns.compared[SURE])
-    for at in range(len(columns.ok)):
+    arrays = {field: columns[name] for name, field in COMPARED.items()}
+    ratios = Ratios(**arrays, ok=columns["ok"], sure=columns[SURE])
+    for at in range(len(ratios.ok)):
         pair = PairRatio.at(ratios, (at,))
         rates = [
             DASH if math.isnan(rate) else three_digits(rate) for rate in (pair.value, pair.other)

@@ -121,10 +121,7 @@ ORDER = described(
     tag="operation",
 )
 PROBE = described(
-    "A test: its progress, or how it ended",
-    answer=ProbeAnswer,
-    errors=(404,),
-    tag="operation",
+    "A test: its progress, or how it ended", answer=ProbeAnswer, errors=(404,), tag="operation"
 )
 CANCEL = described(
     "Cancel a test that is waiting or queued",

@@ -12,11 +12,9 @@ from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
 from matrix.api.network import NetworkView
 from matrix.api.probes import ProbesView, ProbeView
-from matrix.api.registry.endpoints import ENDPOINTS
-from matrix.api.registry.meshes import MESHES
+from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
-from matrix.api.registry.sites import SITES
-from matrix.api.registry.size_classes import SIZE_CLASSES
+from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.api.registry.views import routes
 from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView

@@ -73,7 +73,7 @@ QUEUE_WORDS = {
     "cleaning": "clean up, check credentials and search for changes",
 }
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
-    NEXT_TICK: "became due since tests were last planned",
+    NEXT_TICK: "became due since tests were last planned"
 }
 
 

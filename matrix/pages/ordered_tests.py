@@ -1,26 +1,46 @@
-"""The tests that people ordered: the form, how far they are, what they gave, and cancelling one."""
+"""What people order on a link, tests and experiments: forms, how far they are, what they gave."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
+from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    QueryDict,
+)
 from django.utils import timezone
 
-from matrix.answers.ordering import ordered_tests, probe_requests
+from matrix.answers.ordering import experiments as report
+from matrix.answers.ordering import ordered_tests
+from matrix.answers.ordering.experiments import ExperimentReport, conclusion, title
+from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.http.page_rights import for_whom, holders, readers
+from matrix.pages.base import Page, Params
 from matrix.pages.parts.links import OfLinkPage
-from matrix.pages.parts.order_forms import ProbeForm, refused
+from matrix.pages.parts.order_forms import ExperimentForm, ProbeForm, place, read_preset, refused
+from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import streams_words
 from matrix.pages.views import rendered, showing
-from matrix.query.forms import DEFAULT_SIZE
+from matrix.plots import experiment as experiment_plot
+from matrix.query.addresses import address, link_url
+from matrix.query.forms import DEFAULT_SIZE, check_names
+from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import notes
 from matrix.store.data_version import DataVersion
 from matrix.store.transfers import rate_of
-from sonar.models import Probe, Transfer
+from sonar.models import Experiment, Probe, Transfer
 from sonar.notation.units import three_digits
+from sonar.ordering import experiments
+from sonar.people import roles
 from sonar.people.roles import Anyone
 
 # Of one size class they tell a chance from a change.
@@ -91,7 +111,7 @@ def progress(source: EndpointInfo, destination: EndpointInfo, now: datetime) -> 
 show_link_probes = showing(LinkProbesPage)
 
 
-@for_whom(GET=readers, POST=holders(probe_requests.ORDER, notes.sites_of))
+@for_whom(GET=readers, POST=holders(ORDER, notes.sites_of))
 def link_probes(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
     """Show the tests that were ordered on a link, or order some."""
     if request.method == "POST":
@@ -106,3 +126,145 @@ def order_on_link(request: HttpRequest, source: str, destination: str) -> HttpRe
     if status := refused(request, form, user):
         return rendered(request, page, timezone.now(), None, status=status, probe_form=form)
     return HttpResponseRedirect(page.path())
+
+
+# On the page of a link; all of the newest are on their own.
+BESIDE_LINK = 5
+MOST = 100
+
+
+@dataclass(frozen=True)
+class LinkExperimentsPage(OfLinkPage):
+    """With a ``preset``, by the names of fields, the form is open and has these values."""
+
+    template: ClassVar[str] = "link_experiments.html"
+    route: ClassVar[str] = "link-experiments"
+
+    preset: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        preset = read_preset(params)
+        return replace(cls.of(path["source"], path["destination"]), preset=preset)
+
+    def params(self) -> Params:
+        return {name: [value] for name, value in self.preset.items()}
+
+    def newest(self, now: datetime, most: int = BESIDE_LINK) -> list[ExperimentReport]:
+        """Return so many of the newest experiments, and one more if there are more."""
+        return report.newest_reports(self.source.id, self.destination.id, now, most + 1)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {
+            **self.head("Experiments"),
+            **self.part(self.preset, reader, self.newest(now, MOST), most=MOST),
+            "is_preset": bool(self.preset),
+        }
+
+    def part(
+        self,
+        preset: Mapping[str, str],
+        reader: Anyone,
+        newest: Sequence[ExperimentReport],
+        most: int = BESIDE_LINK,
+    ) -> dict[str, Any]:
+        """Return the newest experiments of a link and, for who may order one, the form.
+
+        `with_streams` is the address of the form that has streams as what is varied.
+        """
+        form = None
+        if reader.is_authenticated and self.may_order(reader):
+            form = ExperimentForm(self.endpoints(), preset=preset)
+        streams = {"variable": Experiment.Variable.STREAMS.value} | dict(preset)
+        return {
+            "experiments": {
+                "lines": [(each, title(each), conclusion(each)) for each in newest[:most]],
+                "more": len(newest) > most,
+                "url": self.path(),
+                "with_streams": replace(self, preset=streams).url(),
+            },
+            "experiment_form": form,
+        }
+
+
+@dataclass(frozen=True)
+class ExperimentPage(Page):
+    template: ClassVar[str] = "experiment.html"
+    route: ClassVar[str] = "experiment"
+
+    id: UUID
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(UUID(str(path["id"])))
+
+    def path(self) -> str:
+        return address(self.route, self.id)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        current = report.report_of(self.id, now)
+        if current is None:
+            raise Http404(f"No experiment has the id {self.id}: the address may be cut off.")
+        experiment = current.experiment
+        source, destination = experiment.source, experiment.destination
+        may_cancel = reader.is_authenticated and roles.may(reader, ORDER, sites_of([experiment]))
+        return {
+            "heading": f"Experiment from {source.name} to {destination.name}",
+            "title": title(current),
+            "report": current,
+            "experiment": experiment,
+            "conclusion": conclusion(current),
+            "figure": experiment_plot.figure(current),
+            "percent": round(100 * current.share),
+            "waiting": sum(step.state in ("waiting", "queued") for step in current.steps),
+            "simulated": source.simulated or destination.simulated,
+            "may_cancel": may_cancel,
+            "link_url": link_url(source.name, destination.name, MatrixQuery()),
+            "all_url": address("link-experiments", source.name, destination.name),
+            "share": Share.of(address("api-experiment", experiment.id)),
+            "missing": None,
+        }
+
+
+show_link_experiments = showing(LinkExperimentsPage)
+
+
+def sites_of_experiment(id: UUID) -> set[int]:  # noqa: A002 - of the route
+    return sites_of(report.rows().filter(id=id))
+
+
+@for_whom(GET=readers, POST=holders(ORDER, notes.sites_of))
+def link_experiments(request: HttpRequest, source: str, destination: str) -> HttpResponseBase:
+    """Show the experiments on a link, or order one."""
+    if request.method == "POST":
+        return order_experiment(request, source, destination)
+    return show_link_experiments(request, source=source, destination=destination)
+
+
+def order_experiment(request: HttpRequest, source: str, destination: str) -> HttpResponse:
+    """Order what a form asks for, or show in it why not."""
+    user = cast(User, request.user)
+    page = LinkExperimentsPage.of(source, destination)
+    form, experiment, status = ExperimentForm(page.endpoints(), request.POST), None, 400
+    if form.is_valid() and (sweep := form.sweep):
+        tests = sweep.probe_requests
+        experiment, status = place(
+            form, tests, user, lambda now: experiments.order(sweep, user, now)
+        )
+    if experiment is None:
+        now = timezone.now()
+        return rendered(request, page, now, None, status=status, experiment_form=form)
+    return HttpResponseRedirect(address("experiment", experiment.id))
+
+
+@for_whom(POST=holders(ORDER, sites_of_experiment))
+def cancel_experiment(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: A002 - of the route
+    """Cancel the tests that have not begun, and lead back to the experiment."""
+    experiment = report.rows().filter(id=id).first()
+    if experiment is None:
+        raise Http404(f"No experiment has the id {id}.")
+    count = experiments.cancel(experiment, timezone.now())
+    tests = "1 test was" if count == 1 else f"{count or 'No'} tests were"
+    messages.success(request, f"{tests} cancelled; what had begun goes on.")
+    return HttpResponseRedirect(address("experiment", id))

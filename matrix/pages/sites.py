@@ -209,7 +209,6 @@ def aligned(name: str, cells: Sequence[OverviewCell]) -> list[tuple[OverviewCell
     So the points of its numbers stand in one line.
     """
     label = ON_CARDS.get(name, "")
-    padding = [""] * len(cells)
-    if "number" in cells[0].look:
-        padding = pads([cell.text for cell in cells])
+    is_number = "number" in cells[0].look
+    padding = pads([cell.text for cell in cells]) if is_number else [""] * len(cells)
     return [(cell, label, pad) for cell, pad in zip(cells, padding, strict=True)]

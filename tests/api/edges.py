@@ -36,17 +36,8 @@ FLOATS = (-0.0, 0.1, 5e-324, 2.2e-308, 1e-9, 1e16, 1e30, 1.7976931348623157e308,
 NUMBERS = (*INTEGERS, *FLOATS)
 # As a URL may have them; the last three are digits, but not ours.
 WRITTEN = (
-    "NaN",
-    "Infinity",
-    "-inf",
-    "1e999",
-    "1e-999",
-    "0x10",
-    "1_000",
-    "1,5",
-    "+1",
-    " 1",
-    "00001",
+    *("NaN", "Infinity", "-inf", "1e999", "1e-999", "0x10"),
+    *("1_000", "1,5", "+1", " 1", "00001"),
 )
 DIGITS = ("٣", "１２", "²")
 DURATIONS = (
@@ -54,13 +45,8 @@ DURATIONS = (
     *("٣h", "P1D", "1 000d", "0", "999999999", "86400000000000", "10000000000000000000000s"),
 )
 SIZES = (
-    "0",
-    "0B",
-    "1e308GB",
-    "9223372036854775807",
-    "9223372036854775808B",
-    "10000000000TB",
-    "-1kB",
+    *("0", "0B", "-1kB", "1e308GB", "10000000000TB"),
+    *("9223372036854775807", "9223372036854775808B"),
 )
 # Composed and not, of compatibility, of several letters, of several marks, and Hangul.
 WORD = "\u00c5ngstr\u00f6m \u212b \ufb01 \u017f \u01c4 \u2460 \uac00 \u1e9b\u0323 \u0130 \u00df"

@@ -6,9 +6,10 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar.models import Annotation, Downtime, Experiment, Probe, SizeClass
+from sonar.models import Annotation, Experiment, SizeClass
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
+from tests.accounts import account
 from tests.matrix import sent, world
 from tests.matrix.world import NOW, World
 
@@ -34,48 +35,24 @@ def make() -> Scene:
     made = world.make()
     sent.many(made.ral, made.glasgow, 300, NOW)
     sent.many(made.glasgow, made.ral, 30, NOW)
-    administrator = account("administrator", Role.ADMINISTRATOR)
-    reader = account("reader", Role.READER)
-    site_admin = User.objects.create_user("site-admin")
-    roles.give(site_admin, Role.SITE_ADMIN, [made.ral.site])
+    administrator = account(Role.ADMINISTRATOR, name="administrator")
+    site_admin = account(Role.SITE_ADMIN, made.ral.site, name="site-admin")
+    users = (account(name="reader"), site_admin, administrator)
     places = {
         "sites": "RAL",
         "endpoints": "RAL_DATADISK",
         "meshes": "everything",
         "size-classes": "large",
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
-        "probes": str(probe(made).id),
+        "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),
-        "downtimes": str(downtime(made).id),
+        "downtimes": str(sent.down(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
     }
     return Scene(
         made,
         {f"/api/v1/{plural}/": place for plural, place in places.items()},
-        {str(user): token_of(user) for user in (reader, site_admin, administrator)},
-    )
-
-
-def account(name: str, role: Role) -> User:
-    user = User.objects.create_user(name)
-    roles.give(user, role)
-    return user
-
-
-def token_of(user: User) -> str:
-    return tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1]
-
-
-def probe(made: World) -> Probe:
-    return Probe.objects.create(
-        id=PROBE,
-        source=made.ral,
-        destination=made.desy,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=world.SIZES["small"],
-        mover="http-tpc",
-        requested_at=NOW,
-        sent_at=NOW,
+        {str(user): tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1] for user in users},
     )
 
 
@@ -94,12 +71,6 @@ def experiment(made: World) -> Experiment:
     for position, (mode, test_id) in enumerate((("pull", transfer.id), ("push", uuid4()))):
         ordered.steps.create(position=position, value=mode, test_id=test_id)
     return ordered
-
-
-def downtime(made: World) -> Downtime:
-    return Downtime.objects.create(
-        site=made.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new switches"
-    )
 
 
 def annotation(made: World, author: User) -> Annotation:

@@ -112,8 +112,8 @@ def call(tag: str, operation: str) -> ModuleType:
 
 
 def test_a_client_of_openapi_python_client_reads_every_answer_with_types_and_writes(
-    sonar: Sonar, generated: ModuleType
-) -> None:
+    sonar, generated
+):
     client = generated.AuthenticatedClient(sonar.url, sonar.token, prefix="Token")
     reads_every_answer(client, sonar)
     reads_with_types(client)
@@ -174,7 +174,7 @@ def orders_a_test_and_registers_an_endpoint(client: Any) -> None:
     assert refused.errors["name"] == ["name is taken: another endpoint has it."]
 
 
-def test_a_client_of_aiopenapi3_reads_every_answer_and_writes(sonar: Sonar) -> None:
+def test_a_client_of_aiopenapi3_reads_every_answer_and_writes(sonar):
     """It checks each answer against the description before it hands it over."""
     client = aiopenapi3.OpenAPI.load_file(
         "http://127.0.0.1/",

@@ -16,7 +16,9 @@ from pytest_django import DjangoDbBlocker
 
 from matrix.answers.status import figures
 from sonar.models import Site
+from sonar.ordering import request_probes
 from sonar.people.roles import Role
+from tests.accounts import account
 from tests.benchmarks import loopback
 from tests.matrix import world
 from tests.matrix.registry import caller
@@ -72,6 +74,18 @@ def fresh_status(at_noon: None) -> None:
 def root(small_world: World) -> Client:
     """Return a client that is logged in as an administrator."""
     return caller(Role.ADMINISTRATOR, name="root")
+
+
+@pytest.fixture
+def operator(client: Client, small_world: World) -> Client:
+    client.force_login(account(Role.OPERATOR))
+    return client
+
+
+@pytest.fixture
+def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are told nothing of tests that are ordered."""
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from matrix.answers.table.columns import ClassColumns, LinkColumns
+from matrix.answers.table.columns import EVERY, Arrays, LinkColumns
 from matrix.answers.table.link_table import LinkTable
 from matrix.statistics.cells.states import MEASURED, UNTESTED
 from sonar.notation.windows import preset
@@ -12,7 +12,7 @@ from tests.matrix.grids import endpoint_info
 from tests.matrix.world import NOW
 
 
-def of_class(links: int, rng: np.random.Generator) -> ClassColumns:
+def of_class(links: int, rng: np.random.Generator) -> Arrays:
     """Make values up, with a tenth of the links without any."""
     ok = rng.integers(0, 10, links)
     rate = np.where(ok > 0, rng.lognormal(2, 1, links), np.nan)
@@ -23,10 +23,22 @@ def of_class(links: int, rng: np.random.Generator) -> ClassColumns:
     state = np.where(ok > 0, MEASURED, UNTESTED).astype(np.uint8)
     level, streak = np.zeros(links, dtype=np.uint8), np.zeros(links, dtype=np.int32)
     since, bound = np.full(links, np.nan), np.full(links, np.nan, dtype=np.float32)
-    return ClassColumns(
-        *(rate, rate / 10, size, size * 0, ok, failed, state, last, last_failed),
-        *(level, rate, rate, bound, bound, since, streak, every),
-    )
+    return {
+        **dict.fromkeys(("mean_mb_s", "usual_mb_s", "now_mb_s"), rate),
+        "std_mb_s": rate / 10,
+        "size_mean_bytes": size,
+        "size_std_bytes": size * 0,
+        "ok": ok,
+        "failed": failed,
+        "state": state,
+        "last_ok": last,
+        "last_failed": last_failed,
+        **dict.fromkeys(("ratio_low", "ratio_high"), bound),
+        "level": level,
+        "since": since,
+        "streak": streak,
+        EVERY: every,
+    }
 
 
 def table(endpoints: int) -> LinkTable:

@@ -1,4 +1,4 @@
-"""Results with everything that a list or a page of one shows of them."""
+"""Downtimes, tests under way, and results with everything that lists or pages of them show."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
-from sonar.models import Endpoint, Probe, SizeClass
+from sonar.models import Downtime, Endpoint, Probe, SizeClass
 from sonar.results import store
 from sonar.results.store import Result
 from tests.matrix import world
@@ -57,6 +57,35 @@ def send(source: Endpoint, destination: Endpoint, at: datetime, **fields: Any) -
     return one.id
 
 
+def probe(
+    source: Endpoint,
+    destination: Endpoint,
+    ago: timedelta = MINUTE,
+    size: str = "small",
+    **fields: Any,
+) -> Probe:
+    """Queue a test, or let one run for ten seconds already if it is given a worker."""
+    size_class = SizeClass.objects.get(name=size)
+    started = world.NOW - timedelta(seconds=10)
+    running = {"state": "running", "started_at": started, "deadline": world.NOW + world.HOUR}
+    usual = {
+        "bytes": size_class.test_bytes,
+        "mover": "http-tpc",
+        "requested_at": world.NOW - ago,
+        "sent_at": world.NOW - ago,
+        **(running if "worker" in fields else {}),
+    }
+    return Probe.objects.create(
+        source=source, destination=destination, size_class=size_class, **usual | fields
+    )
+
+
+def down(begin: float = -1, end: float = 1, **fields: object) -> Downtime:
+    """Declare a downtime from one time to another, in hours from now."""
+    span = {"starts_at": world.NOW + begin * world.HOUR, "ends_at": world.NOW + end * world.HOUR}
+    return Downtime.objects.create(**{"reason": "disks", **span, **fields})
+
+
 def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) -> None:
     """Record results a minute apart, every fifth of them failed, of all classes in turn."""
     sizes, profile = ("small", "medium", "large"), world.profile(**PLAIN).id
@@ -76,15 +105,15 @@ def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) 
     )
 
 
-def probe(source: Endpoint, destination: Endpoint, size: str = "large", **fields: Any) -> Probe:
+def large_probe(source: Endpoint, destination: Endpoint, **fields: Any) -> Probe:
     """Queue a test an hour ago, or let it run that has a time at which it ``started_at``."""
     if "started_at" in fields:
         fields = {"state": "running", "deadline": world.NOW + world.HOUR} | fields
     plain = {
         "source": source,
         "destination": destination,
-        "size_class": SizeClass.objects.get(name=size),
-        "bytes": world.SIZES[size],
+        "size_class": SizeClass.objects.get(name="large"),
+        "bytes": world.SIZES["large"],
         "mover": "http-tpc",
         "requested_at": world.NOW - world.HOUR,
         "sent_at": world.NOW,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from matrix.query.filters import either
 from sonar import scheduler
-from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
+from sonar.models import Endpoint, Probe, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.catalogue import names
 from sonar.movers.measure import Outcome
@@ -28,7 +28,8 @@ from sonar.results import endings
 from sonar.work import probes
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.world import NOW, World, transfer
+from tests.matrix.sent import down, probe
+from tests.matrix.world import NOW, transfer
 from tests.properties import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -43,12 +44,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UUID]]:
     ids: list[UUID] = []
     monkeypatch.setattr(request_probes, "send", ids.extend)
     return ids
-
-
-@pytest.fixture
-def operator(client: Client, db: None) -> Client:
-    client.force_login(account(Role.OPERATOR))
-    return client
 
 
 def probe_request(**change: object) -> dict[str, Any]:
@@ -68,25 +63,6 @@ def refused(response: Any, status: int) -> dict[str, Any]:
     return answer
 
 
-def probe(
-    source: Endpoint, destination: Endpoint, ago: timedelta = MINUTE, **fields: object
-) -> Probe:
-    """Queue a test, or let one run if it is given a worker."""
-    size = SizeClass.objects.get(name=fields.pop("size", "small"))
-    started = NOW - timedelta(seconds=10)
-    running = {"state": "running", "started_at": started, "deadline": NOW + MINUTE}
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=size,
-        bytes=size.test_bytes,
-        mover="http-tpc",
-        requested_at=NOW - ago,
-        sent_at=NOW - ago,
-        **({**running, **fields} if "worker" in fields else fields),
-    )
-
-
 def get(client: Client, path: str = "", **params: object) -> Any:
     return responses.answer(client, URL + path, params)
 
@@ -95,8 +71,8 @@ def get(client: Client, path: str = "", **params: object) -> Any:
 
 
 def test_an_order_is_accepted_with_what_can_be_asked_for(
-    operator: Client, small_world: World, sent, django_capture_on_commit_callbacks
-) -> None:
+    operator, sent, django_capture_on_commit_callbacks
+):
     with django_capture_on_commit_callbacks(execute=True):
         response = post(operator, probe_request(sizes=["small", "large"], streams=4, mode="push"))
     assert response.status_code == 202
@@ -116,7 +92,7 @@ def test_an_order_is_accepted_with_what_can_be_asked_for(
     assert stored.requested_at == NOW
 
 
-def test_count_is_for_each_size(operator: Client, small_world: World) -> None:
+def test_count_is_for_each_size(operator):
     Endpoint.objects.update(inbound_cap=20, outbound_cap=20)
     made = post(operator, probe_request(sizes=["small", "medium"], count=3)).json()["probes"]
     assert [one["size"] for one in made] == ["small"] * 3 + ["medium"] * 3
@@ -124,9 +100,7 @@ def test_count_is_for_each_size(operator: Client, small_world: World) -> None:
     assert [one["place_in_queue"] for one in made] == [1, 1, 2, 3, 4, 5]
 
 
-def test_five_tests_fit_a_cap_of_two_one_after_the_other(
-    operator: Client, small_world: World, sent
-) -> None:
+def test_five_tests_fit_a_cap_of_two_one_after_the_other(operator, sent):
     made = post(operator, probe_request(count=5)).json()["probes"]
     for one in made:
         assert get(operator, f"{one['id']}/")["state"] == "queued"
@@ -137,9 +111,7 @@ def test_five_tests_fit_a_cap_of_two_one_after_the_other(
     assert Transfer.objects.filter(state="done").count() == 5
 
 
-def test_a_place_is_that_among_those_that_wait_for_the_same_ends(
-    client: Client, small_world: World
-) -> None:
+def test_a_place_is_that_among_those_that_wait_for_the_same_ends(client, small_world):
     made = small_world
     waiting = {"state": "waiting", "waits_because": "It must."}
     ordered = [
@@ -163,11 +135,9 @@ def test_a_place_is_that_among_those_that_wait_for_the_same_ends(
 
 
 def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
-    operator: Client, small_world: World, sent
-) -> None:
-    Downtime.objects.create(
-        endpoint=small_world.desy, starts_at=NOW - MINUTE, ends_at=NOW + MINUTE, reason="x"
-    )
+    operator, small_world, sent
+):
+    down(endpoint=small_world.desy)
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=50_000_000)
     answer = refused(post(operator, probe_request(count=3)), 409)
     assert answer["errors"] == {
@@ -180,9 +150,7 @@ def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     assert sent == []
 
 
-def test_a_planner_that_is_busy_is_a_503_to_try_again(
-    operator: Client, small_world: World, monkeypatch
-) -> None:
+def test_a_planner_that_is_busy_is_a_503_to_try_again(operator, monkeypatch):
     def busy(*_: object) -> None:
         raise request_probes.PlannerBusyError("The planner is busy: try again in a few seconds.")
 
@@ -212,11 +180,7 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
         ({"count": 1.0}, "count", "from 1 to 10"),
         ({"count": 10**30}, "count", "from 1 to 10"),
         ({"streams": 65}, "streams", "from 1 to 64"),
-        (
-            {"mover": "tape"},
-            "mover",
-            f"mover must be {either(names())}.",
-        ),
+        ({"mover": "tape"}, "mover", f"mover must be {either(names())}."),
         (
             {"mover": "fake"},
             "mover",
@@ -228,14 +192,14 @@ def test_a_planner_that_is_busy_is_a_503_to_try_again(
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_allowed(
-    operator: Client, small_world: World, change: dict[str, object], field: str, said: str
-) -> None:
+    operator, change: dict[str, object], field: str, said: str
+):
     answer = refused(post(operator, probe_request(**change)), 400)
     assert list(answer["errors"]) == [field]
     assert said in answer["errors"][field][0]
 
 
-def test_all_that_is_missing_is_said_at_once(operator: Client, small_world: World) -> None:
+def test_all_that_is_missing_is_said_at_once(operator):
     answer = refused(post(operator, {}), 400)
     assert set(answer["errors"]) == {"source", "destination", "sizes"}
     assert answer["errors"]["sizes"] == [
@@ -244,13 +208,11 @@ def test_all_that_is_missing_is_said_at_once(operator: Client, small_world: Worl
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", "{", '{"count": NaN}', '"text"', b"\xff{}"])
-def test_what_is_no_json_object_is_a_400(operator: Client, small_world: World, body) -> None:
+def test_what_is_no_json_object_is_a_400(operator, body):
     refused(post(operator, body), 400)
 
 
-def test_a_mover_that_does_not_fit_an_ends_scheme_is_refused_at_once(
-    operator: Client, small_world: World
-) -> None:
+def test_a_mover_is_for_endpoints_of_its_schemes(operator, small_world):
     Endpoint.objects.filter(id=small_world.ral.id).update(base_url="root://ral.example.org/data")
     answer = refused(post(operator, probe_request()), 400)
     assert answer["errors"] == {
@@ -259,11 +221,6 @@ def test_a_mover_that_does_not_fit_an_ends_scheme_is_refused_at_once(
             "RAL_DATADISK (root)."
         ]
     }
-
-
-def test_the_fake_mover_is_for_endpoints_that_are_fake(
-    operator: Client, small_world: World
-) -> None:
     for end in (small_world.ral, small_world.desy):
         Endpoint.objects.filter(id=end.id).update(base_url=f"fake://{end.id}/x")
     assert post(operator, probe_request(mover="fake")).status_code == 202
@@ -287,14 +244,14 @@ BODIES = st.dictionaries(
 @given(BODIES)
 @example({"source": "\ud800"})
 @examples(150)
-def test_no_body_breaks_it(operator: Client, small_world: World, body: dict[str, Any]) -> None:
+def test_no_body_breaks_it(operator, body: dict[str, Any]):
     response = post(operator, body)
     assert response.status_code in (202, 400, 409), response.content
 
 
 def test_orders_cost_the_same_number_of_queries_however_many(
-    operator: Client, small_world: World, django_assert_max_num_queries
-) -> None:
+    operator, django_assert_max_num_queries
+):
     with django_assert_max_num_queries(26) as one:
         post(operator, probe_request(count=2))
     back = {"source": "DESY_DATADISK", "destination": "RAL_DATADISK"}
@@ -306,7 +263,7 @@ def test_orders_cost_the_same_number_of_queries_however_many(
 # Who may order.
 
 
-def test_an_admin_of_either_site_may_order_and_no_other(client: Client, small_world: World) -> None:
+def test_an_admin_of_either_site_may_order_and_no_other(client, small_world):
     Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
     for site, status in (
         (small_world.ral.site, 202),
@@ -318,14 +275,12 @@ def test_an_admin_of_either_site_may_order_and_no_other(client: Client, small_wo
 
 
 @pytest.mark.parametrize(("scopes", "status"), [(["operate"], 202), (["read"], 403)])
-def test_a_token_needs_the_scope_operate(
-    client: Client, small_world: World, scopes: list[str], status: int
-) -> None:
+def test_a_token_needs_the_scope_operate(client, small_world, scopes: list[str], status: int):
     _, text = tokens.create(account(Role.OPERATOR), "script", scopes, 1)
     assert post(client, probe_request(), authorization=f"Token {text}").status_code == status
 
 
-def test_nobody_and_a_reader_may_not(client: Client, small_world: World) -> None:
+def test_nobody_and_a_reader_may_not(client, small_world):
     refused(post(client, probe_request()), 401)
     client.force_login(account(Role.READER))
     refused(post(client, probe_request()), 403)
@@ -339,8 +294,8 @@ def cancel(client: Client, one: object, **headers: str) -> Any:
 
 
 def test_a_test_that_waits_or_is_queued_is_cancelled(
-    operator: Client, small_world: World, sent, django_capture_on_commit_callbacks
-) -> None:
+    operator, sent, django_capture_on_commit_callbacks
+):
     made = post(operator, probe_request(count=3)).json()["probes"]
     with django_capture_on_commit_callbacks(execute=True):
         response = cancel(operator, made[0]["id"])
@@ -352,9 +307,7 @@ def test_a_test_that_waits_or_is_queued_is_cancelled(
     assert not Transfer.objects.exists()
 
 
-def test_one_that_runs_or_has_ended_is_a_409_and_an_unknown_one_a_404(
-    operator: Client, small_world: World
-) -> None:
+def test_one_that_runs_or_has_ended_is_a_409_and_an_unknown_one_a_404(operator, small_world):
     one = probe(small_world.ral, small_world.desy, worker=WORKER)
     response = cancel(operator, one.id)
     assert response.status_code == 409
@@ -370,7 +323,7 @@ def test_one_that_runs_or_has_ended_is_a_409_and_an_unknown_one_a_404(
     assert operator.delete(f"{URL}{one.id}/?force=1").status_code == 400
 
 
-def test_who_may_order_it_may_cancel_it_and_no_other(client: Client, small_world: World) -> None:
+def test_who_may_order_it_may_cancel_it_and_no_other(client, small_world):
     one = probe(small_world.ral, small_world.desy)
     assert cancel(client, one.id).status_code == 401
     client.force_login(account(Role.READER))
@@ -385,9 +338,7 @@ def test_who_may_order_it_may_cancel_it_and_no_other(client: Client, small_world
 # What is under way.
 
 
-def test_the_oldest_come_first_with_their_place_in_the_queue(
-    client: Client, small_world: World
-) -> None:
+def test_the_oldest_come_first_with_their_place_in_the_queue(client, small_world):
     made = small_world
     second = probe(made.ral, made.desy, 1 * MINUTE)
     first = probe(made.ral, made.glasgow, 2 * MINUTE)
@@ -397,7 +348,7 @@ def test_the_oldest_come_first_with_their_place_in_the_queue(
     assert [one["place_in_queue"] for one in found] == [None, 1, 2]
 
 
-def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -> None:
+def test_a_running_test_says_how_far_it_is_whatever_the_clock_and_the_bytes(client, small_world):
     running = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=5_000_000)
     found = get(client, f"{running.id}/")
     assert (found["state"], found["ended"]) == ("running", False)
@@ -405,41 +356,30 @@ def test_a_running_test_says_how_far_it_is(client: Client, small_world: World) -
     assert found["running_seconds"] == 10.0
     assert found["rate_mb_s"] == 0.5
     assert found["started_at"] == "2026-11-20T12:00:20Z"
+    Probe.objects.update(started_at=NOW + MINUTE, progress_bytes=30_000_000)
+    found = get(client, f"{running.id}/")
+    assert (found["share"], found["running_seconds"], found["rate_mb_s"]) == (1, 0, None)
 
 
-def test_a_queued_test_has_no_rate_and_no_time(client: Client, small_world: World) -> None:
+def test_a_queued_test_has_no_rate_and_no_time(client, small_world):
     found = get(client, f"{probe(small_world.ral, small_world.desy).id}/")
     nothing = ("started_at", "deadline", "running_seconds", "rate_mb_s", "mesh")
     assert [found[name] for name in nothing] == [None] * 5
     assert (found["share"], found["place_in_queue"]) == (0, 1)
 
 
-def test_a_clock_that_is_ahead_and_more_bytes_than_the_file_do_no_harm(
-    client: Client, small_world: World
-) -> None:
-    one = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=30_000_000)
-    Probe.objects.filter(id=one.id).update(started_at=NOW + MINUTE)
-    found = get(client, f"{one.id}/")
-    assert (found["share"], found["running_seconds"], found["rate_mb_s"]) == (1, 0, None)
-
-
-def test_a_test_that_has_ended_is_the_transfer_it_has_become(
-    client: Client, small_world: World
-) -> None:
+def test_a_test_that_has_ended_is_the_transfer_it_has_become(client, small_world):
     one = probe(small_world.ral, small_world.desy, worker=WORKER)
     assert endings.end_probe(one, Outcome(Receipt(one.bytes, 4.0), None, None, 5.0))
     found = get(client, f"{one.id}/")
     assert found.pop("ended") is True
     assert found == client.get(f"/api/v1/transfers/{one.id}/").json()
     assert (found["state"], found["rate_mb_s"], found["mesh"]) == ("done", 5.0, None)
-
-
-def test_a_transfer_that_was_never_a_test_is_found_too(client: Client, small_world: World) -> None:
     one = transfer(small_world.ral, small_world.desy, None)
     assert get(client, f"{one.id}/")["state"] == "failed"
 
 
-def test_an_id_that_nobody_knows_is_a_404(client: Client, small_world: World) -> None:
+def test_an_id_that_nobody_knows_is_a_404(client, small_world):
     response = client.get(f"{URL}{uuid4()}/")
     assert response.status_code == 404
     assert "results are kept for" in response.json()["detail"]
@@ -456,7 +396,7 @@ def test_an_id_that_nobody_knows_is_a_404(client: Client, small_world: World) ->
         ({"state": "queued", "site": "DESY"}, {"a"}),
     ],
 )
-def test_filters_choose(client: Client, small_world: World, params, found: set[str]) -> None:
+def test_filters_choose(client, small_world, params, found: set[str]):
     made = small_world
     tests = {
         "a": probe(made.ral, made.desy),
@@ -483,16 +423,14 @@ def test_filters_choose(client: Client, small_world: World, params, found: set[s
         {"format": "csv", "page_size": "1"},
     ],
 )
-def test_a_wrong_parameter_is_a_400_that_names_it(
-    client: Client, small_world: World, params: dict[str, str]
-) -> None:
+def test_a_wrong_parameter_is_a_400_that_names_it(client, small_world, params: dict[str, str]):
     response = client.get(URL, params)
     assert response.status_code == 400
     assert set(response.json()["errors"]) <= set(params)
     assert response.json()["errors"]
 
 
-def test_pages_go_through_all_of_them_once(client: Client, small_world: World) -> None:
+def test_pages_go_through_all_of_them_once(client, small_world):
     made = small_world
     # Ordered together, and so with the same time.
     ids = {str(probe(made.ral, made.desy, state="waiting").id) for _ in range(5)}
@@ -507,7 +445,7 @@ def test_pages_go_through_all_of_them_once(client: Client, small_world: World) -
     assert set(seen) == ids
 
 
-def test_csv_and_ndjson_have_the_same_rows(client: Client, small_world: World) -> None:
+def test_csv_and_ndjson_have_the_same_rows(client, small_world):
     made = small_world
     probe(made.desy, made.ral, 2 * MINUTE, worker=WORKER, progress_bytes=1)
     probe(made.ral, made.desy)
@@ -526,8 +464,8 @@ def test_csv_and_ndjson_have_the_same_rows(client: Client, small_world: World) -
 )
 @pytest.mark.parametrize("form", ["json", "csv", "ndjson"])
 def test_the_name_of_a_worker_is_for_operators(
-    client: Client, small_world: World, role: Role | None, sees: bool, form: str
-) -> None:
+    client, small_world, role: Role | None, sees: bool, form: str
+):
     one = probe(small_world.ral, small_world.desy, worker=WORKER)
     if role:
         client.force_login(account(role))
@@ -536,8 +474,8 @@ def test_the_name_of_a_worker_is_for_operators(
 
 
 def test_a_list_costs_the_same_with_few_and_with_many(
-    client: Client, small_world: World, django_assert_num_queries
-) -> None:
+    client, small_world, django_assert_num_queries
+):
     probe(small_world.ral, small_world.desy, worker=WORKER)
     for count in (1, 30):
         for _ in range(count):
@@ -546,7 +484,7 @@ def test_a_list_costs_the_same_with_few_and_with_many(
             get(client)
 
 
-def test_an_etag_spares_what_has_not_changed(client: Client, small_world: World) -> None:
+def test_an_etag_spares_what_has_not_changed(client, small_world):
     one = probe(small_world.ral, small_world.desy)
     etag = client.get(URL)["ETag"]
     assert client.get(URL, headers={"if-none-match": etag}).status_code == 304

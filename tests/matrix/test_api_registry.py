@@ -28,6 +28,7 @@ from sonar.models import (
 from sonar.people.roles import Role
 from sonar.results import reclass
 from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
+from tests.matrix.sent import down
 from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -49,7 +50,7 @@ def names(client: Client, path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_a_row_is_made_read_and_changed(root: Client, plural: str) -> None:
+def test_a_row_is_made_read_and_changed(root, plural: str):
     new, change = BODIES[plural]
     response = post(root, f"{plural}/", new)
     assert response.status_code == 201, response.content
@@ -68,8 +69,8 @@ def test_a_row_is_made_read_and_changed(root: Client, plural: str) -> None:
 
 
 def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outside(
-    root: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, small_world, monkeypatch
+):
     transfer(small_world.ral, small_world.desy, 5.0)
     transfer(small_world.ral, small_world.desy, 5.0, ago=30 * HOUR)
     before = get(root, "size-classes/large/")
@@ -97,7 +98,7 @@ def test_who_moves_the_bound_of_a_size_class_is_told_how_many_results_lie_outsid
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_answers_are_as_they_are_described(root: Client, plural: str) -> None:
+def test_answers_are_as_they_are_described(root, plural: str):
     calls = view(plural)
     record = made(root, plural)
     shape = describe.of(calls.post).answer
@@ -112,7 +113,7 @@ def test_answers_are_as_they_are_described(root: Client, plural: str) -> None:
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_lists_come_as_json_csv_and_ndjson_with_the_same_rows(root: Client, plural: str) -> None:
+def test_lists_come_as_json_csv_and_ndjson_with_the_same_rows(root, plural: str):
     made(root, plural)
     found = rows(root, f"{plural}/")
     lines = root.get(f"/api/v1/{plural}/?format=ndjson")
@@ -128,7 +129,7 @@ def test_lists_come_as_json_csv_and_ndjson_with_the_same_rows(root: Client, plur
 
 
 @pytest.mark.parametrize("plural", [one for one in PLURALS if one != "size-classes"])
-def test_a_list_is_turned_page_by_page(root: Client, small_world: World, plural: str) -> None:
+def test_a_list_is_turned_page_by_page(root, small_world, plural: str):
     model = {"downtimes": Downtime, "annotations": Annotation}.get(plural)
     if plural == "meshes":
         Mesh.objects.bulk_create(Mesh(name=f"mesh-{number}") for number in range(4))
@@ -148,14 +149,9 @@ def test_a_list_is_turned_page_by_page(root: Client, small_world: World, plural:
     assert found == everything
 
 
-def test_a_page_goes_on_behind_a_row_that_is_gone(root: Client, small_world: World) -> None:
+def test_a_page_goes_on_behind_a_row_that_is_gone(root, small_world):
     for hours in range(4):
-        Downtime.objects.create(
-            site=small_world.ral.site,
-            reason=f"{hours}",
-            starts_at=NOW - hours * HOUR,
-            ends_at=NOW + HOUR,
-        )
+        down(-hours, site=small_world.ral.site, reason=f"{hours}")
     first = get(root, "downtimes/?page_size=2")
     assert [one["reason"] for one in first["downtimes"]] == ["0", "1"]
     root.delete(f"/api/v1/downtimes/{first['downtimes'][1]['id']}/")
@@ -164,16 +160,14 @@ def test_a_page_goes_on_behind_a_row_that_is_gone(root: Client, small_world: Wor
     assert second["next"] is None
 
 
-def test_size_classes_come_by_size(root: Client) -> None:
+def test_size_classes_come_by_size(root):
     assert names(root, "size-classes/") == ["small", "medium", "large"]
     page = get(root, "size-classes/?page_size=1")
     path = page["next"].partition("/api/v1/")[2]
     assert names(root, path) == ["medium"]
 
 
-def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(
-    root: Client, small_world: World
-) -> None:
+def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(root):
     patch(root, "endpoints/RAL_DATADISK/", {"retired": True})
     assert names(root, "endpoints/?site=DESY") == ["DESY_DATADISK", "DESY_SCRATCHDISK"]
     assert names(root, "endpoints/?cloud=UK") == ["Glasgow_DATADISK", "RAL_DATADISK"]
@@ -182,14 +176,10 @@ def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(
     assert names(root, "endpoints/?label=SCRATCHDISK&site=DESY") == ["DESY_SCRATCHDISK"]
 
 
-def test_downtimes_are_chosen_by_what_they_concern_and_when(
-    root: Client, small_world: World
-) -> None:
-    over = {"starts_at": NOW - 5 * HOUR, "ends_at": NOW - 4 * HOUR}
-    current = {"starts_at": NOW - HOUR, "ends_at": NOW + HOUR}
-    Downtime.objects.create(site=small_world.desy.site, reason="site", **over)
-    Downtime.objects.create(endpoint=small_world.desy, reason="endpoint", **current)
-    Downtime.objects.create(endpoint=small_world.scratch, reason="scratch", **current)
+def test_downtimes_are_chosen_by_what_they_concern_and_when(root, small_world):
+    down(-5, -4, site=small_world.desy.site, reason="site")
+    down(endpoint=small_world.desy, reason="endpoint")
+    down(endpoint=small_world.scratch, reason="scratch")
 
     def reasons(asked: str) -> list[str]:
         return [row["reason"] for row in rows(root, f"downtimes/?{asked}")]
@@ -204,7 +194,7 @@ def test_downtimes_are_chosen_by_what_they_concern_and_when(
     assert reasons("site=RAL") == []
 
 
-def test_notes_are_chosen_by_their_subject_and_time(root: Client, small_world: World) -> None:
+def test_notes_are_chosen_by_their_subject_and_time(root):
     made(root, "annotations")
     made(root, "annotations", site="RAL", source=None, destination=None, text="on the site")
     made(root, "annotations", ends_at="2026-11-21T00:00:00Z", text="for a day")
@@ -219,7 +209,7 @@ def test_notes_are_chosen_by_their_subject_and_time(root: Client, small_world: W
     assert texts("to=2026-11-20T12:00:30Z") == []
 
 
-def test_an_endpoint_is_retired_and_comes_back(root: Client) -> None:
+def test_an_endpoint_is_retired_and_comes_back(root):
     def retire(yes: bool) -> dict[str, Any]:
         found: dict[str, Any] = patch(root, "endpoints/RAL_DATADISK/", {"retired": yes}).json()
         return found
@@ -232,7 +222,7 @@ def test_an_endpoint_is_retired_and_comes_back(root: Client) -> None:
     assert (back["retired"], back["retired_at"]) == (False, None)
 
 
-def test_a_mesh_is_written_and_read_in_the_notation_of_registry_files(root: Client) -> None:
+def test_a_mesh_is_written_and_read_in_the_notation_of_registry_files(root):
     first = made(root, "meshes", destinations=["RAL_DATADISK", "DESY_DATADISK"], sources="all")
     assert first["sources"] == "all"
     assert first["destinations"] == ["DESY_DATADISK", "RAL_DATADISK"]
@@ -250,7 +240,7 @@ def test_a_mesh_is_written_and_read_in_the_notation_of_registry_files(root: Clie
     assert replaced == {"medium": 90}
 
 
-def test_who_writes_a_mesh_is_told_why_its_tests_cannot_run(root: Client) -> None:
+def test_who_writes_a_mesh_is_told_why_its_tests_cannot_run(root):
     assert "notice" not in made(root, "meshes")
     signs = {"name": "w", "kind": "worker", "seen_at": NOW, "every_seconds": 10}
     SignOfLife.objects.create(**signs, queues=["transfers", "transfers.http-tpc"])
@@ -261,9 +251,7 @@ def test_who_writes_a_mesh_is_told_why_its_tests_cannot_run(root: Client) -> Non
     assert "notice" not in patch(root, "meshes/uk/", {"enabled": False}).json()
 
 
-def test_who_writes_a_mesh_or_an_end_of_it_is_told_which_links_have_two_proxies(
-    root: Client,
-) -> None:
+def test_who_writes_a_mesh_or_an_end_of_it_is_told_which_links_have_two_proxies(root):
     proxy = Credential.objects.create(name="proxy", kind="x509", hosts=["ral.example"])
     disks = Endpoint.objects.filter(label="DATADISK")
     disks.filter(name="RAL_DATADISK").update(
@@ -280,7 +268,7 @@ def test_who_writes_a_mesh_or_an_end_of_it_is_told_which_links_have_two_proxies(
     assert "notice" not in patch(root, "endpoints/DESY_DATADISK/", {"retired": True}).json()
 
 
-def test_a_note_has_its_author_and_begins_now(root: Client) -> None:
+def test_a_note_has_its_author_and_begins_now(root):
     note = made(root, "annotations", site="RAL", source=None, destination=None)
     assert (note["author"], note["starts_at"], note["ends_at"], note["public"]) == (
         "root",
@@ -294,7 +282,7 @@ def test_a_note_has_its_author_and_begins_now(root: Client) -> None:
     assert (kept.text, kept.author) == ("mended", User.objects.get(username="root"))
 
 
-def test_times_are_kept_to_the_microsecond_and_answered_in_utc(root: Client) -> None:
+def test_times_are_kept_to_the_microsecond_and_answered_in_utc(root):
     given = {"starts_at": "2026-11-20T10:00:00.000125+02:00", "ends_at": "2026-11-20T09:00:00"}
     record = made(root, "downtimes", **given)
     assert record["starts_at"] == "2026-11-20T08:00:00.000125Z"
@@ -303,14 +291,11 @@ def test_times_are_kept_to_the_microsecond_and_answered_in_utc(root: Client) -> 
     assert page["downtimes"] == [record]
 
 
-def test_only_what_is_said_is_changed(root: Client, small_world: World) -> None:
+def test_only_what_is_said_is_changed_and_a_null_takes_a_value_away(root):
     before = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
     patch(root, "endpoints/RAL_DATADISK/", {"outbound_cap": 7})
     after = Endpoint.objects.filter(name="RAL_DATADISK").values().get()
     assert after == before | {"outbound_cap": 7}
-
-
-def test_a_null_takes_a_value_away(root: Client, small_world: World) -> None:
     patch(root, "endpoints/RAL_DATADISK/", {"budget_bytes_per_day": 10**12})
     assert get(root, "endpoints/RAL_DATADISK/")["budget_bytes_per_day"] == 10**12
     answer = patch(root, "endpoints/RAL_DATADISK/", {"budget_bytes_per_day": None})
@@ -322,7 +307,7 @@ def version() -> int:
 
 
 @pytest.mark.parametrize("plural", ["sites", "endpoints", "size-classes", "meshes"])
-def test_a_change_to_what_is_there_clears_no_cache(root: Client, plural: str) -> None:
+def test_a_change_to_what_is_there_clears_no_cache(root, plural: str):
     record = made(root, plural)
     patch(root, address(plural, record), BODIES[plural][1])
     before = version()
@@ -333,7 +318,7 @@ def test_a_change_to_what_is_there_clears_no_cache(root: Client, plural: str) ->
     assert version() > before
 
 
-def test_the_matrix_shows_a_change_at_once(root: Client, small_world: World) -> None:
+def test_the_matrix_shows_a_change_at_once(root):
     def ask(etag: str = "") -> Any:
         return root.get("/api/v1/matrix/", headers={"if-none-match": etag} if etag else {})
 
@@ -351,7 +336,7 @@ def test_the_matrix_shows_a_change_at_once(root: Client, small_world: World) -> 
     assert "Glasgow_DATADISK" not in shown
 
 
-def test_a_site_without_endpoints_is_removed_with_its_notes(root: Client) -> None:
+def test_a_site_without_endpoints_is_removed_with_its_notes(root):
     made(root, "sites")
     made(root, "downtimes", site="Lancaster")
     response = root.delete("/api/v1/sites/Lancaster/")
@@ -361,9 +346,7 @@ def test_a_site_without_endpoints_is_removed_with_its_notes(root: Client) -> Non
     assert root.delete("/api/v1/sites/Lancaster/").status_code == 404
 
 
-def test_a_site_with_endpoints_stays_and_the_answer_says_why(
-    root: Client, small_world: World
-) -> None:
+def test_a_site_with_endpoints_stays_and_the_answer_says_why(root):
     Endpoint.objects.filter(site__name="DESY").update(retired_at=NOW)
     for site, has in (("DESY", "2 endpoints"), ("RAL", "an endpoint")):
         response = root.delete(f"/api/v1/sites/{site}/")
@@ -374,7 +357,7 @@ def test_a_site_with_endpoints_stays_and_the_answer_says_why(
 
 
 @pytest.mark.parametrize("plural", ["downtimes", "annotations"])
-def test_what_is_declared_or_noted_can_be_removed(root: Client, plural: str) -> None:
+def test_what_is_declared_or_noted_can_be_removed(root, plural: str):
     record = made(root, plural)
     where = f"/api/v1/{address(plural, record)}"
     assert root.delete(where).status_code == 204
@@ -384,14 +367,14 @@ def test_what_is_declared_or_noted_can_be_removed(root: Client, plural: str) -> 
 
 
 @pytest.mark.parametrize("plural", ["endpoints", "size-classes", "meshes"])
-def test_what_history_refers_to_is_not_removed(root: Client, plural: str) -> None:
+def test_what_history_refers_to_is_not_removed(root, plural: str):
     record = made(root, plural)
     response = root.delete(f"/api/v1/{address(plural, record)}")
     assert response.status_code == 405
     assert "DELETE" not in response["Allow"]
 
 
-def test_a_downtime_moves_to_another_subject(root: Client, small_world: World) -> None:
+def test_a_downtime_moves_to_another_subject(root, small_world):
     record = made(root, "downtimes")
     changed = patch(root, address("downtimes", record), {"site": None, "endpoint": "DESY_DATADISK"})
     assert (changed.json()["site"], changed.json()["endpoint"]) == (None, "DESY_DATADISK")
@@ -404,7 +387,7 @@ def queries(client: Client, path: str) -> int:
     return len(captured)
 
 
-def test_the_number_of_queries_is_the_same_for_little_and_for_much(small_world: World) -> None:
+def test_the_number_of_queries_is_the_same_for_little_and_for_much(small_world):
     pinned = {
         "endpoints/": 1,
         "endpoints/?site=RAL&retired=false": 2,
@@ -425,7 +408,7 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(small_world: 
     assert {path: queries(client, path) for path in pinned} == pinned
 
 
-def test_rights_cost_few_queries_whoever_asks(small_world: World) -> None:
+def test_rights_cost_few_queries_whoever_asks(small_world):
     client = caller(Role.SITE_ADMIN, "RAL")
     paths = ("endpoints/", "annotations/")
     more(small_world, 20)

@@ -5,19 +5,15 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.api.registry.endpoints import ENDPOINTS
-from matrix.api.registry.meshes import MESHES
+from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
-from matrix.api.registry.sites import SITES
-from matrix.api.registry.size_classes import SIZE_CLASSES
+from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.query.filters import either
 from sonar.movers.catalogue import names
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
-from tests.matrix.world import World
 from tests.properties import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -42,6 +38,9 @@ def refused(response: Any, field: str, said: str, status: int = 400) -> None:
     assert said in answer["detail"]
 
 
+NO_BUFFERS = "mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must"
+LABELLED = {"scitag": "2/11", "mover": "gridftp", "mode": "push"}
+OF_A_NOTE = "Name a site, or the source and destination of a link."
 WRONG = [
     ("sites", {"name": "a b"}, "name", 'name "a b" is not 1 to 80 letters, digits, dots, dashes'),
     ("sites", {"name": ""}, "name", 'name "" is not 1 to 80 letters'),
@@ -103,32 +102,12 @@ WRONG = [
     ("size-classes", {"test_bytes": 10**9}, "from_bytes", "The test size of huge, 1000000000"),
     ("size-classes", {"test_bytes": 10**18}, "test_bytes", "is not a whole number from 1 to 99999"),
     ("size-classes", {"timeout_seconds": 0}, "timeout_seconds", "a test that takes longer"),
-    (
-        "meshes",
-        {"mover": "fts"},
-        "mover",
-        f'mover "fts" is not the name of a mover: {either(names())}.',
-    ),
-    (
-        "meshes",
-        {"mover": "x" * 30},
-        "mover",
-        f"is not the name of a mover: {either(names())}.",
-    ),
-    (
-        "meshes",
-        {"mover": "fake"},
-        "mover",
-        "The mover fake moves files by fake, not those of RAL_D",
-    ),
+    ("meshes", {"mover": "fts"}, "mover", f'"fts" is not the name of a mover: {either(names())}.'),
+    ("meshes", {"mover": "x" * 30}, "mover", f"is not the name of a mover: {either(names())}."),
+    ("meshes", {"mover": "fake"}, "mover", "fake moves files by fake, not those of RAL_D"),
     ("meshes", {"mode": "shove"}, "mode", "pull (the destination fetches) or push"),
     ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
-    (
-        "meshes",
-        {"tcp_buffer_bytes": 65536},
-        "tcp_buffer_bytes",
-        "The mover http-tpc leaves TCP buffers to the servers: tcp_buffer_bytes must be left empty",
-    ),
+    ("meshes", {"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", f"The {NO_BUFFERS} be left empty"),
     ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
     ("meshes", {"sources": []}, "sources", 'sources [] is not "all", or a list of names'),
     ("meshes", {"sources": "some"}, "sources", 'sources "some" is not "all"'),
@@ -144,19 +123,9 @@ WRONG = [
     ("meshes", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
     ("meshes", {"scitag": "2/64"}, "scitag", "is not a flow label as experiment/activity, like"),
     ("meshes", {"scitag": 139}, "scitag", "is not a flow label as experiment/activity, like 2/11"),
-    (
-        "meshes",
-        {"scitag": "2/11", "mover": "gridftp", "mode": "push"},
-        "scitag",
-        "The mover gridftp sends no flow label: scitag must be left empty",
-    ),
+    ("meshes", LABELLED, "scitag", "The mover gridftp sends no flow label: scitag must be left"),
     ("meshes", {"service": "https://fts.example"}, "service", "asks no service: service must be"),
-    (
-        "meshes",
-        {"service": "https://u:p@fts.example"},
-        "service",
-        "service is not a text on one line of",
-    ),
+    ("meshes", {"service": "https://u:p@fts.example"}, "service", "service is not a text on one"),
     ("meshes", {"mover": "fts3"}, "service", "The mover fts3 asks a service: service must be its"),
     ("meshes", {"service_credential": "a b"}, "service_credential", "of a registered credential"),
     ("downtimes", {"ends_at": "soon"}, "ends_at", 'ends_at "soon" is not a time in ISO 8601'),
@@ -173,25 +142,10 @@ WRONG = [
     ("annotations", {"text": ""}, "text", 'text "" is not a text of 1 to 500 characters'),
     ("annotations", {"text": "x" * 501}, "text", "is not a text of 1 to 500 characters"),
     ("annotations", {"text": "a\0b"}, "text", "is not a text of 1 to 500 characters"),
-    (
-        "annotations",
-        {"site": "RAL"},
-        "site",
-        "Name a site, or the source and destination of a link.",
-    ),
-    (
-        "annotations",
-        {"source": None},
-        "site",
-        "Name a site, or the source and destination of a link.",
-    ),
+    ("annotations", {"site": "RAL"}, "site", OF_A_NOTE),
+    ("annotations", {"source": None}, "site", OF_A_NOTE),
     ("annotations", {"source": "Nowhere"}, "source", "use the name of a registered endpoint."),
-    (
-        "annotations",
-        {"destination": "RAL_DATADISK"},
-        "site",
-        "Name a site, or the source and destination of a link.",
-    ),
+    ("annotations", {"destination": "RAL_DATADISK"}, "site", OF_A_NOTE),
     ("annotations", {"ends_at": "2026-11-20T12:00:30Z"}, "ends_at", "A note must end after it"),
     ("annotations", {"public": 1}, "public", "public 1 is not true or false"),
     ("annotations", {"author": "me"}, "author", "There is no field “author” to write"),
@@ -200,8 +154,8 @@ WRONG = [
 
 @pytest.mark.parametrize("plural", PLURALS)
 def test_a_wrong_value_is_named_with_what_is_allowed_in_a_new_row_and_in_a_change(
-    root: Client, subtests: pytest.Subtests, plural: str
-) -> None:
+    root, subtests, plural: str
+):
     wrong = [entry[1:] for entry in WRONG if entry[0] == plural]
     before = kept()
     for changed, field, said in wrong:
@@ -217,7 +171,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed_in_a_new_row_and_in_a_chang
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_what_is_missing_is_said_of_each_field(root: Client, plural: str) -> None:
+def test_what_is_missing_is_said_of_each_field(root, plural: str):
     response = post(root, f"{plural}/", {})
     assert response.status_code == 400
     fields = RESOURCES[plural].new.model_fields
@@ -228,12 +182,12 @@ def test_what_is_missing_is_said_of_each_field(root: Client, plural: str) -> Non
     assert response.json()["errors"] == {name: needed[name] for name in required}
 
 
-def test_every_wrong_field_is_named_at_once(root: Client) -> None:
+def test_every_wrong_field_is_named_at_once(root):
     answer = post(root, "sites/", {"tier": 9, "country": "x", "Name": "RAL"}).json()
     assert set(answer["errors"]) == {"tier", "country", "Name", "name"}
 
 
-def test_an_answer_to_a_large_or_deep_body_stays_small(root: Client) -> None:
+def test_an_answer_to_a_large_or_deep_body_stays_small(root):
     many = {f"field{number}": 1 for number in range(5000)}
     response = post(root, "sites/", many)
     assert (response.status_code, len(response.json()["errors"])) == (400, 20)
@@ -247,7 +201,7 @@ def test_an_answer_to_a_large_or_deep_body_stays_small(root: Client) -> None:
     refused(response, "tier", "tier […] is not a whole number from 0 to 3.")
 
 
-def test_a_password_in_an_address_is_not_repeated(root: Client) -> None:
+def test_a_password_in_an_address_is_not_repeated(root):
     body = BODIES["endpoints"][0] | {"base_url": "https://me:sesame@host/data"}
     response = post(root, "endpoints/", body)
     assert response.status_code == 400
@@ -255,10 +209,9 @@ def test_a_password_in_an_address_is_not_repeated(root: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plural", "name"),
-    [("sites", "RAL"), ("endpoints", "RAL_DATADISK"), ("size-classes", "large")],
+    ("plural", "name"), [("sites", "RAL"), ("endpoints", "RAL_DATADISK"), ("size-classes", "large")]
 )
-def test_a_name_that_is_taken_is_a_conflict(root: Client, plural: str, name: str) -> None:
+def test_a_name_that_is_taken_is_a_conflict(root, plural: str, name: str):
     body = BODIES[plural][0] | {"name": name}
     if plural == "size-classes":
         body |= {"from_bytes": 10**10}
@@ -270,7 +223,7 @@ def test_a_name_that_is_taken_is_a_conflict(root: Client, plural: str, name: str
     refused(patch(root, address(plural, record), {"name": name}), "name", said, status=409)
 
 
-def test_a_base_url_that_is_taken_is_a_conflict(root: Client, small_world: World) -> None:
+def test_a_base_url_that_is_taken_is_a_conflict(root, small_world):
     body = BODIES["endpoints"][0] | {"base_url": small_world.ral.base_url}
     refused(post(root, "endpoints/", body), "base_url", "base_url is taken", status=409)
 
@@ -291,9 +244,7 @@ NO_OBJECT = [
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_a_body_that_is_no_json_object_is_refused(
-    root: Client, subtests: pytest.Subtests, plural: str
-) -> None:
+def test_a_body_that_is_no_json_object_is_refused(root, subtests, plural: str):
     for body, status, said in NO_OBJECT:
         with subtests.test(body=body[:40]):
             response = root.post(f"/api/v1/{plural}/", body, content_type=JSON)
@@ -301,7 +252,7 @@ def test_a_body_that_is_no_json_object_is_refused(
             assert said in response.json()["detail"]
 
 
-def test_another_content_type_is_refused(root: Client) -> None:
+def test_another_content_type_is_refused(root):
     assert root.post("/api/v1/sites/", {"name": "x"}).status_code == 415
 
 
@@ -326,11 +277,7 @@ WRONG_PARAMETERS = [
     ("downtimes/?current=now", "current", "use true or false."),
     ("downtimes/?from=yesterday", "from", "is not a valid time. Use 2026-11-20 04:00"),
     ("downtimes/?to=0001-01-01T00:00:00Z", "to", "is not a valid time. Use 2026-11-20 04:00"),
-    (
-        "downtimes/?from=2026-11-20T00:00:00Z&to=2026-11-20T00:00:00Z",
-        "from",
-        "from must be before to.",
-    ),
+    ("downtimes/?from=2026-11-20T00:00&to=2026-11-20T00:00", "from", "from must be before to."),
     ("downtimes/?cursor=1", "cursor", "is not from the `next` of a"),
     (f"downtimes/?cursor={'9' * 18}.1", "cursor", "is not from the `next` of a"),
     (f"downtimes/?cursor={'9' * 5000}.1", "cursor", "is not from the `next` of a"),
@@ -342,15 +289,13 @@ WRONG_PARAMETERS = [
 ]
 
 
-def test_a_wrong_parameter_is_named(
-    client: Client, small_world: World, subtests: pytest.Subtests
-) -> None:
+def test_a_wrong_parameter_is_named(client, small_world, subtests):
     for path, parameter, said in WRONG_PARAMETERS:
         with subtests.test(path):
             refused(client.get(f"/api/v1/{path}"), parameter, said)
 
 
-def test_a_cursor_may_name_an_id_that_no_row_can_have(client: Client, small_world: World) -> None:
+def test_a_cursor_may_name_an_id_that_no_row_can_have(client, small_world):
     assert get(client, f"downtimes/?cursor=0.{'9' * 19}")["downtimes"] == []
     assert get(client, f"size-classes/?cursor={'9' * 19}")["size_classes"] == []
 
@@ -363,9 +308,7 @@ NOWHERE = (
 )
 
 
-def test_what_is_not_there_is_a_404_for_every_method(
-    root: Client, subtests: pytest.Subtests
-) -> None:
+def test_what_is_not_there_is_a_404_for_every_method(root, subtests):
     for path in NOWHERE:
         with subtests.test(path):
             gone = root.get(f"/api/v1/{path}")
@@ -375,7 +318,7 @@ def test_what_is_not_there_is_a_404_for_every_method(
                 assert response.json()["errors"] == {}
 
 
-def test_a_404_says_what_there_is_not(client: Client, small_world: World) -> None:
+def test_a_404_says_what_there_is_not(client, small_world):
     details = {
         path: client.get(f"/api/v1/{path}").json()["detail"]
         for path in ("size-classes/tiny/", "downtimes/7/", "endpoints/RAL/", "sites/Nowhere/")
@@ -389,7 +332,7 @@ def test_a_404_says_what_there_is_not(client: Client, small_world: World) -> Non
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_a_call_that_writes_has_no_parameters(root: Client, plural: str) -> None:
+def test_a_call_that_writes_has_no_parameters(root, plural: str):
     record = made(root, plural)
     refused(
         root.patch(f"/api/v1/{address(plural, record)}?name=x", {}, content_type=JSON),
@@ -399,7 +342,7 @@ def test_a_call_that_writes_has_no_parameters(root: Client, plural: str) -> None
     refused(post(root, f"{plural}/?name=x", {}), "name", "There is no parameter")
 
 
-def test_the_bounds_of_bodies_are_those_of_the_columns() -> None:
+def test_the_bounds_of_bodies_are_those_of_the_columns():
     for kind in RESOURCES.values():
         schema = kind.new.model_json_schema()["properties"]
         for field in kind.model._meta.concrete_fields:
@@ -432,9 +375,7 @@ def bodies(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 @examples(120)
 @given(sent=bodies())
-def test_no_body_whatever_is_an_error_of_the_server(
-    root: Client, sent: tuple[str, dict[str, Any]]
-) -> None:
+def test_no_body_whatever_is_an_error_of_the_server(root, sent: tuple[str, dict[str, Any]]):
     plural, body = sent
     try:
         text = json.dumps(body, ensure_ascii=False).encode()
@@ -451,9 +392,7 @@ def test_no_body_whatever_is_an_error_of_the_server(
         assert set(response.json()) == {"detail", "errors"}
 
 
-def test_a_mesh_that_names_an_endpoint_that_its_mover_does_not_fit_is_refused(
-    root: Client, small_world: World
-) -> None:
+def test_a_mesh_that_names_an_endpoint_that_its_mover_does_not_fit_is_refused(root):
     endpoint = BODIES["endpoints"][0] | {"base_url": "root://tape.example.org/data"}
     assert post(root, "endpoints/", endpoint).status_code == 201
     record = made(root, "meshes")
@@ -466,7 +405,7 @@ def test_a_mesh_that_names_an_endpoint_that_its_mover_does_not_fit_is_refused(
     assert kept() == before
 
 
-def test_a_base_url_that_a_mesh_does_not_fit_is_refused(root: Client, small_world: World) -> None:
+def test_a_base_url_that_a_mesh_does_not_fit_is_refused(root, small_world):
     made(root, "meshes")
     path = f"endpoints/{small_world.ral.name}/"
     before = kept()
@@ -479,9 +418,7 @@ def test_a_base_url_that_a_mesh_does_not_fit_is_refused(root: Client, small_worl
     refused(patch(root, path, {"retired": False}), "base_url", "cannot have a base URL of root")
 
 
-def test_a_mesh_of_before_that_does_not_fit_may_be_changed_otherwise(
-    root: Client, small_world: World
-) -> None:
+def test_a_mesh_of_before_that_does_not_fit_may_be_changed_otherwise(root, small_world):
     record = made(root, "meshes")
     type(small_world.ral).objects.filter(pk=small_world.ral.pk).update(base_url="root://ral/data")
     assert patch(root, address("meshes", record), {"enabled": False}).status_code == 200

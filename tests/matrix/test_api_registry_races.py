@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.http import HttpResponse
 from django.test import Client
 
-from matrix.api.registry import save
+from matrix.api.registry import views
 from sonar.models import Annotation, Downtime, Endpoint, Site, SizeClass
 from sonar.people.roles import Role
 from sonar.registry import compatibility
@@ -70,7 +70,7 @@ def wait_for_a_lock() -> None:
     raise AssertionError("the call waits for nothing")
 
 
-def test_a_name_that_is_being_taken_is_a_conflict(root: Client) -> None:
+def test_a_name_that_is_being_taken_is_a_conflict(root):
     response = at_once(
         lambda: post(root, "sites/", {"name": "Lancaster", "cloud": "ours"}),
         lambda: Site.objects.create(name="Lancaster", cloud="theirs"),
@@ -80,11 +80,9 @@ def test_a_name_that_is_being_taken_is_a_conflict(root: Client) -> None:
     assert Site.objects.get(name="Lancaster").cloud == "theirs"
 
 
-def test_a_name_that_is_taken_behind_the_check_is_a_conflict_too(
-    root: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_is_taken_behind_the_check_is_a_conflict_too(root, monkeypatch):
     """The admin's row is there and its trigger waits for us, while we wait for its name."""
-    check, pool = save.check, ThreadPoolExecutor(1)
+    check, pool = views.check, ThreadPoolExecutor(1)
     others: list[Future[None]] = []
 
     def theirs() -> None:
@@ -101,18 +99,18 @@ def test_a_name_that_is_taken_behind_the_check_is_a_conflict_too(
             others.append(pool.submit(theirs))
             wait_for_a_lock()
 
-    monkeypatch.setattr(save, "check", slowly)
+    monkeypatch.setattr(views, "check", slowly)
     response = post(root, "sites/", {"name": "Lancaster", "cloud": "ours"})
     others[0].result(20)
     pool.shutdown()
     assert response.status_code == 409
     # The second try may come before the admin's row goes on, and meet it the same way.
     taken = {"name": ["name is taken: another site has it."]}
-    assert response.json()["errors"] in (taken, {"registry": [save.REFUSED]})
+    assert response.json()["errors"] in (taken, {"registry": [views.REFUSED]})
     assert Site.objects.get(name="Lancaster").cloud == "theirs"
 
 
-def test_a_site_that_is_being_removed_is_not_known(root: Client) -> None:
+def test_a_site_that_is_being_removed_is_not_known(root):
     Site.objects.create(name="Empty")
     body = BODIES["endpoints"][0] | {"site": "Empty"}
     response = at_once(
@@ -122,7 +120,7 @@ def test_a_site_that_is_being_removed_is_not_known(root: Client) -> None:
     assert "site “Empty” is not known" in response.json()["detail"]
 
 
-def test_a_site_that_is_being_given_an_endpoint_stays(root: Client) -> None:
+def test_a_site_that_is_being_given_an_endpoint_stays(root):
     site = Site.objects.create(name="Empty")
     response = at_once(
         lambda: root.delete("/api/v1/sites/Empty/"),
@@ -132,7 +130,7 @@ def test_a_site_that_is_being_given_an_endpoint_stays(root: Client) -> None:
     assert response.json()["detail"].startswith("The site Empty has an endpoint")
 
 
-def test_a_boundary_that_is_being_taken_is_refused_in_words(root: Client) -> None:
+def test_a_boundary_that_is_being_taken_is_refused_in_words(root):
     response = at_once(
         lambda: post(root, "size-classes/", BODIES["size-classes"][0]),
         lambda: SizeClass.objects.create(name="vast", from_bytes=10**10, test_bytes=3 * 10**10),
@@ -143,27 +141,25 @@ def test_a_boundary_that_is_being_taken_is_refused_in_words(root: Client) -> Non
 
 
 def test_a_rule_of_the_database_that_is_broken_at_the_commit_is_a_conflict(
-    root: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    root, monkeypatch, caplog
+):
     monkeypatch.setattr(compatibility, "size_class_problems", lambda classes: [])
     body = BODIES["size-classes"][0] | {"test_bytes": 5}
     response = post(root, "size-classes/", body)
     assert response.status_code == 409
     assert response.json()["detail"].startswith("The registry has changed and no longer allows")
     assert SizeClass.objects.count() == 3
-    said = [one.getMessage() for one in caplog.records if one.name == save.__name__]
+    said = [one.getMessage() for one in caplog.records if one.name == views.__name__]
     assert len(said) == 2  # it is tried twice
     assert "prevented POST /api/v1/size-classes/" in said[0]
     assert "sizeclass_ranges_tile" in said[0]
 
 
-def test_the_line_of_the_log_names_the_rule_and_no_value(
-    root: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(save, "check", lambda kind, row: None)
+def test_the_line_of_the_log_names_the_rule_and_no_value(root, monkeypatch, caplog):
+    monkeypatch.setattr(views, "check", lambda kind, row: None)
     response = post(root, "sites/", {"name": "RAL", "tier": 2, "cloud": "secret"})
     assert response.status_code == 409
-    said = [one.getMessage() for one in caplog.records if one.name == save.__name__]
+    said = [one.getMessage() for one in caplog.records if one.name == views.__name__]
     assert len(said) == 2
     assert "sonar_site_name" in said[0]
     assert said[0].endswith("prevented POST /api/v1/sites/.")
@@ -171,7 +167,7 @@ def test_the_line_of_the_log_names_the_rule_and_no_value(
     assert "secret" not in caplog.text
 
 
-def test_changes_of_different_fields_are_both_kept(root: Client) -> None:
+def test_changes_of_different_fields_are_both_kept(root):
     response = at_once(
         lambda: patch(root, "endpoints/RAL_DATADISK/", {"inbound_cap": 7}),
         lambda: Endpoint.objects.filter(name="RAL_DATADISK").update(outbound_cap=8),
@@ -179,7 +175,7 @@ def test_changes_of_different_fields_are_both_kept(root: Client) -> None:
     assert (response.json()["inbound_cap"], response.json()["outbound_cap"]) == (7, 8)
 
 
-def test_many_who_want_one_name_are_all_answered(root: Client) -> None:
+def test_many_who_want_one_name_are_all_answered(root):
     user = caller(Role.OPERATOR)
 
     def call(client: Client) -> int:
@@ -195,13 +191,12 @@ def test_many_who_want_one_name_are_all_answered(root: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plural", "model"),
-    [("sites", Site), ("downtimes", Downtime), ("annotations", Annotation)],
+    ("plural", "model"), [("sites", Site), ("downtimes", Downtime), ("annotations", Annotation)]
 )
 @pytest.mark.parametrize("method", ["patch", "delete"])
 def test_a_write_that_waited_meets_a_row_that_is_gone(
-    root: Client, plural: str, model: type[Model], method: str
-) -> None:
+    root, plural: str, model: type[Model], method: str
+):
     record = made(root, plural)
     path = f"/api/v1/{address(plural, record)}"
     response = at_once(
@@ -230,8 +225,8 @@ def newest(model: type[Model]) -> int:
     ],
 )
 def test_of_two_that_would_lie_in_one_place_or_have_one_name_but_for_case_one_is_refused(
-    root: Client, plural: str, bodies: list[dict[str, Any]], field: str
-) -> None:
+    root, plural: str, bodies: list[dict[str, Any]], field: str
+):
     """No constraint of the database holds this: writes of the registry wait for each other."""
     both = Barrier(2)
 

@@ -5,14 +5,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django import Settings
 
 from sonar.models import Annotation, Endpoint, Site
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
 from tests.credentials import bind
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, caller, get, made, patch, post
-from tests.matrix.world import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "small_world")]
 BY_OPERATORS = ("sites", "endpoints", "meshes")
@@ -26,7 +24,7 @@ def with_token(user: User, *scopes: str) -> Client:
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_nobody_in_particular_and_readers_write_nothing(root: Client, plural: str) -> None:
+def test_nobody_in_particular_and_readers_write_nothing(root, plural: str):
     where = address(plural, made(root, plural))
     anyone, reader = Client(), caller(Role.READER)
     for client, status in ((anyone, 401), (reader, 403)):
@@ -36,7 +34,7 @@ def test_nobody_in_particular_and_readers_write_nothing(root: Client, plural: st
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_operators_write_all_but_size_classes(plural: str) -> None:
+def test_operators_write_all_but_size_classes(plural: str):
     operator = caller(Role.OPERATOR)
     response = post(operator, f"{plural}/", BODIES[plural][0])
     if plural == "size-classes":
@@ -51,7 +49,7 @@ def test_operators_write_all_but_size_classes(plural: str) -> None:
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_site_admins_write_downtimes_and_notes_of_their_sites(root: Client, plural: str) -> None:
+def test_site_admins_write_downtimes_and_notes_of_their_sites(root, plural: str):
     own, other = caller(Role.SITE_ADMIN, "RAL"), caller(Role.SITE_ADMIN, "Glasgow")
     allowed = plural in BY_SITE_ADMINS
     assert post(own, f"{plural}/", BODIES[plural][0]).status_code == (201 if allowed else 403)
@@ -74,20 +72,20 @@ def of_url(plural: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("site", ["RAL", "DESY"])
-def test_a_note_on_a_link_is_for_the_admins_of_either_end(site: str) -> None:
+def test_a_note_on_a_link_is_for_the_admins_of_either_end(site: str):
     admin = caller(Role.SITE_ADMIN, site)
     note = made(admin, "annotations")
     assert patch(admin, address("annotations", note), {"text": "x"}).status_code == 200
 
 
-def test_a_downtime_of_an_endpoint_is_for_the_admins_of_its_site() -> None:
+def test_a_downtime_of_an_endpoint_is_for_the_admins_of_its_site():
     admin = caller(Role.SITE_ADMIN, "RAL")
     body = BODIES["downtimes"][0] | {"site": None}
     assert post(admin, "downtimes/", body | {"endpoint": "RAL_DATADISK"}).status_code == 201
     assert post(admin, "downtimes/", body | {"endpoint": "DESY_DATADISK"}).status_code == 403
 
 
-def test_a_site_admin_changes_caps_budget_label_and_software_of_an_endpoint() -> None:
+def test_a_site_admin_changes_caps_budget_label_and_software_of_an_endpoint():
     admin = caller(Role.SITE_ADMIN, "RAL")
     changed = patch(admin, "endpoints/RAL_DATADISK/", CAPS | {"label": "X", "software": "Y"})
     assert changed.status_code == 200
@@ -109,7 +107,7 @@ def test_a_site_admin_changes_caps_budget_label_and_software_of_an_endpoint() ->
         {"site": "RAL"},
     ],
 )
-def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]) -> None:
+def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]):
     admin = caller(Role.SITE_ADMIN, "RAL", "DESY")
     before = Endpoint.objects.values().get(name="RAL_DATADISK")
     response = patch(admin, "endpoints/RAL_DATADISK/", CAPS | change)
@@ -121,7 +119,7 @@ def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]) -> None
     assert Endpoint.objects.values().get(name="RAL_DATADISK") == before
 
 
-def test_a_site_admin_sets_quiet_hours_and_pauses_the_own_site() -> None:
+def test_a_site_admin_sets_quiet_hours_and_pauses_the_own_site():
     admin = caller(Role.SITE_ADMIN, "RAL")
     change = {"quiet_hours": "23:00-05:30", "paused": True, "pause_reason": "new switch"}
     changed = patch(admin, "sites/RAL/", change)
@@ -134,7 +132,7 @@ def test_a_site_admin_sets_quiet_hours_and_pauses_the_own_site() -> None:
 
 
 @pytest.mark.parametrize("change", [{"name": "mine"}, {"tags": ["t"]}, {"wan_gbit_s": 1}])
-def test_a_site_admin_changes_nothing_else_of_the_own_site(change: dict[str, Any]) -> None:
+def test_a_site_admin_changes_nothing_else_of_the_own_site(change: dict[str, Any]):
     admin, before = caller(Role.SITE_ADMIN, "RAL"), Site.objects.values().get(name="RAL")
     response = patch(admin, "sites/RAL/", {"quiet_hours": "23:00-05:30"} | change)
     assert response.status_code == 403
@@ -146,9 +144,7 @@ def test_a_site_admin_changes_nothing_else_of_the_own_site(change: dict[str, Any
 
 
 @pytest.mark.parametrize("plural", BY_SITE_ADMINS)
-def test_nothing_is_moved_to_a_site_or_away_without_rights_at_both(
-    root: Client, plural: str
-) -> None:
+def test_nothing_is_moved_to_a_site_or_away_without_rights_at_both(root, plural: str):
     ral, desy = caller(Role.SITE_ADMIN, "RAL"), caller(Role.SITE_ADMIN, "DESY")
     own = {"site": "RAL"} | ({"source": None, "destination": None} if "ann" in plural else {})
     where = address(plural, made(root, plural, **own))
@@ -158,7 +154,7 @@ def test_nothing_is_moved_to_a_site_or_away_without_rights_at_both(
     assert patch(both, where, {"site": "DESY"}).json()["site"] == "DESY"
 
 
-def test_internal_fields_are_for_who_may_see_them(root: Client) -> None:
+def test_internal_fields_are_for_who_may_see_them(root):
     bind(Endpoint.objects.get(name="RAL_DATADISK"), "ral-key", lent="ral-key-read")
     seen = {
         "base_url": "https://ral-datadisk.example.org/data",
@@ -185,7 +181,7 @@ def test_internal_fields_are_for_who_may_see_them(root: Client) -> None:
             assert (b"ral-datadisk.example.org" in whole) is sees
 
 
-def test_notes_are_for_those_who_may_see_them(root: Client) -> None:
+def test_notes_are_for_those_who_may_see_them(root):
     own = {"source": None, "destination": None}
     made(root, "annotations", text="for all", public=True)
     hidden = made(root, "annotations", text="of the link")
@@ -206,7 +202,7 @@ def test_notes_are_for_those_who_may_see_them(root: Client) -> None:
         assert client.get(f"/api/v1/{address('annotations', hidden)}").status_code == status
 
 
-def test_a_hidden_note_is_not_there_for_who_may_not_see_it(root: Client) -> None:
+def test_a_hidden_note_is_not_there_for_who_may_not_see_it(root):
     where = address("annotations", made(root, "annotations"))
     client = caller(Role.SITE_ADMIN, "Glasgow")
     refused = patch(client, where, {"text": "x"})
@@ -217,7 +213,7 @@ def test_a_hidden_note_is_not_there_for_who_may_not_see_it(root: Client) -> None
     assert Annotation.objects.get().text == "over the backup"
 
 
-def test_who_wrote_a_note_is_for_who_is_logged_in(root: Client) -> None:
+def test_who_wrote_a_note_is_for_who_is_logged_in(root):
     where = address("annotations", made(root, "annotations", public=True))
     assert "author" not in get(Client(), where)
     assert get(caller(Role.READER), where)["author"] == "root"
@@ -235,9 +231,7 @@ def test_who_wrote_a_note_is_for_who_is_logged_in(root: Client) -> None:
         (["read", "operate"], True, 201),
     ],
 )
-def test_a_token_does_what_its_scopes_say(
-    root: Client, scopes: list[str], reads: bool, writes: int
-) -> None:
+def test_a_token_does_what_its_scopes_say(root, scopes: list[str], reads: bool, writes: int):
     made(root, "annotations", text="hidden")
     user = User.objects.create_user("shifter")
     roles.give(user, Role.OPERATOR)
@@ -254,9 +248,7 @@ def test_a_token_does_what_its_scopes_say(
 
 
 @pytest.mark.parametrize("plural", PLURALS)
-def test_reading_needs_an_account_where_it_is_not_public(
-    root: Client, settings: Settings, plural: str
-) -> None:
+def test_reading_needs_an_account_where_it_is_not_public(root, settings, plural: str):
     where = address(plural, made(root, plural))
     settings.SONAR_PUBLIC_READ = False
     for path in (f"{plural}/", where):
@@ -264,7 +256,7 @@ def test_reading_needs_an_account_where_it_is_not_public(
         assert root.get(f"/api/v1/{path}").status_code == 200
 
 
-def test_a_session_writes_with_the_token_of_its_forms_only(small_world: World) -> None:
+def test_a_session_writes_with_the_token_of_its_forms_only(small_world):
     user = User.objects.create_superuser("careful")
     client = Client(enforce_csrf_checks=True)
     client.force_login(user)
@@ -274,7 +266,7 @@ def test_a_session_writes_with_the_token_of_its_forms_only(small_world: World) -
     assert not Site.objects.filter(name="x").exists()
 
 
-def test_what_an_account_reads_is_kept_by_nobody_else(root: Client) -> None:
+def test_what_an_account_reads_is_kept_by_nobody_else(root):
     anyone = Client().get("/api/v1/endpoints/")
     own = root.get("/api/v1/endpoints/")
     assert own["Cache-Control"] == "private, no-cache"

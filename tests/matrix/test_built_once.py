@@ -190,7 +190,7 @@ def test_what_is_kept_cannot_be_written_to(small_world):
     answered = grid.build(query, NOW, whole=True)
     table = link_table.build(query, NOW)
     arrays = [answered.cells.mean, answered.cells.extras["median"], answered.averages.row]
-    arrays += [table.links.source, table.links.classes["large"].ok]
+    arrays += [table.links.source, table.links.classes["large"]["ok"]]
     for values in arrays:
         with pytest.raises(ValueError, match="read-only"):
             values[...] = 0

@@ -85,17 +85,15 @@ def is_json(response: Any, status: int, detail: str) -> bool:
 
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_crash_of_the_api_is_a_500_in_json_that_tells_nothing(
-    client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch, debug: bool
-) -> None:
+    client, settings, monkeypatch, debug: bool
+):
     settings.DEBUG = debug
     raising(monkeypatch, RuntimeError(f"a secret: {TOKEN}"))
     response = client.get("/api/broken/")
     assert is_json(response, 500, "Something went wrong in Sonar: the error is in its log.")
 
 
-def test_a_crash_of_a_page_is_a_page_that_needs_no_database(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_of_a_page_is_a_page_that_needs_no_database(client, monkeypatch):
     raising(monkeypatch, RuntimeError(f"a secret: {TOKEN}"))
     response = client.get("/broken/")  # the database is not open to this test
     assert response.status_code == 500
@@ -106,7 +104,7 @@ def test_a_crash_of_a_page_is_a_page_that_needs_no_database(
 @pytest.mark.parametrize(
     "template", ["500.html", "503.html", "429.html", "unreadable.html", "403_csrf.html"]
 )
-def test_pages_of_trouble_are_whole_and_lead_on_without_another_file(template: str) -> None:
+def test_pages_of_trouble_are_whole_and_lead_on_without_another_file(template: str):
     html = render_to_string(template, {"sentence": "Wait for 5 s."})
     assert re.search(r"<h1>\S.*</h1>", html)
     assert '<form method="get" action="/search/"' in html
@@ -116,8 +114,8 @@ def test_pages_of_trouble_are_whole_and_lead_on_without_another_file(template: s
 
 
 def test_a_crash_is_logged_with_its_traceback_and_without_what_was_sent(
-    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    client, monkeypatch, caplog
+):
     raising(monkeypatch, RuntimeError("seen in the log"))
     client.get("/broken/?token=" + TOKEN, headers={"authorization": f"Token {TOKEN}"})
     client.get("/api/broken/?token=" + TOKEN, headers={"cookie": f"other={TOKEN}"})
@@ -135,13 +133,8 @@ def test_a_crash_is_logged_with_its_traceback_and_without_what_was_sent(
     ],
 )
 def test_without_its_database_sonar_says_not_now(
-    client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    error: Exception,
-    sentence: str,
-    wait: str,
-) -> None:
+    client, monkeypatch, caplog, error: Exception, sentence: str, wait: str
+):
     raising(monkeypatch, error)
     answered = client.get("/api/broken/")
     assert is_json(answered, 503, sentence)
@@ -155,16 +148,12 @@ def test_without_its_database_sonar_says_not_now(
 
 
 @pytest.mark.django_db
-def test_a_statement_that_took_too_long_is_a_503(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_statement_that_took_too_long_is_a_503(client, monkeypatch):
     monkeypatch.setattr(f"{__name__}.fail", slow_statement)
     assert is_json(client.get("/api/broken/"), 503, SLOW)
 
 
-def test_a_database_that_is_away_before_the_view_is_a_503_too(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_is_away_before_the_view_is_a_503_too(client, monkeypatch):
     def refused(*_: object) -> None:
         raise OperationalError("connection refused")
 
@@ -176,7 +165,7 @@ def test_a_database_that_is_away_before_the_view_is_a_503_too(
 
 
 @pytest.mark.parametrize("host", ["evil.example.org", "localhost:bad", ""])
-def test_a_host_name_that_is_not_ours_is_a_400(client: Client, host: str) -> None:
+def test_a_host_name_that_is_not_ours_is_a_400(client, host: str):
     sentence = "The host name of this request is not one of this Sonar's (SONAR_ALLOWED_HOSTS)."
     assert is_json(client.get("/api/v1/matrix/", headers={"host": host}), 400, sentence)
     shown = client.get("/", headers={"host": host})
@@ -186,7 +175,7 @@ def test_a_host_name_that_is_not_ours_is_a_400(client: Client, host: str) -> Non
 
 
 @pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete", "options"])
-def test_where_there_is_nothing_every_method_says_so(method: str) -> None:
+def test_where_there_is_nothing_every_method_says_so(method: str):
     answered = getattr(Client(enforce_csrf_checks=True), method)("/api/v1/downtimes/x/")
     assert is_json(answered, 404, "There is nothing at /api/v1/downtimes/x/.")
 
@@ -200,12 +189,12 @@ def test_where_there_is_nothing_every_method_says_so(method: str) -> None:
         ("/api/v1/transfers/x", "."),
     ],
 )
-def test_a_slash_that_is_missing_is_missed(client: Client, path: str, end: str) -> None:
+def test_a_slash_that_is_missing_is_missed(client, path: str, end: str):
     assert is_json(client.get(path), 404, f"There is nothing at {path}{end}")
 
 
 @pytest.mark.django_db
-def test_more_parameters_than_anyone_needs_are_a_400(client: Client) -> None:
+def test_more_parameters_than_anyone_needs_are_a_400(client):
     query = "&".join(["site=RAL"] * 1001)
     sentence = "There are more than 1,000 parameters or fields."
     assert is_json(client.get(f"/api/v1/matrix/?{query}"), 400, sentence)
@@ -215,7 +204,7 @@ def test_more_parameters_than_anyone_needs_are_a_400(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_a_form_that_is_too_large_is_a_413(client: Client) -> None:
+def test_a_form_that_is_too_large_is_a_413(client):
     sent = client.post("/my-site/", {"site": "x" * 1_000_001}, REMOTE_ADDR="198.51.100.9")
     form = "application/x-www-form-urlencoded"
     sent = client.post("/my-site/", "site=" + "x" * 1_000_001, content_type=form)
@@ -228,16 +217,14 @@ def test_a_form_that_is_too_large_is_a_413(client: Client) -> None:
     "wrong", ["/?site=%00", "/sites/%00/", "/%FF/", "/search/?q=%00", "/?a%00=1"]
 )
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
-def test_what_no_name_can_hold_is_not_there(client: Client, prefix: str, wrong: str) -> None:
+def test_what_no_name_can_hold_is_not_there(client, prefix: str, wrong: str):
     assert client.get(prefix + wrong).status_code in (400, 404)
 
 
 @pytest.mark.parametrize(
     "error", [SuspiciousOperation("odd"), ValueError("x")], ids=["suspicious", "crash"]
 )
-def test_errors_are_kept_by_nobody(
-    client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_errors_are_kept_by_nobody(client, monkeypatch, error: Exception):
     raising(monkeypatch, error)
     for where in ("/broken/", "/api/broken/"):
         response = client.get(where)
@@ -245,12 +232,7 @@ def test_errors_are_kept_by_nobody(
         assert "max-age" not in response.get("Cache-Control", "")
 
 
-def test_a_path_in_the_log_cannot_start_a_line(
-    client: Client,
-    settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_path_in_the_log_cannot_start_a_line(client, settings, monkeypatch, caplog):
     settings.DEBUG = True
     raising(monkeypatch, RuntimeError("x"))
     with caplog.at_level(logging.WARNING):

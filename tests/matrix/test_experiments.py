@@ -1,40 +1,33 @@
-"""Experiments: ordered by form and API, followed, and what they show in words."""
+"""Experiments: ordered by form, API and command, followed, and what they show in words."""
 
 import json
+import os
 import re
-from collections.abc import Callable
-from datetime import timedelta
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from matrix.answers.diagnosis.evidence import disobeyed
 from matrix.answers.ordering import experiments
-from sonar.models import Downtime, Endpoint, Experiment, ExperimentStep, Probe, SizeClass, Transfer
-from sonar.ordering import request_probes
+from matrix.answers.ordering.experiments import ExperimentReport
+from matrix.management.commands import experiment as command
+from sonar.models import Experiment, ExperimentStep, Probe, SizeClass
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
-from tests.matrix import responses
-from tests.matrix.world import HOUR, MB, NOW, World
+from tests.matrix import responses, sent
+from tests.matrix.world import HOUR, MB, NOW
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "nothing_is_sent")]
 URL = "/api/v1/experiments/"
 ENDS = {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"}
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
-
-
-@pytest.fixture
-def operator(client: Client, small_world: World) -> Client:
-    client.force_login(account(Role.OPERATOR))
-    return client
 
 
 def post(client: Client, **change: object) -> Any:
@@ -46,54 +39,54 @@ def text(response: Any) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
 
 
-def run_all(
+def run(
+    probes: Iterable[Probe],
     rate: Callable[[Probe], float],
     failing: str = "",
     used: Callable[[Probe], int | None] = lambda probe: None,
 ) -> None:
-    """End all tests that are ordered, as a worker would: each with a rate in MB/s."""
+    """End tests as a worker would: each with a rate in MB/s, or failed with so many streams."""
     profiles = store.Profiles()
-    probes = list(Probe.objects.order_by("requested_at", "id"))
-    store.store(
-        [
-            store.Result(
-                id=probe.id,
-                source_id=probe.source_id,
-                destination_id=probe.destination_id,
-                size_class_id=probe.size_class_id,
-                profile_id=profiles.id_of(
-                    mover=probe.mover,
-                    mode=probe.mode,
-                    streams=probe.streams,
-                    streams_used=used(probe),
-                ),
-                state="failed" if str(probe.streams) == failing else "done",
-                started_at=NOW + timedelta(seconds=position),
-                seconds=probe.bytes / rate(probe) / MB,
-                bytes=probe.bytes,
-                error="no route to host" if str(probe.streams) == failing else "",
-                error_where="destination" if str(probe.streams) == failing else "",
-            )
-            for position, probe in enumerate(probes)
-        ],
-        ids_are_new=True,
-    )
-    Probe.objects.all().delete()
+    results = [
+        sent.result(
+            probe.source,
+            probe.destination,
+            NOW + timedelta(seconds=position),
+            id=probe.id,
+            size_class_id=probe.size_class_id,
+            profile_id=profiles.id_of(
+                mover=probe.mover, mode=probe.mode, streams=probe.streams, streams_used=used(probe)
+            ),
+            seconds=probe.bytes / rate(probe) / MB,
+            bytes=probe.bytes,
+            error="no route to host" if str(probe.streams) == failing else "",
+        )
+        for position, probe in enumerate(probes, 1)
+    ]
+    store.store(results, ids_are_new=True)
+    Probe.objects.filter(id__in=[result.id for result in results]).delete()
 
 
-def test_tests_run_there_and_back_through_the_values(operator: Client):
+def run_all(rate: Callable[[Probe], float], **how: Any) -> None:
+    """End all tests that are ordered."""
+    run(Probe.objects.order_by("requested_at", "id"), rate, **how)
+
+
+def test_tests_run_there_and_back_through_the_values(operator):
     response = post(operator, values=[4, 1, 2], repeats=2)
     assert response.status_code == 202, response.content
     answer = response.json()
     assert [step["value"] for step in answer["steps"]] == ["1", "2", "4", "4", "2", "1"]
-    streams = list(Probe.objects.order_by("id").values_list("streams", flat=True))
-    assert streams == [1, 2, 4, 4, 2, 1]
+    tests = list(Probe.objects.order_by("id").values_list("streams", "id"))
+    assert [streams for streams, _ in tests] == [1, 2, 4, 4, 2, 1]
+    assert [UUID(step["id"]) for step in answer["steps"]] == [test for _, test in tests]
+    assert ExperimentStep.objects.count() == 6
     assert answer["title"] == "1, 2 and 4 streams with small files, pull"
     assert (answer["ended"], answer["tests"], answer["open"]) == (False, 6, 6)
     assert answer["url"].endswith(f"{URL}{answer['id']}/")
 
 
-def test_usual_values_stand_for_none(operator: Client):
+def test_usual_values_stand_for_none(operator):
     values = [value["value"] for value in post(operator).json()["values"]]
     assert values == ["1", "2", "4", "8", "16"]
     sizes = [value["value"] for value in post(operator, variable="size").json()["values"]]
@@ -122,7 +115,7 @@ def test_usual_values_stand_for_none(operator: Client):
     ],
 )
 def test_what_cannot_be_is_refused_by_its_field(
-    operator: Client, change: dict[str, Any], field: str, sentence: str
+    operator, change: dict[str, Any], field: str, sentence: str
 ):
     response = post(operator, **change)
     assert response.status_code == 400, response.content
@@ -131,17 +124,15 @@ def test_what_cannot_be_is_refused_by_its_field(
     assert not Experiment.objects.exists()
 
 
-def test_an_end_in_a_downtime_refuses_all_of_it(operator: Client, small_world: World):
-    Downtime.objects.create(
-        site=small_world.desy.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new switch"
-    )
+def test_an_end_in_a_downtime_refuses_all_of_it(operator, small_world):
+    sent.down(site=small_world.desy.site)
     response = post(operator)
     assert response.status_code == 409
     assert "downtime" in response.json()["detail"]
     assert (Probe.objects.count(), Experiment.objects.count()) == (0, 0)
 
 
-def test_a_site_admin_orders_for_links_of_its_site_alone(client: Client, small_world: World):
+def test_a_site_admin_orders_for_links_of_its_site_alone(client, small_world):
     client.force_login(account(Role.SITE_ADMIN, small_world.ral.site))
     assert post(client).status_code == 202
     other = {"source": "Glasgow_DATADISK", "destination": "DESY_DATADISK"}
@@ -160,7 +151,7 @@ def wobble(probe: Probe) -> float:
     return 1 + 0.02 * (probe.id.int % 3)
 
 
-def test_rates_in_proportion_to_streams_are_told(operator: Client):
+def test_rates_in_proportion_to_streams_are_told(operator):
     answer = ended(operator, lambda probe: 0.7 * probe.streams * wobble(probe))
     assert answer["trend"] == "proportional"
     assert answer["slope"]["exponent"] == pytest.approx(1, abs=0.03)
@@ -182,15 +173,13 @@ def test_rates_in_proportion_to_streams_are_told(operator: Client):
         ),
     ],
 )
-def test_what_streams_do_is_told(
-    operator: Client, rate: Callable[[Probe], float], trend: str, words: str
-):
+def test_what_streams_do_is_told(operator, rate: Callable[[Probe], float], trend: str, words: str):
     answer = ended(operator, rate)
     assert answer["trend"] == trend
     assert words in answer["finding"]
 
 
-def test_streams_count_as_they_were_used(operator: Client):
+def test_streams_count_as_they_were_used(operator):
     url = post(operator).json()["url"]
     run_all(lambda probe: 5 * wobble(probe), used=lambda probe: 1)
     answer = operator.get(url).json()
@@ -210,7 +199,7 @@ def test_streams_count_as_they_were_used(operator: Client):
     assert "16 (4 in use) give" in answer["finding"]
 
 
-def test_sizes_and_modes_are_told(operator: Client):
+def test_sizes_and_modes_are_told(operator):
     # 10 s before bytes flow at 100 MB/s.
     answer = ended(
         operator, lambda probe: probe.bytes / MB / (10 + probe.bytes / MB / 100), variable="size"
@@ -226,7 +215,7 @@ def test_sizes_and_modes_are_told(operator: Client):
     assert answer["slope"] is None
 
 
-def test_failures_and_cancelled_tests_are_counted(operator: Client):
+def test_failures_and_cancelled_tests_are_counted(operator):
     url = post(operator, values=[1, 2], repeats=2).json()["url"]
     cancelled = Probe.objects.order_by("-id").first()
     cancelled.delete()
@@ -239,7 +228,7 @@ def test_failures_and_cancelled_tests_are_counted(operator: Client):
     assert "cancelled or no longer kept" in page
 
 
-def test_cancelling_drops_what_has_not_begun(operator: Client):
+def test_cancelling_drops_what_has_not_begun(operator):
     url = post(operator, values=[1, 2], repeats=2).json()["url"]
     first = Probe.objects.order_by("id").first()
     running = {"state": "running", "started_at": NOW, "deadline": NOW + HOUR}
@@ -251,12 +240,12 @@ def test_cancelling_drops_what_has_not_begun(operator: Client):
     assert "nothing to cancel" in again.json()["detail"]
 
 
-def test_an_experiment_that_is_not_there(operator: Client):
+def test_an_experiment_that_is_not_there(operator):
     assert operator.get(f"{URL}{uuid4()}/").status_code == 404
     assert operator.get(f"/experiments/{uuid4()}/").status_code == 404
 
 
-def test_experiments_are_listed_newest_first_by_pages(operator: Client):
+def test_experiments_are_listed_newest_first_by_pages(operator):
     ids = []
     for number in range(3):
         ids.append(post(operator, values=[1, 2], repeats=1).json()["id"])
@@ -269,9 +258,7 @@ def test_experiments_are_listed_newest_first_by_pages(operator: Client):
     assert operator.get(f"{URL}?source=DESY_DATADISK").json()["experiments"] == []
 
 
-def test_the_list_takes_as_many_statements_for_many_as_for_one(
-    operator: Client, django_assert_num_queries: Any
-):
+def test_the_list_takes_as_many_statements_for_many_as_for_one(operator, django_assert_num_queries):
     post(operator, values=[1, 2], repeats=1)
     operator.get(URL)
     for count in (1, 4):
@@ -282,7 +269,7 @@ def test_the_list_takes_as_many_statements_for_many_as_for_one(
             operator.get(URL)
 
 
-def test_tests_as_csv(operator: Client):
+def test_tests_as_csv(operator):
     url = post(operator, values=[1, 2], repeats=1).json()["url"]
     run_all(lambda probe: 20)
     head, *lines = operator.get(f"{url}?format=csv").content.decode().splitlines()
@@ -296,7 +283,7 @@ def order(client: Client, **change: str) -> Any:
     return client.post(f"{LINK}experiments/", form | {"streams": "1", "mode": "pull"} | change)
 
 
-def test_the_form_leads_to_the_experiment(operator: Client):
+def test_the_form_leads_to_the_experiment(operator):
     response = order(operator)
     experiment = Experiment.objects.get()
     assert (response.status_code, response["Location"]) == (302, f"/experiments/{experiment.id}/")
@@ -322,7 +309,7 @@ def test_the_form_leads_to_the_experiment(operator: Client):
     ],
 )
 def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
-    operator: Client, change: dict[str, str], sentence: str
+    operator, change: dict[str, str], sentence: str
 ):
     response = order(operator, **change)
     assert response.status_code == 400
@@ -330,7 +317,7 @@ def test_the_form_says_what_is_wrong_and_keeps_what_was_written(
     assert not Experiment.objects.exists()
 
 
-def test_an_address_fills_in_the_form_and_opens_it(operator: Client):
+def test_an_address_fills_in_the_form_and_opens_it(operator):
     page = responses.html(operator, f"{LINK}experiments/?variable=size&size=medium")
     assert '<details class="d-print-none" open>' in page
     assert '<option value="size" selected>' in page
@@ -338,7 +325,7 @@ def test_an_address_fills_in_the_form_and_opens_it(operator: Client):
     assert '<details class="d-print-none">' in responses.html(operator, f"{LINK}experiments/")
 
 
-def test_an_address_with_what_cannot_be_says_what_can(client: Client, small_world: World):
+def test_an_address_with_what_cannot_be_says_what_can(client, small_world):
     response = client.get(f"{LINK}experiments/?variable=colour&size=huge")
     assert response.status_code == 400
     page = text(response)
@@ -346,7 +333,7 @@ def test_an_address_with_what_cannot_be_says_what_can(client: Client, small_worl
     assert "size “huge” is not known: use " in page
 
 
-def test_readers_see_experiments_and_no_form(client: Client, operator: Client):
+def test_readers_see_experiments_and_no_form(client, operator):
     order(operator)
     reader = Client()
     page = text(reader.get(LINK))
@@ -358,7 +345,7 @@ def test_readers_see_experiments_and_no_form(client: Client, operator: Client):
     assert Probe.objects.count() == 4
 
 
-def test_the_button_cancels_and_says_how_many(operator: Client):
+def test_the_button_cancels_and_says_how_many(operator):
     order(operator)
     experiment = Experiment.objects.get()
     response = operator.post(f"/experiments/{experiment.id}/cancel/", follow=True)
@@ -367,7 +354,7 @@ def test_the_button_cancels_and_says_how_many(operator: Client):
     assert "No results are left" in text(response)
 
 
-def test_a_size_class_that_was_renamed_leaves_its_experiment(operator: Client):
+def test_a_size_class_that_was_renamed_leaves_its_experiment(operator):
     url = post(operator, variable="size", values=["small", "medium"], repeats=2).json()["url"]
     SizeClass.objects.filter(name="small").update(name="little")
     run_all(lambda probe: 20)
@@ -377,10 +364,60 @@ def test_a_size_class_that_was_renamed_leaves_its_experiment(operator: Client):
     assert operator.get(f"/experiments/{answer['id']}/").status_code == 200
 
 
-def test_steps_name_their_tests(operator: Client, small_world: World):
-    answer = post(operator, values=[1, 2], repeats=1).json()
-    ids = [UUID(step["id"]) for step in answer["steps"]]
-    assert ids == list(Probe.objects.order_by("id").values_list("id", flat=True))
-    assert ExperimentStep.objects.count() == 2
-    assert Endpoint.objects.get(name="RAL_DATADISK") == small_world.ral
-    assert not Transfer.objects.exists()
+# manage.py experiment
+
+
+def before_each_look(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let something happen before each look that the command takes."""
+    look = experiments.reports
+
+    def reports(asked: Sequence[Experiment], now: datetime) -> list[ExperimentReport]:
+        act()
+        return look(asked, now)
+
+    monkeypatch.setattr(experiments, "reports", reports)
+    monkeypatch.setattr(command, "LOOK_AGAIN_SECONDS", 0.01)
+
+
+def end_the_oldest() -> None:
+    oldest = Probe.objects.order_by("requested_at", "id")[:1]
+    run(oldest, lambda probe: 2 * probe.streams * (1 + 0.01 * (Probe.objects.count() % 2)))
+
+
+def test_a_sweep_is_followed_to_its_end_and_told(small_world, monkeypatch, capsys):
+    before_each_look(monkeypatch, end_the_oldest)
+    call_command(
+        "experiment", *ENDS.values(), "--values", "1,2,4", "--repeats", "2", "--size", "small"
+    )
+    said = capsys.readouterr().out
+    assert f"Ordered as experiment {Experiment.objects.get().id}." in said
+    assert "1, 2 and 4 streams with small files, pull" in said
+    assert "The rate grows in proportion to the number of streams: 4 give 4.0" in said
+    assert "(n = 6)" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--values", "1,many"), "values “many” is not allowed for streams"),
+        (("--repeats", "0"), "repeats must be a whole number from 1 to 10."),
+        (("--size", "huge"), "“huge” is not a size class."),
+    ],
+)
+def test_the_command_says_why_it_orders_nothing(
+    small_world, arguments: tuple[str, ...], sentence: str
+):
+    with pytest.raises(CommandError, match="Not ordered: ") as refusal:
+        call_command("experiment", *ENDS.values(), *arguments)
+    assert sentence in str(refusal.value)
+    assert not Probe.objects.exists()
+
+
+def test_control_c_cancels_what_has_not_begun(small_world, monkeypatch):
+    before_each_look(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(CommandError, match="Stopped: 4 tests were cancelled") as stopped:
+        call_command(
+            "experiment", *ENDS.values(), "--values", "1,2", "--repeats", "2", "--size", "small"
+        )
+    assert stopped.value.returncode == 130
+    assert not Probe.objects.exists()

@@ -7,16 +7,15 @@ from statistics import mean, median, stdev
 import pytest
 from django.test import Client
 
-from sonar.models import Downtime, Endpoint, Mesh, Probe, Profile, SizeClass
-from sonar.ordering import request_probes
+from sonar.models import Endpoint, Mesh, Probe, Profile
 from sonar.people.roles import Role
 from sonar.results import endings
 from tests.accounts import account
 from tests.html import Page
-from tests.matrix import responses, world
-from tests.matrix.world import HOUR, MB, NOW, World
+from tests.matrix import responses, sent, world
+from tests.matrix.world import MB, NOW, World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "nothing_is_sent")]
 LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 URL = f"{LINK}tests/"
 DAY = timedelta(days=1)
@@ -31,11 +30,6 @@ def send(made: World, minutes: int, rate: float | None, profile: Profile, **more
     """Store a test from RAL to DESY that a worker made so many minutes ago."""
     ago = timedelta(minutes=minutes)
     world.transfer(made.ral, made.desy, rate, ago=ago, made=profile, worker="worker-1", **more)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
 def look(client: Client, url: str = URL) -> Page:
@@ -57,9 +51,8 @@ def cells(client: Client) -> list[list[str]]:
     return [[cell.replace(" ,", ",") for cell in row] for row in table]
 
 
-def test_streams_and_directions_take_turns(client: Client, small_world: World) -> None:
-    client.force_login(account(Role.OPERATOR))
-    response = order(client, count="2", streams="4", compare="on", both="on", mode="push")
+def test_streams_and_directions_take_turns(operator):
+    response = order(operator, count="2", streams="4", compare="on", both="on", mode="push")
     assert (response.status_code, response["Location"]) == (302, URL)
     probes = Probe.objects.order_by("id")
     assert [(probe.source.name, probe.streams) for probe in probes] == [
@@ -71,12 +64,12 @@ def test_streams_and_directions_take_turns(client: Client, small_world: World) -
     assert {(probe.mode, probe.size_class.name, probe.mover) for probe in probes} == {
         ("push", "large", "http-tpc")
     }
-    words = look(client).words
+    words = look(operator).words
     assert "8 tests were ordered." in words
     assert words.count("Cancel the test") == 8
 
 
-def test_the_page_of_a_link_has_the_form_for_who_may(client: Client, small_world: World) -> None:
+def test_the_page_of_a_link_has_the_form_for_who_may(client, small_world):
     assert not look(client, LINK).parts("#test-now")
     for role, sites in ((Role.READER, []), (Role.SITE_ADMIN, [small_world.glasgow.site])):
         client.force_login(account(role, *sites))
@@ -88,9 +81,7 @@ def test_the_page_of_a_link_has_the_form_for_who_may(client: Client, small_world
     assert form.field("csrfmiddlewaretoken")
 
 
-def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(
-    client: Client, small_world: World
-) -> None:
+def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(client, small_world):
     page = look(client)
     assert page.texts("h1") == ["Ordered tests from RAL_DATADISK to DESY_DATADISK"]
     assert "Tests ordered in the last 24 hours" in page.texts("h2")
@@ -102,29 +93,21 @@ def test_who_may_not_order_reads_of_ordered_tests_and_of_no_order(
         assert "Tests ordered in the last 24 hours" not in heads
 
 
-def test_who_may_not_is_refused_before_anything_is_looked_at(
-    client: Client, small_world: World
-) -> None:
+def test_who_may_not_and_a_form_without_its_token_are_refused(client, small_world):
     assert order(client)["Location"] == f"/login/?next={URL}"
     client.force_login(account(Role.READER))
     assert order(client, size="huge").status_code == 403
     client.force_login(account(Role.SITE_ADMIN, small_world.glasgow.site))
     assert order(client, size="huge").status_code == 403
     assert not Probe.objects.exists()
-
-
-def test_a_form_without_its_token_orders_nothing(small_world: World) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(account(Role.OPERATOR))
     assert order(strict).status_code == 403
     assert not Probe.objects.exists()
 
 
-def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(
-    client: Client, small_world: World
-) -> None:
-    client.force_login(account(Role.OPERATOR))
-    response = order(client, count="40", streams="4", compare="on", mode="push")
+def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(operator):
+    response = order(operator, count="40", streams="4", compare="on", mode="push")
     assert response.status_code == 400
     page = read(response)
     said = "Number of tests must be a whole number from 1 to 10."
@@ -136,49 +119,40 @@ def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(
     assert not Probe.objects.exists()
 
 
-def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(
-    client: Client, small_world: World
-) -> None:
-    Downtime.objects.create(
-        endpoint=small_world.desy, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="disks"
-    )
-    client.force_login(account(Role.OPERATOR))
-    response = order(client, both="on")
+def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(operator, small_world):
+    sent.down(endpoint=small_world.desy)
+    response = order(operator, both="on")
     assert response.status_code == 409
     assert read(response).words.count("DESY_DATADISK is in a declared downtime.") == 1
     form = {"source": "RAL", "destination": "DESY_DATADISK", "size": "large", "both": "on"}
-    page = read(client.post("/operations/probes/", form))
+    response = operator.post("/operations/probes/", form)
+    assert response.status_code == 409
+    page = read(response)
     assert "DESY_DATADISK is in a declared downtime." in page.part("#test-destination_error")
     assert not page.parts("#test-source_error")
 
 
-def test_a_used_up_budget_says_what_is_left_and_what_is_needed(
-    client: Client, small_world: World
-) -> None:
+def test_a_used_up_budget_says_what_is_left_and_what_is_needed(operator, small_world):
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=5_000_000_000)
-    client.force_login(account(Role.OPERATOR))
-    response = order(client, count="4")
+    response = order(operator, count="4")
     assert response.status_code == 409
     sentence = "RAL_DATADISK has 5 GB left of its budget of test bytes for today, 8 GB are"
     assert sentence in read(response)
 
 
-def test_only_movers_that_fit_are_offered(client: Client, small_world: World) -> None:
-    client.force_login(account(Role.OPERATOR))
-    offered = {option["value"] for option in look(client, LINK).parts('[name="mover"] option')}
+def test_only_movers_that_fit_are_offered(operator, small_world):
+    offered = {option["value"] for option in look(operator, LINK).parts('[name="mover"] option')}
     assert offered & {"http-tpc", "xrootd", "gfal2", "gridftp", "fake"} == {"http-tpc", "gfal2"}
     ends = [small_world.ral.id, small_world.desy.id]
     for number in ends:
         Endpoint.objects.filter(id=number).update(base_url=f"fake://{number}/sonar")
-    assert order(client).status_code == 302
+    assert order(operator).status_code == 302
     assert set(Probe.objects.values_list("mover", flat=True)) == {"fake"}
     Endpoint.objects.filter(id=ends[0]).update(base_url="root://one.example.org/data")
-    assert "moves files by dav, davs, http, https, not those of" in read(order(client))
+    assert "moves files by dav, davs, http, https, not those of" in read(order(operator))
 
 
-def test_now_stands_beside_the_week_before_and_the_usual(
-    client: Client, small_world: World
-) -> None:
+def test_now_stands_beside_the_week_before_and_the_usual(operator, small_world):
     made = small_world
     planned = world.profile(mesh=Mesh.objects.get(name="everything"), mode="pull", streams=1)
     single, several = ordered(used=1), ordered(4, used=4, purpose="experiment")
@@ -201,59 +175,41 @@ def test_now_stands_beside_the_week_before_and_the_usual(
             some.add(made.ral, made.desy, rate, ago=ago, made=profile, worker="worker-1")
         ago = timedelta(minutes=3)
         some.add(made.ral, made.desy, None, ago=ago, made=several, worker="worker-1")
-    client.force_login(account(Role.OPERATOR))
-    assert cells(client) == [
+    assert cells(operator) == [
         [
-            "from RAL_DATADISK to DESY_DATADISK",
-            "large",
-            "1",
-            "pull",
-            "4.10, 4.30",
+            *("from RAL_DATADISK to DESY_DATADISK", "large", "1", "pull", "4.10, 4.30"),
             f"{mean(with_tried):.2f} ± {stdev(with_tried):.2f} (n = 6)",
             f"{median(week + older):.2f}",
         ],
         [
-            "from RAL_DATADISK to DESY_DATADISK",
-            "large",
-            "4",
-            "pull",
-            "8.00, failed",
+            *("from RAL_DATADISK to DESY_DATADISK", "large", "4", "pull", "8.00, failed"),
             "–",
             f"{median(week + older):.2f}",
         ],
     ]
-    words = look(client).words
+    words = look(operator).words
     assert "4 streams and 1 stream: 1 and 2 tests, too few to compare." in words
     assert "median 8.00 MB/s instead of 4.20 MB/s" in words
 
 
-def test_an_import_is_no_test_that_somebody_ordered(client: Client, small_world: World) -> None:
+def test_an_import_is_no_test_that_somebody_ordered(operator, small_world):
     """Whatever it says of itself: of origin test, or an order or experiment of another Sonar."""
     for purpose in ("", "ordered", "experiment"):
         imported = ordered(purpose=purpose)
         world.transfer(small_world.ral, small_world.desy, 5.0, made=imported)
-    client.force_login(account(Role.OPERATOR))
-    assert "No test was ordered on this link in the last 24 hours." in look(client)
-    assert cells(client) == []
+    assert "No test was ordered on this link in the last 24 hours." in look(operator)
+    assert cells(operator) == []
     send(small_world, 5, 7.0, ordered())
-    assert [row[4] for row in cells(client)] == ["7.00"]
+    assert [row[4] for row in cells(operator)] == ["7.00"]
     scheduled = world.profile(mode="pull", mesh=small_world.mesh, purpose="scheduled")
     send(small_world, 4, 9.0, scheduled)
-    assert [row[4] for row in cells(client)] == ["7.00"]
+    assert [row[4] for row in cells(operator)] == ["7.00"]
 
 
-def test_a_test_that_was_given_up_before_it_ran_is_among_the_ordered_ones(
-    client: Client, small_world: World
-) -> None:
-    size = SizeClass.objects.get(name="small")
-    ends = {"source": small_world.ral, "destination": small_world.desy}
-    probe = Probe.objects.create(
-        **ends, size_class=size, bytes=1, mover="http-tpc", state="waiting", requested_at=NOW,
-        sent_at=NOW,
-    )  # fmt: skip
+def test_a_test_that_was_given_up_before_it_ran_is_among_the_ordered_ones(operator, small_world):
+    probe = sent.probe(small_world.ral, small_world.desy, state="waiting")
     assert endings.end_waiting(probe, "RAL_DATADISK was retired", NOW)
-    client.force_login(account(Role.OPERATOR))
-    assert [row[4] for row in cells(client)] == ["failed"]
+    assert [row[4] for row in cells(operator)] == ["failed"]
 
 
 def fill(made: World, streams: int, used: int | None, rates: list[float]) -> None:
@@ -261,14 +217,11 @@ def fill(made: World, streams: int, used: int | None, rates: list[float]) -> Non
         send(made, minute, rate, ordered(streams, used))
 
 
-def test_streams_are_compared_with_interval_and_number_of_tests(
-    client: Client, small_world: World
-) -> None:
+def test_streams_are_compared_with_interval_and_number_of_tests(operator, small_world):
     several, few = [8.0, 8.4, 7.7], [4.1, 4.0, 4.3, 4.2]
     fill(small_world, 4, 4, several)
     fill(small_world, 1, 1, few)
-    client.force_login(account(Role.OPERATOR))
-    words = look(client).words
+    words = look(operator).words
     found = re.search(
         r"4 streams: ([0-9.]+)× \(([0-9.]+)–([0-9.]+)\) the rate of 1 stream, "
         "certain: 3 and 4 tests",
@@ -282,68 +235,43 @@ def test_streams_are_compared_with_interval_and_number_of_tests(
     assert "median 8.00 MB/s instead of 4.15 MB/s" in words
 
 
-def test_what_chance_may_make_is_not_certain(client: Client, small_world: World) -> None:
+def test_what_chance_may_make_is_not_certain(operator, small_world):
     fill(small_world, 4, 4, [3.0, 9.0, 5.1])
     fill(small_world, 1, 1, [4.1, 2.0, 8.3])
-    client.force_login(account(Role.OPERATOR))
-    assert "the rate of 1 stream, not certain: 3 and 3 tests." in look(client)
+    assert "the rate of 1 stream, not certain: 3 and 3 tests." in look(operator)
 
 
-def test_streams_count_as_they_were_used(client: Client, small_world: World) -> None:
+def test_streams_count_as_they_were_used(operator, small_world):
     """Asking for four is no reason if the servers used one: then nothing is said of streams."""
     fill(small_world, 4, 1, [5.0, 5.1, 5.2])
     fill(small_world, 1, 1, [7.0, 7.1, 7.2])
-    client.force_login(account(Role.OPERATOR))
-    words = look(client).words
+    words = look(operator).words
     assert "Every transfer used 1 stream, however many were requested (n = 6)" in words
     assert "the rate of 1 stream" not in words
-    assert [row[2] for row in cells(client)] == ["1", "4 requested, 1 used"]
+    assert [row[2] for row in cells(operator)] == ["1", "4 requested, 1 used"]
     fill(small_world, 8, 2, [14.0, 14.1, 14.2])
-    words = look(client).words
+    words = look(operator).words
     assert "Every transfer used" not in words
     assert "2 streams: 2.3" in words
     assert "the rate of 1 stream, certain: 3 and 6 tests." in words
 
 
-def test_of_streams_that_nobody_counted_it_says_so(client: Client, small_world: World) -> None:
+def test_of_streams_that_nobody_counted_it_says_so(operator, small_world):
     fill(small_world, 4, None, [8.0, 8.4, 7.7])
     fill(small_world, 1, 1, [4.1, 4.0, 4.3])
-    client.force_login(account(Role.OPERATOR))
-    assert "4 streams requested: 1.95× (" in look(client)
+    assert "4 streams requested: 1.95× (" in look(operator)
 
 
-def test_tests_of_two_size_classes_or_ways_are_not_compared(
-    client: Client, small_world: World
-) -> None:
+def test_tests_of_two_size_classes_or_ways_are_not_compared(operator, small_world):
     for minute in range(3):
         send(small_world, minute + 1, 8.0, ordered(4, 4))
         send(small_world, minute + 10, 4.0, ordered(1, 1), size="small")
         over_6 = {"mode": "pull", "streams": 1, "streams_used": 1, "ip_version": 6}
         send(small_world, minute + 20, 4.0, world.profile(**over_6, purpose="ordered"))
-    client.force_login(account(Role.OPERATOR))
-    assert "the rate of" not in look(client)
+    assert "the rate of" not in look(operator)
 
 
-def running(made: World, share: float) -> Probe:
-    size = SizeClass.objects.get(name="small")
-    return Probe.objects.create(
-        source=made.ral,
-        destination=made.desy,
-        size_class=size,
-        bytes=size.test_bytes,
-        mover="http-tpc",
-        state="running",
-        requested_at=NOW - HOUR,
-        sent_at=NOW,
-        started_at=NOW - timedelta(seconds=10),
-        deadline=NOW + HOUR,
-        progress_bytes=int(share * size.test_bytes),
-    )
-
-
-def test_a_test_that_began_within_a_second_is_told_as_any(
-    client: Client, small_world: World
-) -> None:
+def test_a_test_that_began_within_a_second_is_told_as_any(client, small_world):
     made = small_world
     more = {"made": ordered(), "worker": "worker-1"}
     world.transfer(made.ral, made.desy, 7.0, ago=timedelta(seconds=9.000123), **more)
@@ -351,8 +279,9 @@ def test_a_test_that_began_within_a_second_is_told_as_any(
     assert cells(client)[0][4] == "7.00, 5.00"
 
 
-def test_a_running_test_says_how_far_it_is_and_how_fast(client: Client, small_world: World) -> None:
-    probe = running(small_world, 0.75)
+def test_a_running_test_says_how_far_it_is_unless_it_is_of_a_mesh(client, small_world):
+    made = {"worker": "worker-1", "progress_bytes": 15 * MB}
+    probe = sent.probe(small_world.ral, small_world.desy, **made)
     page = look(client)
     assert page.part("progress")["value"] == "75"
     assert f"75 %, {0.75 * probe.bytes / MB / 10:.2f} MB/s so far" in page
@@ -361,41 +290,34 @@ def test_a_running_test_says_how_far_it_is_and_how_fast(client: Client, small_wo
     page = look(client)
     assert "every 2s" not in page.source
     assert "No test was ordered on this link in the last 24 hours." in page
-
-
-def test_tests_of_meshes_are_not_among_them(client: Client, small_world: World) -> None:
-    probe = running(small_world, 0.5)
-    Probe.objects.filter(id=probe.id).update(mesh=small_world.mesh)
+    sent.probe(small_world.ral, small_world.desy, worker="worker-1", mesh=small_world.mesh)
     assert not look(client).parts("progress")
 
 
-def test_a_test_is_cancelled_where_it_stands(client: Client, small_world: World) -> None:
-    client.force_login(account(Role.OPERATOR))
-    order(client, count="2")
+def test_a_test_is_cancelled_where_it_stands(operator):
+    order(operator, count="2")
     last = Probe.objects.get(state="waiting")
-    response = client.post(f"/operations/probes/{last.id}/cancel/", {"next": URL})
+    response = operator.post(f"/operations/probes/{last.id}/cancel/", {"next": URL})
     assert (response.status_code, response["Location"]) == (302, URL)
-    assert "was cancelled: nothing was measured." in look(client)
+    assert "was cancelled: nothing was measured." in look(operator)
     for evil in ("https://example.org/", "//example.org", "/\\example.org", ""):
         url = f"/operations/probes/{Probe.objects.get().id}/cancel/"
-        response = client.post(url, {"next": evil})
+        response = operator.post(url, {"next": evil})
         assert response["Location"] == "/operations/"
-        order(client, count="1")
+        order(operator, count="1")
 
 
-def test_no_link_no_page_and_no_parameters(client: Client, small_world: World) -> None:
-    client.force_login(account(Role.OPERATOR))
+def test_no_link_no_page_and_no_parameters(operator):
     for path in ("/links/RAL_DATADISK/RAL_DATADISK/tests/", "/links/RAL_DATADISK/nowhere/tests/"):
-        assert client.get(path).status_code == 404
-        assert client.post(path, {"size": "large"}).status_code == 404
+        assert operator.get(path).status_code == 404
+        assert operator.post(path, {"size": "large"}).status_code == 404
 
 
 def test_the_page_costs_the_same_with_few_and_with_many(
-    client: Client, small_world: World, django_assert_max_num_queries
-) -> None:
+    operator, small_world, django_assert_max_num_queries
+):
     made = small_world
-    client.force_login(account(Role.OPERATOR))
-    client.get(URL)
+    operator.get(URL)
     counts = []
     for number in (1, 30):
         with world.transfers() as some:
@@ -404,6 +326,6 @@ def test_the_page_costs_the_same_with_few_and_with_many(
                 ago = timedelta(minutes=minute + 1)
                 some.add(made.ral, made.desy, 5.0, ago=ago, made=profile, worker="worker-1")
         with django_assert_max_num_queries(14) as context:
-            client.get(URL)
+            operator.get(URL)
         counts.append(len(context))
     assert counts[0] == counts[1]

@@ -2,21 +2,19 @@
 
 from datetime import timedelta
 from itertools import permutations
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.http import QueryDict
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from matrix.pages.matrix.page import MatrixPage
 from matrix.pages.parts.notices import Notice
-from sonar.models import Endpoint, Probe, Schedule, SizeClass
+from sonar.models import Endpoint, Probe, Schedule
 from sonar.results import store
-from tests.matrix import world
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix import sent, world
+from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -31,26 +29,16 @@ def told(text: str = "") -> dict[str, Notice]:
 
 
 def probe(ago: timedelta, *, running: bool = False, size: str = "large") -> Probe:
-    times: dict[str, Any] = {"started_at": NOW, "deadline": NOW + HOUR} if running else {}
-    source, destination = world.free_link()
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name=size),
-        bytes=1,
-        requested_at=NOW - ago,
-        sent_at=NOW,
-        state="running" if running else "queued",
-        **times,
-    )
+    worker = {"worker": "worker-1"} if running else {}
+    return sent.probe(*world.free_link(), ago, size, **worker)
 
 
-def test_nothing_is_said_of_a_matrix_that_is_well(small_world: World) -> None:
+def test_nothing_is_said_of_a_matrix_that_is_well(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     assert told() == {}
 
 
-def test_no_endpoints_no_mesh_and_no_match_are_told_apart(small_world: World) -> None:
+def test_no_endpoints_no_mesh_and_no_match_are_told_apart(small_world):
     assert list(told("cloud=FR")) == ["nothing-matches"]
     assert told("stat=max&cloud=FR")["nothing-matches"].links == (
         ("Show the matrix without filters", "/?stat=max"),
@@ -62,21 +50,19 @@ def test_no_endpoints_no_mesh_and_no_match_are_told_apart(small_world: World) ->
     assert list(told("size=small")) == ["no-endpoints"]
 
 
-def test_the_view_without_the_filters_is_drawn_as_before(small_world: World) -> None:
+def test_the_view_without_the_filters_is_drawn_as_before(small_world):
     links = told("cloud=FR&order=tier&only=failed")["nothing-matches"].links
     assert links[0][1] == "/?order=tier&only=failed"
 
 
-def test_a_focus_on_nothing_says_so_and_offers_the_view_without_it(small_world: World) -> None:
+def test_a_focus_on_nothing_says_so_and_offers_the_view_without_it(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     notice = told("only=failed&only=stale&above=5&order=tier&stat=max")["unfocused"]
     assert notice.sentence == "None of the 16 cells is failed or stale, and at least 5 MB/s."
     assert notice.links == (("Show all cells", "/?stat=max&order=tier"),)
 
 
-def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(
-    small_world: World,
-) -> None:
+def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     notice = told("only=measured&order=tier")["focused"]
     assert notice.quiet
@@ -85,7 +71,7 @@ def test_a_focus_on_something_says_what_is_left_out_and_what_the_means_are_of(
     assert notice.links == (("Show all cells", "/?order=tier"),)
 
 
-def test_a_window_without_results_says_what_is_on_its_way(small_world: World) -> None:
+def test_a_window_without_results_says_what_is_on_its_way(small_world):
     probe(MINUTE)
     probe(MINUTE, size="small")
     notice = told("window=1h")["no-results"]
@@ -94,7 +80,7 @@ def test_a_window_without_results_says_what_is_on_its_way(small_world: World) ->
     assert notice.links == (("Show the last 90 days", "/?window=90d"),)
 
 
-def test_a_window_in_which_everything_failed_says_so(client: Client, small_world: World) -> None:
+def test_a_window_in_which_everything_failed_says_so(client, small_world):
     transfer(small_world.ral, small_world.glasgow, None)
     transfer(small_world.ral, small_world.glasgow, None)
     transfer(small_world.glasgow, small_world.ral, None)
@@ -108,8 +94,8 @@ def test_a_window_in_which_everything_failed_says_so(client: Client, small_world
 
 
 def test_tests_that_nobody_takes_are_said_after_twice_the_time_to_send_them_again(
-    small_world: World, settings: Any
-) -> None:
+    small_world, settings
+):
     settings.SONAR_RESEND_SECONDS = 120
     transfer(small_world.ral, small_world.glasgow, 1.0)
     waiting = probe(4 * MINUTE)
@@ -122,7 +108,7 @@ def test_tests_that_nobody_takes_are_said_after_twice_the_time_to_send_them_agai
     assert told() == {}
 
 
-def test_tests_that_nobody_queues_are_said(small_world: World) -> None:
+def test_tests_that_nobody_queues_are_said(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     Schedule.objects.update(next_due=NOW - 4 * MINUTE)
     assert told() == {}
@@ -138,15 +124,15 @@ def test_tests_that_nobody_queues_are_said(small_world: World) -> None:
     [("", True), ("cap", True), ("downtime", False), ("quiet hours", False), ("budget", False)],
 )
 def test_a_reason_to_wait_is_none_of_the_planners_but_a_cap_while_nothing_runs_is(
-    small_world: World, reason: str, is_said: bool
-) -> None:
+    small_world, reason: str, is_said: bool
+):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     since = NOW - HOUR if reason else None
     Schedule.objects.update(next_due=NOW - HOUR, skipped_because=reason, skipped_since=since)
     assert ("no-planner" in told()) == is_said
 
 
-def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world: World) -> None:
+def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world):
     Schedule.objects.update(every_seconds=1200)
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=HOUR)
     notice = told()["stopped"]
@@ -158,13 +144,13 @@ def test_data_that_stopped_coming_are_said_with_the_time_of_the_last(small_world
     assert told() == {}
 
 
-def test_a_window_that_is_over_has_not_stopped(small_world: World) -> None:
+def test_a_window_that_is_over_has_not_stopped(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR)
     assert list(told()) == ["stopped"]
     assert told("from=2026-11-20T00:00:00Z&to=2026-11-20T11:00:00Z") == {}
 
 
-def test_the_most_serious_comes_first(small_world: World) -> None:
+def test_the_most_serious_comes_first(small_world):
     transfer(small_world.ral, small_world.glasgow, None, ago=5 * HOUR)
     transfer(small_world.ral, small_world.desy, 1.0, ago=5 * HOUR)
     Schedule.objects.update(next_due=NOW - 5 * HOUR)
@@ -173,9 +159,7 @@ def test_the_most_serious_comes_first(small_world: World) -> None:
     assert list(told("only=untested&above=1")) == ["no-planner", "stopped", "unfocused", "pooled"]
 
 
-def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(
-    small_world: World,
-) -> None:
+def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     transfer(small_world.ral, small_world.glasgow, 9.0, made=world.profile(streams=8, ip_version=6))
     notice = told("order=tier")["pooled"]
@@ -188,7 +172,7 @@ def test_ways_of_measuring_that_a_cell_may_pool_are_named_and_can_be_told_apart(
     assert "pooled" in told("origin=test")
 
 
-def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world: World) -> None:
+def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world):
     for mode in ("pull", "push", ""):
         transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(mode=mode))
     notice = told()["pooled"]
@@ -197,16 +181,14 @@ def test_pulled_and_pushed_results_are_not_pooled_unsaid(small_world: World) -> 
     assert told("mode=push") == {}
 
 
-def test_results_that_are_made_up_are_no_other_way_of_measuring(small_world: World) -> None:
+def test_results_that_are_made_up_are_no_other_way_of_measuring(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     made = world.profile(**store.profile_fields(NOW - HOUR))
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=2 * HOUR, made=made)
     assert told() == {}
 
 
-def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(
-    small_world: World,
-) -> None:
+def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(small_world):
     made = world.profile(**store.profile_fields(NOW - HOUR))
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR, made=made)
     probe(MINUTE, running=True)
@@ -218,7 +200,7 @@ def test_where_all_results_are_made_up_the_first_tests_are_on_their_way(
     assert told() == {}
 
 
-def test_only_ways_that_one_cell_mixes_are_said_to_be_mixed(small_world: World) -> None:
+def test_only_ways_that_one_cell_mixes_are_said_to_be_mixed(small_world):
     ral, glasgow, desy, _ = small_world.endpoints
     transfer(ral, glasgow, 1.0, made=world.profile(mode="pull"))
     transfer(ral, glasgow, 1.0, made=world.profile(mode="push"), ago=3 * DAY)
@@ -240,7 +222,7 @@ def test_only_ways_that_one_cell_mixes_are_said_to_be_mixed(small_world: World) 
     assert "with 1 and 8 streams" in whole.title
 
 
-def test_what_a_few_of_many_cells_mix_is_said_on_their_own_pages_alone(small_world: World) -> None:
+def test_what_a_few_of_many_cells_mix_is_said_on_their_own_pages_alone(small_world):
     links = list(permutations(small_world.endpoints, 2))
     for source, destination in links[1:]:
         transfer(source, destination, 1.0)
@@ -255,7 +237,7 @@ def test_what_a_few_of_many_cells_mix_is_said_on_their_own_pages_alone(small_wor
     assert told()["pooled"].title == "3 of 12 cells mix tests with 1 and 8 streams."
 
 
-def test_what_is_unknown_does_not_differ(small_world: World) -> None:
+def test_what_is_unknown_does_not_differ(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0, made=world.profile(ip_version=6))
     transfer(small_world.ral, small_world.glasgow, None, made=world.profile(ip_version=None))
     assert told() == {}
@@ -265,9 +247,7 @@ def test_what_is_unknown_does_not_differ(small_world: World) -> None:
     assert [text for text, _ in notice.links] == ["4", "6"]
 
 
-def test_at_most_so_many_tests_that_are_due_are_looked_at(
-    small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_most_so_many_tests_that_are_due_are_looked_at(small_world, monkeypatch):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     Schedule.objects.update(next_due=NOW - HOUR, skipped_because="budget", skipped_since=NOW)
     last = Schedule.objects.latest("id")
@@ -279,7 +259,7 @@ def test_at_most_so_many_tests_that_are_due_are_looked_at(
     assert told() == {}
 
 
-def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world: World) -> None:
+def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0)
     told()
     counts = []
@@ -296,7 +276,7 @@ def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world: World) 
     assert counts == [3, 3]
 
 
-def test_ages_in_a_window_that_is_over_are_from_now(small_world: World) -> None:
+def test_ages_in_a_window_that_is_over_are_from_now(small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=5 * HOUR)
     past = "from=2026-11-20T00:00:00Z&to=2026-11-20T03:00:00Z"
     assert "The last result with large files was 5 h ago" in told(past)["no-results"].sentence

@@ -5,7 +5,6 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
-from pytest_django import Settings
 
 from matrix.answers.status import figures
 from matrix.query.filters import either
@@ -15,38 +14,30 @@ from sonar.models import (
     Circuit,
     Credential,
     CredentialState,
-    Downtime,
     Endpoint,
     Mesh,
     Probe,
     Schedule,
     SignOfLife,
     Site,
-    SizeClass,
 )
 from sonar.movers.catalogue import names
-from sonar.ordering import request_probes
 from sonar.people.roles import Role
 from tests import refusing
 from tests.accounts import account
 from tests.html import Page
-from tests.matrix import responses, world
+from tests.matrix import responses, sent, world
 from tests.matrix.world import NOW, World, of_service, transfer
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status", "nothing_is_sent")]
 URL, ORDER = "/operations/", "/operations/probes/"
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 WORKER = "worker-7.internal"
 MARKUP = "<script>alert(1)</script>"
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
-
-
 @pytest.fixture
-def well(db: None) -> None:
+def well(small_world: World) -> None:
     """The signs of a Sonar that is well."""
     signs = {
         f"transfers@{WORKER}": "worker",
@@ -71,36 +62,18 @@ def look(client: Client, url: str = URL) -> Page:
     return responses.page(client, url)
 
 
-def probe(source: Endpoint, destination: Endpoint, **fields: object) -> Probe:
-    size = SizeClass.objects.get(name="small")
-    started = {"state": "running", "started_at": NOW - 10 * MINUTE, "deadline": NOW + HOUR}
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=size,
-        bytes=size.test_bytes,
-        requested_at=NOW - 11 * MINUTE,
-        sent_at=NOW,
-        mover="http-tpc",
-        **(started | fields if "worker" in fields else fields),
-    )
-
-
 # What it says.
 
 
-def test_a_sonar_that_is_well_says_so_in_one_line(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
     page = look(client)
     assert "Operations: Sonar is healthy All workers answer, due tests are started" in page
     assert "silent" not in page
+    assert "keep failing" not in page
     assert page.words.count("1 alive") == 3
 
 
-def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(
-    client: Client, small_world: World
-) -> None:
+def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(client, small_world):
     assert "Simulated." not in look(client).source
     Endpoint.objects.filter(pk=small_world.ral.pk).update(simulated=True)
     assert "Simulated. Some or all endpoints are sandbox nodes" in look(client)
@@ -108,7 +81,7 @@ def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(
     assert "Simulated." not in look(client).source
 
 
-def test_an_empty_sonar_without_processes_says_what_to_start(client: Client) -> None:
+def test_an_empty_sonar_without_processes_says_what_to_start(client):
     page = look(client)
     assert "No worker takes from the queue “transfers”: nothing is measured." in page
     assert "No worker takes from the queue “control”" in page
@@ -122,9 +95,7 @@ def test_an_empty_sonar_without_processes_says_what_to_start(client: Client) -> 
         assert words in page
 
 
-def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(client, well):
     SignOfLife.objects.filter(name="plan").update(seen_at=NOW - HOUR)
     assert "The task “plan” does not finish: last seen 1 h ago" in look(client)
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
@@ -134,9 +105,7 @@ def test_a_planner_that_does_not_end_is_said_only_if_nothing_else_explains_it(
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
-def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(
-    client: Client, small_world: World, well: None, way: str
-) -> None:
+def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(client, well, way: str):
     refuse, why = refusing.WAYS[way]
     SignOfLife.objects.filter(kind="beat").update(seen_at=NOW - HOUR)
     with refuse(project.REDIS_URL):
@@ -146,17 +115,15 @@ def test_a_beat_that_a_full_redis_makes_silent_is_told_by_its_cause(
 
 
 def test_without_redis_the_page_names_it_and_not_all_who_are_silent_with_it(
-    client: Client, small_world: World, settings: Settings
-) -> None:
+    client, small_world, settings
+):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     page = look(client)
     assert "The queue does not work: Redis does not answer" in page
     assert "No worker takes from" not in page
 
 
-def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(client, well):
     SignOfLife.objects.filter(name="keep_months").delete()
     assert "Sonar is healthy" in look(client)
     assert "not run yet: it runs every 1 h" in look(client)
@@ -169,20 +136,16 @@ def test_a_task_that_stopped_is_said_and_one_that_has_not_come_yet_is_not(
     assert "worker for the queue “cleaning”" in look(client)
 
 
-def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(
-    client: Client, small_world: World, well: None
-) -> None:
-    probe(small_world.ral, small_world.desy)
+def test_a_queue_that_does_not_move_and_hours_that_nobody_seals_are_said(client, small_world, well):
+    sent.probe(small_world.ral, small_world.desy, 11 * MINUTE)
     transfer(small_world.ral, small_world.desy, 5.0, ago=5 * HOUR)
     page = look(client)
     assert "1 test is queued, the oldest for 11 min" in page
     assert "Results are packed late (sealing): 1 finished hour or day is not packed" in page
 
 
-def test_running_tests_have_a_bar_and_lead_to_their_pages(
-    client: Client, small_world: World, well: None
-) -> None:
-    one = probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=15_000_000)
+def test_running_tests_have_a_bar_and_lead_to_their_pages(client, small_world, well):
+    one = sent.probe(small_world.ral, small_world.desy, worker=WORKER, progress_bytes=15_000_000)
     page = look(client)
     assert page.part("progress")["value"] == "75"
     assert f"/transfers/{one.id}/" in page.links()
@@ -191,9 +154,7 @@ def test_running_tests_have_a_bar_and_lead_to_their_pages(
     assert "every 5s" not in look(client).source
 
 
-def test_what_waits_has_its_reason_and_the_links_that_wait_longest(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_what_waits_has_its_reason_and_the_links_that_wait_longest(client, small_world, well):
     made = small_world
     Schedule.objects.update(next_due=NOW + HOUR)
     waiting = Schedule.objects.filter(source=made.ral)
@@ -207,9 +168,7 @@ def test_what_waits_has_its_reason_and_the_links_that_wait_longest(
     assert reasons.links("tbody a")[0] == "/links/RAL_DATADISK/DESY_DATADISK/"
 
 
-def test_only_the_oldest_are_looked_at_for_examples(
-    small_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_oldest_are_looked_at_for_examples(small_world, monkeypatch):
     Schedule.objects.filter(source=small_world.ral).update(next_due=NOW - HOUR)
     Schedule.objects.filter(source=small_world.desy).update(
         skipped_because="cap", skipped_since=NOW
@@ -224,28 +183,19 @@ def test_only_the_oldest_are_looked_at_for_examples(
     }
 
 
-def test_coverage_leads_to_the_matrix_of_these_links(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_coverage_leads_to_the_matrix_of_these_links(client, small_world, well):
     transfer(small_world.ral, small_world.desy, None)
     page = look(client)
     assert page.link("1") == "/?window=24h&only=failed"
     assert "Only matching cells" in look(client, "/?window=24h&only=failed")
 
 
-def test_results_and_downtimes_are_there_and_escaped(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_results_and_downtimes_are_there_and_escaped(client, small_world, well):
     made = small_world
     one = transfer(made.ral, made.desy, 5.0)
     transfer(made.desy, made.ral, None)
     for begin, end in ((-1, 1), (24, 30), (24 * 8, 24 * 9), (-3, -2)):
-        Downtime.objects.create(
-            site=made.desy.site,
-            starts_at=NOW + begin * HOUR,
-            ends_at=NOW + end * HOUR,
-            reason=f"disks {begin} {MARKUP}",
-        )
+        sent.down(begin, end, site=made.desy.site, reason=f"disks {begin} {MARKUP}")
     page = look(client)
     assert f"/transfers/{one.id}/" in page.links()
     assert "disks -1" in page
@@ -257,8 +207,8 @@ def test_results_and_downtimes_are_there_and_escaped(
 
 
 def test_tests_that_wait_for_a_link_or_for_an_end_that_fails_have_their_words(
-    client: Client, small_world: World, well: None
-) -> None:
+    client, small_world, well
+):
     Schedule.objects.update(next_due=NOW - HOUR, skipped_because="link", skipped_since=NOW)
     Schedule.objects.filter(source=small_world.ral).update(skipped_because="circuit")
     Schedule.objects.filter(source=small_world.desy).update(skipped_because="credential")
@@ -278,9 +228,7 @@ def circuit(end: Endpoint, failures: int = 7) -> Circuit:
     )
 
 
-def test_an_end_by_which_tests_keep_failing_is_said_with_its_last_error(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_an_end_by_which_tests_keep_failing_is_said_with_its_last_error(client, small_world, well):
     circuit(small_world.ral)
     circuit(small_world.desy, failures=4)
     words = (
@@ -297,8 +245,8 @@ def test_an_end_by_which_tests_keep_failing_is_said_with_its_last_error(
 
 
 def test_that_ends_keep_failing_stands_apart_from_whether_sonar_is_healthy(
-    client: Client, small_world: World, well: None
-) -> None:
+    client, small_world, well
+):
     circuit(small_world.ral)
     page = look(client)
     assert "Sonar is healthy" in page.part("#health")
@@ -313,15 +261,7 @@ def test_that_ends_keep_failing_stands_apart_from_whether_sonar_is_healthy(
     assert "7 tests in a row failed because of RAL_DATADISK" in page.section("failing-ends")
 
 
-def test_without_ends_that_keep_failing_there_is_no_part_for_them(
-    client: Client, small_world: World, well: None
-) -> None:
-    assert "keep failing" not in look(client).source
-
-
-def test_of_many_such_ends_the_first_are_named_and_the_others_counted(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_of_many_such_ends_the_first_are_named_and_the_others_counted(client, small_world, well):
     for number in range(12):
         circuit(world.endpoint(f"E{number}", small_world.desy.site))
     page = look(client)
@@ -330,13 +270,13 @@ def test_of_many_such_ends_the_first_are_named_and_the_others_counted(
 
 
 def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_for(
-    client: Client, small_world: World, well: None
-) -> None:
+    client, small_world, well
+):
     made = small_world
     why = {"state": "waiting", "waits_because": "Another test of this link is running."}
-    probe(made.ral, made.desy)
-    waiting = [probe(made.ral, made.desy, **why) for _ in range(2)]
-    planned = probe(made.desy, made.ral, mesh=made.mesh)
+    sent.probe(made.ral, made.desy, 11 * MINUTE)
+    waiting = [sent.probe(made.ral, made.desy, **why) for _ in range(2)]
+    planned = sent.probe(made.desy, made.ral, mesh=made.mesh)
     for ago, one in enumerate([planned, *reversed(waiting)]):
         Probe.objects.filter(id=one.id).update(requested_at=NOW - ago * MINUTE)
     page = look(client)
@@ -354,24 +294,24 @@ def test_ordered_tests_that_have_not_begun_say_their_place_and_what_they_wait_fo
     ("role", "sees"), [(None, False), (Role.READER, False), (Role.OPERATOR, True)]
 )
 def test_names_of_machines_are_for_operators(
-    client: Client, small_world: World, well: None, role: Role | None, sees: bool
-) -> None:
-    probe(small_world.ral, small_world.desy, worker=WORKER)
+    client, small_world, well, role: Role | None, sees: bool
+):
+    sent.probe(small_world.ral, small_world.desy, worker=WORKER)
     if role:
         client.force_login(account(role))
     assert (WORKER in look(client).source) is sees
 
 
 def test_the_page_costs_the_same_with_few_and_with_many(
-    client: Client, small_world: World, well: None, django_assert_max_num_queries
-) -> None:
+    client, small_world, well, django_assert_max_num_queries
+):
     counts = []
     for number in (1, 1, 40):
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=minute * MINUTE)
             other = world.endpoint(f"E{Endpoint.objects.count()}", small_world.desy.site)
-            probe(small_world.ral, other, worker=WORKER)
-            probe(small_world.ral, other, state="waiting", waits_because="It must.")
+            sent.probe(small_world.ral, other, worker=WORKER)
+            sent.probe(small_world.ral, other, state="waiting", waits_because="It must.")
         client.get(URL)  # what is dear is known
         with django_assert_max_num_queries(12) as context:
             client.get(URL)
@@ -379,9 +319,7 @@ def test_the_page_costs_the_same_with_few_and_with_many(
     assert counts[1] == counts[2]
 
 
-def test_it_has_no_parameters_and_needs_what_reading_needs(
-    client: Client, small_world: World, settings: Settings
-) -> None:
+def test_it_has_no_parameters_and_needs_what_reading_needs(client, small_world, settings):
     assert client.get(URL, {"size": "small"}).context["ignored"]["names"] == ("size",)
     settings.SONAR_PUBLIC_READ = False
     assert client.get(URL).status_code == 302
@@ -396,9 +334,7 @@ def order(client: Client, **change: object) -> object:
 
 
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMINISTRATOR])
-def test_who_may_orders_a_test_and_is_led_to_it(
-    client: Client, small_world: World, role: Role
-) -> None:
+def test_who_may_orders_a_test_and_is_led_to_it(client, small_world, role: Role):
     client.force_login(account(role))
     assert look(client).parts('form[action="/operations/probes/"]')
     response = order(client)
@@ -411,7 +347,7 @@ def test_who_may_orders_a_test_and_is_led_to_it(
     assert "This test has not finished" in page
 
 
-def test_an_admin_of_a_site_orders_for_it_alone(client: Client, small_world: World) -> None:
+def test_an_admin_of_a_site_orders_for_it_alone(client, small_world):
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
     assert "One of them must be at one of your sites" in look(client)
     assert order(client).status_code == 302
@@ -424,7 +360,7 @@ def test_an_admin_of_a_site_orders_for_it_alone(client: Client, small_world: Wor
     assert Probe.objects.count() == 1
 
 
-def test_an_admin_of_several_sites_reads_which(client: Client, small_world: World) -> None:
+def test_an_admin_of_several_sites_reads_which(client, small_world):
     made = small_world
     client.force_login(account(Role.SITE_ADMIN, made.desy.site, made.ral.site))
     other = world.endpoint("Other_DATADISK", made.glasgow.site)
@@ -435,7 +371,7 @@ def test_an_admin_of_several_sites_reads_which(client: Client, small_world: Worl
     )
 
 
-def test_readers_have_no_form_and_may_not(client: Client, small_world: World) -> None:
+def test_readers_have_no_form_and_may_not(client, small_world):
     assert ORDER not in look(client).source
     response = order(client)
     assert (response.status_code, response["Location"]) == (302, "/login/?next=/")
@@ -469,11 +405,10 @@ def test_readers_have_no_form_and_may_not(client: Client, small_world: World) ->
     ],
 )
 def test_a_wrong_wish_is_answered_with_what_is_allowed(
-    client: Client, small_world: World, change: dict[str, object], said: str
-) -> None:
-    client.force_login(account(Role.OPERATOR))
+    operator, change: dict[str, object], said: str
+):
     Site.objects.create(name="Empty")
-    response = order(client, **change)
+    response = order(operator, **change)
     assert response.status_code == 400
     page = response.content.decode()
     assert said in page
@@ -481,24 +416,18 @@ def test_a_wrong_wish_is_answered_with_what_is_allowed(
     assert not Probe.objects.exists()
 
 
-def test_a_name_of_a_site_stands_for_its_only_endpoint_and_is_told(
-    client: Client, small_world: World
-) -> None:
-    client.force_login(account(Role.OPERATOR))
-    page = look(client)
+def test_a_name_of_a_site_stands_for_its_only_endpoint_and_is_told(operator, small_world):
+    page = look(operator)
     assert set(page.texts('option[value="RAL"]')) == {"RAL_DATADISK"}
     assert set(page.texts('option[value="DESY"]')) == {"a site with 2 endpoints"}
-    response = order(client, source="ral", destination="desy_datadisk")
+    response = order(operator, source="ral", destination="desy_datadisk")
     assert Probe.objects.get().source == small_world.ral
-    words = look(client, response["Location"])
+    words = look(operator, response["Location"])
     assert "1 test was ordered. RAL stands for RAL_DATADISK." in words
 
 
-def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(
-    client: Client, small_world: World
-) -> None:
-    client.force_login(account(Role.OPERATOR))
-    response = order(client, source="DESY", destination="RAL", both="on")
+def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(operator):
+    response = order(operator, source="DESY", destination="RAL", both="on")
     form = Page(response.content.decode()).part(f'form[action="{ORDER}"]')
     choice = form.field("source")
     assert choice.texts('option[value="DESY"][selected]') == ["of DESY: choose"]
@@ -507,16 +436,7 @@ def test_a_site_with_several_endpoints_offers_them_and_keeps_the_rest(
     assert "checked" in form.field("both").attributes
 
 
-def test_what_the_ends_do_not_bear_is_said(client: Client, small_world: World) -> None:
-    client.force_login(account(Role.OPERATOR))
-    Endpoint.objects.filter(id=small_world.ral.id).update(retired_at=NOW)
-    response = order(client)
-    assert response.status_code == 409
-    assert "RAL_DATADISK is retired." in response.content.decode()
-    assert not Probe.objects.exists()
-
-
-def test_a_form_of_another_site_orders_nothing(small_world: World) -> None:
+def test_a_form_of_another_site_orders_nothing(small_world):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(account(Role.OPERATOR))
     assert order(strict).status_code == 403
@@ -530,26 +450,21 @@ def cancel(client: Client, one: Probe) -> object:
     return client.post(f"{ORDER}{one.id}/cancel/")
 
 
-def test_who_may_cancels_a_test_and_is_led_to_the_operations_with_a_message(
-    client: Client, small_world: World, well: None
-) -> None:
-    client.force_login(account(Role.OPERATOR))
+def test_who_may_cancels_a_test_and_is_led_to_the_operations_with_a_message(operator, well):
     for _ in range(2):
-        order(client)
+        order(operator)
     first, second = Probe.objects.order_by("state")
     for page in (URL, f"/transfers/{second.id}/"):
-        assert look(client, page).parts(f'form[action="{ORDER}{second.id}/cancel/"]')
-    response = cancel(client, second)
+        assert look(operator, page).parts(f'form[action="{ORDER}{second.id}/cancel/"]')
+    response = cancel(operator, second)
     assert (response.status_code, response["Location"]) == (302, URL)
     said = "The small test from RAL_DATADISK to DESY_DATADISK was cancelled: nothing was measured."
-    assert said in look(client)
-    assert said not in look(client).source
+    assert said in look(operator)
+    assert said not in look(operator).source
     assert Probe.objects.get() == first
 
 
-def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(
-    client: Client, small_world: World
-) -> None:
+def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(client, small_world):
     client.force_login(account(Role.SITE_ADMIN, small_world.desy.site))
     for _ in range(3):
         order(client)
@@ -563,24 +478,21 @@ def test_the_page_of_a_waiting_test_says_its_place_and_why_it_waits(
     assert "Cancel this test" not in look(client, f"/transfers/{waiting[1].id}/").source
 
 
-def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(
-    client: Client, small_world: World
-) -> None:
-    client.force_login(account(Role.OPERATOR))
-    one = probe(small_world.ral, small_world.desy, worker=WORKER)
-    assert "Cancel this test" not in look(client, f"/transfers/{one.id}/").source
-    response = cancel(client, one)
+def test_what_has_begun_or_ended_is_not_cancelled_and_that_is_said(operator, small_world):
+    one = sent.probe(small_world.ral, small_world.desy, worker=WORKER)
+    assert "Cancel this test" not in look(operator, f"/transfers/{one.id}/").source
+    response = cancel(operator, one)
     assert response.status_code == 409
     assert "is already running: it cannot be cancelled" in response.content.decode()
     assert "The test was not cancelled" in response.content.decode()
     done = transfer(small_world.ral, small_world.desy, 5.0)
-    assert "has ended" in client.post(f"{ORDER}{done.id}/cancel/").content.decode()
-    assert client.post(f"{ORDER}{uuid4()}/cancel/").status_code == 404
+    assert "has ended" in operator.post(f"{ORDER}{done.id}/cancel/").content.decode()
+    assert operator.post(f"{ORDER}{uuid4()}/cancel/").status_code == 404
     assert Probe.objects.exists()
 
 
-def test_who_may_not_order_it_may_not_cancel_it(client: Client, small_world: World) -> None:
-    one = probe(small_world.ral, small_world.desy)
+def test_who_may_not_order_it_may_not_cancel_it(client, small_world):
+    one = sent.probe(small_world.ral, small_world.desy)
     assert cancel(client, one)["Location"].startswith("/login/")
     for user in (account(Role.READER), account(Role.SITE_ADMIN, small_world.glasgow.site)):
         client.force_login(user)
@@ -607,8 +519,8 @@ def credential_in_trouble(end: Endpoint, *, holds: bool = True) -> CredentialSta
 
 
 def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
-    client: Client, small_world: World, well: None
-) -> None:
+    client, small_world, well
+):
     credential_in_trouble(small_world.ral)
     credential_in_trouble(small_world.desy, holds=False)
     page = look(client)
@@ -630,9 +542,7 @@ def test_a_credential_in_trouble_is_said_and_its_name_only_to_who_may_see_it(
     assert look(client).source.count("Credential grid-client (file)") == 2
 
 
-def test_so_is_that_of_a_service_and_its_name_only_to_operators(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_so_is_that_of_a_service_and_its_name_only_to_operators(client, small_world, well):
     made = Credential.objects.create(name="grid-client", hosts=["fts.example"])
     of_service(made, "by-fts")
     said = (
@@ -648,7 +558,7 @@ def test_so_is_that_of_a_service_and_its_name_only_to_operators(
     assert f"{said} Credential grid-client (file): it is empty." in look(client)
 
 
-def test_links_with_two_proxies_are_said(client: Client, small_world: World, well: None) -> None:
+def test_links_with_two_proxies_are_said(client, small_world, well):
     proxied = [world.endpoint(name, small_world.ral.site) for name in ("P1", "P2", "P3")]
     for number, end in enumerate(proxied):
         kind = {"kind": "x509", "hosts": ["p.example"], "name": f"proxy-{number // 2}"}
@@ -664,9 +574,7 @@ def test_links_with_two_proxies_are_said(client: Client, small_world: World, wel
     assert "Sonar is healthy" not in look(client).source
 
 
-def test_where_many_credentials_are_in_trouble_the_first_ones_are_named(
-    client: Client, small_world: World, well: None
-) -> None:
+def test_where_many_credentials_are_in_trouble_the_first_ones_are_named(client, small_world, well):
     for number in range(12):
         credential_in_trouble(world.endpoint(f"E{number}", small_world.desy.site))
     page = look(client)

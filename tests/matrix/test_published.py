@@ -74,13 +74,14 @@ def rounded(table: LinkTable) -> dict[tuple[str, str, str], tuple[float, ...]]:
     sources, destinations = table.column("source"), table.column("destination")
     return {
         (sources[row], destinations[row], name): (
-            round(of_class.mean_mb_s[row], 2),
-            round(of_class.std_mb_s[row], 2),
-            round(of_class.size_mean_bytes[row] / MB, 2),
-            round(of_class.size_std_bytes[row] / MB, 2),
-            int(of_class.ok[row]),
+            round(of_class["mean_mb_s"][row], 2),
+            round(of_class["std_mb_s"][row], 2),
+            round(of_class["size_mean_bytes"][row] / MB, 2),
+            round(of_class["size_std_bytes"][row] / MB, 2),
+            int(of_class["ok"][row]),
         )
-        for name, of_class in table.classes.items()
+        for name in table.sizes
+        for of_class in [table.of_class(name)]
         for row in range(len(table))
     }
 

@@ -64,11 +64,8 @@ def test_each_field_is_found_and_written_as_its_type_says():
     }
 
 
-def test_what_may_be_left_out_is_there_only_where_it_is_given():
+def test_values_that_are_given_go_before_those_of_the_thing():
     thing = Thing(Site(name="RAL"))
     assert "worker" not in record(Line, thing, by_size={})
     assert record(Line, thing, by_size={}, worker=None)["worker"] is None
-
-
-def test_values_that_are_given_go_before_those_of_the_thing():
-    assert record(Line, Thing(Site(name="RAL")), by_size={}, rate_mb_s=4.25)["rate_mb_s"] == 4.25
+    assert record(Line, thing, by_size={}, rate_mb_s=4.25)["rate_mb_s"] == 4.25

@@ -18,7 +18,7 @@ from matrix.store.cache import Kept
 from sonar.models import Endpoint, Mesh, Site, Transfer
 from sonar.results import sealing
 from tests.matrix import world
-from tests.matrix.world import HOUR, NOW, World, transfer
+from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +39,7 @@ def statements(do: Callable[[], Any]) -> int:
     return len(captured)
 
 
-def test_places_are_read_again_only_after_a_change_of_the_registry(small_world: World):
+def test_places_are_read_again_only_after_a_change_of_the_registry(small_world):
     first = places()
     assert statements(places) == 1
     assert places() is first
@@ -48,7 +48,7 @@ def test_places_are_read_again_only_after_a_change_of_the_registry(small_world: 
     assert [place.label for place in places()] == ["TAPE", "DATADISK", "DATADISK", "SCRATCHDISK"]
 
 
-def test_promises_are_remembered_by_what_was_asked(small_world: World):
+def test_promises_are_remembered_by_what_was_asked(small_world):
     everything = promises()
     assert not everything.flags.writeable
     assert np.isfinite(everything).sum() == 12
@@ -66,14 +66,14 @@ def test_promises_are_remembered_by_what_was_asked(small_world: World):
     assert promises() is everything
 
 
-def test_promises_follow_the_schedule_as_the_scheduler_does(small_world: World):
+def test_promises_follow_the_schedule_as_the_scheduler_does(small_world):
     promises()
     often = Mesh.objects.create(name="often")
     world.schedule(often, (small_world.ral, small_world.desy), every=600)
     assert promises().min() == 600
 
 
-def test_what_was_rolled_back_is_not_remembered(real_commits: None):
+def test_what_was_rolled_back_is_not_remembered(real_commits):
     world.make()
     before = places()
     with transaction.atomic():
@@ -86,7 +86,7 @@ def test_what_was_rolled_back_is_not_remembered(real_commits: None):
     assert {place.label for place in places()} == {"NOW"}
 
 
-def test_versions_change_with_the_registry_and_nothing_else(small_world: World):
+def test_versions_change_with_the_registry_and_nothing_else(small_world):
     before = registry.read_versions()
     world.transfer(small_world.ral, small_world.glasgow, 5.0)
     assert registry.read_versions() == before
@@ -126,16 +126,12 @@ def test_a_bounded_number_of_answers_is_remembered():
         ("beside=!0", False),
     ],
 )
-def test_filters_on_the_origin_and_on_company_let_tests_pass_or_not(
-    db: None, text: str, lets_pass: bool
-):
+def test_filters_on_the_origin_and_on_company_let_tests_pass_or_not(db, text: str, lets_pass: bool):
     query = MatrixQuery.from_params(QueryDict(text))
     assert registry.asks_for_tests(query.filters) is lets_pass
 
 
-def test_the_last_result_is_found_whether_its_hour_is_sealed_dirty_or_was_emptied(
-    small_world: World,
-) -> None:
+def test_the_last_result_is_found_whether_its_hour_is_sealed_dirty_or_was_emptied(small_world):
     assert registry.read_last("large") is None
     old = transfer(small_world.ral, small_world.desy, 1.0, ago=50 * HOUR)
     sealing.seal(NOW)

@@ -10,8 +10,8 @@ from sonar.models import Annotation, Downtime, Endpoint, Site, Version
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.html import Page
-from tests.matrix import responses, world
-from tests.matrix.world import HOUR, NOW
+from tests.matrix import responses, sent
+from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 SITE = "/sites/DESY/"
@@ -19,6 +19,8 @@ DECLARE = f"{SITE}downtimes/"
 LIMITS = f"{SITE}endpoints/DESY_DATADISK/"
 NOTES = f"{SITE}notes/"
 QUIET, PAUSE = f"{SITE}quiet-hours/", f"{SITE}pause/"
+NIGHT = {"quiet_from": "22:00", "quiet_until": "04:00"}
+REASON = {"pause_reason": "new firewall"}
 TIMES = {"starts_at": "2026-11-20 13:00", "ends_at": "2026-11-20 18:30"}
 DOWNTIME = TIMES | {"reason": "new switch"}
 CAPS = {
@@ -35,7 +37,7 @@ def at(hour: int, minute: int = 0) -> datetime:
 
 
 @pytest.fixture
-def admin(small_world) -> Client:
+def admin(small_world: World) -> Client:
     return logged_in(account(Role.SITE_ADMIN, small_world.desy.site, name="anna"))
 
 
@@ -73,7 +75,7 @@ def entries() -> list[tuple[str, str, str]]:
 # Who sees the forms.
 
 
-def test_only_who_may_sees_the_forms(client, small_world, admin):
+def test_only_who_may_sees_the_forms(client, admin):
     assert "site-work" not in look(client).source
     for role in (Role.READER, Role.OPERATOR):
         page = look(logged_in(account(role)))
@@ -90,12 +92,12 @@ def test_only_who_may_sees_the_forms(client, small_world, admin):
         (f"{DECLARE}1/", {"end": ""}),
         (LIMITS, CAPS),
         (NOTES, {"text": "new switch"}),
-        (QUIET, {"quiet_from": "22:00", "quiet_until": "04:00"}),
+        (QUIET, NIGHT),
         (PAUSE, {"pause_reason": "new switch"}),
     ],
 )
-def test_nobody_changes_another_site(client, small_world, path, form):
-    world.downtime(id=1, site=small_world.desy.site)
+def test_nobody_changes_another_site(client, small_world, path: str, form: dict[str, str]):
+    sent.down(id=1, site=small_world.desy.site)
     before = Version.objects.get(name="registry").value
     # After the log-in a browser comes by GET, which there is not.
     assert client.post(path, form)["Location"] == "/login/?next=/"
@@ -111,7 +113,7 @@ def test_nobody_changes_another_site(client, small_world, path, form):
 
 
 def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world):
-    other = world.downtime(site=small_world.ral.site)
+    other = sent.down(site=small_world.ral.site)
     assert admin.post(f"{DECLARE}{other.id}/", {"end": ""}).status_code == 404
     assert admin.post(f"{SITE}endpoints/RAL_DATADISK/", CAPS).status_code == 404
     chosen = DOWNTIME | {"endpoints": [small_world.ral.id]}
@@ -121,14 +123,87 @@ def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world)
     assert Downtime.objects.get().ends_at == NOW + HOUR
 
 
+# What is refused: where its form is, one that would be kept, and the button that opens it.
+FORMS = {
+    "downtime": (DECLARE, DOWNTIME | {"starts_at": "2026-11-20T13:00Z"}, "Declare downtime…"),
+    "endpoint": (LIMITS, CAPS, "Caps and budgets…"),
+    "note": (NOTES, {"text": "routed", "starts_at": "2026-11-20 10:00"}, "Add a note…"),
+    "quiet": (QUIET, NIGHT, "Quiet hours…"),
+    "pause": (PAUSE, REASON | {"paused_until": "2026-11-20 14:00"}, "Pause tests…"),
+}
+
+
+def rows() -> list[object]:
+    return [
+        list(model.objects.order_by("pk").values())
+        for model in (Site, Endpoint, Downtime, Annotation, LogEntry)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "text", "sentence"),
+    [
+        ("downtime", "starts_at", "", "Not a valid time. Use 2026-11-20"),
+        ("downtime", "starts_at", "20/11/2026 13:00", "Not a valid time"),
+        ("downtime", "ends_at", "soon", "Use 2026-11-20 04:00 (UTC)"),
+        ("downtime", "ends_at", "2026-11-20 13:00", "must end after it starts"),
+        ("downtime", "ends_at", "3026-11-20 13:00", "in the years 1970 to 2999"),
+        ("downtime", "reason", "  ", "Say why, like “new switch”."),
+        ("downtime", "reason", "x" * 201, "at most 200 characters"),
+        ("downtime", "reason", "a\0b", "Null characters are not allowed."),
+        ("endpoint", "inbound_cap", "0", "A cap is a whole number of tests, from 1 to 9999."),
+        ("endpoint", "inbound_cap", "10000", "from 1 to 9999."),
+        ("endpoint", "outbound_cap", "", "A cap is a whole number"),
+        ("endpoint", "outbound_cap", "two", "A cap is a whole number"),
+        *(
+            ("endpoint", "budget", text, "A budget is a number of GB")
+            for text in ("0", "-1", "1e99", "NaN", "0.0000000001")
+        ),
+        ("endpoint", "label", "x" * 41, "at most 40 characters"),
+        ("note", "text", "", "Write the text of the note."),
+        ("note", "starts_at", "20.11.2026", "Not a valid time"),
+        ("note", "ends_at", "2026-11-20 01:00", "A note must end after it starts."),
+        ("quiet", "quiet_from", "10 pm", "like 22:30."),
+        ("quiet", "quiet_from", "24:00", "from 00:00 to 23:59"),
+        ("quiet", "quiet_until", "4", "Write a time of day in UTC"),
+        ("quiet", "quiet_until", "", "Quiet hours need both times"),
+        ("quiet", "quiet_from", "", "leave both empty for none"),
+        ("quiet", "quiet_until", "22:00", "two different times"),
+        ("pause", "pause_reason", " ", "Say why, like “new firewall”."),
+        ("pause", "pause_reason", "x" * 201, "at most 200 characters"),
+        ("pause", "paused_until", "soon", "Not a valid time"),
+        ("pause", "paused_until", "2026-11-20 12:00", "ends in the future"),
+        ("pause", "paused_until", "3026-11-20 12:00", "1970 to 2999"),
+    ],
+)
+def test_what_is_wrong_stands_by_its_field_and_all_that_was_typed_is_kept(
+    admin, small_world, name: str, field: str, text: str, sentence: str
+):
+    path, whole, button = FORMS[name]
+    before, typed = rows(), whole | {field: text}
+    response = admin.post(path, typed)
+    of = f"endpoint-{small_world.desy.id}" if name == "endpoint" else name
+    assert sentence in error(response, f"{of}-{field}")
+    page = read(response)
+    assert page.texts('details[name="work"][open] summary') == [button]
+    shown = dict(page.part(f'form[action="{path}"]').sent())
+    assert {one: shown[one] for one in typed} == typed
+    assert rows() == before
+
+
 # Downtimes.
 
 
 def test_a_downtime_of_the_site_is_declared_told_and_logged(admin, small_world):
     page = followed(admin, admin.post(DECLARE, DOWNTIME))
     row = Downtime.objects.get()
-    expected = (small_world.desy.site, None, at(13), at(18, 30), "new switch")
-    assert (row.site, row.endpoint, row.starts_at, row.ends_at, row.reason) == expected
+    assert (row.site, row.endpoint, row.starts_at, row.ends_at, row.reason) == (
+        small_world.desy.site,
+        None,
+        at(13),
+        at(18, 30),
+        "new switch",
+    )
     sentence = "Declared a downtime of DESY from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch."
     assert f"{sentence} No tests of its links start in that time; running tests continue." in page
     assert entries() == [("anna", "DESY", sentence)]
@@ -145,7 +220,7 @@ def test_one_of_some_endpoints_is_a_row_for_each(admin, small_world):
 
 
 def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
-    row = world.downtime(ends=5 * HOUR, endpoint=small_world.desy)
+    row = sent.down(end=5, endpoint=small_world.desy)
     url = f"{DECLARE}{row.id}/"
     page = look(admin)
     assert page.parts(f'form[action="{url}"]')
@@ -163,7 +238,7 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
 
 
 def test_one_that_has_not_begun_is_withdrawn(admin, small_world):
-    row = world.downtime(HOUR, 5 * HOUR, endpoint=small_world.desy)
+    row = sent.down(1, 5, endpoint=small_world.desy)
     assert "Withdraw it" in look(admin).source
     page = followed(admin, admin.post(f"{DECLARE}{row.id}/", {"end": ""}))
     assert "was withdrawn before it began." in page
@@ -172,7 +247,7 @@ def test_one_that_has_not_begun_is_withdrawn(admin, small_world):
 
 
 def test_an_end_before_the_begin_is_refused_by_its_own_field(admin, small_world):
-    row, other = (world.downtime(ends=5 * HOUR, endpoint=small_world.desy) for _ in range(2))
+    row, other = (sent.down(end=5, endpoint=small_world.desy) for _ in range(2))
     response = admin.post(f"{DECLARE}{row.id}/", {"ends_at": "2026-11-20 01:00"})
     assert "must end after it starts" in error(response, f"downtime-{row.id}-ends_at")
     page = read(response)
@@ -185,11 +260,15 @@ def test_an_end_before_the_begin_is_refused_by_its_own_field(admin, small_world)
 # Caps and budgets.
 
 
-def test_caps_and_budget_are_changed_and_told(admin, small_world):
+def test_caps_and_budget_are_changed_and_told(admin):
     page = followed(admin, admin.post(LIMITS, CAPS))
     row = Endpoint.objects.get(name="DESY_DATADISK")
-    expected = (4, 2, 1_500_000_000, "dCache 9.2")
-    assert (row.inbound_cap, row.outbound_cap, row.budget_bytes_per_day, row.software) == expected
+    assert (row.inbound_cap, row.outbound_cap, row.budget_bytes_per_day, row.software) == (
+        4,
+        2,
+        1_500_000_000,
+        "dCache 9.2",
+    )
     sentence = (
         "Changed DESY_DATADISK: tests to it at once from 2 to 4, budget a day from no limit to "
         "1.50 GB, software from nothing to dCache 9.2."
@@ -205,35 +284,15 @@ def test_caps_and_budget_are_changed_and_told(admin, small_world):
     assert row.budget_bytes_per_day is None
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"inbound_cap": "0"}, "A cap is a whole number of tests, from 1 to 9999."),
-        ({"inbound_cap": "10000"}, "from 1 to 9999."),
-        ({"outbound_cap": ""}, "A cap is a whole number"),
-        ({"outbound_cap": "two"}, "A cap is a whole number"),
-        ({"budget": "0"}, "A budget is a number of GB"),
-        ({"budget": "-1"}, "A budget is a number of GB"),
-        ({"budget": "1e99"}, "A budget is a number of GB"),
-        ({"budget": "NaN"}, "A budget is a number of GB"),
-        ({"budget": "0.0000000001"}, "A budget is a number of GB"),
-        ({"label": "x" * 41}, "at most 40 characters"),
-    ],
-)
-def test_what_is_wrong_with_a_limit_stands_by_its_field(admin, small_world, change, sentence):
-    (field,) = change
-    response = admin.post(LIMITS, CAPS | change)
-    assert sentence in error(response, f"endpoint-{small_world.desy.id}-{field}")
-    row = Endpoint.objects.get(name="DESY_DATADISK")
-    assert (row.inbound_cap, row.budget_bytes_per_day) == (2, None)
-
-
 def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(admin, small_world):
     more = {"base_url": "https://evil.example.org/data", "site": "1", "retired_at": "2026-01-01"}
     followed(admin, admin.post(LIMITS, CAPS | more))
     row = Endpoint.objects.get(name="DESY_DATADISK")
-    expected = (small_world.desy.base_url, small_world.desy.site_id, None)
-    assert (row.base_url, row.site_id, row.retired_at) == expected
+    assert (row.base_url, row.site_id, row.retired_at) == (
+        small_world.desy.base_url,
+        small_world.desy.site_id,
+        None,
+    )
 
 
 # Notes.
@@ -242,14 +301,19 @@ def test_no_more_of_an_endpoint_is_changed_than_a_site_admin_may(admin, small_wo
 def test_a_note_is_written_in_place(admin, small_world):
     page = followed(admin, admin.post(NOTES, {"text": "routed over the backup", "public": "on"}))
     note = Annotation.objects.get()
-    expected = (small_world.desy.site, "anna", True, NOW, None)
-    assert (note.site, note.author.username, note.public, note.starts_at, note.ends_at) == expected
+    assert (note.site, note.author.username, note.public, note.starts_at, note.ends_at) == (
+        small_world.desy.site,
+        "anna",
+        True,
+        NOW,
+        None,
+    )
     assert "routed over the backup. It is shown to all readers." in page
     assert entries()[0][2].startswith("Added a note, valid from 20 Nov 12:00:30 UTC")
 
 
 @pytest.mark.parametrize("text", ["New disks", "New disks.", "New disks!"])
-def test_what_was_written_ends_once_before_the_next_sentence(admin, small_world, text):
+def test_what_was_written_ends_once_before_the_next_sentence(admin, text: str):
     end = "" if text[-1] in ".!" else "."
     note = followed(admin, admin.post(NOTES, {"text": text}))
     assert f": {text}{end} It is shown to operators and admins of the site." in note
@@ -259,7 +323,7 @@ def test_what_was_written_ends_once_before_the_next_sentence(admin, small_world,
     assert f": {text}{end} No tests of its links start in that time" in downtime
 
 
-def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin, small_world):
+def test_it_leads_back_to_the_view_it_was_on_and_never_elsewhere(admin):
     back = f"{SITE}?window=24h#site-work"
     assert admin.post(NOTES, {"text": "a", "next": back})["Location"] == back
     for evil in ("https://example.org/", "//example.org", "/\\example.org"):
@@ -279,15 +343,12 @@ def test_the_page_costs_no_query_more_for_who_may_nothing(
 
 # Quiet hours and pauses.
 
-NIGHT = {"quiet_from": "22:00", "quiet_until": "04:00"}
-REASON = {"pause_reason": "new firewall"}
-
 
 def desy() -> Site:
     return Site.objects.get(name="DESY")
 
 
-def test_quiet_hours_are_set_changed_and_taken_away(admin, small_world):
+def test_quiet_hours_are_set_changed_and_taken_away(admin):
     page = followed(admin, admin.post(QUIET, NIGHT))
     assert desy().quiet_hours == "22:00-04:00"
     sentence = "Changed quiet hours of DESY from none to 22:00-04:00 UTC."
@@ -306,7 +367,7 @@ def test_quiet_hours_are_set_changed_and_taken_away(admin, small_world):
     assert 'id="quiet-hours"' not in look(admin).source
 
 
-def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
+def test_tests_are_paused_without_an_end_and_resumed(admin):
     page = followed(admin, admin.post(PAUSE, REASON))
     row = desy()
     assert (row.paused_since, row.paused_until, row.pause_reason, row.paused_by.username) == (
@@ -332,7 +393,7 @@ def test_tests_are_paused_without_an_end_and_resumed(admin, small_world):
     assert len(entries()) == 2
 
 
-def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
+def test_a_pause_gets_another_end_and_keeps_who_began_it(admin):
     followed(admin, admin.post(PAUSE, REASON))
     Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR)
     operator = logged_in(account(Role.OPERATOR))
@@ -340,12 +401,15 @@ def test_a_pause_gets_another_end_and_keeps_who_began_it(admin, small_world):
     page = followed(operator, operator.post(PAUSE, changed))
     assert "Changed the pause of DESY, until 20 Nov 14:00 UTC: firewall and disks." in page
     row = desy()
-    expected = (NOW - HOUR, at(14), "anna")
-    assert (row.paused_since, row.paused_until, row.paused_by.username) == expected
+    assert (row.paused_since, row.paused_until, row.paused_by.username) == (
+        NOW - HOUR,
+        at(14),
+        "anna",
+    )
     assert look(admin).field("paused_until")["value"] == "2026-11-20 14:00"
 
 
-def test_one_that_is_over_is_not_shown_and_another_can_begin(admin, small_world):
+def test_one_that_is_over_is_not_shown_and_another_can_begin(admin):
     Site.objects.filter(name="DESY").update(
         paused_since=NOW - HOUR, paused_until=NOW, pause_reason="disks"
     )
@@ -357,67 +421,6 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(admin, small_world)
     assert (desy().paused_since, desy().paused_until) == (NOW, None)
 
 
-def test_a_reason_is_text_and_no_markup(admin, small_world):
+def test_a_reason_is_text_and_no_markup(admin):
     followed(admin, admin.post(PAUSE, {"pause_reason": "<b>disks</b>"}))
     assert "<b>disks" not in look(admin).source
-
-
-# What is sent by each form, the button behind which it is, and what of it stays as it was typed.
-FORMS = {
-    "downtime": (
-        DECLARE,
-        DOWNTIME | {"starts_at": "2026-11-20T13:00Z"},
-        "Declare downtime…",
-        "reason",
-    ),
-    "quiet": (QUIET, NIGHT, "Quiet hours…", "quiet_from"),
-    "pause": (PAUSE, REASON | {"paused_until": "2026-11-20 14:00"}, "Pause tests…", "pause_reason"),
-    "note": (
-        NOTES,
-        {"text": "routed", "starts_at": "2026-11-20 10:00"},
-        "Add a note…",
-        "starts_at",
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "sentence"),
-    [
-        ({"starts_at": ""}, "downtime-starts_at", "Not a valid time. Use 2026-11-20"),
-        ({"starts_at": "20/11/2026 13:00"}, "downtime-starts_at", "Not a valid time"),
-        ({"ends_at": "soon"}, "downtime-ends_at", "Use 2026-11-20 04:00 (UTC)"),
-        ({"ends_at": "2026-11-20 13:00"}, "downtime-ends_at", "must end after it starts"),
-        ({"ends_at": "3026-11-20 13:00"}, "downtime-ends_at", "in the years 1970 to 2999"),
-        ({"reason": "  "}, "downtime-reason", "Say why, like “new switch”."),
-        ({"reason": "x" * 201}, "downtime-reason", "at most 200 characters"),
-        ({"reason": "a\0b"}, "downtime-reason", "Null characters are not allowed."),
-        ({"quiet_from": "10 pm"}, "quiet-quiet_from", "like 22:30."),
-        ({"quiet_from": "24:00"}, "quiet-quiet_from", "from 00:00 to 23:59"),
-        ({"quiet_until": "4"}, "quiet-quiet_until", "Write a time of day in UTC"),
-        ({"quiet_until": ""}, "quiet-quiet_until", "Quiet hours need both times"),
-        ({"quiet_from": ""}, "quiet-quiet_from", "leave both empty for none"),
-        ({"quiet_until": "22:00"}, "quiet-quiet_until", "two different times"),
-        ({"pause_reason": " "}, "pause-pause_reason", "Say why, like “new firewall”."),
-        ({"pause_reason": "x" * 201}, "pause-pause_reason", "at most 200 characters"),
-        ({"paused_until": "soon"}, "pause-paused_until", "Not a valid time"),
-        ({"paused_until": "2026-11-20 12:00"}, "pause-paused_until", "ends in the future"),
-        ({"paused_until": "3026-11-20 12:00"}, "pause-paused_until", "1970 to 2999"),
-        ({"text": ""}, "note-text", "Write the text of the note."),
-        ({"starts_at": "20.11.2026"}, "note-starts_at", "Not a valid time"),
-        ({"ends_at": "2026-11-20 01:00"}, "note-ends_at", "A note must end after it starts."),
-    ],
-)
-def test_what_is_wrong_in_a_form_stands_by_its_field(admin, small_world, change, field, sentence):
-    form = field.partition("-")[0]
-    path, sent, button, typed = FORMS[form]
-    response = admin.post(path, sent | change)
-    assert sentence in error(response, field)
-    assert read(response).texts('details[name="work"][open] summary') == [button]
-    assert bool(read(response).parts(f'[value="{sent[typed]}"]')) is (typed not in change)
-    ((name, text),) = change.items()
-    assert form != "quiet" or not text or read(response).field(name)["value"] == text
-    assert not [*Downtime.objects.all(), *Annotation.objects.all()]
-    assert not desy().is_paused(NOW)
-    assert desy().quiet_hours is None
-    assert entries() == []

@@ -181,14 +181,13 @@ def test_ages_in_a_window_that_is_past_count_from_its_end():
 
 
 def test_an_age_is_that_of_the_last_success():
-    dead = dataclasses.replace(
-        TABLE.classes["large"],
-        last_ok=np.full(len(TABLE), NOW.timestamp() - 86_400),
-        last_failed=np.full(len(TABLE), NOW.timestamp() - 60),
-    )
-    table = changed(classes={**TABLE.classes, "large": dead})
+    dead = TABLE.links.classes["large"] | {
+        "last_ok": np.full(len(TABLE), NOW.timestamp() - 86_400),
+        "last_failed": np.full(len(TABLE), NOW.timestamp() - 60),
+    }
+    table = changed(classes=TABLE.links.classes | {"large": dead})
     assert read("max_age=6h").rows(table, NOW).size == 0
     assert read("max_age=25h").rows(table, NOW).size == len(table)
-    never = dataclasses.replace(dead, last_ok=np.full(len(TABLE), np.nan))
-    table = changed(classes={**TABLE.classes, "large": never})
+    never = dead | {"last_ok": np.full(len(TABLE), np.nan)}
+    table = changed(classes=TABLE.links.classes | {"large": never})
     assert read("max_age=25h").rows(table, NOW).size == 0

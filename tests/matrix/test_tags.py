@@ -65,9 +65,7 @@ def in_sql(text: str) -> set[tuple[str, str]]:
         return set(cursor.fetchall())
 
 
-def test_matrix_rows_of_links_table_and_transfers_choose_as_sql_does(
-    client: Client, tagged: World, subtests: pytest.Subtests
-):
+def test_matrix_rows_of_links_table_and_transfers_choose_as_sql_does(client, tagged, subtests):
     for text in FILTERS:
         with subtests.test(text):
             expected = in_sql(text)
@@ -93,7 +91,7 @@ def in_matrix(client: Client, text: str) -> set[tuple[str, str]]:
     }
 
 
-def test_the_page_says_the_filter_and_offers_it(client: Client, tagged: World):
+def test_the_page_says_the_filter_and_offers_it(client, tagged):
     page = client.get("/?tag=!tape&source_tag=atlas", follow=True).content.decode()
     assert "only from tag atlas" in page
     assert "not from or to tag tape" in page
@@ -104,7 +102,7 @@ def test_the_page_says_the_filter_and_offers_it(client: Client, tagged: World):
     assert added["Location"] == "/?destination_tag=cms"
 
 
-def test_tags_make_no_rows(client: Client):
+def test_tags_make_no_rows(client):
     answer = client.get("/api/v1/matrix/?rows=tag")
     assert answer.status_code == 400
     assert answer.json()["errors"] == {
@@ -112,9 +110,7 @@ def test_tags_make_no_rows(client: Client):
     }
 
 
-def test_sites_are_chosen_and_found_by_their_tags_and_those_of_their_endpoints(
-    client: Client, tagged: World
-):
+def test_sites_are_chosen_and_found_by_their_tags_and_those_of_their_endpoints(client, tagged):
     def names(path: str) -> list[str]:
         return [one["name"] for one in get(client, path)["sites"]]
 
@@ -125,7 +121,7 @@ def test_sites_are_chosen_and_found_by_their_tags_and_those_of_their_endpoints(
     assert "/sites/DESY/" in client.get("/sites/?tag=tape").content.decode()
 
 
-def test_the_search_finds_by_tag_and_says_so(tagged: World):
+def test_the_search_finds_by_tag_and_says_so(tagged):
     found = {(one.kind, one.name): one.about for one in find("atlas").matches}
     assert found == {
         ("site", "RAL"): "Tier 1 site, cloud UK, tags atlas",
@@ -136,7 +132,7 @@ def test_the_search_finds_by_tag_and_says_so(tagged: World):
     assert link.name == "Glasgow_DATADISK → DESY_SCRATCHDISK"
 
 
-def test_a_table_is_searched_narrowed_and_ordered_by_tags(client: Client, tagged: World):
+def test_a_table_is_searched_narrowed_and_ordered_by_tags(client, tagged):
     rows = get(client, "links/?window=24h&source.tags.has=cm&ordering=-destination.tags")["links"]
     assert {row["source"]["name"] for row in rows} == {"Glasgow_DATADISK"}
     assert [row["destination"]["tags"] for row in rows] == [["tape"], ["atlas"], []]
@@ -151,7 +147,7 @@ def test_a_table_is_searched_narrowed_and_ordered_by_tags(client: Client, tagged
 )
 @pytest.mark.parametrize(("kind", "name"), [(Site, "DESY"), (Endpoint, "DESY_DATADISK")])
 def test_what_pages_answer_has_another_version_once_tags_change(
-    client: Client, tagged: World, path: str, kind: type[Site | Endpoint], name: str
+    client, tagged, path: str, kind: type[Site | Endpoint], name: str
 ):
     address = f"{path}?window=24h&tag=atlas"
     first = client.get(address)
@@ -163,14 +159,12 @@ def test_what_pages_answer_has_another_version_once_tags_change(
 
 
 @pytest.fixture
-def root() -> Client:
+def root(small_world: World) -> Client:
     return caller(Role.OPERATOR)
 
 
 @pytest.mark.parametrize(("plural", "name"), [("sites", "Lancaster"), ("endpoints", "RAL_TAPE")])
-def test_tags_are_written_and_read_in_order_and_each_once(
-    root: Client, small_world: World, plural: str, name: str
-):
+def test_tags_are_written_and_read_in_order_and_each_once(root, plural: str, name: str):
     assert made(root, plural, tags=["tape", "atlas", "tape"])["tags"] == ["atlas", "tape"]
     assert patch(root, f"{plural}/{name}/", {"tags": ["a:b_c.d-E"]}).json()["tags"] == ["a:b_c.d-E"]
     assert patch(root, f"{plural}/{name}/", {"tags": []}).json()["tags"] == []
@@ -182,13 +176,13 @@ def other(plural: str) -> dict[str, str]:
     return {"name": "Other", **more.get(plural, {})}
 
 
-def test_the_same_tags_in_another_order_change_nothing(root: Client, tagged: World):
+def test_the_same_tags_in_another_order_change_nothing(root, tagged):
     version = get(root, "matrix/?window=24h")["version"]
     patch(root, "endpoints/Glasgow_DATADISK/", {"tags": ["cms", "atlas"]})
     assert get(root, "matrix/?window=24h")["version"] == version
 
 
-def test_endpoints_are_listed_by_tag_and_with_tags(root: Client, tagged: World):
+def test_endpoints_are_listed_by_tag_and_with_tags(root, tagged):
     rows = get(root, "endpoints/?tag=atlas")["endpoints"]
     assert [(row["name"], row["tags"]) for row in rows] == [
         ("Glasgow_DATADISK", ["atlas", "cms"]),
@@ -217,7 +211,7 @@ BAD_TAGS: list[Any] = [
     [("post", "sites/"), ("patch", "sites/RAL/"), ("patch", "endpoints/RAL_DATADISK/")],
 )
 def test_a_bad_tag_names_field_and_rule_and_changes_nothing(
-    root: Client, tagged: World, subtests: pytest.Subtests, method: str, path: str
+    root, tagged, subtests, method: str, path: str
 ):
     before = [list(kind.objects.order_by("pk").values()) for kind in (Site, Endpoint)]
     for tags in BAD_TAGS:
@@ -247,7 +241,7 @@ def load(tmp_path: Path, text: str) -> str:
     return out.getvalue()
 
 
-def test_a_registry_file_writes_tags_and_without_them_there_are_none(tmp_path: Path):
+def test_a_registry_file_writes_tags_and_without_them_there_are_none(tmp_path):
     load(tmp_path, FILE)
     assert Site.objects.get(name="RAL").tags == ["atlas", "tape"]
     assert Endpoint.objects.get(name="RAL_TAPE").tags == ["a:b"]
@@ -274,9 +268,7 @@ def test_a_registry_file_writes_tags_and_without_them_there_are_none(tmp_path: P
         ),
     ],
 )
-def test_a_bad_tag_of_a_file_names_its_line_and_changes_nothing(
-    tmp_path: Path, tags: object, said: str
-):
+def test_a_bad_tag_of_a_file_names_its_line_and_changes_nothing(tmp_path, tags: object, said: str):
     text = tags if isinstance(tags, str) else json.dumps(tags)
     with pytest.raises(CommandError, match="nothing was changed") as caught:
         load(tmp_path, FILE.replace("[tape, atlas, tape]", text))

@@ -50,8 +50,33 @@ class Step:
         return self.transfer.profile.streams_used if self.transfer else None
 
 
+class StepTally:
+    """How many of some tests are open, succeeded, failed, or are gone."""
+
+    steps: Sequence[Step]
+
+    @property
+    def open(self) -> int:
+        return sum(step.probe is not None for step in self.steps)
+
+    @property
+    def done(self) -> int:
+        return sum(not np.isnan(step.rate) for step in self.steps)
+
+    @property
+    def failed(self) -> int:
+        return self.count(Transfer.State.FAILED, Transfer.State.LOST)
+
+    @property
+    def gone(self) -> int:
+        return self.count("gone")
+
+    def count(self, *states: str) -> int:
+        return sum(step.state in states for step in self.steps)
+
+
 @dataclass(frozen=True)
-class ValueResults:
+class ValueResults(StepTally):
     """The tests of one value, in the order in which they ran; ``number`` is what to plot it at.
 
     That is the number of streams, the bytes of the size class, or the place of pull and push.
@@ -77,24 +102,9 @@ class ValueResults:
     def median(self) -> float:
         return float(np.median(self.rates)) if self.rates.size else np.nan
 
-    @property
-    def failed(self) -> int:
-        return self.count(Transfer.State.FAILED) + self.count(Transfer.State.LOST)
-
-    @property
-    def open(self) -> int:
-        return sum(step.probe is not None for step in self.steps)
-
-    @property
-    def gone(self) -> int:
-        return self.count("gone")
-
-    def count(self, state: str) -> int:
-        return sum(step.state == state for step in self.steps)
-
 
 @dataclass(frozen=True)
-class ExperimentReport:
+class ExperimentReport(StepTally):
     """An experiment at a moment; ``values`` ascend."""
 
     experiment: Experiment
@@ -108,22 +118,6 @@ class ExperimentReport:
     @property
     def is_of_streams(self) -> bool:
         return self.experiment.variable == Experiment.Variable.STREAMS
-
-    @property
-    def open(self) -> int:
-        return sum(value.open for value in self.values)
-
-    @property
-    def done(self) -> int:
-        return sum(value.rates.size for value in self.values)
-
-    @property
-    def failed(self) -> int:
-        return sum(value.failed for value in self.values)
-
-    @property
-    def gone(self) -> int:
-        return sum(value.gone for value in self.values)
 
     @property
     def ended(self) -> bool:

@@ -12,17 +12,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
-from django import forms
-from django.core.exceptions import ValidationError
 
 from matrix.answers.table.link_table import LinkTable
 from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAttribute
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import either
-from matrix.query.forms import BadQueryError, OneOf, read_age, read_number
+from matrix.query.forms import BadQueryError, read_age, read_number
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.standing import LEVELS, SLOWER
 from matrix.statistics.cells.states import FAILING, LOOKS, MEASURED, STATES, fail_partly
@@ -77,8 +74,6 @@ COMPARED_NUMBERS = {
     "other_ok": "ok on the other side",
 }
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
 ALL_NUMBERS = NUMBERS | COMPARED_NUMBERS | LINE_NUMBERS
 
 
@@ -185,88 +180,59 @@ READERS: dict[str, Callable[[str], float]] = {
 LONGEST_TEXT = 200
 
 
-class Named(forms.Field):
-    """A field that says its parameter's name in its sentences."""
-
-    def __init__(self, parameter: str) -> None:
-        super().__init__(required=False)
-        self.parameter = parameter
-
-    def wrong(self, text: str, allowed: str) -> ValidationError:
-        return ValidationError(f"{self.parameter} “{text}” is not {allowed}.")
+def wrong(parameter: str, text: str, allowed: str) -> ValueError:
+    return ValueError(f"{parameter} “{text}” is not {allowed}.")
 
 
-class Text(Named):
-    def to_python(self, value: str | None) -> Any:  # noqa: ANN401 - text here, more in Has
-        text = " ".join((value or "").split())
-        if len(text) > LONGEST_TEXT or not text.isprintable():
-            raise self.wrong(text[:20], f"at most {LONGEST_TEXT} printable characters")
-        return text
+def read_text(parameter: str, value: str) -> str:
+    text = " ".join(value.split())
+    if len(text) > LONGEST_TEXT or not text.isprintable():
+        raise wrong(parameter, text[:20], f"at most {LONGEST_TEXT} printable characters")
+    return text
 
 
-class Quantiles(Named):
-    def to_python(self, value: str | None) -> tuple[str, ...]:
-        names = [name.strip() for name in (value or "").split(",") if name.strip()]
-        for name in names:
-            if name not in TABLE_QUANTILES:
-                allowed = either(tuple(TABLE_QUANTILES))
-                raise ValidationError(f"{self.parameter} “{name}” is not known: use {allowed}.")
-        return tuple(name for name in TABLE_QUANTILES if name in names)
+def read_quantiles(parameter: str, value: str) -> tuple[str, ...]:
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    for name in names:
+        if name not in TABLE_QUANTILES:
+            raise wrong(parameter, name, f"known: use {either(tuple(TABLE_QUANTILES))}")
+    return tuple(name for name in TABLE_QUANTILES if name in names)
 
 
-class Ordering(OneOf):
-    def __init__(self, parameter: str, columns: Sequence[str]) -> None:
-        super().__init__(parameter, columns)
-        self.choices = [(f"{sign}{name}", name) for name in columns for sign in ("", "-")]
-        self.error_messages["invalid_choice"] += " Put - in front for the greatest first."
+def read_page(parameter: str, value: str) -> int:
+    text = value or "1"
+    # Python reads no number of thousands of digits, not even of zeros.
+    if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,8}", text):
+        raise wrong(parameter, text, "a whole number from 1 on")
+    return int(text)
 
 
-class PageNumber(Named):
-    def to_python(self, value: str | None) -> int:
-        text = value or "1"
-        # Python reads no number of thousands of digits, not even of zeros.
-        if not re.fullmatch(r"0{0,9}[1-9][0-9]{0,8}", text):
-            raise self.wrong(text, "a whole number from 1 on")
-        return int(text)
-
-
-class Has(Text):
-    def to_python(self, value: str | None) -> Condition | None:
-        column, _, how = self.parameter.rpartition(".")
-        text = super().to_python(value)
-        return Condition(column, how, text) if text else None
-
-
-class Is(Named):
-    def to_python(self, value: str | None) -> Condition | None:
-        column, _, how = self.parameter.rpartition(".")
-        key = column.rpartition(".")[2]
-        if key == "state":
-            return self.of_state(column, value or "")
-        attribute = BY_KEY[key]
-        if value and value not in attribute.allowed:
-            raise self.wrong(value, f"a {attribute.title}: use {either(attribute.allowed)}")
-        return Condition(column, how, value) if value else None
-
-    def of_state(self, column: str, value: str) -> Condition | None:
-        """Read some of LOOKS, as `failing,slower`."""
-        looks = [text.strip() for text in value.split(",") if text.strip()]
-        for look in looks:
-            if look not in LOOKS:
-                raise self.wrong(look, f"a state: use {either(LOOKS)}")
-        chosen = [look for look in LOOKS if look in looks]
-        return Condition(column, "is", ",".join(chosen)) if chosen else None
-
-
-class Bound(Named):
-    def to_python(self, value: str | None) -> Condition | None:
-        column, _, how = self.parameter.rpartition(".")
-        text = (value or "").strip()
+def read_condition(parameter: str, value: str) -> Condition | None:
+    """Read what a column must fulfil; None for nothing. ValueError says what may be."""
+    column, _, how = parameter.rpartition(".")
+    field = column.rpartition(".")[2]
+    number = 0.0
+    if how == "has":
+        text = read_text(parameter, value)
+    elif how in ("min", "max"):
+        text = value.strip()
         try:
-            number = READERS.get(column.rpartition(".")[2], read_number)(text) if text else 0
+            number = READERS.get(field, read_number)(text) if text else 0
         except ValueError as error:
-            raise self.wrong(text, str(error)) from None
-        return Condition(column, how, text, number) if text else None
+            raise wrong(parameter, text, str(error)) from None
+    elif field == "state":
+        text = read_looks(parameter, value)
+    else:
+        text, attribute = value, BY_KEY[field]
+        if value and value not in attribute.allowed:
+            raise wrong(parameter, value, f"a {attribute.title}: use {either(attribute.allowed)}")
+    return Condition(column, how, text, number) if text else None
 
 
-FIELDS: dict[str, type[Named]] = {"has": Has, "is": Is}
+def read_looks(parameter: str, value: str) -> str:
+    """Read some of LOOKS, as `failing,slower`; return them in their order."""
+    looks = [text.strip() for text in value.split(",") if text.strip()]
+    for look in looks:
+        if look not in LOOKS:
+            raise wrong(parameter, look, f"a state: use {either(LOOKS)}")
+    return ",".join(look for look in LOOKS if look in looks)

@@ -1,9 +1,7 @@
 """From the results of a window to the columns of all links."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +14,8 @@ from matrix.query.catalogue import STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
-from matrix.statistics.cells.standing import NONE, SLOWER, UNKNOWN, Rates, Standings
-from matrix.statistics.cells.states import FAILING, Evidence, States
+from matrix.statistics.cells.standing import NONE, SLOWER, UNKNOWN, Standings
+from matrix.statistics.cells.states import FAILING, Evidence
 from matrix.statistics.compare.two_samples import SideRuns, compare_cells
 from matrix.statistics.samples.pooling import Numbering, Pooling
 from matrix.statistics.samples.reduce import Reduced, ratio, reduce
@@ -37,12 +35,23 @@ LINE_COLUMNS = (
     *("bandwidth_mb_s", "bandwidth_low_mb_s", "bandwidth_high_mb_s"),
     *("half_size_bytes", "line"),
 )
-# What is said of a link in a size class.
+# What is said of a link in a size class, NaN where there is none: rates in MB/s, sizes in bytes of
+# ok transfers alone, and when the newest result, success and failure started, in Unix s. `state`
+# indexes STATES, `level` LEVELS; with a level, `ratio_low` and `ratio_high` bound `ratio`,
+# the rate now divided by the usual one, with 95 % confidence. `since` (Unix s) and `streak` say
+# since when and for how many tests a link is failing, slower or faster, as CellArrays has it.
 COLUMNS = (
     *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
     *("state", "last_ok", "last_failed"),
     *("level", "usual_mb_s", "now_mb_s", "ratio", "ratio_low", "ratio_high", "since", "streak"),
 )
+# What is made of these two when it is asked for.
+DERIVED: dict[str, tuple[Callable[[Any, Any], NDArray[Any]], str, str]] = {
+    "last": (np.fmax, "last_ok", "last_failed"),
+    "ratio": (np.divide, "now_mb_s", "usual_mb_s"),
+}
+EVERY = "every"
+"""Beside them, the shortest interval in seconds at which a mesh tests it, infinity for none."""
 
 # And while comparing, in the size class that is asked for: the rates of this side and of the other
 # (medians, or means), their ratio, its interval, the p of chance, and the successes there.
@@ -57,61 +66,8 @@ COMPARED = {
 }
 SURE = "compared_sure"
 """Beside them, which of these differ beyond chance among all links."""
-
-
-@dataclass(frozen=True)
-class ClassColumns:
-    """What the links have in one size class, a value for each; NaN where there is none.
-
-    Rates are in MB/s, sizes in bytes and those of ok transfers alone; ``last_ok`` and
-    ``last_failed`` are when the newest success and the newest failure started, in Unix s;
-    ``state`` indexes STATES, ``level`` LEVELS; where there is a level, ``ratio_low`` and
-    ``ratio_high`` bound ``ratio`` with 95 % confidence; ``since`` (Unix s) and ``streak`` say since
-    when and for how many tests a link is failing, slower or faster, as CellArrays has it; ``every``
-    is the shortest interval in seconds at which a mesh tests the link, infinity for none;
-    ``quantiles`` are rates in MB/s that are there for who asks, by field, and ``compared`` is what
-    is said of the links while comparing, by the names in COMPARED.
-    """
-
-    mean_mb_s: Floats
-    std_mb_s: Floats
-    size_mean_bytes: Floats
-    size_std_bytes: Floats
-    ok: Integers
-    failed: Integers
-    state: States
-    last_ok: Floats
-    last_failed: Floats
-    level: NDArray[np.uint8]
-    usual_mb_s: Floats
-    now_mb_s: Floats
-    ratio_low: Rates
-    ratio_high: Rates
-    since: Floats
-    streak: NDArray[np.int32]
-    every: Floats
-    quantiles: Mapping[str, Floats] = field(default_factory=dict)
-    compared: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-
-    @property
-    def last(self) -> Floats:
-        """Return when the newest result started, in Unix s."""
-        return np.fmax(self.last_ok, self.last_failed)
-
-    @property
-    def ratio(self) -> Floats:
-        """Return the rate now divided by the usual one."""
-        return self.now_mb_s / self.usual_mb_s
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that is kept but what is there for who asks, by name."""
-        return {column.name: getattr(self, column.name) for column in fields(self)[:-2]}
-
-    def taken(self, rows: Integers | Flags | slice) -> ClassColumns:
-        columns = {name: values[rows] for name, values in self.arrays().items()}
-        quantiles = {name: values[rows] for name, values in self.quantiles.items()}
-        compared = {name: values[rows] for name, values in self.compared.items()}
-        return ClassColumns(**columns, quantiles=quantiles, compared=compared)
+# A value for each link, by what is said: COLUMNS, quantiles for who asks for them, and COMPARED.
+Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -130,9 +86,9 @@ class LinkColumns:
     source: Integers
     destination: Integers
     priority: Floats
-    classes: dict[str, ClassColumns]
+    classes: dict[str, Arrays]
     profiles: frozenset[int] = frozenset()
-    lines: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    lines: Arrays = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for values in self._arrays():
@@ -143,18 +99,15 @@ class LinkColumns:
 
     def _arrays(self) -> Iterator[NDArray[Any]]:
         yield from (self.source, self.destination, self.priority)
-        yield from self.lines.values()
-        for of_class in self.classes.values():
-            yield from of_class.arrays().values()
-            yield from of_class.quantiles.values()
-            yield from of_class.compared.values()
+        for arrays in (self.lines, *self.classes.values()):
+            yield from arrays.values()
 
     @property
     def nbytes(self) -> int:
         return sum(values.nbytes for values in self._arrays())
 
 
-def line_columns(times: Sequence[ClassTimes], shown: Flags) -> dict[str, NDArray[Any]]:
+def line_columns(times: Sequence[ClassTimes], shown: Flags) -> Arrays:
     """Return LINE_COLUMNS of the links that are shown, where their lines fit; NaN for no bound."""
     lines = overhead.fit([of_class.taken(shown) for of_class in times])
     bandwidths = (lines.of(f"bandwidth{end}") for end in ("", "_low", "_high"))
@@ -172,7 +125,7 @@ def reduce_links(
 ) -> LinkColumns:
     """Read and reduce the results of every size class, all as of one moment.
 
-    Filters on links are not applied. ``quantiles`` are names out of catalogue.QUANTILES; ``lines``
+    Filters on links are not applied. ``quantiles`` are names out of TABLE_QUANTILES; ``lines``
     asks for LinkColumns.lines. The number of SQL statements depends on that of the classes alone.
     """
     window = query.window_at(now)
@@ -202,12 +155,15 @@ def reduce_links(
             )
             times += [ClassTimes.of_runs(results, pooling)] if lines else []
             if comparison:  # what fails is neither slow nor fast
-                comparison[SURE] &= of_class.state != FAILING
-            classes[size] = replace(of_class, compared=comparison)
+                comparison[SURE] &= of_class["state"] != FAILING
+            classes[size] = of_class | comparison
             profiles |= runs.profiles_of(results)
             priority = np.maximum(priority, plan.priority)
     shown = pooling.shown & np.logical_or.reduce(
-        [np.isfinite(of_class.every) | ~np.isnan(of_class.last) for of_class in classes.values()]
+        [
+            np.isfinite(of_class[EVERY]) | (of_class["ok"] + of_class["failed"] > 0)
+            for of_class in classes.values()
+        ]
     )
     source, destination = np.nonzero(shown)
     return LinkColumns(
@@ -216,10 +172,14 @@ def reduce_links(
         source,
         destination,
         np.where(priority == NO_PRIORITY, np.nan, priority).reshape(links.shape)[shown],
-        {size: of_class.taken(shown) for size, of_class in classes.items()},
+        {size: taken(of_class, shown) for size, of_class in classes.items()},
         frozenset(profiles),
         line_columns(times, shown) if lines else {},
     )
+
+
+def taken(arrays: Mapping[str, NDArray[Any]], rows: Integers | Flags | slice) -> Arrays:
+    return {name: values[rows] for name, values in arrays.items()}
 
 
 def reduce_rates(
@@ -230,7 +190,7 @@ def reduce_rates(
     results: Sequence[Run],
     *,
     quantiles: Collection[str],
-) -> tuple[Reduced, dict[str, NDArray[Any]]]:
+) -> tuple[Reduced, Arrays]:
     """Reduce the results of each link; while comparing, add what is COMPARED, by name."""
     if query.compare is None:
         return reduce(results, pooling, quantiles), {}
@@ -254,7 +214,7 @@ def reduce_class(
     standings: Standings,
     up: Flags,
     moment: datetime,
-) -> ClassColumns:
+) -> Arrays:
     """Return arrays of shape (places, places), as they stand at a moment."""
     numbering, every = pooling.numbering, plan.every.reshape(pooling.shape)
     size_mean, size_std = size_moments(results, numbering, rates.ok)
@@ -272,26 +232,26 @@ def reduce_class(
     evidence = Evidence(rates.ok, rates.failed, age, every, applicable, applicable & up, failing)
     level = np.where(~np.isnan(age) & up, standings.level, UNKNOWN).astype(np.uint8)
     is_shifted = failing | (level >= SLOWER)
-    return ClassColumns(
-        rates.mean / MB,
-        rates.std / MB,
-        size_mean,
-        size_std,
-        rates.ok,
-        rates.failed,
-        evidence.states(),
-        last_ok,
-        last_failed,
-        level,
-        standings.usual / MB,
-        standings.now / MB,
-        np.where(level == UNKNOWN, NONE, standings.low),
-        np.where(level == UNKNOWN, NONE, standings.high),
-        np.where(is_shifted, standings.since, np.nan),
-        np.where(is_shifted, standings.streak, np.int32(0)),
-        every,
-        {STATISTICS[name].field: values / MB for name, values in rates.extras.items()},
-    )
+    return {
+        "mean_mb_s": rates.mean / MB,
+        "std_mb_s": rates.std / MB,
+        "size_mean_bytes": size_mean,
+        "size_std_bytes": size_std,
+        "ok": rates.ok,
+        "failed": rates.failed,
+        "state": evidence.states(),
+        "last_ok": last_ok,
+        "last_failed": last_failed,
+        "level": level,
+        "usual_mb_s": standings.usual / MB,
+        "now_mb_s": standings.now / MB,
+        "ratio_low": np.where(level == UNKNOWN, NONE, standings.low),
+        "ratio_high": np.where(level == UNKNOWN, NONE, standings.high),
+        "since": np.where(is_shifted, standings.since, np.nan),
+        "streak": np.where(is_shifted, standings.streak, np.int32(0)),
+        EVERY: every,
+        **{STATISTICS[name].field: values / MB for name, values in rates.extras.items()},
+    }
 
 
 def size_moments(

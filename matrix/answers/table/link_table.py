@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -13,23 +13,23 @@ from numpy.typing import NDArray
 
 from matrix.answers.comparison import sides as comparing
 from matrix.answers.matrix import standing
-from matrix.answers.table.columns import COLUMNS, SURE, ClassColumns, LinkColumns, reduce_links
+from matrix.answers.table.columns import (
+    COLUMNS,
+    COMPARED,
+    DERIVED,
+    SURE,
+    Arrays,
+    LinkColumns,
+    reduce_links,
+)
 from matrix.query.attributes import BY_KEY, ENDS, search_text
+from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import FASTER, SLOWER
-from matrix.statistics.cells.states import (
-    DOWN,
-    FAILED,
-    FAILING,
-    MEASURED,
-    NOT_APPLICABLE,
-    STALE,
-    UNTESTED,
-    fail_partly,
-)
+from matrix.statistics.cells.states import FAILED, FAILING, MEASURED, STATES, fail_partly
 from matrix.statistics.compare.two_samples import CHANGE_KINDS, CHANGES
 from matrix.store import data_version
 from matrix.store.cache import ANSWERS
@@ -77,15 +77,19 @@ class LinkTable:
         return list(self.links.classes)
 
     @property
-    def fields(self) -> tuple[str, ...]:
-        """Name what is said of a link in each size class."""
-        quantiles = (columns.quantiles for columns in self.links.classes.values())
-        return (*COLUMNS, *next(quantiles, ()))
+    def quantiles(self) -> tuple[str, ...]:
+        """Name the columns of quantiles that were asked for."""
+        arrays: Arrays = next(iter(self.links.classes.values()), {})
+        return tuple(own.field for own in TABLE_QUANTILES.values() if own.field in arrays)
 
     def compared_fields(self, size: str) -> tuple[str, ...]:
-        """Name what is said of a link beside that while comparing, in a size class."""
-        compared = self.links.classes[size].compared
-        return (*compared, CHANGE) if compared else ()
+        """Name what is said of a link beside COLUMNS while comparing, in a size class."""
+        return (*COMPARED, SURE, CHANGE) if SURE in self.links.classes[size] else ()
+
+    def of_class(self, size: str) -> Arrays:
+        """Return all that is said of the links in a size class, by name."""
+        names = (*COLUMNS, *self.quantiles, *self.compared_fields(size))
+        return {name: self.column(f"{size}.{name}") for name in names}
 
     @cached_property
     def source(self) -> Integers:
@@ -100,16 +104,9 @@ class LinkTable:
         return self._of_rows(self.links.priority)
 
     @property
-    def lines(self) -> Mapping[str, NDArray[Any]]:
+    def lines(self) -> Arrays:
         """Return the columns of the lines, if they were asked for."""
         return {name: self._of_rows(values) for name, values in self.links.lines.items()}
-
-    @property
-    def classes(self) -> Mapping[str, ClassColumns]:
-        """Return all columns of each size class."""
-        if self.rows is None:
-            return self.links.classes
-        return {size: columns.taken(self.rows) for size, columns in self.links.classes.items()}
 
     def column(self, name: str) -> NDArray[Any]:
         """Return `source` or `destination` (names), `source.site`, `priority`, `large.mean_mb_s`.
@@ -124,15 +121,13 @@ class LinkTable:
             return self.priority
         if name in self.links.lines:
             return self._of_rows(self.links.lines[name])
-        columns = self.links.classes[of]
-        for present in (columns.quantiles, columns.compared):
-            if field in present:
-                return self._of_rows(present[field])
-        if field == CHANGE and columns.compared:
+        arrays = self.links.classes[of]
+        if field in DERIVED:
+            make, *made_of = DERIVED[field]
+            return make(*(self._of_rows(arrays[name]) for name in made_of))
+        if field == CHANGE and SURE in arrays:
             return self._changes(of)
-        if field not in COLUMNS:
-            raise KeyError(name)
-        return self._of_rows(getattr(columns, field))
+        return self._of_rows(arrays[field])
 
     def _of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self.rows is None else values[self.rows]
@@ -149,8 +144,7 @@ class LinkTable:
     def _ranks(self, name: str) -> NDArray[Any]:
         """Return numbers that order as a column does; links of one source by destination."""
         if name == TROUBLE:
-            slower, faster = (self.of_change(self.size, look) for look in CHANGES)
-            return trouble_of(self.classes[self.size], slower, faster)
+            return trouble_of(self)
         if name.partition(".")[0] not in ENDS:
             return self._shown(name)
         columns = {"source": ("source", "destination"), "destination": ("destination", "source")}
@@ -207,7 +201,7 @@ class LinkTable:
 
         None for another look, and where nothing is compared.
         """
-        if self.changed is None or look not in CHANGES or not self.links.classes[size].compared:
+        if self.changed is None or look not in CHANGES or SURE not in self.links.classes[size]:
             return None
         ratio = self.column(f"{size}.compared_ratio")
         is_such = ratio < 1 if look == "slower" else ratio > 1
@@ -265,7 +259,7 @@ def build(
     """Answer for all size classes, whichever the query asks for.
 
     ``known_version`` is that of version(), for which the columns of all links are kept: filters
-    on links only choose rows of them. ``quantiles`` are names out of catalogue.QUANTILES, columns
+    on links only choose rows of them. ``quantiles`` are names out of TABLE_QUANTILES, columns
     that are there for who asks for them, as ``lines`` asks for those of overhead and bandwidth.
     """
     # Read before the data: an answer may be newer than its version, never older.
@@ -278,51 +272,38 @@ def build(
     if filters:
         matching = LinkIndex(links.places).matching(filters)
         shown = np.flatnonzero(matching[links.source * len(links.places) + links.destination])
-    changed = links.classes[query.size].compared.get(SURE)
+    changed = links.classes[query.size].get(SURE)
     return LinkTable(links, shown, changed, query.size)
 
 
-# The least trouble first: states as pages name them, and how a measured link is beside that.
+# The least trouble first: states, and how a measured link is beside that.
 DEGREES = (
-    *("nothing", "untested", "down", "usual", "stale"),
+    *("not_applicable", "untested", "down", "measured", "stale"),
     *("faster", "partly", "slower", "failed", "failing"),
 )
-OF_STATES = {
-    NOT_APPLICABLE: "nothing",
-    UNTESTED: "untested",
-    DOWN: "down",
-    MEASURED: "usual",
-    STALE: "stale",
-    FAILED: "failed",
-    FAILING: "failing",
-}
 
 
-def trouble_of(
-    columns: ClassColumns, slower: Flags | None = None, faster: Flags | None = None
-) -> Floats:
+def trouble_of(table: LinkTable) -> Floats:
     """Return the place of each link in DEGREES, with a fraction for how bad it is among its like.
 
     Of failing links the first to fail is the worst, of slower ones the slowest, of those that fail
-    partly the one with most failures, of faster ones the one that changed most. ``slower`` and
-    ``faster`` are those of a comparison; without one they are compared with usual.
+    partly the one with most failures, of faster ones the one that changed most. They are compared
+    with usual, or with what the question compares them with.
     """
+    columns = table.of_class(table.size)
+    slower, faster = (table.of_change(table.size, look) for look in CHANGES)
     if slower is None or faster is None:
-        slower, faster = columns.level == SLOWER, columns.level == FASTER
-    ratio = columns.compared.get("compared_ratio", columns.ratio)
-    measured = columns.state == MEASURED
-    tests = np.maximum(columns.ok + columns.failed, 1)
+        slower, faster = columns["level"] == SLOWER, columns["level"] == FASTER
+    ratio = columns.get("compared_ratio", columns["ratio"])
+    ok, failed, state = columns["ok"], columns["failed"], columns["state"]
+    measured = state == MEASURED
     badness = {
         "faster": (measured & faster, ratio),
-        "partly": (
-            measured & fail_partly(columns.ok, columns.failed, False),
-            columns.failed / tests,
-        ),
+        "partly": (measured & fail_partly(ok, failed, False), failed / np.maximum(ok + failed, 1)),
         "slower": (measured & slower, -ratio),
-        "failing": (columns.state == FAILING, -columns.since),
+        "failing": (state == FAILING, -columns["since"]),
     }
-    of_states = [DEGREES.index(OF_STATES[state]) for state in sorted(OF_STATES)]
-    degrees = np.array(of_states, dtype=np.float64)[columns.state]
+    degrees = np.array([DEGREES.index(word) for word in STATES], dtype=np.float64)[state]
     for name, (links, values) in badness.items():
         degrees[links] = DEGREES.index(name) + shares(values[links])
     return degrees

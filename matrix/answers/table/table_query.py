@@ -8,29 +8,29 @@ matrix/answers/table/column_filters.py.
 """
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Self
 
-from django import forms
 from django.http import QueryDict
 
 from matrix.answers.table import column_filters
 from matrix.answers.table.column_filters import (
-    FIELDS,
-    Bound,
     Condition,
-    Ordering,
-    PageNumber,
-    Quantiles,
-    Text,
+    read_condition,
+    read_page,
+    read_quantiles,
+    read_text,
+    wrong,
 )
 from matrix.answers.table.columns import COLUMNS, COMPARED, LINE_COLUMNS
 from matrix.answers.table.link_table import TROUBLE, LinkTable
 from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
-from matrix.query.forms import BadQueryError, OneOf
+from matrix.query.filters import either
+from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
 
@@ -127,12 +127,6 @@ class TableQuery:
         ordering = self.usual if is_dropped(self.column) else self.ordering
         return self.replace(ordering=ordering, conditions=conditions)
 
-    def text(self, parameter: str) -> str:
-        """Return what a condition was given as, or nothing."""
-        return next(
-            (condition.text for condition in self.conditions if condition.name == parameter), ""
-        )
-
     @property
     def column(self) -> str:
         return self.ordering.removeprefix("-")
@@ -172,16 +166,17 @@ def read(
         own_params["only"] = [",".join(own_params["only"])]
     for name, short in shorts.items():
         own_params.setdefault(name, []).extend(own_params.pop(short))
-    form = ListingForm(own_params, sizes, compared)
-    if form.errors:
+    try:
+        values = read_values(own_params, sizes, compared)
+    except BadQueryError as error:
         # Each parameter is called as it was given.
-        errors = {
-            short: [str(sentence).replace(name, short) for sentence in sentences]
-            for name, sentences in form.errors.items()
-            for short in [shorts.get(name, name)]
-        }
-        raise BadQueryError(errors)
-    values = form.cleaned_data
+        raise BadQueryError(
+            {
+                short: [sentence.replace(name, short) for sentence in sentences]
+                for name, sentences in error.errors.items()
+                for short in [shorts.get(name, name)]
+            }
+        ) from None
     return query, TableQuery(
         ordering=values["ordering"] or usual,
         usual=usual,
@@ -210,31 +205,45 @@ def orderings(sizes: Iterable[str], *compared: str) -> list[str]:
     return [*ENDS, *places, "priority", TROUBLE, *LINE_COLUMNS, *of_sizes]
 
 
-class ListingForm(forms.Form):
-    """The parameters of a listing, checked; each is given once."""
+def read_values(
+    params: Mapping[str, Sequence[str]], sizes: Sequence[str], compared: Sequence[str]
+) -> dict[str, Any]:
+    """Read the parameters of a listing, each of which is given once; raise BadQueryError."""
+    conditions = [name for name in column_filters.names(sizes, *compared) if name in params]
+    readers: dict[str, Callable[[str, str], Any]] = {
+        "search": read_text,
+        "ordering": partial(read_ordering, orderings(sizes, *compared)),
+        "quantiles": read_quantiles,
+        "overhead": partial(read_choice, ("1",)),
+        "constant": partial(read_choice, ("1",)),
+        "page": read_page,
+        "per_page": partial(read_choice, [str(number) for number in PER_PAGE]),
+        **dict.fromkeys(conditions, read_condition),
+    }
+    values: dict[str, Any] = {}
+    errors: dict[str, list[str]] = {}
+    for name, reader in readers.items():
+        try:
+            values[name] = reader(name, params.get(name, [""])[-1])
+        except ValueError as error:
+            errors[name] = [str(error)]
+    for name, texts in params.items():
+        if len(texts) > 1:
+            sentence = f"{name} is given {len(texts)} times: give it once."
+            errors.setdefault(name, []).append(sentence)
+    if errors:
+        raise BadQueryError(errors)
+    return values
 
-    def __init__(
-        self, params: Mapping[str, Sequence[str]], sizes: Sequence[str], compared: Sequence[str]
-    ) -> None:
-        super().__init__({name: texts[-1] for name, texts in params.items()})
-        self.params = params
-        self.fields |= {
-            "search": Text("search"),
-            "ordering": Ordering("ordering", orderings(sizes, *compared)),
-            "quantiles": Quantiles("quantiles"),
-            "overhead": OneOf("overhead", ("1",)),
-            "constant": OneOf("constant", ("1",)),
-            "page": PageNumber("page"),
-            "per_page": OneOf("per_page", [str(number) for number in PER_PAGE]),
-            **{
-                name: FIELDS.get(name.rpartition(".")[2], Bound)(name)
-                for name in column_filters.names(sizes, *compared)
-                if name in params
-            },
-        }
 
-    def clean(self) -> dict[str, Any]:
-        for name, texts in self.params.items():
-            if len(texts) > 1:
-                self.add_error(name, f"{name} is given {len(texts)} times: give it once.")
-        return self.cleaned_data
+def read_choice(allowed: Sequence[str], parameter: str, value: str) -> str:
+    if value and value not in allowed:
+        raise wrong(parameter, value, f"known: use {either(allowed)}")
+    return value
+
+
+def read_ordering(columns: Sequence[str], parameter: str, value: str) -> str:
+    if value and value.removeprefix("-") not in columns:
+        refusal = wrong(parameter, value, f"known: use {either(columns)}")
+        raise ValueError(f"{refusal} Put - in front for the greatest first.")
+    return value

@@ -1,1 +1,1 @@
-"""The registry by REST: one module for each kind of row, and one for each stage they share."""
+"""The registry by REST: what each kind of row is, and the calls that are made of it."""

@@ -1,19 +1,20 @@
-"""/api/v1/meshes/: which links are tested, how, and how often."""
+"""Meshes: which links are tested, how, and how often; and size classes, checked together."""
 
 import re
-from collections.abc import Collection
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
+from django.utils.text import capfirst
 from pydantic import Field, create_model
 from pydantic.fields import FieldInfo
-from rest_framework.request import Request
 
 from matrix.answers.words.phrases import lower_first
 from matrix.api.parameters import wrong
-from matrix.api.registry.resource import CallText, Resource
+from matrix.api.registry.resource import BY_SIZE, CallText, Resource
 from matrix.api.registry.values import (
+    CREDENTIAL_NAME,
     Values,
     field,
     flag,
@@ -22,22 +23,22 @@ from matrix.api.registry.values import (
     own_name,
     quiet_times,
     record_of,
-    scitag_text,
     whole,
 )
-from matrix.api.schema.records import Json
+from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
-from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar.credentials import rules, service_rules
+from sonar.credentials import service_rules
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import LIMITS, mover_choices
 from sonar.models.registry import MOST_DAILY_BYTES
 from sonar.movers import catalogue
 from sonar.notation import scitags
+from sonar.notation.units import MOST_BYTES
 from sonar.obstacles.catalogue import advice_on
 from sonar.records.record import cut
+from sonar.registry import compatibility
 from sonar.registry.compatibility import ENDS, kept_mesh_problem
 from sonar.registry.file.sections import (
     LONGEST_INTERVAL_SECONDS,
@@ -46,6 +47,7 @@ from sonar.registry.file.sections import (
     set_intervals,
     set_members,
 )
+from sonar.results import reclass
 
 ALL = "all"
 MOVERS = [name for name, _ in mover_choices()]
@@ -54,11 +56,17 @@ MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
 SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
-CREDENTIAL_NAME = f"^({rules.NAME.strip('^$')})?$"
 # What is for those who may see it: where Sonar asks, and with what.
 INTERNAL = ("service", "service_credential")
 ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")
 
+SCITAG = field(
+    "a flow label as experiment/activity, like 2/11",
+    "scitags.org",
+    "to send none",
+    max_length=7,
+    pattern=scitags.NOTATION,
+)
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
 Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
 Names = Annotated[list[Annotated[str, name_of("endpoint")]], Field(min_length=1)]
@@ -119,7 +127,7 @@ class MeshBody(Body):
         int | None,
         whole(1, 2**31 - 1, "only for movers that can set it", "to leave it to the servers"),
     ] = None
-    scitag: Annotated[str | None, scitag_text()] = None
+    scitag: Annotated[str | None, SCITAG] = None
     service: Annotated[
         str,
         line(
@@ -174,6 +182,7 @@ class Meshes(Resource[Mesh]):
         **AS_ANSWERED,
         notice=(str, ""),
     )
+    internal = INTERNAL
     field_of = {"mesh_quiet_hours_have_two_ends": "quiet_hours"}
     calls = {
         "list": CallText("All meshes", "By name."),
@@ -184,9 +193,6 @@ class Meshes(Resource[Mesh]):
             "Fields that are left out stay as they are; lists and `every` are replaced as a whole.",
         ),
     }
-
-    def hidden(self, row: Mesh, request: Request) -> Collection[str]:
-        return () if sees(request, "sonar.view_mesh", []) else INTERNAL
 
     def rows(self) -> QuerySet[Mesh]:
         # A mesh of all endpoints by name has thousands, of which nothing else is told.
@@ -252,3 +258,73 @@ def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:
 
 
 MESHES = Meshes()
+
+
+DAY = 86_400
+
+
+class NewSizeClass(Body):
+    """A size class to add; it ends where the next one begins."""
+
+    name: Annotated[str, own_name()]
+    from_bytes: Annotated[int, whole(0, MOST_BYTES, "the first size that belongs to it")]
+    test_bytes: Annotated[int, whole(1, MOST_BYTES, "the size of its test file, in its range")]
+    timeout_seconds: Annotated[int, whole(1, 30 * DAY, "a test that takes longer has failed")] = (
+        3600
+    )
+
+
+class SizeClasses(Resource[SizeClass]):
+    model = SizeClass
+    new = NewSizeClass
+    answer = record_of(NewSizeClass, "A size class.")
+    written = record_of(
+        NewSizeClass,
+        "A size class as it was stored.\n\n"
+        "Only if from_bytes was changed and results now lie outside the bounds of their class,\n"
+        "`results_outside` is their number: of all, or of those since `results_outside_since` if "
+        "there\nwas no time to check more. It is null if there was no time at all. `notice` says "
+        "what to do.",
+        name="SizeClassWritten",
+        results_outside=(int | None, None),
+        results_outside_since=(datetime | None, None),
+        notice=(str, ""),
+    )
+    order = BY_SIZE
+    # `sizes` says the same of all of them in better words.
+    checks_constraints = False
+    calls = {
+        "list": CallText("All size classes", "Smallest first."),
+        "add": CallText(
+            "Add a size class",
+            "The first class begins at 0 bytes, and each test size lies in its own class.",
+        ),
+        "show": CallText("One size class"),
+        "change": CallText(
+            "Change a size class",
+            "Fields that are left out stay as they are. Results keep the class they were stored\n"
+            "with until `manage.py reclass_results` moves them; the response says how many.",
+        ),
+    }
+
+    def check(self, row: SizeClass) -> None:
+        others = SizeClass.objects.exclude(pk=row.pk)
+        if problems := compatibility.size_class_problems([*others, row]):
+            sentences = [f"{capfirst(problem)}." for problem in problems]
+            raise BadQueryError({"from_bytes": sentences})
+
+    def remarks(self, row: SizeClass, values: Values) -> Json:
+        if "from_bytes" not in values:
+            return {}
+        outside = reclass.outside()
+        if not (notice := reclass.notice(outside)):
+            return {}
+        none_seen = outside.since is None
+        return {
+            "results_outside": None if none_seen else outside.results,
+            "results_outside_since": None if outside.is_complete else moment(outside.since),
+            "notice": notice,
+        }
+
+
+SIZE_CLASSES = SizeClasses()

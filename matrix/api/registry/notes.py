@@ -75,8 +75,7 @@ class Annotations(Resource[Annotation]):
         ),
         "show": CallText("One note"),
         "change": CallText(
-            "Change a note",
-            "Fields that are left out stay as they are. Its author stays, too.",
+            "Change a note", "Fields that are left out stay as they are. Its author stays, too."
         ),
         "remove": CallText("Remove a note"),
     }

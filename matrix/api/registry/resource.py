@@ -21,7 +21,7 @@ from matrix.api.rendering import Json
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.records import moment
 from matrix.api.schema.schemas import Answer, Body
-from matrix.http.permissions import allow, refused
+from matrix.http.permissions import allow, refused, sees
 from matrix.query.forms import Moment
 from matrix.store.keyset import Place
 from sonar.models.fields import NAME
@@ -34,41 +34,37 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Order:
-    """By columns that no two rows share; ``read`` raises ValueError for what is no cursor."""
+    """By columns that no two rows share; ``pattern`` is what a cursor looks like."""
 
     fields: tuple[str, ...]
-    read: Callable[[str], Place]
-    write: Callable[[Place], str]
+    pattern: str
 
-
-def by(column: str, pattern: str) -> Order:
-    """By one column; ``pattern`` is what its values look like as text."""
-
-    def read(cursor: str) -> Place:
-        if not re.fullmatch(pattern, cursor):
+    def read(self, cursor: str) -> Place:
+        """Return the place that a cursor says; raise ValueError for what is no cursor."""
+        match = re.fullmatch(self.pattern, cursor)
+        if match is None:
             raise ValueError(cursor)
-        return (cursor,)
+        return self.place(match)
 
-    return Order((column,), read, lambda place: str(place[0]))
+    def place(self, match: re.Match[str]) -> Place:
+        return (match[0],)
 
-
-def read_start(cursor: str) -> Place:
-    match = re.fullmatch(r"(-?[0-9]{1,18})\.([0-9]{1,19})", cursor)
-    if match is None:
-        raise ValueError(cursor)
-    return EPOCH + int(match[1]) * MICROSECOND, int(match[2])
+    def write(self, place: Place) -> str:
+        return str(place[0])
 
 
-def write_start(place: Place) -> str:
-    start, key = place
-    if not isinstance(start, datetime):
-        raise TypeError(f"{start} is no time")
-    return f"{(start - EPOCH) // MICROSECOND}.{key}"
+class ByStart(Order):
+    def place(self, match: re.Match[str]) -> Place:
+        return EPOCH + int(match[1]) * MICROSECOND, int(match[2])
+
+    def write(self, place: Place) -> str:
+        start, key = place
+        return f"{(start - EPOCH) // MICROSECOND}.{key}"
 
 
-BY_NAME = by("name", NAME)
-BY_SIZE = by("from_bytes", "[0-9]{1,19}")
-NEWEST_FIRST = Order(("-starts_at", "-id"), read_start, write_start)
+BY_NAME = Order(("name",), NAME)
+BY_SIZE = Order(("from_bytes",), "[0-9]{1,19}")
+NEWEST_FIRST = ByStart(("-starts_at", "-id"), r"(-?[0-9]{1,18})\.([0-9]{1,19})")
 
 
 Row = TypeVar("Row", bound=Model)
@@ -197,6 +193,8 @@ class Resource(Generic[Row]):
     checks_constraints = True
     # What an admin of its site may change of a row; empty for all of it.
     site_fields: Sequence[str] = ()
+    # The fields of a record that are only for who may view the row in the admin.
+    internal: Collection[str] = ()
 
     # What follows of these. A row is found by its name, or by its id if it has none.
     word: str
@@ -255,7 +253,8 @@ class Resource(Generic[Row]):
 
     def hidden(self, row: Row, request: Request) -> Collection[str]:
         """Name the fields of a record that the reader may not see."""
-        return ()
+        may_see = not self.internal or sees(request, self.permission("view"), self.sites(row))
+        return () if may_see else self.internal
 
     def remarks(self, row: Row, values: Values) -> Json:
         """Return what the answer to a write says besides the row."""

@@ -24,14 +24,15 @@ from matrix.api.base import body_of
 from matrix.api.schema.schemas import Answer, Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
+from sonar.credentials import rules as credentials
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
-from sonar.notation.scitags import NOTATION
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
 
 CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
 NO_CONTROLS = r"[^\x00-\x1f\x7f]"
 VISIBLE = r"[^\x00-\x20\x7f]"
+CREDENTIAL_NAME = f"^({credentials.NAME.strip('^$')})?$"
 LINES = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 
 
@@ -91,11 +92,6 @@ def own_name() -> FieldInfo:
 
 def quiet_times() -> FieldInfo:
     return line(11, "in UTC, like 01:00-05:30, or null for none", f"^{CLOCK}-{CLOCK}$")
-
-
-def scitag_text() -> FieldInfo:
-    rule = "a flow label as experiment/activity, like 2/11"
-    return field(rule, "scitags.org", "to send none", max_length=7, pattern=NOTATION)
 
 
 def time(meaning: str, or_null: str = "") -> FieldInfo:

@@ -9,15 +9,7 @@ from pydantic import BaseModel
 from matrix.api.parameters import SHORT, PageSizes
 from matrix.query.attributes import BY_NAME, GROUPINGS, PREPOSITIONS, ProfileAttribute
 from matrix.query.catalogue import STATS
-from matrix.query.comparison import (
-    OF,
-    OF_AROUND,
-    OF_OF,
-    OF_SIZE,
-    PREFIX,
-    REVERSE,
-    WINDOWS,
-)
+from matrix.query.comparison import OF, OF_AROUND, OF_OF, OF_SIZE, PREFIX, REVERSE, WINDOWS
 from matrix.query.filters import FILTERS, LINK_FILTERS, PROFILE_FILTERS, Filter
 from matrix.query.forms import ALLOWED_VALUES, DEFAULT_SIZE
 from matrix.query.matrix_query import MatrixQuery

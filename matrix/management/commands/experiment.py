@@ -83,11 +83,7 @@ def ordered(options: dict[str, Any]) -> Experiment:
         body["values"] = values
     try:
         return experiments.order(probe_requests.read_experiment(body), None, timezone.now())
-    except (
-        BadQueryError,
-        request_probes.RefusedError,
-        request_probes.PlannerBusyError,
-    ) as error:
+    except (BadQueryError, request_probes.RefusedError, request_probes.PlannerBusyError) as error:
         raise CommandError(f"Not ordered: {error}") from error
 
 

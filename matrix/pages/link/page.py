@@ -18,7 +18,6 @@ from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import where_at
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Params, QueryPage
-from matrix.pages.experiments import LinkExperimentsPage
 from matrix.pages.link.figures import drawn, network_part, overhead_part, verdict_alone
 from matrix.pages.link.tables import (
     QUANTILE_COLUMNS,
@@ -31,7 +30,7 @@ from matrix.pages.link.tables import (
     schedule_table,
     size_rows,
 )
-from matrix.pages.ordered_tests import LinkProbesPage
+from matrix.pages.ordered_tests import LinkExperimentsPage, LinkProbesPage
 from matrix.pages.parts.controls import (
     Choice,
     bounds_of,

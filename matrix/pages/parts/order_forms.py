@@ -263,11 +263,7 @@ class ExperimentForm(OrderForm):
         help_text="Empty: 1, 2, 4, 8 and 16 streams, all size classes, or pull and push.",
     )
     repeats = whole_field(
-        "tests of each",
-        "repeats",
-        MOST_TESTS,
-        USUAL_REPEATS,
-        ALLOWED_IN_EXPERIMENTS,
+        "tests of each", "repeats", MOST_TESTS, USUAL_REPEATS, ALLOWED_IN_EXPERIMENTS
     )
     size = select_field("size class", required=False)
     streams = whole_field("streams", "streams", MOST_STREAMS, 1)
@@ -322,10 +318,7 @@ def refused(request: HttpRequest, form: ProbeForm, user: User) -> int:
 
 
 def place(
-    form: OrderForm,
-    tests: Sequence[ProbeRequest],
-    user: User,
-    order: Callable[[datetime], Placed],
+    form: OrderForm, tests: Sequence[ProbeRequest], user: User, order: Callable[[datetime], Placed]
 ) -> tuple[Placed | None, int]:
     """Order the tests of a valid form, or say in it why not; return what was ordered, and a status.
 

@@ -3,44 +3,53 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Self
 
+import numpy as np
 from django.http import QueryDict
 from django.utils.text import capfirst
 
 from matrix.answers.causes.words import site_conclusion
+from matrix.answers.comparison import all_links
+from matrix.answers.comparison.all_links import AROUND, factor_words, verdict
 from matrix.answers.diagnosis import site_diagnosis
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of, findings
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
 from matrix.answers.site.overview import compared_question, registered
 from matrix.answers.site.reports import ENDS, Report, capacity, partners_of
-from matrix.answers.site.site_now import SiteNow, inside_of, site_now
+from matrix.answers.site.site_links import SiteLink, facts_of
+from matrix.answers.site.site_now import (
+    ComparedEnds,
+    EndComparison,
+    NoteEffect,
+    SiteNow,
+    beyond_words,
+    inside_of,
+    site_now,
+)
+from matrix.answers.site.verdict import KINDS, VERBS, earliest
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
 from matrix.pages.parts.events import EventsPart
-from matrix.pages.parts.notes import COMPARE_SINCE, note_lines, since_url
+from matrix.pages.parts.notes import COMPARE_SINCE, around_url, note_lines, since_url
 from matrix.pages.parts.notices import failing_endpoints
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
 from matrix.pages.parts.transfers import inside_part
-from matrix.pages.site.comparison import (
-    changed_since,
-    compared_end,
-    comparison_part,
-    drift_of,
-    effect_lines,
-)
-from matrix.pages.site.sides import WORDS, ShortNames, side_of, strips
+from matrix.pages.site.sides import MOST_FIRST, WORDS, ShortNames, side_of, strips
 from matrix.pages.site.work_forms import site_work
 from matrix.plots.site import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
+from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.compare.together import Together
 from matrix.store import notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.notation.units import format_factor
 from sonar.notation.windows import format_window
 from sonar.obstacles.catalogue import BY_NAME
 from sonar.people import roles
@@ -251,3 +260,102 @@ def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any
             "url": matrix_url(page.query.replace(filters=filters)),
             "of_budget": load.bytes_per_day / budget if budget else None,
         }
+
+
+def compared_end(
+    report: Report, links: Sequence[SiteLink], comparison: EndComparison | None, names: ShortNames
+) -> dict[str, Any] | None:
+    """Return the links that differ beyond chance first, and of alike ones the slowest.
+
+    `kind` colours those; `first` are shown before all are asked for.
+    """
+    if comparison is None or report.query.compare is None:
+        return None
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "link": link,
+            "url": link_url(link.source, link.destination, report.query),
+            "kind": pair.direction if changed else "",
+            "pair": pair,
+        }
+        for link, name, pair, changed in zip(
+            links, names.links(links), comparison.pairs, comparison.changed.tolist(), strict=True
+        )
+    ]
+    rows.sort(key=lambda row: (not row["kind"], not row["pair"].kind, row["pair"].ratio))
+    return {
+        "words": comparison.words,
+        "of": report.query.compare.of,
+        "rows": [row | {"first": at < MOST_FIRST} for at, row in enumerate(rows)],
+    }
+
+
+def comparison_part(
+    query: MatrixQuery,
+    site: str,
+    comparisons: Mapping[str, EndComparison],
+    now: datetime,
+    names: ShortNames,
+) -> dict[str, Any] | None:
+    """Return what the page says of both ends together, None if it compares with nothing."""
+    if not comparisons:
+        return None
+    ends = [comparisons[end] for end in reversed(ENDS)]
+    changes = all_links.changes(query, now)
+    said = [(end.sentence(names.site(site)), beyond_words(changes, site, end)) for end in ends]
+    return {
+        "kind": min((end.kind for end in ends), key=KINDS.index),
+        "words": ends[0].words,
+        "sentences": [" ".join(filter(None, sentences)) for sentences in said],
+    }
+
+
+def changed_since(site_is: SiteNow) -> datetime | None:
+    """Return when the first of the links changed that are slower than usual, or else faster."""
+    facts = [facts_of(end, links) for end, links in site_is.links.items()]
+    slower = earliest(each.slower.first for each in facts if each.slower)
+    faster = earliest(each.faster.first for each in facts if each.faster)
+    first = faster if math.isnan(slower) else slower
+    return None if math.isnan(first) else datetime.fromtimestamp(first, UTC)
+
+
+def effect_lines(
+    page: QueryPage, effects: Sequence[NoteEffect], now: datetime
+) -> list[dict[str, Any]]:
+    """Return each note, the page that compares before it with after it, and what that says by end.
+
+    Of an end stand there what colours it, the factor (empty for no tests), it in words, and the
+    tests after it and before.
+    """
+    return [
+        {
+            "note": effect.note,
+            "url": around_url(page, effect.note.starts_at, now),
+            "ends": [effect_of(effect.ends[end]) for end in reversed(ENDS)],
+        }
+        for effect in effects
+    ]
+
+
+def effect_of(together: Together) -> tuple[str, str, str, int, int]:
+    counts = together.ok, together.other_ok
+    if not together.links:
+        return "", "", "", *counts
+    bounds = () if np.isnan(together.low) else (together.low, together.high)
+    factor = format_factor(together.ratio, *bounds)
+    return together.kind, factor, verdict(together), *counts
+
+
+def drift_of(page: QueryPage, drift: ComparedEnds | None, end: str) -> tuple[str, str] | None:
+    """Say whether an end has drifted in the window; None for a short one, or without tests.
+
+    With the sentence comes the page that compares the second half of the window with the first.
+    """
+    if drift is None or not drift.ends[end].links:
+        return None
+    factor = factor_words(drift.ends[end], AROUND)
+    sentence = f"Since the middle of this window it has {VERBS[end].then} at {factor}."
+    compare = Comparison(CUSTOM, drift.sides.other.start, drift.sides.other.end)
+    after = page.query.replace(compare=None).during(drift.sides.own)
+    return sentence, page.asking(after.replace(compare=compare)).url()

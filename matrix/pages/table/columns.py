@@ -4,14 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import django_tables2 as tables
 import numpy as np
-from numpy.typing import NDArray
 
 from matrix.answers.table.column_filters import how_of
-from matrix.answers.table.columns import ClassColumns
 from matrix.answers.table.link_table import LinkTable
 from matrix.query.addresses import link_url
 from matrix.query.attributes import OF_ENDPOINTS
@@ -41,41 +40,19 @@ class Context:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-class ClassRow:
-    """What a link has in one size class: the values of its ClassColumns in a row.
-
-    ``change`` is the word for how it differs from the other side of a comparison beyond chance, if
-    it does.
-    """
-
-    def __init__(self, columns: ClassColumns, at: int, change: str) -> None:
-        self.columns, self.at, self.change = columns, at, change
-        self.quantiles = Row(columns.quantiles, at)
-        self.compared = Row(columns.compared, at)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a number
-        return getattr(self.columns, name)[self.at].item()
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of columns by their names."""
-
-    columns: Mapping[str, NDArray[Any]]
-    at: int
-
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a number
-        return self.columns[name][self.at].item()
+# What a link has in a size class, or of the line through all of them: attributes by the names of
+# LinkTable.of_class, and `every`; `change` is the word for it.
+Values = SimpleNamespace
 
 
 class TableRow(NamedTuple):
-    """A link; ``lines`` are LinkColumns.lines, if they were asked for."""
+    """A link; ``lines`` are those of LinkTable, if they were asked for."""
 
     source: EndpointInfo
     destination: EndpointInfo
     priority: float
-    classes: Mapping[str, ClassRow]
-    lines: Row
+    classes: Mapping[str, Values]
+    lines: Values
 
 
 class TableCell(NamedTuple):
@@ -199,20 +176,25 @@ class EndColumn(LinkColumn):
 
 
 class OfSize(LinkColumn):
-    """A column of a size class."""
+    """A column of a size class; ``filtered`` is what its filter is called, if not as its title.
+
+    ``second`` is another title by which it can be ordered: its field, the title and what it means.
+    """
 
     look = "number"
     greatest_first = True
-    field = ""
-    title = ""
-    explained = ""
+    field = title = explained = filtered = ""
+    second: tuple[str, str, str] | None = None
 
     def __init__(self, context: Context, size: str) -> None:
         words = f"{size} files: {self.explained}"
         super().__init__(context, self.title, words, f"{size}.{self.field}")
+        if self.second:
+            field, title, explained = self.second
+            self.sorts.append(Sort(title, f"{size} files: {explained}", f"{size}.{field}"))
         self.size = size
         self.group = f"{size} files"
-        label = f"{size} {self.title}"
+        label = f"{size} {self.filtered or self.title}"
         self.filters = (ColumnFilter(f"{size}.{self.field}", label, is_number=True),)
 
     def render(self, record: TableRow) -> TableCell:
@@ -226,16 +208,16 @@ class OfSize(LinkColumn):
             return TableCell(DASH, why, self.look)
         return self.of(values)
 
-    def of(self, values: ClassRow) -> TableCell:
+    def of(self, values: Values) -> TableCell:
         """Write the values of a link that has results."""
         raise NotImplementedError
 
-    def why_not_ok(self, values: ClassRow) -> str:
+    def why_not_ok(self, values: Values) -> str:
         if values.failed == 1:
             return f"the only result failed; {self.last(values)}"
         return f"all {format_count(values.failed)} results failed; {self.last(values)}"
 
-    def last(self, values: ClassRow) -> str:
+    def last(self, values: Values) -> str:
         words = f"last result {self.ago(values.last)}"
         if values.ok and values.last_ok < values.last:
             words += f", failed; last success {self.ago(values.last_ok)}"
@@ -257,7 +239,7 @@ class RateColumn(OfSize):
         self.tells = tells
         self.place = "opens" if tells else ""
 
-    def of(self, values: ClassRow) -> TableCell:
+    def of(self, values: Values) -> TableCell:
         state = STATES[values.state]
         lead = state if self.tells and values.state != MEASURED else ""
         look = f"{self.look} {lead}".strip()
@@ -278,27 +260,22 @@ class QuantileColumn(OfSize):
     def __init__(self, context: Context, size: str, statistic: Statistic) -> None:
         self.field, self.title = statistic.field, statistic.name
         self.explained = f"{statistic.label} of the rates of single transfers ({RATE.name})"
+        self.filtered = f"{statistic.label} ({RATE.name})"
         super().__init__(context, size)
-        label = f"{size} {statistic.label} ({RATE.name})"
-        self.filters = (ColumnFilter(f"{size}.{self.field}", label, is_number=True),)
         if size == context.query.size:
             self.place = "carded"
 
-    def of(self, values: ClassRow) -> TableCell:
+    def of(self, values: Values) -> TableCell:
         if values.ok == 0:
             return TableCell(DASH, self.why_not_ok(values), self.look)
         count = f"(n = {format_count(values.ok)})"
-        text = three_digits(values.quantiles[self.field])
+        text = three_digits(getattr(values, self.field))
         return TableCell(text, f"{text} {RATE.name} {count}; {self.last(values)}", self.look)
 
 
 class Size(OfSize):
-    field, title = "size_mean_bytes", "size"
+    field, title, filtered = "size_mean_bytes", "size", "size, like 200MB"
     explained = "mean size of the files that arrived ± standard deviation"
-
-    def __init__(self, context: Context, size: str) -> None:
-        super().__init__(context, size)
-        self.filters = tuple(own._replace(label=f"{size} size, like 200MB") for own in self.filters)
 
     def constant(self, table: LinkTable) -> str:
         sizes = table.column(f"{self.size}.size_mean_bytes")
@@ -308,7 +285,7 @@ class Size(OfSize):
         vary = np.any(table.column(f"{self.size}.size_std_bytes") > 0)
         return "" if vary or len(ends) > 1 else f"{self.size} files of {ends.pop()}"
 
-    def of(self, values: ClassRow) -> TableCell:
+    def of(self, values: Values) -> TableCell:
         if values.ok == 0:
             return TableCell(DASH, "no file arrived", self.look)
         has_spread = values.size_std_bytes > 0
@@ -318,14 +295,13 @@ class Size(OfSize):
 
 class Count(OfSize):
     field, title, explained = "ok", "ok", "number of successful results"
+    second = "failed", "+ failed", "number of failed results"
 
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
-        failed = f"{size}.failed"
-        self.sorts.append(Sort("+ failed", f"{size} files: number of failed results", failed))
-        self.filters += (ColumnFilter(failed, f"{size} failed", is_number=True),)
+        self.filters += (ColumnFilter(f"{size}.failed", f"{size} failed", is_number=True),)
 
-    def of(self, values: ClassRow) -> TableCell:
+    def of(self, values: Values) -> TableCell:
         failed = (f"+ {format_count(values.failed)} failed",) if values.failed else ()
         look = f"{self.look} some" if failed else self.look
         return TableCell(format_count(values.ok), self.last(values), look, marks=failed)

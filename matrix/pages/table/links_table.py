@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import django_tables2 as tables
@@ -9,10 +10,10 @@ import numpy as np
 from django.http import QueryDict
 from django_tables2.data import TableData
 
-from matrix.answers.table.link_table import LinkTable
+from matrix.answers.table.columns import EVERY, Arrays
+from matrix.answers.table.link_table import CHANGE, LinkTable
 from matrix.answers.table.table_query import TableQuery
 from matrix.pages.table.columns import (
-    ClassRow,
     ColumnFilter,
     Context,
     Count,
@@ -22,36 +23,20 @@ from matrix.pages.table.columns import (
     Priority,
     QuantileColumn,
     RateColumn,
-    Row,
     Size,
     TableCell,
     TableRow,
+    Values,
 )
-from matrix.pages.table.standing_columns import (
-    BandwidthColumn,
-    ChanceColumn,
-    ComparedRatio,
-    HalfSizeColumn,
-    NowColumn,
-    OtherColumn,
-    OverheadColumn,
-    RatioColumn,
-    StateColumn,
-    ThisColumn,
-    UsualColumn,
-)
+from matrix.pages.table.standing_columns import COMPARED, OF_LINES, STANDING, StateColumn
 from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import Statistic
 from matrix.query.forms import BadQueryError
 from matrix.statistics.arrays import Integers
-from matrix.statistics.compare.two_samples import CHANGES
+from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.templatetags.figures import pads
 
 PARAMETERS = ("filter_column", "filter_how", "filter_value")
-# What stands beside the rate: how it is to the usual, or to what it is compared with. Of both, two
-# ratios would stand side by side.
-STANDING = NowColumn, UsualColumn, RatioColumn
-COMPARED = ThisColumn, OtherColumn, ComparedRatio, ChanceColumn
 # Each with its name in an ordering.
 Columns = list[tuple[str, LinkColumn]]
 
@@ -73,8 +58,7 @@ def columns(
         ]
     every.append(("priority", Priority(context)))
     if lines:
-        of_lines = [OverheadColumn(context), BandwidthColumn(context), HalfSizeColumn(context)]
-        every += [(column.field, column) for column in of_lines]
+        every += [(column.field, column(context)) for column in OF_LINES]
     standing: tuple[type[OfSize], ...] = COMPARED if context.query.compare else STANDING
     for size in sorted(sizes, key=lambda size: size != context.query.size):
         is_chosen = size == context.query.size
@@ -120,23 +104,30 @@ class LinkData(TableData):  # type: ignore[misc]  # has no types
 
 
 def rows_of(table: LinkTable) -> list[TableRow]:
-    columns, lines = table.classes, table.lines
-    changes = {size: np.full(len(table), "", dtype=object) for size in columns}
-    for size, words in changes.items():
-        for look in CHANGES:
-            if (where := table.of_change(size, look)) is not None:
-                words[where] = look
-    ends = zip(table.source.tolist(), table.destination.tolist(), strict=True)
+    classes = {}
+    for size in table.sizes:
+        columns = table.of_class(size) | {EVERY: table.column(f"{size}.{EVERY}")}
+        if CHANGE in columns:
+            columns[CHANGE] = np.array(CHANGE_KINDS, dtype=object)[columns[CHANGE]]
+        classes[size] = values_of(columns)
+    lines = values_of(table.lines) or [Values()] * len(table)
+    numbers = (table.source.tolist(), table.destination.tolist(), table.priority.tolist())
     return [
         TableRow(
             table.places[source],
             table.places[destination],
-            float(table.priority[at]),
-            {size: ClassRow(own, at, changes[size][at]) for size, own in columns.items()},
-            Row(lines, at),
+            priority,
+            {size: values[at] for size, values in classes.items()},
+            lines[at],
         )
-        for at, (source, destination) in enumerate(ends)
+        for at, (source, destination, priority) in enumerate(zip(*numbers, strict=True))
     ]
+
+
+def values_of(columns: Arrays) -> list[Values]:
+    """Return each row of columns by their names."""
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [Values(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
 class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
@@ -190,22 +181,15 @@ def filter_forms(
 
     Each by what stands above it.
     """
-    groups = [(column.group or "link", column.filters) for column in columns]
-    forms = {
-        words: [
-            (group, own)
-            for group, filters in groups
-            for own in filters
-            if own.is_number is is_number
-        ]
-        for words, is_number in (("text", False), ("number", True))
-    }
+    offered = [(column.group or "link", own) for column in columns for own in column.filters]
     return {
         words: [
             (group, [own for _, own in members])
-            for group, members in groupby(offered, lambda pair: pair[0])
+            for group, members in groupby(
+                (pair for pair in offered if pair[1].is_number is is_number), itemgetter(0)
+            )
         ]
-        for words, offered in forms.items()
+        for words, is_number in (("text", False), ("number", True))
     }
 
 

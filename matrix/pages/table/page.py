@@ -18,6 +18,7 @@ from matrix.answers.table.column_filters import Condition, links_with_look
 from matrix.answers.table.link_table import TROUBLE, LinkTable
 from matrix.answers.table.table_query import PER_PAGE, TableQuery
 from matrix.answers.words.names import shared_ending, shortened
+from matrix.answers.words.phrases import counted
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import (
     Choice,
@@ -28,9 +29,8 @@ from matrix.pages.parts.controls import (
     size_choices,
     window_choices,
 )
-from matrix.pages.parts.notices import Notice, about_work, mixed, work_at_hand
+from matrix.pages.parts.notices import Notice, about_work, mixed, no_endpoints, work_at_hand
 from matrix.pages.parts.share import Share
-from matrix.pages.table import notices
 from matrix.pages.table.columns import Context, LinkColumn
 from matrix.pages.table.links_table import (
     Columns,
@@ -47,10 +47,11 @@ from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
-from matrix.store import profiles
+from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
-from sonar.models import SizeClass
-from sonar.notation.units import format_count
+from sonar.models import Endpoint, SizeClass
+from sonar.notation.units import format_age, format_count
+from sonar.notation.windows import format_minute
 from sonar.people.roles import Anyone
 
 # In the order of what to look at first.
@@ -209,25 +210,21 @@ class TablePage(QueryPage):
 
     def column_choices(self) -> Iterator[Choice]:
         """Yield what puts a column of a quantile into the table, or takes it out again."""
-        shown = self.listing.columns
-        for quantile in TABLE_QUANTILES.values():
-            if quantile in shown:
-                changed = self.listing.without_column(quantile)
-            else:
-                names = {*self.listing.quantiles, quantile.name}
-                changed = self.listing.replace(
-                    quantiles=tuple(name for name in TABLE_QUANTILES if name in names)
-                )
-            title = f"A column with the {quantile.label} of the rates of each size class"
-            yield Choice(quantile.label, self.listed(changed), quantile in shown, title)
         listing = self.listing
+        for quantile in TABLE_QUANTILES.values():
+            is_shown = quantile in listing.columns
+            names = {*listing.quantiles, quantile.name}
+            with_it = tuple(name for name in TABLE_QUANTILES if name in names)
+            without = listing.without_column(quantile)
+            changed = without if is_shown else listing.replace(quantiles=with_it)
+            title = f"A column with the {quantile.label} of the rates of each size class"
+            yield Choice(quantile.label, self.listed(changed), is_shown, title)
         changed = listing.without_lines() if listing.lines else listing.replace(overhead=True)
         title = "Columns with the overhead and the bandwidth of each link, from all size classes"
         yield Choice("overhead and bandwidth", self.listed(changed), listing.lines, title)
-        every = self.listing.replace(constant=not self.listing.constant)
+        url = self.listed(listing.replace(constant=not listing.constant))
         title = "Columns that have the same in all rows, too"
-        is_chosen = self.listing.constant
-        yield Choice("those that are the same for all", self.listed(every), is_chosen, title)
+        yield Choice("those that are the same for all", url, listing.constant, title)
 
     def notices(
         self, table: LinkTable, shown: int, mixture: MixedWays, now: datetime
@@ -235,16 +232,16 @@ class TablePage(QueryPage):
         bare = self.asking(self.query.replace(filters=()))
         everything = bare.url() if self.query.filters else ""
         if not len(table):
-            yield notices.about_empty(everything)
+            yield about_empty(everything)
             return
         yield from about_work(work_at_hand(self.query.size), now)
         if not shown:
             every_link = self.listing.replace(search="", conditions=())
             dropped = bare.listed(every_link) if everything else ""
-            yield notices.nothing_found(self.listed(every_link), dropped)
+            yield nothing_found(self.listed(every_link), dropped)
             return
         longest = self.asking(self.query.replace(window="90d")).url()
-        notice = notices.about_results(table, now, longest)
+        notice = about_results(table, now, longest)
         if notice is None and mixture.are_many:
             notice = mixed(self.query, lambda query: self.asking(query).url(), mixture, "rates")
         if notice:
@@ -304,3 +301,60 @@ def count_words(at: PageOfRows[Any], total: int) -> str:
     first, last = format_count(at.start_index()), format_count(at.end_index())
     noun = "link" if count == 1 else "links"
     return f"Showing {first} to {last} of {format_count(count)} {noun}{filtered}"
+
+
+def about_empty(drop_filters: str) -> Notice:
+    """Say why there is not a single link; ``drop_filters`` leads to all, if any are set."""
+    if drop_filters:
+        return Notice(
+            "nothing-matches",
+            "No link matches these filters.",
+            "No scheduled link and no result in this window matches all of them.",
+            (("Clear the filters", drop_filters),),
+        )
+    count = Endpoint.objects.filter(retired_at=None).count()
+    if not count:
+        return no_endpoints()
+    meshes = address("admin:sonar_mesh_changelist")
+    return Notice(
+        "no-mesh",
+        "No mesh tests any link.",
+        f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval, "
+        "and nothing was recorded in this window.",
+        (("An administrator can add a mesh in the admin", meshes),),
+    )
+
+
+def about_results(table: LinkTable, now: datetime, longer: str) -> Notice | None:
+    """Say so if no link has a result, or none that is ok.
+
+    ``longer`` leads to the longest window. One SQL query for each class where there are none.
+    """
+    if any(table.column(f"{size}.ok").any() for size in table.sizes):
+        return None
+    failed = sum(int(table.column(f"{size}.failed").sum()) for size in table.sizes)
+    if failed:
+        return Notice(
+            "all-failed",
+            "Every test in this window failed.",
+            f"{counted(failed, 'test')} ran and none succeeded. The page of "
+            "each link lists its errors by where they happened.",
+        )
+    lasts = [last for size in table.sizes if (last := registry.read_last(size))]
+    sentence = "There has never been a result."
+    if lasts:
+        newest = max(lasts)
+        sentence = f"The last was {format_age(now - newest)}, at {format_minute(newest)}."
+    links = (("Show the last 90 days", longer),)
+    return Notice("no-results", "No results in this window.", sentence, links)
+
+
+def nothing_found(drop: str, drop_all: str) -> Notice:
+    """Say that no link is left; ``drop`` and ``drop_all`` lead to where more of them are."""
+    links = (("Clear the search and the column filters", drop),)
+    return Notice(
+        "nothing-found",
+        "No link matches the search and the column filters.",
+        "There are links, but none matches all of them.",
+        (*links, ("Clear all filters", drop_all)) if drop_all else links,
+    )

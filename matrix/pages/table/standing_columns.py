@@ -10,15 +10,13 @@ from matrix.answers.words.phrases import counted, why_no_rate
 from matrix.answers.words.ratios import with_interval
 from matrix.pages.parts.controls import own_words
 from matrix.pages.table.columns import (
-    ClassRow,
     ColumnFilter,
     Context,
     LinkColumn,
     OfSize,
-    Row,
-    Sort,
     TableCell,
     TableRow,
+    Values,
 )
 from matrix.query.catalogue import RATE
 from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
@@ -44,12 +42,11 @@ class StateColumn(OfSize):
 
     field, title, place, look = "state", "state", "opens carded", "words"
     explained = "its state, and how its newest tests compare with usual"
+    second = "since", "(since)", "how long it has been failing, or slower or faster than usual"
     greatest_first = False
 
     def __init__(self, context: Context, size: str) -> None:
         super().__init__(context, size)
-        since = f"{size} files: how long it has been failing, or slower or faster than usual"
-        self.sorts.append(Sort("(since)", since, f"{size}.since"))
         self.filters = (ColumnFilter(f"{size}.state.is", f"{size} state is, like failing,slower"),)
 
     def render(self, record: TableRow) -> TableCell:
@@ -97,7 +94,7 @@ class StandingColumn(OfSize):
             return TableCell(DASH, why_none or self.why_none, self.look)
         return self.of(values)
 
-    def of(self, values: ClassRow) -> TableCell:
+    def of(self, values: Values) -> TableCell:
         return TableCell(three_digits(getattr(values, self.field)), "", self.look)
 
 
@@ -119,7 +116,7 @@ class RatioColumn(StandingColumn):
     why_none = "needs a rate now and a usual rate"
     greatest_first = False
 
-    def of(self, values: ClassRow) -> TableCell:
+    def of(self, values: Values) -> TableCell:
         ratio, low, high, level = values.ratio, values.ratio_low, values.ratio_high, values.level
         title = "" if math.isnan(low) else with_interval(ratio, low, high)
         look = LEVELS[level] if LEVELS[level] in LEVEL_WORDS else ""
@@ -135,20 +132,19 @@ class ComparedColumn(OfSize):
     place = "carded"
 
     def __init__(self, context: Context, size: str) -> None:
-        super().__init__(context, size)
         query = context.query
         of = query.compare.of if query.compare else ""
         sides = {"this": own_words(query), "other": query.other_words(), "of": of}
         self.explained = self.explained.format(**sides)
-        self.sorts = [sort._replace(words=f"{size} files: {self.explained}") for sort in self.sorts]
+        super().__init__(context, size)
 
 
 class ThisColumn(ComparedColumn):
     field, title = "this_mb_s", "this"
     explained = "{of} rate of this side of the comparison, {this} (MB/s)"
 
-    def of(self, values: ClassRow) -> TableCell:
-        return side_cell(values.compared["this_mb_s"], values.ok, self.look)
+    def of(self, values: Values) -> TableCell:
+        return side_cell(values.this_mb_s, values.ok, self.look)
 
 
 class OtherColumn(ComparedColumn):
@@ -156,8 +152,8 @@ class OtherColumn(ComparedColumn):
     explained = "{of} rate of the other side, {other} (MB/s)"
 
     def render(self, record: TableRow) -> TableCell:
-        compared = record.classes[self.size].compared
-        return side_cell(compared["other_mb_s"], int(compared["other_ok"]), self.look)
+        values = record.classes[self.size]
+        return side_cell(values.other_mb_s, values.other_ok, self.look)
 
 
 class ComparedRatio(ComparedColumn):
@@ -167,9 +163,8 @@ class ComparedRatio(ComparedColumn):
     explained = "this side divided by the other, with its 95 % interval: above 1 is faster"
     greatest_first = False
 
-    def of(self, values: ClassRow) -> TableCell:
-        compared = values.compared
-        ratio, low, high = (compared[f"compared_{name}"] for name in ("ratio", "low", "high"))
+    def of(self, values: Values) -> TableCell:
+        ratio, low, high = values.compared_ratio, values.compared_low, values.compared_high
         if math.isnan(ratio):
             return TableCell(DASH, TOO_FEW, self.look)
         look = f"{self.look} {values.change}".strip()
@@ -184,12 +179,12 @@ class ChanceColumn(ComparedColumn):
     explained = "how probable a difference like this is by chance alone"
     greatest_first = False
 
-    def of(self, values: ClassRow) -> TableCell:
-        p = values.compared["compared_p"]
-        if math.isnan(p):
+    def of(self, values: Values) -> TableCell:
+        if math.isnan(values.compared_p):
             return TableCell(DASH, TOO_FEW, self.look)
         title = f"certainly {values.change}" if values.change else "not certain"
-        return TableCell(format_chance(p).removeprefix("p ").removeprefix("= "), title, self.look)
+        chance = format_chance(values.compared_p)
+        return TableCell(chance.removeprefix("p ").removeprefix("= "), title, self.look)
 
 
 def side_cell(rate: float, ok: int, look: str) -> TableCell:
@@ -218,18 +213,18 @@ class LineColumn(LinkColumn):
         self.filters = (ColumnFilter(self.field, self.title, is_number=True),)
 
     def render(self, record: TableRow) -> TableCell:
-        fit = int(record.lines["line"])
-        if fit != LINE:
-            marks = ("no fit",) if FITS[fit] == "bent" else ()
-            return TableCell(DASH, WHY_NONE[FITS[fit]], self.look, marks=marks)
-        value = record.lines[self.field]
+        fit = FITS[record.lines.line]
+        if fit != FITS[LINE]:
+            marks = ("no fit",) if fit == "bent" else ()
+            return TableCell(DASH, WHY_NONE[fit], self.look, marks=marks)
+        value = getattr(record.lines, self.field)
         if math.isnan(value):
             return TableCell(DASH, "larger files take no longer than small ones", self.look)
         return self.of(value, record.lines)
 
-    def of(self, value: float, lines: Row) -> TableCell:
+    def of(self, value: float, lines: Values) -> TableCell:
         name, _, unit = self.field.partition("_")
-        low, high = (lines[f"{name}_{end}_{unit}"] for end in ("low", "high"))
+        low, high = (getattr(lines, f"{name}_{end}_{unit}") for end in ("low", "high"))
         upper = "any more" if math.isnan(high) else f"{three_digits(high)} {self.unit}"
         title = f"95 % interval: {three_digits(low)} to {upper}"
         return TableCell(three_digits(value), title, self.look)
@@ -249,5 +244,12 @@ class HalfSizeColumn(LineColumn):
     field, title = "half_size_bytes", "half at"
     explained = "file size at which half of the time is overhead"
 
-    def of(self, value: float, lines: Row) -> TableCell:
+    def of(self, value: float, lines: Values) -> TableCell:
         return TableCell(format_bytes(value), self.explained, self.look)
+
+
+# What stands beside the rate: how it is to the usual, or to what it is compared with. Of both, two
+# ratios would stand side by side.
+STANDING = NowColumn, UsualColumn, RatioColumn
+COMPARED = ThisColumn, OtherColumn, ComparedRatio, ChanceColumn
+OF_LINES = OverheadColumn, BandwidthColumn, HalfSizeColumn
