@@ -12,9 +12,16 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from sonar.credentials import kinds as credential_kinds
-from sonar.movers.catalogue import CredentialKind, MoverDescription
-from sonar.notation.base_urls import IN_CLEAR, PORTS, scheme_of
-from sonar.notation.hosts import address_of, is_this_machine, name_of
+from sonar.movers.catalogue import MoverDescription
+from sonar.notation.addresses import (
+    IN_CLEAR,
+    PORTS,
+    CredentialKind,
+    address_of,
+    is_this_machine,
+    name_of,
+    scheme_of,
+)
 
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sonar.credentials import kinds, rules
 from sonar.movers.catalogue import MoverDescription
-from sonar.notation import base_urls
+from sonar.notation import addresses
 
 URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
 URL_SENTENCE = (
@@ -82,6 +82,6 @@ def _of_url(service: str) -> str:
         return URL_SENTENCE
     if rules.is_in_clear(service):
         return "A service is sent what endpoints lend: its URL must begin with https://."
-    if base_urls.problem(service):
+    if addresses.problem(service):
         return PLACE_SENTENCE
     return ""

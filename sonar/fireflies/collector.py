@@ -19,7 +19,7 @@ from sonar.fireflies.endpoint_addresses import Addresses
 from sonar.fireflies.flows import flow_of, store
 from sonar.fireflies.packet import MOST_BYTES, Firefly, parsed
 from sonar.models import Flow
-from sonar.notation.hosts import address_of
+from sonar.notation.addresses import address_of
 from sonar.notation.windows import Window
 from sonar.processes.heartbeats import CLOCK_SKEW
 

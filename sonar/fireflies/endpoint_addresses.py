@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from sonar.models import Endpoint
-from sonar.notation.base_urls import host_of
-from sonar.notation.hosts import address_of
+from sonar.notation.addresses import address_of, host_of
 from sonar.registry.cache import registry_version
 
 KEPT_SECONDS = 600.0

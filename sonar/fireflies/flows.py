@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sonar.fireflies.endpoint_addresses import Addresses
 from sonar.models import Flow
-from sonar.notation.hosts import unmapped
+from sonar.notation.addresses import unmapped
 
 if TYPE_CHECKING:  # every worker drops old rows, and none of them reads packets
     from sonar.fireflies.packet import Firefly

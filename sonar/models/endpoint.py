@@ -12,7 +12,7 @@ from sonar.credentials import rules
 from sonar.models.credential import Credential
 from sonar.models.fields import NAME, TAKEN, check_name, is_new, name_field, tags_field, tidy
 from sonar.models.site import Site
-from sonar.notation import base_urls
+from sonar.notation import addresses
 
 # A known scheme, a host, no user or password, no query: a URL that may be shown to anyone.
 BASE_URL = r"^(https?|davs?|root|xroot|gsiftp|ftp|iperf3|fake)://[^/@?#\s]+(/[^@?#\s]*)?$"
@@ -127,10 +127,10 @@ class Endpoint(models.Model):
 
     def _refuse_place(self) -> None:
         """Raise ValidationError for a base URL that is no place of its own."""
-        if sentence := base_urls.problem(self.base_url):
+        if sentence := addresses.problem(self.base_url):
             raise ValidationError({"base_url": sentence})
         places = Endpoint.objects.exclude(pk=self.pk).values_list("name", "base_url")
-        if sentence := base_urls.overlap(self.base_url, places):
+        if sentence := addresses.overlap(self.base_url, places):
             raise ValidationError({"base_url": ValidationError(sentence, code=TAKEN)})
 
     def _is_bound_anew(self) -> bool:

@@ -14,7 +14,7 @@ from sonar.credentials import service_rules
 from sonar.credentials.rules import names
 from sonar.models import Credential, Endpoint, Mesh
 from sonar.movers.catalogue import MoverDescription, describe
-from sonar.notation.base_urls import scheme_of
+from sonar.notation.addresses import scheme_of
 
 
 class SizeRange(Protocol):

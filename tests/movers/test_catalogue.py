@@ -14,7 +14,7 @@ from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Order
 from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage
-from sonar.notation.base_urls import PROTOCOLS
+from sonar.notation.addresses import PROTOCOLS
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Modules of the package that are of no protocol: what all movers and their callers share.
@@ -22,7 +22,6 @@ SHARED = {
     *(
         "base",
         "catalogue",
-        "checksums",
         "content",
         "measure",
         "messages",

@@ -17,7 +17,7 @@ from sonar.movers.http.exchange import Body, Request, redirected
 from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.http.webdav import WatchedFile, WebDav
 from sonar.movers.watch import Watch
-from sonar.notation.hosts import Address, Kind, kind_of
+from sonar.notation.addresses import Address, Kind, kind_of
 from tests.movers.orders import order_between
 from tests.movers.scripted import STARTED, Script, Scripted, chunk, says, scripted, status
 

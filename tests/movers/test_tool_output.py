@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.programs import gfal2, gridftp, xrootd
 from sonar.movers.programs.tool import Ended
-from sonar.movers.programs.xrootd_log import XrootdLog
+from sonar.movers.programs.xrootd_files import XrootdLog
 from sonar.movers.watch import Watch
 
 SAMPLES = Path(__file__).parent / "samples"

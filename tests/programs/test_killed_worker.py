@@ -16,7 +16,7 @@ from sonar.movers.base import Order
 from sonar.obstacles.worker_movers import queue_of
 from sonar.registry import file
 from sonar.work import cleanup, transfer_request
-from sonar.work.sweep import sweep
+from sonar.work.probes import sweep
 from tests.programs.conftest import Farm
 from tests.programs.ways import WAYS, Ends, Meanwhile, Way, write_source
 from tests.storage.workers import Processes

@@ -14,8 +14,8 @@ from django.utils.html import escape
 from sonar.credentials import kinds, service_rules
 from sonar.models import Endpoint, Mesh, Site, SizeClass
 from sonar.movers.catalogue import kept
-from sonar.notation import base_urls
-from sonar.notation.base_urls import DOTS_SENTENCE, HOST_SENTENCE, LETTERS_SENTENCE, overlap
+from sonar.notation import addresses
+from sonar.notation.addresses import DOTS_SENTENCE, HOST_SENTENCE, LETTERS_SENTENCE, overlap
 from sonar.people.roles import Role
 from tests.matrix.registry import caller, patch, post
 from tests.sonar.test_load_registry import GOOD, errors, load
@@ -74,18 +74,18 @@ def test_other_places_do_not_overlap() -> None:
 
 def test_a_path_with_dots_is_refused() -> None:
     for path in DOTTED:
-        assert base_urls.problem(f"https://storage.example.org{path}") == DOTS_SENTENCE, path
+        assert addresses.problem(f"https://storage.example.org{path}") == DOTS_SENTENCE, path
 
 
 def test_an_address_that_is_no_hosts_is_refused_however_it_is_written() -> None:
     for host in NOBODYS:
-        assert base_urls.problem(f"https://{host}/1") == HOST_SENTENCE, host
-        assert base_urls.problem(f"https://{host}:1094/1") == HOST_SENTENCE, host
+        assert addresses.problem(f"https://{host}/1") == HOST_SENTENCE, host
+        assert addresses.problem(f"https://{host}:1094/1") == HOST_SENTENCE, host
 
 
 def test_names_and_addresses_of_hosts_are_fine() -> None:
     for host in HOSTS:
-        assert base_urls.problem(f"https://{host}:1094/a.b/.c/..d/...") == "", host
+        assert addresses.problem(f"https://{host}:1094/a.b/.c/..d/...") == "", host
 
 
 @pytest.mark.parametrize("base", ["ftp://s.example", "root://s.example//data", "fake://s/data"])
@@ -93,7 +93,7 @@ def test_what_ends_a_line_or_is_not_seen_is_refused_however_often_it_is_encoded(
     for letters in UNPRINTABLE:
         once = quote(letters, errors="surrogatepass")
         for text in (letters, once, once.replace("%", "%25"), once.replace("%", "%252525")):
-            assert base_urls.problem(f"{base}/a{text}b") == LETTERS_SENTENCE, text
+            assert addresses.problem(f"{base}/a{text}b") == LETTERS_SENTENCE, text
 
 
 @pytest.mark.parametrize("text", ["%0d%0a", "%00", "%250A", "%E2%80%AE", "\n", "\0", "\x7f"])
@@ -120,10 +120,10 @@ def test_an_issuer_that_is_no_url_is_a_sentence(issuer: str) -> None:
 
 def test_what_cannot_be_decoded_is_refused_and_what_can_be_printed_is_fine() -> None:
     for path in ("/%FF", "/%C3x", "/%ED%A0%80", "/%" + "25" * 9 + "41", "/%" + "25" * 100_000):
-        problem = base_urls.problem(f"https://storage.example.org{path}")
+        problem = addresses.problem(f"https://storage.example.org{path}")
         assert problem == LETTERS_SENTENCE, path[:40]
     for path in ("/a%20b", "/100%25/%", "/k%C3%B6ln/köln", "/%2541", "/a+b=c&d"):
-        assert base_urls.problem(f"https://storage.example.org{path}") == "", path
+        assert addresses.problem(f"https://storage.example.org{path}") == "", path
 
 
 # Registered: by the API, a file, the models

@@ -32,7 +32,7 @@ from sonar.movers.watch import Watch
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import CredentialProblem, CredentialUse
 from sonar.processes.log import UtcFormatter
-from sonar.work import cleanup, credential_checks, network_request, probes
+from sonar.work import cleanup, credential_checks, probes, transfer_request
 from tests.credentials import bind
 from tests.movers.orders import ORDER
 from tests.sonar.world import NOW, endpoint, three_endpoints
@@ -306,7 +306,9 @@ def test_so_does_a_test_of_the_network(settings):
     here, there = endpoint("A", base_url="iperf3://a"), endpoint("B", base_url="iperf3://b%0a")
     settings.SONAR_NETWORK_ENDPOINT = here.name
     with pytest.raises(MoverError, match="cannot be printed") as caught:
-        network_request.order_for(Probe(source=here, destination=there, mode="push"))
+        transfer_request.order_for(
+            Probe(source=here, destination=there, mode="push", mover="iperf3")
+        )
     assert (caught.value.where, caught.value.permanent) == ("destination", True)
 
 

@@ -24,7 +24,8 @@ from sonar.models import (
 )
 from sonar.movers import catalogue
 from sonar.movers.base import Where
-from sonar.movers.catalogue import CredentialKind, kept
+from sonar.movers.catalogue import kept
+from sonar.notation.addresses import CredentialKind
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import LENT, OWN, CredentialProblem, CredentialUse
 from sonar.ordering import request_probes

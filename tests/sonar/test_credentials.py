@@ -23,7 +23,7 @@ from sonar.models import (
 )
 from sonar.movers.base import MoverError, Where
 from sonar.obstacles.catalogue import CredentialFails, CredentialGivenAway
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.obstacles.obstacle import RunConditions
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest
 from sonar.people.roles import Role

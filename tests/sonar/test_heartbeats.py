@@ -15,7 +15,7 @@ from sonar import tasks
 from sonar.models import SignOfLife
 from sonar.processes import heartbeats
 from sonar.processes.heartbeats import Pulse
-from sonar.work import sweep
+from sonar.work import probes
 from tests.sonar.world import NOW
 
 KIND = SignOfLife.Kind
@@ -135,7 +135,7 @@ def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(
     sign("plan", day, kind=KIND.TASK)
     sign("fresh", timedelta(hours=23))
     monkeypatch.setattr(timezone, "now", lambda: NOW)
-    monkeypatch.setattr(sweep, "sweep", lambda now: [])
+    monkeypatch.setattr(probes, "sweep", lambda now: [])
     tasks.sweep()
     assert set(SignOfLife.objects.values_list("name", flat=True)) == {"plan", "fresh"}
 

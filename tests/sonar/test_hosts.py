@@ -12,8 +12,8 @@ from sonar import settings as project
 from sonar.credentials import kinds, rules, service_rules
 from sonar.movers.catalogue import kept
 from sonar.movers.http.peers import ForbiddenPeer, Route, host_in
-from sonar.notation import base_urls
-from sonar.notation.hosts import (
+from sonar.notation import addresses
+from sonar.notation.addresses import (
     NOBODYS,
     Kind,
     address_of,
@@ -105,7 +105,7 @@ def test_whoever_saves_a_host_gets_this_answer(
 ) -> None:
     refused = kind in NOBODYS
     url = f"https://{host}/data"
-    assert (base_urls.problem(url) == base_urls.HOST_SENTENCE) == refused
+    assert (addresses.problem(url) == addresses.HOST_SENTENCE) == refused
     if host.isascii():  # the patterns of these want nothing else
         issuer = {"kind": "client_credentials", "client_id": "sonar", "issuer": url}
         values = {name: issuer.get(name, "") for name in kinds.SETTINGS}
@@ -158,7 +158,7 @@ def test_a_name_is_no_address(host: str) -> None:
     assert address_of(host) is None
     assert ip_version(host) is None
     assert not is_nobodys(host)
-    assert base_urls.problem(f"https://{host}/data") == ""
+    assert addresses.problem(f"https://{host}/data") == ""
 
 
 def test_names_are_compared_as_the_dns_has_them() -> None:

@@ -27,7 +27,7 @@ from sonar.models import (
 from sonar.movers import catalogue as movers
 from sonar.obstacles import catalogue as obstacles
 from sonar.obstacles.catalogue import NAMES, OBSTACLES
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.obstacles.obstacle import RunConditions
 from sonar.scheduler import claims, follow_registry
 from tests.recipes import block
 from tests.sonar import world

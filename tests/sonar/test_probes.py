@@ -24,7 +24,7 @@ from sonar.movers.measure import Outcome
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import Upload, Watch
 from sonar.results import endings
-from sonar.work import cleanup, probes, sweep, transfer_request
+from sonar.work import cleanup, probes, transfer_request
 from tests.credentials import bind
 from tests.sonar.world import NOW, three_endpoints
 
@@ -372,9 +372,9 @@ def test_a_claim_whose_answer_was_lost_is_given_back(probe, fake, monkeypatch):
 def test_the_sweep_ends_what_died_as_lost_and_keeps_its_files_for_cleaning(probe, fake):
     running = claimed(probe)
     order = transfer_request.order_for(running)
-    assert sweep.sweep(running.deadline) == []
+    assert probes.sweep(running.deadline) == []
     assert Probe.objects.exists()
-    sweep.sweep(running.deadline + timedelta(seconds=1))
+    probes.sweep(running.deadline + timedelta(seconds=1))
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("lost", "control")
     assert transfer.worker == running.worker
@@ -403,9 +403,9 @@ def test_the_sweep_asks_no_storage(probe, monkeypatch):
 
     running = claimed(probe)
     monkeypatch.setattr(movers, "load", asked)
-    sweep.sweep(running.deadline + timedelta(seconds=1))
+    probes.sweep(running.deadline + timedelta(seconds=1))
     assert Transfer.objects.get().state == "lost"
-    sweep.sweep(running.deadline + timedelta(days=1))
+    probes.sweep(running.deadline + timedelta(days=1))
 
 
 def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
@@ -414,7 +414,7 @@ def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
     monkeypatch.setattr(cleanup, "keep", fails(1, OperationalError("gone"), cleanup.keep))
     for _ in range(2):
         with contextlib.suppress(OperationalError):
-            sweep.sweep(running.deadline + timedelta(seconds=1))
+            probes.sweep(running.deadline + timedelta(seconds=1))
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
 
@@ -422,15 +422,15 @@ def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
 def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
     running = claimed(probe)
     both, lost = threading.Barrier(2), []
-    lose = sweep.lose
+    lose = probes.lose
 
     def together(*arguments: object) -> bool:
         both.wait(20)
         lost.append(lose(*arguments))
         return lost[-1]
 
-    monkeypatch.setattr(sweep, "lose", together)
-    in_threads(2, lambda: sweep.sweep(running.deadline + timedelta(seconds=1)))
+    monkeypatch.setattr(probes, "lose", together)
+    in_threads(2, lambda: probes.sweep(running.deadline + timedelta(seconds=1)))
     assert sorted(lost) == [False, True]
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
@@ -444,10 +444,10 @@ def test_the_sweep_does_not_wait_for_a_worker_that_hangs_while_it_records(probe)
         cursor.execute("SET statement_timeout = '20s'")  # else a sweep that waits never ends
     with psycopg.connect(**connection.get_connection_params()) as hanging:
         hanging.execute("SELECT FROM sonar_probe WHERE id = %s FOR UPDATE", [probe.id])
-        sweep.sweep(late)
+        probes.sweep(late)
         assert not Transfer.objects.exists()
         hanging.rollback()
-    sweep.sweep(late)
+    probes.sweep(late)
     assert Transfer.objects.get().state == "lost"
     connection.close()
 
@@ -468,9 +468,9 @@ def in_threads(count: int, step: Callable[[], object]) -> None:
 
 def test_the_sweep_sends_again_what_nobody_took(probe, settings):
     stale = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert sweep.sweep(NOW) == []
-    assert sweep.sweep(stale) == [probe.id]
-    assert sweep.sweep(stale) == []
+    assert probes.sweep(NOW) == []
+    assert probes.sweep(stale) == [probe.id]
+    assert probes.sweep(stale) == []
 
 
 def test_each_run_of_a_probe_has_a_file_name_of_its_own(probe):

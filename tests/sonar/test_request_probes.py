@@ -30,7 +30,7 @@ from sonar.ordering.request_probes import (
     order,
 )
 from sonar.results import endings
-from sonar.scheduler.lock import PLANNER_LOCK
+from sonar.scheduler.waiting import PLANNER_LOCK
 from sonar.work import probes
 from tests import refusing
 from tests.sonar.world import NOW, endpoint, finish, mesh, three_endpoints
@@ -361,7 +361,7 @@ def test_downtime_and_retirement_are_said_of_the_end_that_has_them(db):
 
 
 def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
-    monkeypatch.setattr("sonar.scheduler.lock.LONGEST_WAIT_SECONDS", 1)
+    monkeypatch.setattr("sonar.scheduler.waiting.LONGEST_WAIT_SECONDS", 1)
     glasgow, lancs, _ = three_endpoints()
     held, release = threading.Event(), threading.Event()
 
@@ -477,7 +477,7 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
 
 
 def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):
-    from sonar.work.sweep import sweep
+    from sonar.work.probes import sweep
 
     glasgow, lancs, _ = three_endpoints()
     (probe,) = order(probe_requests(glasgow, lancs), NOW)

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from sonar import scheduler
 from sonar.models import Downtime, Endpoint, Probe, Schedule, Site, SizeClass
-from sonar.obstacles.run_conditions import Restrictions
+from sonar.obstacles.obstacle import Restrictions
 from tests.sonar.test_scheduler import links, reasons
 from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
 

@@ -27,7 +27,7 @@ from sonar.credentials.cache import Entry
 from sonar.credentials.sources import unverified
 from sonar.credentials.sources.base import CredentialError, Purpose, Right, StorageToken
 from sonar.credentials.sources.client_credentials import audience_of, scope_of
-from sonar.credentials.sources.lifetimes import lifetime_of
+from sonar.credentials.sources.unverified import lifetime_of
 from sonar.movers.base import MoverError, Where
 from tests.needs import needs
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in, text_of

@@ -16,7 +16,7 @@ from matrix.answers.status import figures
 from sonar import scheduler
 from sonar.credentials import cache
 from sonar.credentials.sources.base import Right
-from sonar.credentials.sources.lifetimes import lifetime_of
+from sonar.credentials.sources.unverified import lifetime_of
 from sonar.models import (
     Credential,
     CredentialState,

@@ -27,7 +27,7 @@ from matrix.http.login_limits import count_log_in_elsewhere
 from matrix.http.page_rights import anyone, for_whom
 from matrix.pages.log_in.landing import enter, has_provider, provider_name, refused, safe_next
 from matrix.query.addresses import address
-from sonar.notation.hosts import unmapped
+from sonar.notation.addresses import unmapped
 from sonar.people.accounts import CERTIFICATE, Identity, NotAdmitted, admit
 from sonar.people.issuer import TokenRefused, the_issuer
 from sonar.people.issuer_web import IssuerAway, session

@@ -22,7 +22,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
 from sonar.movers.file_address import PORTS
-from sonar.notation.hosts import NOBODYS, Kind, kind_of, name_of
+from sonar.notation.addresses import NOBODYS, Kind, kind_of, name_of
 
 READING = frozenset({"GET", "HEAD"})
 NOT_REPEATED = "said by another server, to which it redirected"

@@ -21,8 +21,7 @@ from sonar.movers.network import PathFigures, SeenOfNetwork
 from sonar.movers.programs import tool
 from sonar.movers.programs.tool import Command, Ended
 from sonar.movers.watch import MAX_SAMPLES, Sample, Watch
-from sonar.notation.base_urls import PORTS
-from sonar.notation.hosts import ip_version
+from sonar.notation.addresses import PORTS, ip_version
 from sonar.notation.units import MOST_BYTES
 
 SCHEME = "iperf3"

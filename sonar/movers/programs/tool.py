@@ -22,7 +22,7 @@ from sonar.movers.base import End, Late, MoverError, Order, Where
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
 from sonar.movers.watch import Watch, current
-from sonar.notation.base_urls import scheme_of
+from sonar.notation.addresses import scheme_of
 
 # Else a program takes the one that it finds at the usual place of its user.
 NONE = {"X509_USER_PROXY": "/nonexistent"}

@@ -11,8 +11,15 @@ from sonar.movers.messages import one_line
 from sonar.movers.programs import tool
 from sonar.movers.programs.copying import copy, named_end
 from sonar.movers.programs.tool import Command, Ended
-from sonar.movers.programs.xrootd_files import PERMANENT, VARIABLES, XrootdFiles, root_url
-from sonar.movers.programs.xrootd_log import LOG_LINE, LOGGED, XrootdLog
+from sonar.movers.programs.xrootd_files import (
+    LOG_LINE,
+    LOGGED,
+    PERMANENT,
+    VARIABLES,
+    XrootdFiles,
+    XrootdLog,
+    root_url,
+)
 from sonar.movers.watch import Seen, Watch
 
 AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
