@@ -64,16 +64,16 @@ class _Uploads:
     """One lock per source file while anyone wants it."""
 
     def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, _Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._guard = threading.Lock()
 
     @contextmanager
     def turn(self, order: Order, watch: Watch, seconds: float) -> Iterator[None]:
         """Wait this long at most for this thread's turn at the source file; a stop ends it."""
         with self._guard:
-            lock = self._locks.setdefault(order.source.url, _Lock())
+            lock = self._locks.setdefault(order.source.url, threading.Lock())
         end = time.monotonic() + seconds
-        while not lock.lock.acquire(timeout=LOCK_SLICE_SECONDS):
+        while not lock.acquire(timeout=LOCK_SLICE_SECONDS):
             watch.check()
             if time.monotonic() >= end:
                 place = host_and_path(order.source)
@@ -82,12 +82,7 @@ class _Uploads:
         try:
             yield
         finally:
-            lock.lock.release()
-
-
-class _Lock:
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
+            lock.release()
 
 
 _uploads = _Uploads()
@@ -306,22 +301,17 @@ class Inquiry:
         ask, pause = patience * FIRST_ASK, FIRST_PAUSE
         while (left := self._left) > 0:
             try:
-                return self._ask(end, min(ask, left))
+                seconds = min(ask, left)
+                with within(self._watch, seconds):
+                    return self._files.checksum(end, self._order, seconds)
             except Late:
-                self._require_alive(end)
+                with within(self._watch, min(ALIVE_SECONDS, self._order.limits.answer)):
+                    self._files.stat(end, self._order)
             except NotReady:
                 self._watch.pause(min(pause, self._left))
                 pause = min(2 * pause, LONGEST_PAUSE)
             ask *= 2
         raise MoverError(end.where, f"the checksum was not ready after {patience:g} s")
-
-    def _ask(self, end: End, seconds: float) -> str:
-        with within(self._watch, seconds):
-            return self._files.checksum(end, self._order, seconds)
-
-    def _require_alive(self, end: End) -> None:
-        with within(self._watch, min(ALIVE_SECONDS, self._order.limits.answer)):
-            self._files.stat(end, self._order)
 
 
 def verify(files: Files, order: Order, watch: Watch, source: FileInfo | None) -> Verification:

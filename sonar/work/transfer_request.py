@@ -6,7 +6,7 @@ from functools import partial
 from django.conf import settings
 from django.utils import timezone
 
-from sonar.credentials import cache, kinds, rules, service_rules, sources
+from sonar.credentials import cache, kinds, rules, sources
 from sonar.credentials.cache import UsableToken
 from sonar.credentials.kinds import KindDescription
 from sonar.credentials.sources.base import CredentialError, Purpose, Right
@@ -107,7 +107,7 @@ def service_of(mesh: Mesh, mover: MoverDescription) -> Service:
     Raises MoverError if that is not for it: a row may have been written past the forms.
     """
     credential = mesh.service_credential
-    if wrong := service_rules.problems(mover, mesh.service, credential):
+    if wrong := rules.service_problems(mover, mesh.service, credential):
         raise refused(next(iter(wrong.values())))
     if credential is None:
         return Service(mesh.service)

@@ -13,7 +13,16 @@ from sonar.models.endpoint import BASE_URL, BASE_URL_SENTENCE
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Order
-from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage
+from sonar.movers.catalogue import (
+    MOVERS,
+    PARAMETERS,
+    MoverDescription,
+    Program,
+    PythonPackage,
+    describe,
+    kept,
+    names,
+)
 from sonar.notation.addresses import PROTOCOLS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -62,6 +71,7 @@ def test_a_mover_is_found_where_it_is_said_to_be(mover: MoverDescription, settin
     settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
     found = movers.load(mover)
     assert f"{type(found).__module__}:{type(found).__name__}" == mover.path
+    assert movers.load(mover) is found
     assert callable(found.move)
     assert hasattr(found, "files") != mover.of_network
 
@@ -148,3 +158,13 @@ def test_more_streams_than_a_mover_can_be_told_are_refused():
     assert catalogue.kept("xrootd").refusals("pull", streams=16) == {
         "streams": "The mover xrootd uses at most 15 streams: streams must be from 1 to 15."
     }
+
+
+def test_every_mover_bears_the_name_it_is_found_by() -> None:
+    assert [describe(name).name for name in names()] == names()
+    assert sorted(set(names())) == sorted(names())
+
+
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    with pytest.raises(MoverError, match=f"'ftp'; allowed: {', '.join(names())}"):
+        movers.load(kept("ftp"))

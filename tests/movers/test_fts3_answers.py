@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from sonar.movers.base import MoverError, Service, Where
 from sonar.movers.fts3 import poll, rest
-from sonar.movers.fts3.jobs import Progress, failure_of, progress_of
 from sonar.movers.fts3.mover import Fts3, job_for, submit
-from sonar.movers.fts3.poll import Job, Poller, Pollers
+from sonar.movers.fts3.poll import Job, Poller, Pollers, Progress, failure_of, progress_of
 from sonar.movers.fts3.rest import Fts
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch

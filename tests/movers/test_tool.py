@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -13,9 +14,10 @@ import pytest
 
 from sonar.movers.base import End, Late, Limits, MoverError, Order, Stopped, Where
 from sonar.movers.content import TestFile, adler32
-from sonar.movers.programs import tool
+from sonar.movers.programs import gfal2, tool
 from sonar.movers.programs.tool import Command
 from sonar.movers.watch import Watch, within
+from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = End(Where.SOURCE, "root://a.example/base/f", "root://a.example/base")
@@ -95,10 +97,7 @@ def pids_of(marker: str) -> list[int]:
 
 
 def wait_until_none(marker: str) -> None:
-    deadline = time.monotonic() + SOON
-    while pids_of(marker):
-        assert time.monotonic() < deadline, pids_of(marker)
-        time.sleep(0.02)
+    assert wait_for(lambda: not pids_of(marker), SOON, 0.02), pids_of(marker)
 
 
 # It starts another one, and neither wants to end.
@@ -172,10 +171,7 @@ from tests.movers.test_tool import ORDER, move, shell
 move(shell("echo 5; exec sleep 6500"), ORDER)
 """
     worker = subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT)
-    deadline = time.monotonic() + 30
-    while not pids_of("sleep 6500"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert wait_for(lambda: pids_of("sleep 6500"), 30, 0.05)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     wait_until_none("sleep 6500")
@@ -193,3 +189,46 @@ def test_a_command_is_as_it_is_given():
     odd = "a b; $(c) 'd'"
     told = move(Command(("printf", "%s", odd))).text
     assert told == odd
+
+
+@pytest.fixture(autouse=True)
+def single(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gfal2, "TURNS", threading.BoundedSemaphore(1))
+
+
+def test_the_next_one_begins_when_one_has_ended():
+    began = threading.Event()
+
+    def follow() -> None:
+        with gfal2.turn(ORDER, Watch()):
+            began.set()
+
+    with gfal2.turn(ORDER, Watch()):
+        thread = threading.Thread(target=follow)
+        thread.start()
+        assert not began.wait(0.5)
+    assert began.wait(10)
+    thread.join(10)
+
+
+def test_who_waits_is_stopped_at_once():
+    watch = Watch()
+    with gfal2.turn(ORDER, Watch()):
+        threading.Timer(0.3, watch.stop).start()
+        with pytest.raises(Stopped), gfal2.turn(ORDER, watch):
+            pass
+
+
+def test_who_has_waited_as_long_as_a_copy_may_take_is_told():
+    brief = replace(ORDER, limits=Limits(total=0.1))
+    with gfal2.turn(ORDER, Watch()):
+        with pytest.raises(MoverError, match="20 copies by gfal-copy ran") as late:
+            gfal2.turn(brief, Watch()).__enter__()
+        assert late.value.where == Where.CONTROL
+
+
+def test_a_turn_is_given_back_by_who_failed():
+    with pytest.raises(ZeroDivisionError), gfal2.turn(ORDER, Watch()):
+        raise ZeroDivisionError
+    with gfal2.turn(replace(ORDER, limits=Limits(total=0.1)), Watch()):
+        pass

@@ -230,19 +230,6 @@ def test_an_answer_that_describes_no_file_is_an_error(play: Script, words: str) 
     assert caught.value.where == Where.DESTINATION
 
 
-def test_a_redirect_is_followed_without_the_credential() -> None:
-    with scripted(status("200 OK", "12345")) as disk:
-        lead = status(f"307 Temporary Redirect\r\nLocation: {disk.url}/pool/1")
-        with scripted(lead) as door:
-            order = order_to(door.url)
-            there = replace(order.destination, token="secret")
-            WebDav().delete(there, order)
-            assert "Bearer secret" in door.requests[0]
-        (head,) = disk.requests
-    assert head.startswith("DELETE /pool/1 HTTP/1.1")
-    assert "secret" not in head
-
-
 def test_a_connection_is_not_used_again_after_a_refusal() -> None:
     """XRootD hangs up after some of them, though it promises not to."""
     answer = status("404 Not Found")

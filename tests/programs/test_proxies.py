@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from sonar import movers
-from sonar.models import Credential, Probe, SizeClass
+from sonar.models import Credential
 from sonar.movers.base import End, Order, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.content import adler32
@@ -22,7 +22,7 @@ from sonar.work import transfer_request
 from tests.needs import needs
 from tests.programs.gsi import PERSON, GridAuthority, GsiServer
 from tests.programs.ways import LIMITS, write_source
-from tests.sonar.world import NOW, endpoint
+from tests.sonar.world import endpoint, queued
 
 SIZE_BYTES = 100_000
 
@@ -193,16 +193,7 @@ def test_endpoints_of_the_registry_are_tested_with_the_proxy_of_their_credential
         server.make_directory("registered/sonar")
         base_url = f"root://localhost:{server.port}/registered"
         ends.append(endpoint(name, base_url=base_url, credential=own))
-    size_class = SizeClass.objects.get(name="small")
-    probe = Probe.objects.create(
-        source=ends[0],
-        destination=ends[1],
-        size_class=size_class,
-        bytes=SIZE_BYTES,
-        mover="xrootd",
-        requested_at=NOW,
-        sent_at=NOW,
-    )
+    probe = queued(*ends, bytes=SIZE_BYTES, mover="xrootd")
     outcome = measure(movers.load(kept("xrootd")), transfer_request.order_for(probe), Watch())
     assert outcome.error is None
     assert outcome.verified

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import movers, scheduler
+from sonar import movers
 from sonar.credentials import sources
 from sonar.credentials.sources.base import Purpose
 from sonar.models import (
@@ -20,7 +20,6 @@ from sonar.models import (
     Leftover,
     NetworkResult,
     Probe,
-    SizeClass,
     Transfer,
 )
 from sonar.movers import measure
@@ -35,6 +34,7 @@ from sonar.processes.log import UtcFormatter
 from sonar.work import cleanup, credential_checks, probes, transfer_request
 from tests.credentials import bind
 from tests.movers.orders import ORDER
+from tests.sonar import world
 from tests.sonar.world import NOW, endpoint, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -103,9 +103,7 @@ def uses(monkeypatch: pytest.MonkeyPatch, mover: object) -> None:
 
 
 def ordered(source: Endpoint, destination: Endpoint, mover: str = "fake") -> Probe:
-    small = SizeClass.objects.get(name="small")
-    request = scheduler.ProbeRequest(source, destination, small, mover, "push")
-    return scheduler.order_all([request], NOW).probes[0]
+    return world.ordered(source, destination, mover, "push")
 
 
 def written(caplog: pytest.LogCaptureFixture) -> str:

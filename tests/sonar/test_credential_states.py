@@ -29,14 +29,13 @@ from sonar.notation.addresses import CredentialKind
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import LENT, OWN, CredentialProblem, CredentialUse
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import ProbeRequest
 from sonar.people.roles import Role
 from sonar.registry import file
 from sonar.work import credential_checks, probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind, credential
 from tests.sonar.test_token_sources import certificate
-from tests.sonar.world import NOW, mesh, three_endpoints
+from tests.sonar.world import NOW, held_links, mesh, queued, request, three_endpoints
 from tests.storage.issuer import secret_in, text_of
 
 pytestmark = pytest.mark.django_db
@@ -67,18 +66,6 @@ def fails(end: Endpoint, role: str = OWN, *, holds: bool = True) -> None:
     )
 
 
-def queued(source: Endpoint, destination: Endpoint) -> Probe:
-    small = SizeClass.objects.get(name="small")
-    now = timezone.now()
-    facts = {"bytes": small.test_bytes, "mover": "fake", "requested_at": now, "sent_at": now}
-    return Probe.objects.create(source=source, destination=destination, size_class=small, **facts)
-
-
-def held() -> set[tuple[str, str]]:
-    rows = Schedule.objects.filter(skipped_because="credential")
-    return set(rows.values_list("source__site__name", "destination__site__name"))
-
-
 # Who plans
 
 
@@ -89,12 +76,12 @@ def test_scheduled_tests_of_an_end_whose_own_credential_fails_wait_and_others_ru
     fails(glasgow)
     scheduler.claim_due(NOW)
     names = {"GLASGOW", "LANCS", "RAL"}
-    assert held() == {(a, b) for a in names for b in names if a != b and "GLASGOW" in (a, b)}
+    assert held_links() == {(a, b) for a in names for b in names if a != b and "GLASGOW" in (a, b)}
     assert Probe.objects.count() == 2
     credential_states.clear(use(glasgow))
     Probe.objects.all().delete()
     scheduler.claim_due(NOW + timedelta(seconds=1))
-    assert held() == set()
+    assert held_links() == set()
 
 
 @pytest.mark.parametrize("mode", ["pull", "push"])
@@ -105,7 +92,7 @@ def test_what_is_lent_and_fails_holds_tests_in_which_its_end_is_passive(mode: st
     fails(glasgow, LENT)
     scheduler.claim_due(NOW)
     away = {("GLASGOW", "LANCS"), ("GLASGOW", "RAL")}
-    assert held() == (away if mode == "pull" else {link[::-1] for link in away})
+    assert held_links() == (away if mode == "pull" else {link[::-1] for link in away})
 
 
 def test_what_still_counts_holds_nothing_and_a_credential_of_before_neither():
@@ -114,25 +101,24 @@ def test_what_still_counts_holds_nothing_and_a_credential_of_before_neither():
     mesh()
     fails(glasgow, holds=False)
     scheduler.claim_due(NOW)
-    assert held() == set()
+    assert held_links() == set()
     fails(glasgow)
     bind(glasgow, "another", lend=True)
     Probe.objects.all().delete()
     scheduler.claim_due(NOW + timedelta(days=1))
-    assert held() == set()
+    assert held_links() == set()
 
 
 def test_an_order_waits_with_a_sentence_for_all_readers_and_runs_when_it_works_again(secrets):
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lent="glasgow-read")
     fails(glasgow, LENT)
-    small = SizeClass.objects.get(name="small")
-    (probe,) = request_probes.order([ProbeRequest(glasgow, lancs, small, "fake")], NOW)
+    (probe,) = request_probes.order([request(glasgow, lancs)], NOW)
     assert (probe.state, probe.waits_because) == (
         "waiting",
         "The lent credential of GLASGOW_DATADISK does not work: its tests wait until it does.",
     )
-    (other,) = request_probes.order([ProbeRequest(lancs, glasgow, small, "fake")], NOW)
+    (other,) = request_probes.order([request(lancs, glasgow)], NOW)
     assert other.state == "queued"
     other.delete()
     credential_states.clear(use(glasgow, LENT))
@@ -394,7 +380,7 @@ def test_a_proxy_is_lent_to_nobody_and_needs_not_be(secrets, takes_proxies):
     assert not rules.refuses_to_lend(glasgow)
     mesh()
     scheduler.claim_due(NOW)
-    assert held() == set()
+    assert held_links() == set()
     glasgow.credential_lent = credential("proxy", glasgow)
     with pytest.raises(ValidationError, match="proxy certificate, whose key is given to nobody"):
         glasgow.full_clean()

@@ -17,7 +17,6 @@ from sonar.models import (
     Endpoint,
     Probe,
     Schedule,
-    SizeClass,
     Transfer,
     Version,
 )
@@ -25,14 +24,13 @@ from sonar.movers.base import MoverError, Where
 from sonar.obstacles.catalogue import CredentialFails, CredentialGivenAway
 from sonar.obstacles.obstacle import RunConditions
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import ProbeRequest
 from sonar.people.roles import Role
 from sonar.registry import file
 from sonar.registry.cache import known_hosts
 from sonar.work import probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind, credential
-from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+from tests.sonar.world import NOW, endpoint, held_links, mesh, queued, request, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -46,22 +44,6 @@ def tokens(settings, tmp_path: Path) -> Path:
     (tmp_path / "glasgow").write_text("writes\n")
     (tmp_path / "glasgow-read").write_text("reads\n")
     return tmp_path
-
-
-def queued(
-    source: Endpoint, destination: Endpoint, mode: str = "pull", mover: str = "fake"
-) -> Probe:
-    small = SizeClass.objects.get(name="small")
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=small,
-        bytes=small.test_bytes,
-        mover=mover,
-        mode=mode,
-        requested_at=timezone.now(),
-        sent_at=timezone.now(),
-    )
 
 
 @pytest.mark.parametrize(
@@ -393,7 +375,7 @@ def test_an_end_gets_its_own_token_and_the_other_what_is_lent(tokens):
     bind(glasgow, "glasgow", lent="glasgow-read")
     pull = transfer_request.order_for(queued(glasgow, lancs))
     assert (pull.source.token, pull.source.lent) == ("writes", "reads")
-    push = transfer_request.order_for(queued(lancs, glasgow, "push"))
+    push = transfer_request.order_for(queued(lancs, glasgow, mode="push"))
     assert (push.destination.token, push.destination.lent) == ("writes", "reads")
     assert (push.source.token, push.source.lent) == ("", "")
 
@@ -403,7 +385,7 @@ def test_the_active_end_lends_nothing(tokens):
     bind(glasgow, "glasgow", lent="missing", lend=True)
     for order in (
         transfer_request.order_for(queued(lancs, glasgow)),
-        transfer_request.order_for(queued(glasgow, lancs, "push")),
+        transfer_request.order_for(queued(glasgow, lancs, mode="push")),
     ):
         assert {order.source.lent, order.destination.lent} == {""}
 
@@ -420,7 +402,7 @@ def test_no_worker_lends_what_an_endpoint_does_not_lend(tokens, mode: str):
     bind(ends[0], "glasgow")
     source, destination = ends if mode == "pull" else reversed(ends)
     with pytest.raises(MoverError, match="GLASGOW_DATADISK lends no credential") as caught:
-        transfer_request.order_for(queued(source, destination, mode))
+        transfer_request.order_for(queued(source, destination, mode=mode))
     assert (caught.value.where, caught.value.permanent) == (Where.CONTROL, True)
 
 
@@ -471,11 +453,6 @@ def test_hosts_that_were_taken_away_past_the_forms_count_at_the_worker(tokens):
 # Who plans and orders
 
 
-def waiting_links() -> set[tuple[str, str]]:
-    rows = Schedule.objects.filter(skipped_because="credential")
-    return set(rows.values_list("source__site__name", "destination__site__name"))
-
-
 def all_links() -> set[tuple[str, str]]:
     return set(Schedule.objects.values_list("source__site__name", "destination__site__name"))
 
@@ -487,13 +464,13 @@ def test_tests_that_would_lend_without_leave_wait_and_others_run(mode: str):
     mesh(mode=mode)
     scheduler.claim_due(NOW)
     away = {("GLASGOW", "LANCS"), ("GLASGOW", "RAL")}
-    assert waiting_links() == (away if mode == "pull" else {link[::-1] for link in away})
+    assert held_links() == (away if mode == "pull" else {link[::-1] for link in away})
     probes = set(Probe.objects.values_list("source__site__name", "destination__site__name"))
-    assert probes == all_links() - waiting_links()
+    assert probes == all_links() - held_links()
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=True)
     Probe.objects.all().delete()
     scheduler.claim_due(NOW)
-    assert waiting_links() == set()
+    assert held_links() == set()
 
 
 def test_each_mesh_is_judged_by_its_own_mode():
@@ -511,7 +488,7 @@ def test_all_tests_of_an_end_whose_credential_is_not_bound_wait():
     mesh()
     Credential.objects.filter(name="glasgow-read").update(hosts=["elsewhere.example"])
     scheduler.claim_due(NOW)
-    assert waiting_links() == {link for link in all_links() if "GLASGOW" in link}
+    assert held_links() == {link for link in all_links() if "GLASGOW" in link}
 
 
 def test_tests_towards_an_active_end_in_clear_wait_where_something_is_lent():
@@ -522,7 +499,7 @@ def test_tests_towards_an_active_end_in_clear_wait_where_something_is_lent():
     bind(glasgow, "glasgow", lent="glasgow-read")
     mesh(mover="http-tpc")
     scheduler.claim_due(NOW)
-    assert waiting_links() == {("GLASGOW", "LANCS")}
+    assert held_links() == {("GLASGOW", "LANCS")}
 
 
 def test_the_claim_asks_three_times_about_credentials_and_joins_nothing(django_assert_num_queries):
@@ -538,15 +515,11 @@ def test_the_claim_asks_three_times_about_credentials_and_joins_nothing(django_a
     assert "JOIN" not in str(Schedule.objects.exclude(held[0]).exclude(held[1]).query)
 
 
-def probe_request(source: Endpoint, destination: Endpoint, mode: str = "pull") -> ProbeRequest:
-    return ProbeRequest(source, destination, SizeClass.objects.get(name="small"), "fake", mode)
-
-
 def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow")
     with pytest.raises(request_probes.RefusedError) as caught:
-        request_probes.order([probe_request(glasgow, lancs)] * 3, NOW)
+        request_probes.order([request(glasgow, lancs)] * 3, NOW)
     assert caught.value.errors == {
         "source": [
             "GLASGOW_DATADISK lends no credential: in mode pull, LANCS_DATADISK would be given "
@@ -554,7 +527,7 @@ def test_an_order_that_would_lend_without_leave_is_refused_and_says_why():
         ]
     }
     assert not Probe.objects.exists()
-    assert len(request_probes.order([probe_request(lancs, glasgow)], NOW)) == 1
+    assert len(request_probes.order([request(lancs, glasgow)], NOW)) == 1
 
 
 def test_by_rest_such_an_order_is_a_409_with_the_sentence(operator: Client):
@@ -574,7 +547,7 @@ def test_an_order_of_an_end_whose_credential_is_not_bound_is_refused():
     bind(glasgow, "glasgow", lend=True)
     Credential.objects.update(hosts=["elsewhere.example"])
     with pytest.raises(request_probes.RefusedError, match="is not for the host") as caught:
-        request_probes.order([probe_request(lancs, glasgow)], NOW)
+        request_probes.order([request(lancs, glasgow)], NOW)
     assert list(caught.value.errors) == ["destination"]
 
 
@@ -582,8 +555,8 @@ def test_an_ordered_test_that_waits_goes_on_waiting_while_it_would_give_somethin
     glasgow, lancs, ral = three_endpoints()
     Endpoint.objects.filter(pk=lancs.pk).update(inbound_cap=1)
     bind(glasgow, "glasgow", lend=True)
-    request_probes.order([probe_request(ral, lancs)], NOW)
-    request_probes.order([probe_request(glasgow, lancs)], NOW)
+    request_probes.order([request(ral, lancs)], NOW)
+    request_probes.order([request(glasgow, lancs)], NOW)
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
     Probe.objects.exclude(state="waiting").delete()
     scheduler.start_waiting(NOW)
@@ -597,8 +570,8 @@ def test_what_waits_for_leave_keeps_no_place_from_others():
     bind(glasgow, "glasgow", lend=True)
     Endpoint.objects.filter(pk=glasgow.pk).update(outbound_cap=1)
     Endpoint.objects.filter(pk=lancs.pk).update(inbound_cap=1)
-    request_probes.order([probe_request(glasgow, ral, "push")], NOW)
-    (held,) = request_probes.order([probe_request(glasgow, lancs)], NOW)
+    request_probes.order([request(glasgow, ral, mode="push")], NOW)
+    (held,) = request_probes.order([request(glasgow, lancs)], NOW)
     assert held.state == "waiting"
     Endpoint.objects.filter(pk=glasgow.pk).update(lend_credential=False)
     mesh()

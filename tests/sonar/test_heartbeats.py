@@ -16,6 +16,7 @@ from sonar.models import SignOfLife
 from sonar.processes import heartbeats
 from sonar.processes.heartbeats import Pulse
 from sonar.work import probes
+from tests import waiting
 from tests.sonar.world import NOW
 
 KIND = SignOfLife.Kind
@@ -26,11 +27,8 @@ def sign(name: str = "one", seen_ago: timedelta = timedelta(), **values: object)
     return SignOfLife.objects.create(name=name, **fields)
 
 
-def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def wait_for(done: Callable[[], object]) -> None:
+    assert waiting.wait_for(done, 60, 0.02)
 
 
 @pytest.fixture

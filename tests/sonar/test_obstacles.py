@@ -31,7 +31,7 @@ from sonar.obstacles.obstacle import RunConditions
 from sonar.scheduler import claims, follow_registry
 from tests.recipes import block
 from tests.sonar import world
-from tests.sonar.world import NOW, finish, reasons, three_endpoints
+from tests.sonar.world import NOW, finish, reasons, request, three_endpoints
 
 pytestmark = pytest.mark.django_db
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -122,19 +122,9 @@ def meshes(data: Draw, owned: list[Credential]) -> list[Mesh]:
 
 def under_way(data: Draw, ends: list[Endpoint], used: list[Mesh], owned: list[Credential]) -> None:
     end = st.sampled_from(ends)
-    size_class = SizeClass.objects.first()
     links = st.lists(st.permutations(ends).map(lambda them: them[:2]), max_size=3)
     for source, destination in {tuple(link) for link in data.draw(links)}:
-        size = size_class.test_bytes
-        Probe.objects.create(
-            source=source,
-            destination=destination,
-            size_class=size_class,
-            bytes=size,
-            mover="fake",
-            requested_at=NOW,
-            sent_at=NOW,
-        )
+        world.queued(source, destination, requested_at=NOW, sent_at=NOW)
     for place in {data.draw(end) for _ in range(data.draw(st.integers(0, 2)))}:
         Circuit.objects.create(
             endpoint=place,
@@ -239,10 +229,6 @@ def test_their_names_are_those_that_schedules_can_keep() -> None:
 
 
 LARGE, SMALL = 1_000_000_000, 20_000_000
-
-
-def request(source: Endpoint, destination: Endpoint) -> scheduler.ProbeRequest:
-    return scheduler.ProbeRequest(source, destination, SizeClass.objects.get(name="small"), "fake")
 
 
 def test_a_mesh_starts_no_more_than_its_bytes_of_an_hour_and_goes_on_when_they_are_over() -> None:

@@ -6,10 +6,10 @@ import pytest
 from django.db.models import Q
 
 from sonar import scheduler
-from sonar.models import Downtime, Endpoint, Probe, Schedule, Site, SizeClass
+from sonar.models import Downtime, Endpoint, Probe, Schedule, Site
 from sonar.obstacles.obstacle import Restrictions
-from tests.sonar.test_scheduler import links, reasons
-from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+from tests.sonar.test_scheduler import links
+from tests.sonar.world import NOW, endpoint, reasons, request, roomy
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -19,10 +19,7 @@ WITHOUT_END = "GLASGOW has paused its tests until somebody resumes them."
 @pytest.fixture
 def glasgow() -> Endpoint:
     """One of three endpoints of a mesh; of the 18 tests 12 touch it."""
-    first, _, _ = three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
-    return first
+    return roomy()[0]
 
 
 def pause(site: Site, until: datetime | None = None, since: datetime = NOW) -> None:
@@ -142,9 +139,7 @@ def test_all_endpoints_of_the_site_are_restrictions_and_no_others(
 
 
 def order(source: Endpoint, destination: Endpoint) -> scheduler.Ordered:
-    small = SizeClass.objects.get(name="small")
-    asked_for = scheduler.ProbeRequest(source, destination, small, mover="fake")
-    return scheduler.order_all([asked_for], NOW)
+    return scheduler.order_all([request(source, destination)], NOW)
 
 
 def test_people_test_in_quiet_hours_as_in_those_of_a_mesh(glasgow: Endpoint) -> None:

@@ -6,16 +6,16 @@ from django.test import Client
 
 from sonar import scheduler
 from sonar.credentials.rules import two_proxies
-from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule, SizeClass
+from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule
 from sonar.movers.base import MoverError
 from sonar.movers.catalogue import kept
 from sonar.obstacles import catalogue as obstacles
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import ProbeRequest, RefusedError
+from sonar.ordering.request_probes import RefusedError
 from sonar.people.roles import Role
 from sonar.work import transfer_request
 from tests.accounts import account
-from tests.sonar.world import NOW, endpoint, mesh
+from tests.sonar.world import NOW, endpoint, mesh, request
 
 pytestmark = pytest.mark.django_db
 ADVICE = "give both endpoints the same credential, or use another mover."
@@ -43,14 +43,10 @@ def ends() -> dict[str, Endpoint]:
     return made
 
 
-def request_for(source: Endpoint, destination: Endpoint, mover: str = "xrootd") -> ProbeRequest:
-    return ProbeRequest(source, destination, SizeClass.objects.get(name="small"), mover)
-
-
 def refusal(source: Endpoint, destination: Endpoint, mover: str = "xrootd") -> list[str]:
     """Return what an order is refused with for its mover."""
     try:
-        request_probes.order([request_for(source, destination, mover)], NOW)
+        request_probes.order([request(source, destination, mover)], NOW)
     except RefusedError as error:
         return error.errors["mover"]
     return []
@@ -71,7 +67,7 @@ def test_an_order_that_needs_two_proxies_is_refused(ends):
 
 
 def test_an_order_whose_ends_get_other_proxies_meanwhile_waits(ends):
-    (ordered,) = request_probes.order([request_for(ends["A"], ends["B"])], NOW)
+    (ordered,) = request_probes.order([request(ends["A"], ends["B"], "xrootd")], NOW)
     Probe.objects.update(state="waiting")
     Endpoint.objects.filter(pk=ends["B"].pk).update(credential=ends["C"].credential)
     assert scheduler.start_waiting(NOW) == []

@@ -20,10 +20,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
+
+from tests.storage.serving import AnyMethod
 
 Json = dict[str, Any]
 Answer = tuple[int, dict[str, str], bytes]
@@ -371,18 +373,11 @@ def bearer(file: Mapping[str, Any], end: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {tokens[0]}"} if tokens else {}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(AnyMethod):
     fts: FtsServer
 
-    def parse_request(self) -> bool:
-        """Answer every method in one place."""
-        if not super().parse_request():
-            return False
-        setattr(self, f"do_{self.command}", self.serve)
-        return True
-
     def serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        body = self.body()
         said = f"{self.path} {self.headers} {body.decode()}"
         self.fts.heard.append((self.command, self.path, said))
         trick = self.fts.trick(self.command, self.path, body)
@@ -457,7 +452,7 @@ class _Handler(BaseHTTPRequestHandler):
         if job is None:
             self.say(unknown(number), 404)
         elif job.state in FINAL:
-            self.answer(304, {}, b"")
+            self.answer(304)
         else:
             self.fts.cancel(job)
             self.say(job.row() | {"http_status": "200 Ok", "http_message": None})
@@ -467,16 +462,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def say(self, content: Json | list[Json], status: int = 200) -> None:
         self.answer(status, {"Content-Type": "application/json"}, json.dumps(content).encode())
-
-    def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in ({"Content-Length": str(len(body))} | dict(headers)).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: what was heard is what is read."""
 
 
 def unknown(number: str) -> Json:

@@ -5,12 +5,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import urllib3
 
 from sonar.movers.content import TestFile
+from tests.storage.serving import AnyMethod
 from tests.storage.xrootd import Authority
 
 BASE = "/base"
@@ -101,16 +102,9 @@ def contents(size: int) -> bytes:
     return b"".join(iter(TestFile(size).read, b""))
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(AnyMethod):
     protocol_version = "HTTP/1.1"
     server_of: Recorder
-
-    def parse_request(self) -> bool:
-        """Answer every method in one place."""
-        if not super().parse_request():
-            return False
-        setattr(self, f"do_{self.command}", self.serve)
-        return True
 
     def serve(self) -> None:
         recorder, path = self.server_of, urlsplit(self.path).path
@@ -118,7 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
         recorder.diary.note(sender, recorder.name, self.command, f"{self.path} {self.headers}")
         if answer := recorder.trick(self.command, path):
             self.close_connection = True
-            self.answer(*answer)
+            status, headers = answer
+            self.answer(status, {"Connection": "close"} | headers)
             return
         size = int(self.headers.get("Content-Length", "0"))
         if self.headers.get("Expect", "").lower() == "100-continue":
@@ -155,19 +150,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer(404)
             return
         self.answer(200, {"Content-Length": str(size)}, contents(size))
-
-    def answer(self, status: int, headers: dict[str, str] | None = None, body: bytes = b"") -> None:
-        self.send_response(status)
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        for name, value in ({"Content-Length": str(len(body))} | (headers or {})).items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: the diary is what is read."""
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from sonar.movers.watch import Watch
 from tests.storage.hostile.served import Hostile, HostileEnd
 from tests.storage.hostile.ways import ROLES, WAYS
 from tests.storage.nodes import Nodes
+from tests.waiting import wait_for
 
 # A node of the sandbox sends a marker each half second: a stall must be longer than some of them.
 LIMITS = {"connect": 2.0, "answer": 2.0, "stall": 3.0, "total": 6.0}
@@ -220,10 +221,8 @@ def test_no_file_is_left_that_nobody_remembers(world: World):
         if met.outcome and met.outcome.leftover
     }
     assert {path.name for path in world.hostile.files_left()} <= remembered
-    deadline = time.monotonic() + 20  # a node notes late that nobody waits for it any more
-    while world.nodes.files_left() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert world.nodes.files_left() == []
+    # A node notes late that nobody waits for it any more.
+    assert wait_for(lambda: not world.nodes.files_left(), 20), world.nodes.files_left()
 
 
 def test_the_memory_that_all_of_them_take_is_bounded(world: World):

@@ -36,6 +36,7 @@ from sonar.movers.watch import Watch
 from sonar.work import credential_checks, probes, transfer_request
 from tests.needs import needs
 from tests.small_disks import small_disk
+from tests.sonar.world import queued
 from tests.storage.conftest import Pair
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
 from tests.storage.scitokens import TokenServer
@@ -109,17 +110,7 @@ def registered(name: str, url: str, credential: Credential) -> Endpoint:
 
 
 def ordered(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Probe:
-    now = timezone.now()
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=SIZE,
-        mover="http-tpc",
-        mode=mode,
-        requested_at=now,
-        sent_at=now,
-    )
+    return queued(source, destination, bytes=SIZE, mover="http-tpc", mode=mode)
 
 
 def result(probe: Probe) -> Transfer:

@@ -28,13 +28,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from sonar import tasks
-from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, Site, Transfer
 from sonar.people.roles import Role
 from sonar.redaction.disguises import View, codes, letters_of
 from sonar.sandbox import processes as children
 from tests.accounts import account, logged_in
 from tests.matrix.test_leaks import FORMATS, OF_ONE_FORMAT, content_of
 from tests.rights_samples import scene
+from tests.sonar.world import queued
 from tests.storage.echo import ACCOUNT, BASE, DECENT, HOST, STRANGER, STRANGERS_PORT, WRITTEN
 from tests.storage.workers import Processes
 from tests.test_rights import ROWS
@@ -123,18 +124,8 @@ def endpoint(name: str, port: int, token: str) -> Endpoint:
     return Endpoint.objects.create(name=name, site=site, base_url=url, **caps, **facts)
 
 
-def ordered(source: Endpoint, destination: Endpoint, mode: str) -> Probe:
-    now = timezone.now()
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=SIZE,
-        mover="http-tpc",
-        mode=mode,
-        requested_at=now,
-        sent_at=now,
-    )
+def ordered(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Probe:
+    return queued(source, destination, bytes=SIZE, mover="http-tpc", mode=mode)
 
 
 @pytest.fixture

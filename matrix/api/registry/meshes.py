@@ -30,7 +30,7 @@ from matrix.api.schema.schemas import Body
 from matrix.http.permissions import sees
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar.credentials import rules, service_rules
+from sonar.credentials import rules
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.endpoint import MOST_DAILY_BYTES
 from sonar.models.mesh import LIMITS, mover_choices
@@ -53,7 +53,7 @@ MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
 MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
-SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
+SERVICE = f"^({rules.SERVICE_URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
 CREDENTIAL_NAME = f"^({rules.NAME.strip('^$')})?$"
 # What is for those who may see it: where Sonar asks, and with what.
 INTERNAL = ("service", "service_credential")

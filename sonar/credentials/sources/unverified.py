@@ -114,20 +114,15 @@ class Lifetime(NamedTuple):
 def lifetime_of(token: str) -> Lifetime:
     """Read when a JSON Web Token or a macaroon begins and ends to count; no token is refused."""
     claims = claims_of(token)
-    return _of_caveats(caveats_of(token) or []) if claims is None else _of_claims(claims)
+    if claims is None:
+        return _of_caveats(caveats_of(token) or [])
+    moments = claims.get("iat", claims.get("nbf")), claims.get("exp")
+    return Lifetime(*(_positive(moment, 1e11) for moment in moments))
 
 
 def seconds_said(value: object) -> float | None:
     """Return for how long a token is said to count; None for what nobody can mean."""
     return _positive(value, LONGEST_SECONDS)
-
-
-def _of_claims(claims: Mapping[str, object]) -> Lifetime:
-    return Lifetime(_moment(claims.get("iat", claims.get("nbf"))), _moment(claims.get("exp")))
-
-
-def _moment(value: object) -> float | None:
-    return _positive(value, 1e11)
 
 
 def _positive(value: object, below: float) -> float | None:

@@ -76,7 +76,6 @@ class HttpTpc:
         self.files = WebDav()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
-        """Make one transfer happen and wait for its verdict, or raise MoverError."""
         require_inside(order.destination)
         if order.mode == "push":
             self._check_destination(order)

@@ -33,7 +33,6 @@ class Ftp:
     """Files over FTP, by a connection for each question; as anonymous."""
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        """Return how long the file is, or None if there is none."""
         with connected(end, order) as ftp:
             try:
                 reply = ftp.sendcmd(f"SIZE {path_of(end, end.url)}")
@@ -45,7 +44,6 @@ class Ftp:
         return FileInfo(size_of(reply, end), version)
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
-        """Return the file's adler32, empty if the server offers none."""
         with connected(end, order, seconds) as ftp:
             try:
                 reply = ftp.sendcmd(f"CKSM ADLER32 0 -1 {path_of(end, end.url)}")
@@ -68,7 +66,6 @@ class Ftp:
             ftp.rename(path_of(part, part.url), path_of(end, end.url))
 
     def delete(self, end: End, order: Order) -> None:
-        """Delete the file; that it is not there is fine."""
         require_inside(end)
         with connected(end, order) as ftp:
             try:

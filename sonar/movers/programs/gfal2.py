@@ -51,7 +51,6 @@ class Gfal2:
         self.files = FilesByScheme()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
-        """Make one transfer happen, or raise MoverError."""
         require_root_for_proxies(order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
@@ -159,8 +158,7 @@ def failed(order: Order, ended: Ended, refusal: str = "") -> MoverError:
     """
     match = ERROR.search(ended.text)
     if not match:
-        said = one_line(LOG_LINE.sub("", ended.text)[-300:])
-        why = said or f"ended with {ended.code}, without a word"
+        why = ended.complaint(LOG_LINE.sub("", ended.text)[-300:])
         return MoverError(Where.TRANSFER, f"gfal-copy: {why}")
     code, name, text = match.groups()
     status = STATUS.search(text)

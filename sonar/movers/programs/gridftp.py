@@ -8,7 +8,6 @@ import re
 
 from sonar.movers.base import MoverError, Order, Receipt, Where
 from sonar.movers.file_address import parsed
-from sonar.movers.messages import one_line
 from sonar.movers.programs.copying import copy, named_end
 from sonar.movers.programs.ftp_files import Ftp
 from sonar.movers.programs.tool import Command, Ended
@@ -30,7 +29,6 @@ class GridFtp:
         self.files = Ftp()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
-        """Make one transfer happen, or raise MoverError."""
         # The kernels of the servers may give smaller buffers, and only their own logs say so.
         watch.seen = Seen(streams_used=order.streams)
         command = Command(arguments(order))
@@ -54,9 +52,8 @@ def failed(order: Order, ended: Ended) -> MoverError:
     """Return what its words say: which end, and whether it will last."""
     own = ANNOUNCED.sub("", ended.text)
     text = own.partition("error:")[2] or own
-    where = blamed(order, text)
-    why = one_line(text) or f"ended with {ended.code}, without a word"
-    return MoverError(where, f"globus-url-copy: {why}", permanent=bool(PERMANENT.search(text)))
+    why = f"globus-url-copy: {ended.complaint(text)}"
+    return MoverError(blamed(order, text), why, permanent=bool(PERMANENT.search(text)))
 
 
 def blamed(order: Order, text: str) -> Where:

@@ -7,7 +7,6 @@ only, in binary multiples whatever it calls them. When it was told so is in the 
 import re
 
 from sonar.movers.base import MoverError, Order, Receipt, Where
-from sonar.movers.messages import one_line
 from sonar.movers.programs import tool
 from sonar.movers.programs.copying import copy, named_end
 from sonar.movers.programs.tool import Command, Ended
@@ -39,7 +38,6 @@ class Xrootd:
         self._version: tuple[int, ...] = ()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
-        """Make one transfer happen, or raise MoverError."""
         more = self._streams(order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None, scitag=order.scitag)
         log = XrootdLog()
@@ -71,8 +69,8 @@ def failed(order: Order, ended: Ended) -> MoverError:
     own = LOG_LINE.sub("", ended.text)
     match = ERROR.search(own)
     text = match[1] if match else own
-    why = f"xrdcp: {one_line(text) or f'ended with {ended.code}, without a word'}"
     where = named_end(order, text) or Where.TRANSFER
+    why = f"xrdcp: {ended.complaint(text)}"
     return MoverError(where, why, permanent=bool(PERMANENT.search(text)))
 
 

@@ -44,7 +44,6 @@ class XrootdFiles:
     """Files over root://; each question is a run of xrdfs, some 20 ms."""
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        """Return how long the file is, or None if there is none."""
         ended = ask(end, order, "stat", path_of(end, end.url))
         if ended.code and NO_FILE.search(ended.text):
             return None
@@ -55,7 +54,6 @@ class XrootdFiles:
         return FileInfo(int(size[1]), changed[1] if changed else "")
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
-        """Return the file's adler32, empty if the server offers none."""
         path = f"{path_of(end, end.url)}?cks.type=adler32"
         ended = ask(end, order, "query", "checksum", path, seconds=seconds)
         if ended.code and LATER.search(ended.text):
@@ -76,7 +74,6 @@ class XrootdFiles:
             succeeded(ended, part, "mv")
 
     def delete(self, end: End, order: Order) -> None:
-        """Delete the file; that it is not there is fine."""
         require_inside(end)
         ended = ask(end, order, "rm", path_of(end, end.url))
         if not (ended.code and NO_FILE.search(ended.text)):
@@ -139,8 +136,7 @@ def succeeded(ended: Ended, end: End, question: str) -> None:
     """Raise MoverError unless a program ended well."""
     if not ended.code:
         return
-    why = one_line(ended.text) or f"ended with {ended.code}, without a word"
-    message = f"{question} {place_of(end)}: {why}"
+    message = f"{question} {place_of(end)}: {ended.complaint(ended.text)}"
     raise MoverError(end.where, message, permanent=bool(PERMANENT.search(ended.text)))
 
 
