@@ -243,10 +243,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         modes=("push",),
         clock=Clock.TOOL.value,
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
-        needs=(
-            Program("globus-url-copy", "globus-gass-copy-progs"),
-            SETPRIV,
-        ),
+        needs=(Program("globus-url-copy", "globus-gass-copy-progs"), SETPRIV),
     ),
     MoverDescription(
         name="fts3",

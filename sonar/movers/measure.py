@@ -60,32 +60,27 @@ class Outcome:
     """How the source file was uploaded for it; None if it was there, or nobody took a byte."""
 
 
-class _Uploads:
-    """One lock per source file while anyone wants it."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
-        self._guard = threading.Lock()
-
-    @contextmanager
-    def turn(self, order: Order, watch: Watch, seconds: float) -> Iterator[None]:
-        """Wait this long at most for this thread's turn at the source file; a stop ends it."""
-        with self._guard:
-            lock = self._locks.setdefault(order.source.url, threading.Lock())
-        end = time.monotonic() + seconds
-        while not lock.acquire(timeout=LOCK_SLICE_SECONDS):
-            watch.check()
-            if time.monotonic() >= end:
-                place = host_and_path(order.source)
-                message = f"{place}: the uploads of other tests did not end within {seconds:.3g} s"
-                raise MoverError(Where.SOURCE, message)
-        try:
-            yield
-        finally:
-            lock.release()
+_upload_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+"""One per source file while anyone wants it."""
+_guard = threading.Lock()
 
 
-_uploads = _Uploads()
+@contextmanager
+def upload_turn(order: Order, watch: Watch, seconds: float) -> Iterator[None]:
+    """Wait this long at most for this thread's turn at the source file; a stop ends it."""
+    with _guard:
+        lock = _upload_locks.setdefault(order.source.url, threading.Lock())
+    end = time.monotonic() + seconds
+    while not lock.acquire(timeout=LOCK_SLICE_SECONDS):
+        watch.check()
+        if time.monotonic() >= end:
+            place = host_and_path(order.source)
+            message = f"{place}: the uploads of other tests did not end within {seconds:.3g} s"
+            raise MoverError(Where.SOURCE, message)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class _Clock:
@@ -169,7 +164,7 @@ def prepare(files: Files, order: Order, watch: Watch) -> FileInfo | None:
         info = files.stat(order.source, order)
         if _usable(info, order):
             return info
-        with _uploads.turn(order, watch, span.left):
+        with upload_turn(order, watch, span.left):
             info = files.stat(order.source, order)  # another thread may have put it meanwhile
             if _usable(info, order):
                 return info
@@ -351,7 +346,6 @@ def _require_source(inquiry: Inquiry, order: Order) -> bool:
 
 
 _known_sources: LRUCache[tuple[str, FileInfo], None] = LRUCache(SOURCES_KEPT)
-_guard = threading.Lock()
 
 
 def _check_source_once(inquiry: Inquiry, order: Order, source: FileInfo) -> None:

@@ -107,8 +107,7 @@ def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Pr
             yield Problem("mover", sentence)
     if conditions.capacity.waiting + len(probes) > MOST_WAITING:
         yield Problem(
-            "count",
-            f"At most {MOST_WAITING} ordered tests may wait: try again when some have run.",
+            "count", f"At most {MOST_WAITING} ordered tests may wait: try again when some have run."
         )
     yield from dict.fromkeys(_problems_of_each(probes, conditions))
 

@@ -28,16 +28,7 @@ from sonar.notation.addresses import PROTOCOLS
 PROJECT = Path(__file__).resolve().parents[2]
 # Modules of the package that are of no protocol: what all movers and their callers share.
 SHARED = {
-    *(
-        "base",
-        "catalogue",
-        "content",
-        "measure",
-        "messages",
-        "mover",
-        "network",
-        "spans",
-    ),
+    *("base", "catalogue", "content", "measure", "messages", "mover", "network", "spans"),
     *("needs", "tcp_info", "unexpected", "watch"),
 }
 

@@ -5,7 +5,7 @@ import ftplib
 import pytest
 
 from sonar.movers.base import End, MoverError, Where
-from sonar.movers.programs.ftp_files import make_directories, size_of
+from sonar.movers.programs.gridftp import make_directories, size_of
 
 END = End(Where.SOURCE, "ftp://glasgow.example/data/incoming/file", "ftp://glasgow.example/data")
 

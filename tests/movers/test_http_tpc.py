@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -29,7 +29,6 @@ from tests.movers.scripted import (
     scripted,
     status,
 )
-from tests.properties import examples
 
 pytestmark = pytest.mark.usefixtures("no_looks")
 
@@ -130,13 +129,6 @@ def test_the_request_says_all_there_is_to_say(streams: int, scitag: int | None) 
 def test_an_answer_without_a_verdict_is_a_failure_of_the_active_end(pieces: list[bytes]) -> None:
     error, _ = pull_fails(says(*pieces))
     assert (error.where, error.permanent) == (Where.DESTINATION, False)
-
-
-@examples(30)
-@given(st.binary(max_size=300))
-def test_no_answer_raises_anything_but_a_mover_error(body: bytes) -> None:
-    with suppress(MoverError):
-        pull(says(STARTED + body))
 
 
 @given(st.text(max_size=2000))

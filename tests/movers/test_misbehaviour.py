@@ -105,9 +105,7 @@ def test_a_step_at_who_misbehaves_ends(step: str, way: str) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, SIZE_BYTES - 1, SIZE_BYTES, 10**17])
-def test_who_says_the_same_of_everything_is_measured_only_if_the_length_is_right(
-    size: int,
-) -> None:
+def test_who_says_the_same_of_everything_is_measured_only_if_the_length_is_right(size: int) -> None:
     """A COPY, a HEAD and a DELETE get the same answer: 200 and a length."""
     head = OK + b"Content-Length: %d\r\n\r\n" % size
     with scripted(says(head)) as server:

@@ -110,10 +110,7 @@ def test_what_reads_follows_to_a_known_host_without_any_credential(method: str, 
 
 @pytest.mark.parametrize("method", [*WRITING, *READING])
 def test_another_port_of_the_same_host_is_followed_without_any_credential(method: str) -> None:
-    with (
-        scripted(status("201 Created")) as disk,
-        scripted(leads_to(f"{disk.url}/pool/1")) as door,
-    ):
+    with scripted(status("201 Created")) as disk, scripted(leads_to(f"{disk.url}/pool/1")) as door:
         ask(method, order_to(door.url))
         assert "Authorization: Bearer own-of-a" in door.requests[0]
         assert "lent-of-b" in door.requests[0]

@@ -10,7 +10,7 @@ import pytest
 
 from sonar.movers.base import Limits, Order
 from sonar.movers.measure import Outcome, measure
-from sonar.movers.programs.xrootd_files import XrootdFiles
+from sonar.movers.programs.xrootd import XrootdFiles
 from sonar.movers.watch import Watch
 from tests.programs.conftest import Farm
 from tests.programs.ways import Ends, StorageServer, Way, files_below

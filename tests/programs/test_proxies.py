@@ -174,8 +174,7 @@ def test_the_authorities_to_trust_are_those_of_sonar_where_it_has_a_directory(
 
 def test_gfal2_is_given_no_proxy_for_http() -> None:
     order = replace(
-        ORDER,
-        source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy"),
+        ORDER, source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy")
     )
     with pytest.raises(tool.MoverError, match="for root:// only: over HTTP it hands rights on"):
         movers.load(kept("gfal2")).move(order, Watch())

@@ -26,7 +26,7 @@ from sonar.movers import measure
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
-from sonar.movers.programs.ftp_files import Ftp
+from sonar.movers.programs.gridftp import Ftp
 from sonar.movers.watch import Watch
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import CredentialProblem, CredentialUse

@@ -284,9 +284,7 @@ def test_one_endpoint_with_many_files_takes_turns(storage, monkeypatch):
 def test_no_connection_is_held_while_storage_is_asked(storage, monkeypatch):
     held: list[bool] = []
     monkeypatch.setattr(
-        storage.files,
-        "delete",
-        lambda end, order: held.append(connection.connection is not None),
+        storage.files, "delete", lambda end, order: held.append(connection.connection is not None)
     )
     left(endpoint("GLASGOW"), "a")
     cleanup.clean(seconds=60)

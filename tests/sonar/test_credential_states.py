@@ -13,15 +13,7 @@ from django.utils import timezone
 
 from sonar import scheduler
 from sonar.credentials import kinds, rules
-from sonar.models import (
-    Credential,
-    CredentialState,
-    Endpoint,
-    Probe,
-    Schedule,
-    SizeClass,
-    Transfer,
-)
+from sonar.models import Credential, CredentialState, Endpoint, Probe, Schedule, SizeClass, Transfer
 from sonar.movers import catalogue
 from sonar.movers.base import Where
 from sonar.movers.catalogue import kept

@@ -12,14 +12,7 @@ from django.utils import timezone
 
 from sonar import scheduler
 from sonar.credentials import rules
-from sonar.models import (
-    Credential,
-    Endpoint,
-    Probe,
-    Schedule,
-    Transfer,
-    Version,
-)
+from sonar.models import Credential, Endpoint, Probe, Schedule, Transfer, Version
 from sonar.movers.base import MoverError, Where
 from sonar.obstacles.catalogue import CredentialFails, CredentialGivenAway
 from sonar.obstacles.obstacle import RunConditions

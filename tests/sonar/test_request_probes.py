@@ -33,7 +33,7 @@ from sonar.results import endings
 from sonar.scheduler.waiting import PLANNER_LOCK
 from sonar.work import probes
 from tests import refusing
-from tests.sonar.world import NOW, endpoint, finish, mesh, three_endpoints
+from tests.sonar.world import NOW, endpoint, finish, mesh, request, three_endpoints
 
 HOUR = timedelta(hours=1)
 
@@ -43,7 +43,13 @@ def small() -> SizeClass:
 
 
 def probe_requests(source: Endpoint, destination: Endpoint, count: int = 1) -> list[ProbeRequest]:
-    return [ProbeRequest(source, destination, small(), "fake") for _ in range(count)]
+    return [request(source, destination)] * count
+
+
+@pytest.fixture
+def unsent(real_commits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send nothing to the workers."""
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
 def refused(requests: list[ProbeRequest]) -> dict[str, list[str]]:
@@ -274,8 +280,7 @@ def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
     assert Transfer.objects.count() == 1
 
 
-def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(real_commits, monkeypatch):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(unsent):
     glasgow, lancs, _ = three_endpoints()
     for _ in range(20):
         (one,) = order(probe_requests(glasgow, lancs), NOW)
@@ -311,8 +316,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
         return [done.result() for done in [threads.submit(one, call) for call in calls]]
 
 
-def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(real_commits, monkeypatch):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(unsent):
     glasgow, lancs, ral = three_endpoints()
     mesh()
     mesh("other")
@@ -384,17 +388,13 @@ def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
     assert order(probe_requests(glasgow, lancs), NOW)
 
 
-def test_two_who_order_at_once_do_not_pass_a_cap_together(real_commits, monkeypatch):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_two_who_order_at_once_do_not_pass_a_cap_together(unsent):
     glasgow, others = endpoint("GLASGOW", outbound_cap=3), [endpoint(f"SITE{n}") for n in range(4)]
     at_once(*(lambda one=one: order(probe_requests(glasgow, one, 2), NOW) for one in others))
     assert sorted(states()) == ["queued"] * 3 + ["waiting"] * 5
 
 
-def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
-    real_commits, monkeypatch
-):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(unsent):
     glasgow, lancs, _ = three_endpoints()
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=5 * small().test_bytes)
     outcomes = at_once(*[lambda: outcome_of(order, probe_requests(glasgow, lancs, 2), NOW)] * 4)
@@ -435,12 +435,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
 
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it(
-    db,
-    django_capture_on_commit_callbacks,
-    monkeypatch,
-    caplog,
-    settings: Settings,
-    way: str,
+    db, django_capture_on_commit_callbacks, monkeypatch, caplog, settings: Settings, way: str
 ):
     glasgow, lancs, ral = three_endpoints()
     began = time.monotonic()
@@ -477,9 +472,7 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
 
 
 def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):
-    from sonar.work.probes import sweep
-
     glasgow, lancs, _ = three_endpoints()
     (probe,) = order(probe_requests(glasgow, lancs), NOW)
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert sweep(later) == [probe.id]
+    assert probes.sweep(later) == [probe.id]

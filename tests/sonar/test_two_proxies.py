@@ -100,12 +100,7 @@ def test_scheduled_tests_that_need_two_proxies_wait_and_others_run(ends):
     held = Schedule.objects.filter(skipped_because="credential")
     assert links(held) == {a + b for a in "AB" for b in "CDE"} | {
         b + a for a in "AB" for b in "CDE"
-    } | {
-        "CD",
-        "CE",
-        "DC",
-        "EC",
-    }
+    } | {"CD", "CE", "DC", "EC"}
     assert {row.mesh.name for row in held} == {"by-xrdcp"}
     assert links(Probe.objects.all()) == {"AB", "BA", "DE", "ED"}
 

@@ -164,35 +164,36 @@ def test_a_source_that_hangs_before_the_first_byte_is_found_out(
 
 
 @pytest.mark.usefixtures("_brief_looks")
-def test_two_ends_that_answer_us_but_not_each_other_are_a_fault_between_them(
-    mortal: Pair,
-) -> None:
+def test_two_ends_that_answer_us_but_not_each_other_are_a_fault_between_them(mortal: Pair) -> None:
     """A hole in the way of the servers, as a firewall makes it; our own way is whole."""
     limits = Limits(connect=1, answer=1, stall=6, total=20)
     order = mortal.order(limits=limits)
     HttpTpc().files.put(order, Watch())
     with socket.create_server(("127.0.0.1", 0)) as hole:
         address = f"http://127.0.0.1:{hole.getsockname()[1]}/f"
+
+        def detour(request: Request) -> Request:
+            """Send the servers elsewhere for the source than we go ourselves."""
+            turned = {"Source": address} if "Source" in request.headers else {}
+            return replace(request, headers={**request.headers, **turned})
+
         mover = HttpTpc()
-        mover.files.web = Detour(address)
+        mover.files.web = Turned(detour)
         error = error_of(measure(mover, order, Watch()))
     assert error.where == Where.TRANSFER
     assert "both endpoints answer" in str(error)
 
 
-class Detour(Web):
-    """Sends the servers elsewhere for the source than we go ourselves."""
+class Turned(Web):
+    """Turns each request into another one just before it is sent."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, turn: Callable[[Request], Request]) -> None:
         super().__init__()
-        self._address = address
+        self._turn = turn
 
     @contextmanager
     def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
-        headers = dict(request.headers)
-        if "Source" in headers:
-            headers["Source"] = self._address
-        with super().open(replace(request, headers=headers), order, wait) as response:
+        with super().open(self._turn(request), order, wait) as response:
             yield response
 
 
@@ -202,8 +203,15 @@ def test_a_destination_that_hangs_in_a_push_is_a_stall_of_the_transfer(
 ) -> None:
     limits = Limits(connect=1, answer=1.5, stall=5.5, total=20)
     order = slow_order(mortal, slow_road, "push", limits=limits)
+
+    def freeze(request: Request) -> Request:
+        """Freeze the server just before the COPY, once the looks before it are done."""
+        if request.method == "COPY":
+            mortal.destination.freeze()
+        return request
+
     mover = HttpTpc()
-    mover.files.web = Freezing(mortal.destination)
+    mover.files.web = Turned(freeze)
     outcome, seconds = timed(mover, order)
     error = error_of(outcome)
     assert error.where == Where.TRANSFER
@@ -211,21 +219,6 @@ def test_a_destination_that_hangs_in_a_push_is_a_stall_of_the_transfer(
     assert outcome.leftover
     assert seconds < limits.stall + limits.answer + SLACK_SECONDS
     is_cleared_once_it_goes_on(mortal, mortal.destination, order)
-
-
-class Freezing(Web):
-    """Freezes a server just before the COPY, once the looks before it are done."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__()
-        self._server = server
-
-    @contextmanager
-    def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
-        if request.method == "COPY":
-            self._server.freeze()
-        with super().open(request, order, wait) as response:
-            yield response
 
 
 @pytest.mark.parametrize("side", ["source", "destination"])

@@ -15,13 +15,7 @@ import pytest
 
 from sonar.sandbox import embedded
 from tests.storage.grid import Grid
-from tests.storage.ledger import (
-    COUNTS,
-    HELD,
-    LONG_AGO,
-    MATRIX_COUNTS,
-    NOT_ONE_TRANSFER,
-)
+from tests.storage.ledger import COUNTS, HELD, LONG_AGO, MATRIX_COUNTS, NOT_ONE_TRANSFER
 from tests.storage.workers import LONGEST_SECONDS
 from tests.waiting import wait_for
 

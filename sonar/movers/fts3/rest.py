@@ -42,11 +42,7 @@ FILE_FIELDS = (
     "log_file",
     "scitag",
 )
-HEADERS = {
-    "Accept": "application/json",
-    "Content-Type": "application/json",
-    "Connection": "close",
-}
+HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Connection": "close"}
 MEANINGS = {
     419: "it wants an X.509 certificate to be delegated, which Sonar does not do",
     424: "something that it depends on has failed",

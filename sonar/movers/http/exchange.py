@@ -33,12 +33,7 @@ from sonar.movers.http.deadlines import (
     Wait,
 )
 from sonar.movers.http.failures import foreign_failure
-from sonar.movers.http.peers import (
-    READING,
-    ForbiddenPeer,
-    plain_host,
-    without_credentials,
-)
+from sonar.movers.http.peers import READING, ForbiddenPeer, plain_host, without_credentials
 from sonar.movers.messages import one_line
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import current
@@ -54,8 +49,6 @@ FOREIGN = (HTTPError, OSError, http.client.HTTPException, UnicodeError)
 
 class Body(Protocol):
     """What an upload reads from."""
-
-    len: int
 
     def read(self, size: int = -1) -> bytes: ...
 
@@ -224,8 +217,7 @@ def new_trust(ca_bundle: str) -> ssl.SSLContext:
     directory = bool(ca_bundle) and Path(ca_bundle).is_dir()
     try:
         return ssl.create_default_context(
-            cafile=None if directory else ca_bundle or None,
-            capath=ca_bundle if directory else None,
+            cafile=None if directory else ca_bundle or None, capath=ca_bundle if directory else None
         )
     except OSError as error:  # ssl.SSLError is one
         reason = error.strerror or "it holds no certificate"

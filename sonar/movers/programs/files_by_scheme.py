@@ -20,8 +20,8 @@ class FilesWithDirectories(Files, Protocol):
 # By protocol, each loaded when it is used first.
 PATHS = {
     **dict.fromkeys(("http", "https"), "sonar.movers.http.webdav:WebDav"),
-    "root": "sonar.movers.programs.xrootd_files:XrootdFiles",
-    "ftp": "sonar.movers.programs.ftp_files:Ftp",
+    "root": "sonar.movers.programs.xrootd:XrootdFiles",
+    "ftp": "sonar.movers.programs.gridftp:Ftp",
 }
 
 

@@ -18,8 +18,8 @@ from sonar.movers.messages import one_line
 from sonar.movers.programs.copying import copy, named_end
 from sonar.movers.programs.files_by_scheme import FilesByScheme
 from sonar.movers.programs.tool import Command, Ended
-from sonar.movers.programs.xrootd_files import LOG_LINE, LOGGED, XrootdLog, root_url
-from sonar.movers.programs.xrootd_files import PERMANENT as ROOT_PERMANENT
+from sonar.movers.programs.xrootd import LOG_LINE, LOGGED, XrootdLog, root_url
+from sonar.movers.programs.xrootd import PERMANENT as ROOT_PERMANENT
 from sonar.movers.watch import Seen, Watch
 
 TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
