@@ -120,26 +120,18 @@ def _measured(mover: Mover, order: Order, watch: Watch) -> Outcome:
                 receipt = mover.move(order, watch)
             require_arrival(mover.files, order, receipt, watch)
             with checking:
-                verification = verify(mover.files, order, watch, source)
+                verified, note = verify(mover.files, order, watch, source)
     except MoverError as error:
         leftover = clean_up(mover.files, order, watch) or _unsettled(order, error)
-        verified = False if isinstance(error, WrongContent) else None
+        wrong = False if isinstance(error, WrongContent) else None
         times = moving.seconds, preparing.seconds
-        return Outcome(None, error, leftover, *times, _whole(watch, checking), verified)
+        return Outcome(None, error, leftover, *times, _whole(watch, checking), wrong)
     except BaseException:
         clean_up(mover.files, order, watch)
         raise
     leftover = clean_up(mover.files, order, watch, after_success=True)
-    return Outcome(
-        receipt,
-        None,
-        leftover,
-        moving.seconds,
-        preparing.seconds,
-        _whole(watch, checking),
-        verification.verified,
-        verification.note,
-    )
+    times = moving.seconds, preparing.seconds
+    return Outcome(receipt, None, leftover, *times, _whole(watch, checking), verified, note)
 
 
 def _whole(watch: Watch, checking: _Clock) -> Seen:
@@ -252,14 +244,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 SOURCES_KEPT = 10_000
 
 
-@dataclass(frozen=True)
-class Verification:
-    """Whether a checksum was as expected; if that is not known, why."""
-
-    verified: bool
-    note: str = ""
-
-
 class WrongContent(MoverError):
     """What arrived is not what was sent, or what was sent is not the test file."""
 
@@ -309,9 +293,10 @@ class Inquiry:
         raise MoverError(end.where, f"the checksum was not ready after {patience:g} s")
 
 
-def verify(files: Files, order: Order, watch: Watch, source: FileInfo | None) -> Verification:
+def verify(files: Files, order: Order, watch: Watch, source: FileInfo | None) -> tuple[bool, str]:
     """Compare the checksums of what was sent and what arrived; raise WrongContent if they differ.
 
+    Returns whether they are known to be the same, and if not, why.
     ``source`` is what its server said of the source file, None if it was uploaded just now.
     """
     inquiry = Inquiry(files, order, watch)
@@ -319,18 +304,18 @@ def verify(files: Files, order: Order, watch: Watch, source: FileInfo | None) ->
     if not arrived:
         if order.adler32 and source:
             _check_source_once(inquiry, order, source)
-        return Verification(False, why)
+        return False, why
     expected = order.adler32
     if not expected:
         expected, why = inquiry.of(order.source)
         if not expected:
-            return Verification(False, f"of the source: {why}")
+            return False, f"of the source: {why}"
     if arrived != expected:
         _require_source(inquiry, order)
         place = host_and_path(order.destination)
         message = f"{place}: adler32 {arrived} arrived, {expected} was sent"
         raise WrongContent(Where.TRANSFER, message)
-    return Verification(True)
+    return True, ""
 
 
 def _require_source(inquiry: Inquiry, order: Order) -> bool:

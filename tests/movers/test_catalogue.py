@@ -112,7 +112,7 @@ def test_a_mover_is_loaded_when_it_is_used_and_the_others_are_not():
     assert loaded <= SHARED | {"fake"}
 
 
-def test_what_a_worker_lacks_is_said_in_words(monkeypatch, tmp_path: Path):
+def test_what_a_worker_lacks_is_said_in_words(monkeypatch, tmp_path):
     assert PythonPackage("urllib3").missing() == ""
     assert PythonPackage("no_such_package").missing() == (
         "the Python package no_such_package is not installed"
@@ -151,11 +151,11 @@ def test_more_streams_than_a_mover_can_be_told_are_refused():
     }
 
 
-def test_every_mover_bears_the_name_it_is_found_by() -> None:
+def test_every_mover_bears_the_name_it_is_found_by():
     assert [describe(name).name for name in names()] == names()
     assert sorted(set(names())) == sorted(names())
 
 
-def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+def test_an_unknown_name_is_answered_with_those_there_are():
     with pytest.raises(MoverError, match=f"'ftp'; allowed: {', '.join(names())}"):
         movers.load(kept("ftp"))

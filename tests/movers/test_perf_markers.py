@@ -66,7 +66,7 @@ def read(*pieces: bytes) -> PerfMarkers:
 )
 def test_connections_name_a_data_server_if_they_lead_to_one(
     connections: tuple[str, ...], server: str
-) -> None:
+):
     assert data_server(connections) == server
 
 
@@ -91,7 +91,7 @@ HUGE = MARKER.replace(b"1654931403", b"9" * 18)
 )
 def test_markers_tell_what_has_moved_and_by_which_connections(
     pieces: list[bytes], completed: list[int], moved: int, connections: int
-) -> None:
+):
     markers = PerfMarkers()
     assert [markers.feed(piece) for piece in pieces] == completed
     assert markers.moved_bytes == moved <= MOST_BYTES
@@ -112,11 +112,11 @@ def test_markers_tell_what_has_moved_and_by_which_connections(
         (b"failure: x\nsuccess", (False, "x")),
     ],
 )
-def test_the_verdict_is_the_last_line(body: bytes, verdict: tuple[bool, str] | None) -> None:
+def test_the_verdict_is_the_last_line(body: bytes, verdict: tuple[bool, str] | None):
     assert read(body).finish() == (verdict and Verdict(*verdict))
 
 
-def test_an_endless_line_is_held_in_bounded_memory() -> None:
+def test_an_endless_line_is_held_in_bounded_memory():
     markers = PerfMarkers()
     for _ in range(100):
         markers.feed(b"x" * MAX_LINE_BYTES)
@@ -125,7 +125,7 @@ def test_an_endless_line_is_held_in_bounded_memory() -> None:
     assert markers.finish() == Verdict(True, "Created")
 
 
-def test_stripes_and_connections_without_end_are_held_in_bounded_memory() -> None:
+def test_stripes_and_connections_without_end_are_held_in_bounded_memory():
     markers = PerfMarkers()
     for index in range(3000):
         names = MARKER.replace(b"Index: 0", b"Index: %d" % index)
@@ -135,7 +135,7 @@ def test_stripes_and_connections_without_end_are_held_in_bounded_memory() -> Non
 
 
 @given(BODIES, st.lists(st.integers(0, 400), max_size=12))
-def test_any_split_of_any_body_gives_the_same_reading(body: bytes, cuts: list[int]) -> None:
+def test_any_split_of_any_body_gives_the_same_reading(body: bytes, cuts: list[int]):
     edges = [0, *sorted(cuts), max(len(body), *cuts, 0)]
     pieces = [body[start:end] for start, end in itertools.pairwise(edges)]
     whole, split = read(body), read(*pieces)
@@ -145,7 +145,7 @@ def test_any_split_of_any_body_gives_the_same_reading(body: bytes, cuts: list[in
 
 
 @given(BODIES)
-def test_success_needs_a_last_line_that_says_so(body: bytes) -> None:
+def test_success_needs_a_last_line_that_says_so(body: bytes):
     verdict = read(body).finish()
     if verdict and verdict.success:
         last = [line for line in body.split(b"\n") if line.strip()][-1]
@@ -165,10 +165,10 @@ def test_success_needs_a_last_line_that_says_so(body: bytes) -> None:
 )
 def test_the_ip_version_is_what_the_connections_agree_on(
     connections: tuple[str, ...], version: int | None
-) -> None:
+):
     assert ip_version(connections) == version
 
 
 @given(st.lists(st.text(max_size=30)))
-def test_no_connection_name_is_too_odd_for_the_ip_version(names: list[str]) -> None:
+def test_no_connection_name_is_too_odd_for_the_ip_version(names: list[str]):
     assert ip_version(tuple(names)) in {4, 6, None}

@@ -105,7 +105,7 @@ STUBBORN = "trap '' TERM; (trap '' TERM; sleep {seconds}) & echo 5; sleep {secon
 
 
 @pytest.mark.parametrize("script", ["echo 5; sleep {seconds}", STUBBORN], ids=["plain", "stubborn"])
-def test_a_stop_ends_it_and_whatever_it_has_started(script: str, tmp_path: Path):
+def test_a_stop_ends_it_and_whatever_it_has_started(script: str, tmp_path):
     seconds, watch = 6000 + os.getpid() % 1000, Watch()
     watch_progress = Watch(lambda moved: threading.Timer(0.1, watch_progress.stop).start() or None)
     began = time.monotonic()
@@ -164,7 +164,7 @@ def test_what_is_not_there_cannot_be_started(monkeypatch):
         move(shell("true"))
 
 
-def test_it_does_not_outlive_a_killed_worker(tmp_path: Path):
+def test_it_does_not_outlive_a_killed_worker(tmp_path):
     script = """
 from sonar.movers import tool
 from tests.movers.test_tool import ORDER, move, shell

@@ -78,7 +78,6 @@ class Terminal:
             )
 
     def type(self, text: str) -> None:
-        assert self.shell.stdin
         self.shell.stdin.write(text.encode())
         self.shell.stdin.flush()
 

@@ -179,7 +179,7 @@ def slow_root(grid: dict[str, Ends]) -> Iterator[Throttle]:
 
 def test_the_connection_of_xrdcp_is_looked_at_while_it_runs(
     grid: dict[str, Ends], slow_root: Throttle
-) -> None:
+):
     ends, way = grid["xrootd"], OF_SCHEME["root"]
     order = ends.order(way, SIZE_BYTES)
     on_disk(ends.source, order.source).unlink()
@@ -193,13 +193,12 @@ def test_the_connection_of_xrdcp_is_looked_at_while_it_runs(
     way.load().files.put(replace(order, source=turned), watch)
     assert on_disk(ends.source, order.source).stat().st_size == SIZE_BYTES
     upload = watch.upload
-    assert upload
     assert upload.connection
     assert (upload.connection.acknowledged_bytes or 0) > 500_000
     assert watch.seen.samples == []
 
 
-def test_what_ftp_uploads_has_its_connection_on_record(grid: dict[str, Ends]) -> None:
+def test_what_ftp_uploads_has_its_connection_on_record(grid: dict[str, Ends]):
     ends, way = grid["gridftp"], OF_SCHEME["ftp"]
     order = ends.order(way, SIZE_BYTES)
     on_disk(ends.source, order.source).unlink()
@@ -207,7 +206,6 @@ def test_what_ftp_uploads_has_its_connection_on_record(grid: dict[str, Ends]) ->
     way.load().files.put(order, watch)
     assert on_disk(ends.source, order.source).stat().st_size == SIZE_BYTES
     upload = watch.upload
-    assert upload
     assert upload.connection
     # A connection of its own, for the file and nothing else; the kernel counts its SYN and FIN.
     assert 0 <= (upload.connection.acknowledged_bytes or 0) - SIZE_BYTES <= 2

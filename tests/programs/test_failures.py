@@ -131,7 +131,6 @@ def test_a_failure_names_its_end_and_if_it_lasts(name: str, way: Way, grid: dict
     trouble, ends = TROUBLES[name], grid[way.kind]
     outcome, order = suffer(trouble, way, ends)
     error = outcome.error
-    assert error
     assert (error.where, error.permanent) == (trouble.where, trouble.address is None), str(error)
     assert trouble.words in str(error)
     assert files_below(ends.destination, order.destination) == []

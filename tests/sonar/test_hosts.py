@@ -101,7 +101,7 @@ each_notation = pytest.mark.parametrize(("host", "kind"), NOTATIONS.items())
 
 
 @each_notation
-def test_an_address_is_of_one_kind_however_it_is_written(host: str, kind: Kind) -> None:
+def test_an_address_is_of_one_kind_however_it_is_written(host: str, kind: Kind):
     address = address_of(host)
     assert address
     assert kind_of(address) == kind
@@ -110,9 +110,7 @@ def test_an_address_is_of_one_kind_however_it_is_written(host: str, kind: Kind) 
 
 
 @each_notation
-def test_whoever_saves_a_host_gets_this_answer(
-    monkeypatch: pytest.MonkeyPatch, host: str, kind: Kind
-) -> None:
+def test_whoever_saves_a_host_gets_this_answer(monkeypatch, host: str, kind: Kind):
     refused = kind in NOBODYS
     url = f"https://{host}/data"
     for place in (url, f"https://{host}:1094/a.b/.c/..d/..."):
@@ -134,7 +132,7 @@ def test_whoever_saves_a_host_gets_this_answer(
 
 
 @each_notation
-def test_whoever_connects_gets_this_answer(host: str, kind: Kind) -> None:
+def test_whoever_connects_gets_this_answer(host: str, kind: Kind):
     looked_up = socket.getaddrinfo(
         name_of(host).strip("[]"), 443, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
     )
@@ -153,7 +151,7 @@ def test_whoever_connects_gets_this_answer(host: str, kind: Kind) -> None:
 
 
 @each_notation
-def test_whoever_hides_or_compares_a_host_takes_it_for_the_same(host: str, kind: Kind) -> None:
+def test_whoever_hides_or_compares_a_host_takes_it_for_the_same(host: str, kind: Kind):
     address = address_of(host)
     servers = Servers([("HERE", f"https://{host}:8443/data"), ("THERE", "https://x.example/data")])
     if str(address) != "::":  # which tells nothing
@@ -165,14 +163,14 @@ def test_whoever_hides_or_compares_a_host_takes_it_for_the_same(host: str, kind:
 
 
 @pytest.mark.parametrize("host", NAMES)
-def test_a_name_is_no_address(host: str) -> None:
+def test_a_name_is_no_address(host: str):
     assert address_of(host) is None
     assert ip_version(host) is None
     assert not is_nobodys(host)
     assert addresses.problem(f"https://{host}:1094/data/...") == ""
 
 
-def test_names_are_compared_as_the_dns_has_them() -> None:
+def test_names_are_compared_as_the_dns_has_them():
     spellings = (
         "K\u00d6LN.example",
         "xn--kln-sna.example.",
@@ -182,7 +180,7 @@ def test_names_are_compared_as_the_dns_has_them() -> None:
     assert {name_of(spelling) for spelling in spellings} == {"xn--kln-sna.example"}
 
 
-def test_only_what_nobody_else_can_get_is_this_machine() -> None:
+def test_only_what_nobody_else_can_get_is_this_machine():
     for host in ("localhost", "LocalHost", "127.1", "[::1]", "[::ffff:127.0.0.1]"):
         assert is_this_machine(host)
         assert not rules.is_in_clear(f"http://{host}:80/")
@@ -192,7 +190,7 @@ def test_only_what_nobody_else_can_get_is_this_machine() -> None:
 
 
 @given(st.ip_addresses(v=4))
-def test_every_notation_of_an_address_is_the_same_address(address) -> None:
+def test_every_notation_of_an_address_is_the_same_address(address):
     parts = str(address).split(".")
     notations = (
         *(str(int(address)), hex(int(address)), f"0{int(address):o}", str(address)),
@@ -202,6 +200,6 @@ def test_every_notation_of_an_address_is_the_same_address(address) -> None:
 
 
 @given(st.text())
-def test_no_host_is_too_odd(host: str) -> None:
+def test_no_host_is_too_odd(host: str):
     assert name_of(name_of(host)) is not None
     assert is_nobodys(host) in {True, False}

@@ -201,7 +201,6 @@ def writing(file: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", MIDWAY, str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout
             assert process.stdout.readline() == "midway\n"
             (part,) = [one for one in file.parent.iterdir() if one.name.startswith(".")]
             assert "a-whole-token" in part.read_text()

@@ -10,7 +10,6 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from sonar import scheduler, tasks
 from sonar import settings as project
@@ -174,7 +173,7 @@ def test_scheduled_tests_leave_room_for_an_order_that_waits_for_the_other_end(db
     assert scheduler.claim_due(NOW)[0] == waits.id
 
 
-def test_sonars_own_limit_and_circuits_hold_no_order_back(db, settings: Settings):
+def test_sonars_own_limit_and_circuits_hold_no_order_back(db, settings):
     settings.SONAR_IN_FLIGHT = 1
     glasgow, lancs, ral = three_endpoints()
     Circuit.objects.create(
@@ -435,7 +434,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
 
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it(
-    db, django_capture_on_commit_callbacks, monkeypatch, caplog, settings: Settings, way: str
+    db, django_capture_on_commit_callbacks, monkeypatch, caplog, settings, way: str
 ):
     glasgow, lancs, ral = three_endpoints()
     began = time.monotonic()
@@ -454,7 +453,7 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it
 
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_sends_it(
-    db, monkeypatch, settings: Settings, way: str
+    db, monkeypatch, settings, way: str
 ):
     three_endpoints()
     mesh()
@@ -471,7 +470,7 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
     assert in_queue() == before + queued
 
 
-def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):
+def test_what_was_not_sent_the_sweep_sends(db, settings):
     glasgow, lancs, _ = three_endpoints()
     (probe,) = order(probe_requests(glasgow, lancs), NOW)
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)

@@ -2,7 +2,6 @@
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from sonar import scheduler
 from sonar.credentials.rules import two_proxies
@@ -105,9 +104,7 @@ def test_scheduled_tests_that_need_two_proxies_wait_and_others_run(ends):
     assert links(Probe.objects.all()) == {"AB", "BA", "DE", "ED"}
 
 
-def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
-    ends, tmp_path, capsys, client: Client
-):
+def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(ends, tmp_path, capsys, client):
     made = mesh("by-xrdcp", mover="xrootd")
     assert obstacles.advice_on(made, NOW) == [f"16 links are not tested. {DIFFERENT}"]
     made.sources.set([ends["A"]])
@@ -132,9 +129,7 @@ def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
     assert obstacles.notice(NOW) == ""
 
 
-def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_ends(
-    ends, client: Client
-):
+def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_ends(ends, client):
     made = mesh("by-xrdcp", mover="xrootd")
     made.sources.set([ends["D"]])
     made.destinations.set([ends["E"]])

@@ -38,9 +38,7 @@ def lengths(sonar: Sonar) -> dict[str, int]:
     return {name: len(said(sonar, name)) for name in COMMANDS}
 
 
-def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is_back(
-    sonar: Sonar,
-) -> None:
+def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is_back(sonar: Sonar):
     """And what waits for Redis says so in lines."""
     sonar.wait_for(lambda: answers(sonar), 120)
     assert set(sonar.missing()) == {"workers", "beat"}
@@ -108,7 +106,7 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
 @pytest.mark.parametrize("way", ["full", "a replica"])
 def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
     sonar: Sonar, way: str
-) -> None:
+):
     refuse, why = refusing.WAYS[way]
     url = sonar.env["REDIS_URL"]
     sonar.wait_for(lambda: answers(sonar), 120)

@@ -201,7 +201,7 @@ def value_of(client: redis.Redis, key: bytes) -> object:
     return reading[kind](key)
 
 
-def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_path: Path) -> None:
+def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_path):
     """One test, as what is searched takes its time to come about."""
     assert_that_they_told(world.planted)
     found = in_text("a log", world.processes.logs, world.planted, places=False)
@@ -322,7 +322,7 @@ def of_admin() -> Iterator[str]:
             yield reverse(f"{kind}_history", args=[key])
 
 
-def test_the_search_finds_what_is_planted() -> None:
+def test_the_search_finds_what_is_planted():
     """Or all would be well, whatever is told."""
     token = TOKENS["evil"]
     planted = Planted({name: forms_of(one) for name, one in TOKENS.items()}, [STRANGERS_PORT])

@@ -205,7 +205,7 @@ def command() -> str:
     return out.getvalue() + str(caught.value)
 
 
-def test_no_secret_and_no_token_given_for_it_is_found_anywhere(run: Run) -> None:
+def test_no_secret_and_no_token_given_for_it_is_found_anywhere(run: Run):
     """One test, as what is searched takes its time to come about."""
     # A token is of no use without its signature; of what it claims nothing is a secret.
     signatures = dict.fromkeys(token.rpartition(".")[2] for token in run.issuer.tokens)
