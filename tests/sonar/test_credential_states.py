@@ -347,11 +347,17 @@ def takes_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "MOVERS", (*others, changed))
 
 
-def test_a_mover_is_given_the_path_of_a_proxy_for_its_own_host_alone(secrets, takes_proxies):
+def with_proxy(*, lend: bool = False) -> list[Endpoint]:
+    """Return two endpoints, the first with a proxy certificate."""
     glasgow, lancs, _ = three_endpoints()
-    bind(glasgow, "proxy")
+    bind(glasgow, "proxy", lend=lend)
     Credential.objects.update(kind="x509")
     glasgow.refresh_from_db()
+    return [glasgow, lancs]
+
+
+def test_a_mover_is_given_the_path_of_a_proxy_for_its_own_host_alone(secrets, takes_proxies):
+    glasgow, lancs = with_proxy()
     secret_in(secrets, "proxy", certificate(9).decode())
     order = transfer_request.order_for(queued(glasgow, lancs))
     assert order.source.proxy == str(secrets / "proxy")
@@ -361,10 +367,7 @@ def test_a_mover_is_given_the_path_of_a_proxy_for_its_own_host_alone(secrets, ta
 
 
 def test_a_proxy_is_lent_to_nobody_and_needs_not_be(secrets, takes_proxies):
-    glasgow, *_ = three_endpoints()
-    bind(glasgow, "proxy", lend=True)
-    Credential.objects.update(kind="x509")
-    glasgow.refresh_from_db()
+    glasgow, _ = with_proxy(lend=True)
     assert rules.lends(glasgow) is None
     assert not rules.refuses_to_lend(glasgow)
     mesh()
@@ -376,10 +379,7 @@ def test_a_proxy_is_lent_to_nobody_and_needs_not_be(secrets, takes_proxies):
 
 
 def test_a_mover_that_takes_no_proxies_is_given_none(secrets):
-    glasgow, lancs, _ = three_endpoints()
-    bind(glasgow, "proxy")
-    Credential.objects.update(kind="x509")
-    glasgow.refresh_from_db()
+    glasgow, lancs = with_proxy()
     assert transfer_request.order_for(queued(glasgow, lancs)).source.proxy == ""
 
 

@@ -407,6 +407,15 @@ def in_queue() -> int:
         return sum(client.llen(queue_of(mover)) for mover in catalogue.names())
 
 
+def sent_by_sweep(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how many tests the sweep sends once what was not sent is due again."""
+    later = NOW + timedelta(seconds=project.SONAR_RESEND_SECONDS + 1)
+    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
+    before = in_queue()
+    tasks.sweep()
+    return in_queue() - before
+
+
 def test_ids_reach_the_queue_after_the_commit_and_not_before(
     db, django_capture_on_commit_callbacks
 ):
@@ -434,7 +443,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
 
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it(
-    db, django_capture_on_commit_callbacks, monkeypatch, caplog, settings, way: str
+    db, django_capture_on_commit_callbacks, monkeypatch, caplog, way: str
 ):
     glasgow, lancs, ral = three_endpoints()
     began = time.monotonic()
@@ -443,17 +452,13 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it
             ordered = order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
         assert time.monotonic() - began < 60
         assert "2 ordered tests wait for the sweep" in caplog.text
-    later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
-    before = in_queue()
-    tasks.sweep()
-    assert in_queue() == before + 2
+    assert sent_by_sweep(monkeypatch) == 2
     assert {probe.id for probe in ordered} == set(Probe.objects.values_list("id", flat=True))
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_sends_it(
-    db, monkeypatch, settings, way: str
+    db, monkeypatch, way: str
 ):
     three_endpoints()
     mesh()
@@ -463,11 +468,7 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
     assert isinstance(outcome.result, tasks.plan.throws)
     queued = Probe.objects.filter(state="queued").count()
     assert queued
-    later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
-    before = in_queue()
-    tasks.sweep()
-    assert in_queue() == before + queued
+    assert sent_by_sweep(monkeypatch) == queued
 
 
 def test_what_was_not_sent_the_sweep_sends(db, settings):

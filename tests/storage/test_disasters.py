@@ -242,6 +242,14 @@ def test_the_total_limit_ends_a_transfer_that_moves(mode: str, mortal: Pair, slo
     assert mortal.left_behind() == []
 
 
+def is_stopped(mover: Meanwhile, order: Order, watch: Watch) -> None:
+    outcome, _ = timed(mover, order, watch)
+    assert isinstance(outcome.error, Stopped)
+    assert "the server may still write it" in str(outcome.leftover)
+    assert outcome.elapsed_seconds < 6
+    assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as the sweep will
+
+
 @pytest.mark.parametrize("mode", ["pull", "push"])
 @pytest.mark.parametrize("before", [True, False])
 def test_a_stop_ends_a_transfer_at_once_and_leaves_nothing(
@@ -249,11 +257,7 @@ def test_a_stop_ends_a_transfer_at_once_and_leaves_nothing(
 ):
     order, watch = slow_order(mortal, slow_road, mode), Watch()
     mover = Meanwhile(mortal, lambda: stop_soon(watch) if before else watch.stop(), before=before)
-    outcome, _ = timed(mover, order, watch)
-    assert isinstance(outcome.error, Stopped)
-    assert "the server may still write it" in str(outcome.leftover)
-    assert outcome.elapsed_seconds < 6
-    assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as the sweep will
+    is_stopped(mover, order, watch)
     assert mortal.left_behind() == []
 
 
@@ -264,11 +268,7 @@ def test_a_stop_ends_a_transfer_over_tls_at_once(guarded: Pair, slow_road: Road)
     url = order.source.url.replace(guarded.source.url, address)
     slow = replace(order.source, url=url, base_url=f"{address}/base")
     mover = Meanwhile(guarded, watch.stop)
-    outcome, _ = timed(mover, replace(order, source=slow), watch)
-    assert isinstance(outcome.error, Stopped)
-    assert "the server may still write it" in str(outcome.leftover)
-    assert outcome.elapsed_seconds < 6
-    assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as the sweep will
+    is_stopped(mover, replace(order, source=slow), watch)
     assert guarded.left_behind() == []
 
 
