@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
@@ -112,8 +113,7 @@ class _Handler(AnyMethod):
         recorder.diary.note(sender, recorder.name, self.command, f"{self.path} {self.headers}")
         if answer := recorder.trick(self.command, path):
             self.close_connection = True
-            status, headers = answer
-            self.answer(status, {"Connection": "close"} | headers)
+            self.answer(*answer)
             return
         size = int(self.headers.get("Content-Length", "0"))
         if self.headers.get("Expect", "").lower() == "100-continue":
@@ -150,6 +150,11 @@ class _Handler(AnyMethod):
             self.answer(404)
             return
         self.answer(200, {"Content-Length": str(size)}, contents(size))
+
+    def answer(self, status: int, headers: dict[str, str] | None = None, *rest: Any) -> None:
+        """Say that the connection ends where it does: who kept it would ask on it again."""
+        closing = {"Connection": "close"} if self.close_connection else {}
+        super().answer(status, closing | (headers or {}), *rest)
 
 
 @contextmanager
