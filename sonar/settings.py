@@ -15,8 +15,7 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from whitenoise.compress import Compressor
 
-from sonar.notation.base_urls import is_printable
-from sonar.notation.hosts import is_nobodys, is_this_machine
+from sonar.notation.addresses import is_nobodys, is_printable, is_this_machine
 from sonar.people.role_rules import RoleRules
 from sonar.people.role_rules import read as read_rules
 

@@ -33,8 +33,6 @@ from sonar.processes import heartbeats
 from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, probes
-from sonar.work.probes import LastResort
-from sonar.work.sweep import sweep as sweep_now
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +51,7 @@ def sweep() -> None:
     now = timezone.now()
     heartbeats.forget(now)
     concurrency.forget(now)
-    send(sweep_now(now))
+    send(probes.sweep(now))
 
 
 @task
@@ -98,7 +96,7 @@ def transfer(probe_id: str) -> None:
 # Celery's signals: who this process is, and that it lives (sonar.processes.heartbeats). Their
 # arguments are Celery's; those that are not used are in ``_``.
 
-pulse, last_resort = heartbeats.Pulse(), LastResort()
+pulse, last_resort = heartbeats.Pulse(), probes.LastResort()
 EVERY: dict[str, tuple[str, int]] = {
     str(entry["task"]): (name, cast(int, entry["schedule"]))
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items()

@@ -31,7 +31,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from sonar.notation.hosts import unmapped
+from sonar.notation.addresses import unmapped
 
 if TYPE_CHECKING:  # the framework imports this module while it is making APIView
     from rest_framework.views import APIView

@@ -35,7 +35,7 @@ from matrix.http import my_site
 from matrix.http.page_rights import anyone, for_whom
 from matrix.http.throttling import count_log_in_elsewhere
 from matrix.query.addresses import address
-from sonar.notation.hosts import unmapped
+from sonar.notation.addresses import unmapped
 from sonar.people import roles
 from sonar.people.accounts import CERTIFICATE, Identity, NotAdmitted, admit
 from sonar.people.issuer import IssuerAway, TokenRefused, session, the_issuer

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sonar.movers.catalogue import CredentialKind
-from sonar.notation.base_urls import is_printable
-from sonar.notation.hosts import is_nobodys, is_this_machine
+from sonar.notation.addresses import CredentialKind, is_nobodys, is_printable, is_this_machine
 
 FILE = "file"
 X509 = "x509"

@@ -1,4 +1,4 @@
-"""Where the credentials of endpoints may go, in one place: the rules for who saves, plans and uses.
+"""Where credentials may go, in one place: the rules for who saves, plans and uses.
 
 A credential is sent to the hosts that it names and to nobody else, and never in clear. The other
 end of a third-party copy is given what the endpoint lends: its ``credential_lent``, or its own
@@ -12,9 +12,17 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from sonar.credentials import kinds as credential_kinds
-from sonar.movers.catalogue import CredentialKind, MoverDescription
-from sonar.notation.base_urls import IN_CLEAR, PORTS, scheme_of
-from sonar.notation.hosts import address_of, is_this_machine, name_of
+from sonar.movers.catalogue import MoverDescription
+from sonar.notation import addresses
+from sonar.notation.addresses import (
+    IN_CLEAR,
+    PORTS,
+    CredentialKind,
+    address_of,
+    is_this_machine,
+    name_of,
+    scheme_of,
+)
 
 # No dot first, as the name is that of a file; an older Sonar let names begin with - and _.
 NAME = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$"
@@ -28,6 +36,14 @@ HOST_SENTENCE = (
     "scheme, path or wildcard."
 )
 _HOST = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?")
+SERVICE_URL = r"^https?://[^/@?#\s]+(/[^@?#\s]*)?$"
+SERVICE_SENTENCE = (
+    "The URL of a service is https://host[:port]/path, and holds no user, password or query."
+)
+SERVICE_PLACE_SENTENCE = (
+    "The URL of a service must have a host that there can be, no . or .. in its path, and only "
+    "characters that can be printed, also where it is percent-encoded."
+)
 # Columns of a probe or schedule that obstacles and `transfer_request.order_for` read: no
 # connection is held meanwhile.
 WITH_CREDENTIALS = tuple(
@@ -42,39 +58,26 @@ PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination",
 class Credential(Protocol):
     """What these rules read of a credential; models know them, and not they the models."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def hosts(self) -> list[str]: ...
-
-    @property
-    def kind(self) -> str: ...
+    name: str
+    hosts: list[str]
+    kind: str
+    scope: str
 
 
 class Endpoint(Protocol):
     """What these rules read of an endpoint."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def base_url(self) -> str: ...
+    name: str
+    base_url: str
+    credential_id: int | None
+    credential_lent_id: int | None
+    lend_credential: bool
 
     @property
     def credential(self) -> Credential | None: ...
 
     @property
-    def credential_id(self) -> int | None: ...
-
-    @property
     def credential_lent(self) -> Credential | None: ...
-
-    @property
-    def credential_lent_id(self) -> int | None: ...
-
-    @property
-    def lend_credential(self) -> bool: ...
 
 
 class Host(NamedTuple):
@@ -237,3 +240,66 @@ def two_proxies(source: Endpoint, destination: Endpoint, mover: MoverDescription
     having = next(end.name for end in ends if proxy_of(end) is not None)
     shown = f"{mover.name} would show it that of {having}"
     return f"{without[0]} has no X.509 proxy, and {shown}: {advice}"
+
+
+def service_problems(
+    mover: MoverDescription, service: str, credential: Credential | None
+) -> dict[str, str]:
+    """Say by field of a mesh what is wrong with its service; nothing if nothing is.
+
+    The sentences are for all readers: they name no host.
+    """
+    if not mover.asks_service:
+        return _no_service(mover.name, service, credential)
+    if not service:
+        return {"service": f"The mover {mover.name} asks a service: service must be its URL."}
+    if sentence := _service_url(service):
+        return {"service": sentence}
+    if credential and not names(credential.hosts, service):
+        sentence = (
+            "The credential of the service is not for its host and port: administrators set which "
+            "hosts a credential is for."
+        )
+        return {"service_credential": sentence}
+    if credential and (sentence := _service_kind(credential)):
+        return {"service_credential": sentence}
+    return {}
+
+
+def _service_kind(credential: Credential) -> str:
+    """Say why no service can know us by a credential of this kind; empty if one can."""
+    usable = [kind.name for kind in credential_kinds.KINDS if not kind.not_of_service]
+    allowed = f"its kind must be {' or '.join(usable)}"
+    if credential.kind not in credential_kinds.names():
+        return f"There is no kind of credential like that of the service: {allowed}."
+    kind = credential_kinds.describe(credential.kind)
+    if kind.not_of_service:
+        return (
+            f"The credential of the service is of the kind {kind.name}, but {kind.not_of_service}: "
+            f"{allowed}."
+        )
+    if "scope" in kind.takes and not credential.scope:
+        return (
+            "The credential of the service names no scope: administrators set it to what the "
+            "service wants, like fts."
+        )
+    return ""
+
+
+def _no_service(mover: str, service: str, credential: Credential | None) -> dict[str, str]:
+    fields = {"service": service, "service_credential": credential}
+    return {
+        name: f"The mover {mover} asks no service: {name} must be left empty."
+        for name, value in fields.items()
+        if value
+    }
+
+
+def _service_url(service: str) -> str:
+    if not re.match(SERVICE_URL, service) or host_of_url(service) is None:
+        return SERVICE_SENTENCE
+    if is_in_clear(service):
+        return "A service is sent what endpoints lend: its URL must begin with https://."
+    if addresses.problem(service):
+        return SERVICE_PLACE_SENTENCE
+    return ""

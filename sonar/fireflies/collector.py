@@ -18,7 +18,7 @@ from sonar.database.retry import one_line, release_connection
 from sonar.fireflies.flows import Addresses, flow_of, store
 from sonar.fireflies.packet import MOST_BYTES, Firefly, parsed
 from sonar.models import Flow
-from sonar.notation.hosts import address_of
+from sonar.notation.addresses import address_of
 from sonar.notation.windows import Window
 from sonar.processes.heartbeats import CLOCK_SKEW
 

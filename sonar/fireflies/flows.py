@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sonar.models import Endpoint, Flow
-from sonar.notation.base_urls import host_of
-from sonar.notation.hosts import address_of, unmapped
+from sonar.notation.addresses import address_of, host_of, unmapped
 from sonar.registry.cache import registry_version
 
 if TYPE_CHECKING:  # every worker drops old rows, and none of them reads packets

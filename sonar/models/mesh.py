@@ -9,7 +9,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.credentials import service_rules
+from sonar.credentials import rules
 from sonar.models.fields import (
     NAME,
     QuietHours,
@@ -65,7 +65,7 @@ class Mesh(QuietHours):
         blank=True,
         default="",
         db_default="",
-        validators=[RegexValidator(service_rules.URL, service_rules.URL_SENTENCE)],
+        validators=[RegexValidator(rules.SERVICE_URL, rules.SERVICE_SENTENCE)],
         help_text="URL of the service that moves the files, for movers that ask one. It is given "
         "what both endpoints lend.",
     )
@@ -116,7 +116,7 @@ class Mesh(QuietHours):
         check_name(self)
         if self.mover in catalogue.names():
             self._refuse_what_its_mover_does_not_obey()
-            wrong = service_rules.problems(
+            wrong = rules.service_problems(
                 self.mover_description, self.service, self.service_credential
             )
             if wrong:

@@ -27,7 +27,7 @@ from sonar.models.fields import (
     tidy,
     two_ends,
 )
-from sonar.notation import base_urls
+from sonar.notation import addresses
 
 
 class Site(QuietHours, Pause):
@@ -337,10 +337,10 @@ class Endpoint(models.Model):
 
     def _refuse_place(self) -> None:
         """Raise ValidationError for a base URL that is no place of its own."""
-        if sentence := base_urls.problem(self.base_url):
+        if sentence := addresses.problem(self.base_url):
             raise ValidationError({"base_url": sentence})
         places = Endpoint.objects.exclude(pk=self.pk).values_list("name", "base_url")
-        if sentence := base_urls.overlap(self.base_url, places):
+        if sentence := addresses.overlap(self.base_url, places):
             raise ValidationError({"base_url": ValidationError(sentence, code=TAKEN)})
 
     def _is_bound_anew(self) -> bool:

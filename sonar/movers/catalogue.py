@@ -13,7 +13,7 @@ from typing import Protocol
 
 from django.conf import settings
 
-from sonar.notation.base_urls import scheme_of
+from sonar.notation.addresses import CredentialKind, scheme_of
 
 
 class Need(Protocol):
@@ -73,13 +73,6 @@ class Setting:
 DEFAULT = "http-tpc"
 # A mesh of all may have hundreds that do not fit: the first ones say what is wrong.
 NAMED_MISFITS = 5
-
-
-class CredentialKind(StrEnum):
-    """What a mover can show to a storage server."""
-
-    BEARER_TOKEN = "bearer token"  # noqa: S105 - the name of a kind
-    X509_PROXY = "X.509 proxy"
 
 
 class Clock(StrEnum):
@@ -250,10 +243,7 @@ MOVERS: tuple[MoverDescription, ...] = (
         modes=("push",),
         clock=Clock.TOOL.value,
         parameters=frozenset({"streams", "tcp_buffer_bytes"}),
-        needs=(
-            Program("globus-url-copy", "globus-gass-copy-progs"),
-            SETPRIV,
-        ),
+        needs=(Program("globus-url-copy", "globus-gass-copy-progs"), SETPRIV),
     ),
     MoverDescription(
         name="fts3",

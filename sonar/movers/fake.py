@@ -30,25 +30,21 @@ class FakeFiles:
         self._lock = threading.Lock()
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        """Return how long the file is, or None if there is none."""
         with self._lock:
             file = self.held.get(end.url)
         return FileInfo(file.bytes, file.adler32) if file else None
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
-        """Return the file's checksum."""
         with self._lock:
             file = self.held.get(end.url)
         return file.adler32 if file else ""
 
     def put(self, order: Order, watch: Watch) -> None:
-        """Make the source file of ``order.bytes`` bytes appear."""
         checksum = order.adler32 or adler32(order.bytes)
         with self._lock:
             self.held[order.source.url] = FakeFile(order.bytes, checksum)
 
     def delete(self, end: End, order: Order) -> None:
-        """Delete the file; that it is not there is fine."""
         with self._lock:
             self.held.pop(end.url, None)
 
@@ -83,17 +79,14 @@ class FakeMover:
         seen.tcp_buffer_used_bytes, seen.scitag = order.tcp_buffer_bytes, order.scitag
         failure = self._failure_of(order)
         steps = STEPS // 2 if failure else STEPS
-        self._pass_time(order, seconds, steps, watch)
-        if failure:
-            raise MoverError(failure.where, str(failure), permanent=failure.permanent)
-        self.files.copy(order)
-        return Receipt(order.bytes, seconds)
-
-    def _pass_time(self, order: Order, seconds: float, steps: int, watch: Watch) -> None:
         for step in range(1, steps + 1):
             watch.pause(self._seconds / STEPS)
             part = step / STEPS
             watch.report(int(order.bytes * part), seconds * part)
+        if failure:
+            raise MoverError(failure.where, str(failure), permanent=failure.permanent)
+        self.files.copy(order)
+        return Receipt(order.bytes, seconds)
 
     def _failure_of(self, order: Order) -> MoverError | None:
         hosts = [urlsplit(end.url).hostname or "" for end in (order.source, order.destination)]

@@ -10,7 +10,7 @@ from urllib3.util import Url, parse_url
 
 from sonar.movers.base import End, MoverError
 from sonar.movers.messages import one_line
-from sonar.notation.base_urls import PROTOCOLS, is_printable
+from sonar.notation.addresses import PROTOCOLS, is_printable
 
 SCHEMES = {scheme: protocol.name for scheme, protocol in PROTOCOLS.items()}
 PORTS = {protocol.name: protocol.port for protocol in PROTOCOLS.values()}

@@ -13,8 +13,20 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from weakref import WeakValueDictionary
 
-from sonar.movers.base import STOP_SECONDS, FileInfo, MoverError, Order, Receipt, Stopped, Where
-from sonar.movers.checksums import WrongContent, verify
+from cachetools import LRUCache
+
+from sonar.movers.base import (
+    STOP_SECONDS,
+    End,
+    FileInfo,
+    Late,
+    MoverError,
+    NotReady,
+    Order,
+    Receipt,
+    Stopped,
+    Where,
+)
 from sonar.movers.messages import host_and_path
 from sonar.movers.mover import Files, Mover
 from sonar.movers.watch import Seen, Upload, Watch, as_failures, within
@@ -48,37 +60,27 @@ class Outcome:
     """How the source file was uploaded for it; None if it was there, or nobody took a byte."""
 
 
-class _Uploads:
-    """One lock per source file while anyone wants it."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, _Lock] = WeakValueDictionary()
-        self._guard = threading.Lock()
-
-    @contextmanager
-    def turn(self, order: Order, watch: Watch, seconds: float) -> Iterator[None]:
-        """Wait this long at most for this thread's turn at the source file; a stop ends it."""
-        with self._guard:
-            lock = self._locks.setdefault(order.source.url, _Lock())
-        end = time.monotonic() + seconds
-        while not lock.lock.acquire(timeout=LOCK_SLICE_SECONDS):
-            watch.check()
-            if time.monotonic() >= end:
-                place = host_and_path(order.source)
-                message = f"{place}: the uploads of other tests did not end within {seconds:.3g} s"
-                raise MoverError(Where.SOURCE, message)
-        try:
-            yield
-        finally:
-            lock.lock.release()
+_upload_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+"""One per source file while anyone wants it."""
+_guard = threading.Lock()
 
 
-class _Lock:
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-
-_uploads = _Uploads()
+@contextmanager
+def upload_turn(order: Order, watch: Watch, seconds: float) -> Iterator[None]:
+    """Wait this long at most for this thread's turn at the source file; a stop ends it."""
+    with _guard:
+        lock = _upload_locks.setdefault(order.source.url, threading.Lock())
+    end = time.monotonic() + seconds
+    while not lock.acquire(timeout=LOCK_SLICE_SECONDS):
+        watch.check()
+        if time.monotonic() >= end:
+            place = host_and_path(order.source)
+            message = f"{place}: the uploads of other tests did not end within {seconds:.3g} s"
+            raise MoverError(Where.SOURCE, message)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class _Clock:
@@ -118,26 +120,18 @@ def _measured(mover: Mover, order: Order, watch: Watch) -> Outcome:
                 receipt = mover.move(order, watch)
             require_arrival(mover.files, order, receipt, watch)
             with checking:
-                verification = verify(mover.files, order, watch, source)
+                verified, note = verify(mover.files, order, watch, source)
     except MoverError as error:
         leftover = clean_up(mover.files, order, watch) or _unsettled(order, error)
-        verified = False if isinstance(error, WrongContent) else None
+        wrong = False if isinstance(error, WrongContent) else None
         times = moving.seconds, preparing.seconds
-        return Outcome(None, error, leftover, *times, _whole(watch, checking), verified)
+        return Outcome(None, error, leftover, *times, _whole(watch, checking), wrong)
     except BaseException:
         clean_up(mover.files, order, watch)
         raise
     leftover = clean_up(mover.files, order, watch, after_success=True)
-    return Outcome(
-        receipt,
-        None,
-        leftover,
-        moving.seconds,
-        preparing.seconds,
-        _whole(watch, checking),
-        verification.verified,
-        verification.note,
-    )
+    times = moving.seconds, preparing.seconds
+    return Outcome(receipt, None, leftover, *times, _whole(watch, checking), verified, note)
 
 
 def _whole(watch: Watch, checking: _Clock) -> Seen:
@@ -162,7 +156,7 @@ def prepare(files: Files, order: Order, watch: Watch) -> FileInfo | None:
         info = files.stat(order.source, order)
         if _usable(info, order):
             return info
-        with _uploads.turn(order, watch, span.left):
+        with upload_turn(order, watch, span.left):
             info = files.stat(order.source, order)  # another thread may have put it meanwhile
             if _usable(info, order):
                 return info
@@ -240,3 +234,111 @@ def remove(
     except MoverError as error:
         return error
     return None
+
+
+FIRST_ASK = 0.2
+"""Of the whole patience; each later ask may take twice as long."""
+ALIVE_SECONDS = 5.0
+"""A server that is at work on a checksum still answers to a plain look."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+SOURCES_KEPT = 10_000
+
+
+class WrongContent(MoverError):
+    """What arrived is not what was sent, or what was sent is not the test file."""
+
+
+class Inquiry:
+    """The checksums of one order, asked for with patience, as servers read files for it.
+
+    All asks together have ``limits.checksum`` seconds. XRootD 5.5.3 works out ``xrootd.chksum max``
+    (4) checksums at a time and lets eight more wait; whom it has no room for it makes wait for 30 s
+    without a word. It forgets who hangs up, so an answer is waited for long; only then it is asked
+    again. Nothing of this is part of a rate.
+    """
+
+    def __init__(self, files: Files, order: Order, watch: Watch) -> None:
+        self._files, self._order, self._watch = files, order, watch
+        self._end = time.monotonic() + order.limits.checksum
+
+    @property
+    def _left(self) -> float:
+        return self._end - time.monotonic()
+
+    def of(self, end: End) -> tuple[str, str]:
+        """Return a file's checksum, or an empty string and why it is not known."""
+        try:
+            checksum = self._ask_again_and_again(end)
+        except Stopped:
+            return "", "stopped before the checksum was ready"
+        except MoverError as error:
+            return "", str(error)
+        return checksum, "" if checksum else "the server offers no adler32"
+
+    def _ask_again_and_again(self, end: End) -> str:
+        patience = self._order.limits.checksum
+        ask, pause = patience * FIRST_ASK, FIRST_PAUSE
+        while (left := self._left) > 0:
+            try:
+                seconds = min(ask, left)
+                with within(self._watch, seconds):
+                    return self._files.checksum(end, self._order, seconds)
+            except Late:
+                with within(self._watch, min(ALIVE_SECONDS, self._order.limits.answer)):
+                    self._files.stat(end, self._order)
+            except NotReady:
+                self._watch.pause(min(pause, self._left))
+                pause = min(2 * pause, LONGEST_PAUSE)
+            ask *= 2
+        raise MoverError(end.where, f"the checksum was not ready after {patience:g} s")
+
+
+def verify(files: Files, order: Order, watch: Watch, source: FileInfo | None) -> tuple[bool, str]:
+    """Compare the checksums of what was sent and what arrived; raise WrongContent if they differ.
+
+    Returns whether they are known to be the same, and if not, why.
+    ``source`` is what its server said of the source file, None if it was uploaded just now.
+    """
+    inquiry = Inquiry(files, order, watch)
+    arrived, why = inquiry.of(order.destination)
+    if not arrived:
+        if order.adler32 and source:
+            _check_source_once(inquiry, order, source)
+        return False, why
+    expected = order.adler32
+    if not expected:
+        expected, why = inquiry.of(order.source)
+        if not expected:
+            return False, f"of the source: {why}"
+    if arrived != expected:
+        _require_source(inquiry, order)
+        place = host_and_path(order.destination)
+        message = f"{place}: adler32 {arrived} arrived, {expected} was sent"
+        raise WrongContent(Where.TRANSFER, message)
+    return True, ""
+
+
+def _require_source(inquiry: Inquiry, order: Order) -> bool:
+    """Return whether the source file is known to be the test file; raise if it is another."""
+    offered, _ = inquiry.of(order.source)
+    if order.adler32 and offered and offered != order.adler32:
+        message = (
+            f"{host_and_path(order.source)}: adler32 {offered} is not that of the test file, "
+            f"{order.adler32}: delete it, and the next test uploads it again"
+        )
+        raise WrongContent(Where.SOURCE, message, permanent=True)
+    return bool(offered)
+
+
+_known_sources: LRUCache[tuple[str, FileInfo], None] = LRUCache(SOURCES_KEPT)
+
+
+def _check_source_once(inquiry: Inquiry, order: Order, source: FileInfo) -> None:
+    """Look into the source file where the destination cannot tell: once, as it is now."""
+    key = (order.source.url, source)
+    with _guard:
+        is_known = key in _known_sources
+    if is_known or not _require_source(inquiry, order):
+        return
+    with _guard:
+        _known_sources[key] = None

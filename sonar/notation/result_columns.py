@@ -5,7 +5,7 @@ measured) with its migration, and an assignment to ``watch.seen`` in a mover tha
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -46,7 +46,7 @@ class Fact:
     words: str = "{}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Column:
     """A column of a result.
 
@@ -61,6 +61,7 @@ class Column:
 
     name: str
     sentence: str
+    _: KW_ONLY
     kind: Any = str
     choices: tuple[str | int, ...] = ()
     besides: tuple[str, ...] = ()
@@ -101,8 +102,8 @@ EXPRESSIONS = {
 
 def _seconds(name: str, sentence: str, **more: Any) -> Column:  # noqa: ANN401 - of Column
     return Column(
-        name=name,
-        sentence=sentence,
+        name,
+        sentence,
         kind=float,
         limits={"ge": 0, "le": LONGEST_SECONDS},
         allowed=f"a number of seconds from 0 to {LONGEST_SECONDS} or empty",
@@ -115,8 +116,8 @@ def _seconds(name: str, sentence: str, **more: Any) -> Column:  # noqa: ANN401 -
 def _beside(name: str, kind: type, sentence: str, example: float) -> Column:
     number = "mean number" if kind is float else "whole number"
     return Column(
-        name=name,
-        sentence=sentence,
+        name,
+        sentence,
         kind=kind,
         limits={"ge": 0, "le": MOST_BESIDE},
         allowed=f"a {number} of other tests from 0 to {MOST_BESIDE} or empty",
@@ -126,19 +127,11 @@ def _beside(name: str, kind: type, sentence: str, example: float) -> Column:
 
 
 def _text(name: str, sentence: str, pattern: str, allowed: str, **more: Any) -> Column:  # noqa: ANN401 - of Column
-    return Column(
-        name=name,
-        sentence=sentence,
-        limits={"pattern": f"^{pattern}$"},
-        allowed=allowed,
-        **more,
-    )
+    return Column(name, sentence, limits={"pattern": f"^{pattern}$"}, allowed=allowed, **more)
 
 
 def _key(name: str, sentence: str) -> Column:
-    return Column(
-        name=name, sentence=sentence, kind=int, required=True, postgres="int8", listed=False
-    )
+    return Column(name, sentence, kind=int, required=True, postgres="int8", listed=False)
 
 
 BUFFER: dict[str, Any] = {
@@ -157,8 +150,8 @@ STREAMS: dict[str, Any] = {
 # In the order in which records and answers have them.
 COLUMNS = (
     Column(
-        name="id",
-        sentence="By which it is stored once.",
+        "id",
+        "By which it is stored once.",
         kind=UUID,
         allowed="a UUID, like 6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
         required=True,
@@ -166,16 +159,16 @@ COLUMNS = (
         example="6f1c9a52-8f0e-4a4e-9d0c-2b7f3c1d5e60",
     ),
     Column(
-        name="source",
-        sentence="The endpoint that had the file.",
+        "source",
+        "The endpoint that had the file.",
         allowed="the name of an endpoint",
         required=True,
         home=Home.NAME,
         example="Glasgow_DATADISK",
     ),
     Column(
-        name="destination",
-        sentence="The endpoint that was to get it.",
+        "destination",
+        "The endpoint that was to get it.",
         allowed="the name of an endpoint",
         required=True,
         home=Home.NAME,
@@ -186,8 +179,8 @@ COLUMNS = (
     _key("size_class_id", "The class of its size."),
     _key("profile_id", "How it was measured."),
     Column(
-        name="started_at",
-        sentence="When the test began, UTC.",
+        "started_at",
+        "When the test began, UTC.",
         kind=datetime,
         allowed="a time: write ISO 8601 in UTC, like 2026-11-20T04:00:00Z",
         required=True,
@@ -195,8 +188,8 @@ COLUMNS = (
         example="2026-11-20T11:30:00.000000Z",
     ),
     Column(
-        name="seconds",
-        sentence="Of the transfer, by the clock that `clock` names.",
+        "seconds",
+        "Of the transfer, by the clock that `clock` names.",
         kind=float,
         limits={"ge": 0, "le": LONGEST_SECONDS},
         allowed=f"a number of seconds from 0 to {LONGEST_SECONDS}",
@@ -206,8 +199,8 @@ COLUMNS = (
         example=425.5,
     ),
     Column(
-        name="bytes",
-        sentence="Of the file, whether it arrived or not.",
+        "bytes",
+        "Of the file, whether it arrived or not.",
         kind=int,
         limits={"ge": 1, "lt": MOST_BYTES + 1},
         allowed="a whole number of bytes from 1 to below 10^18",
@@ -217,8 +210,8 @@ COLUMNS = (
         example=2000000000,
     ),
     Column(
-        name="state",
-        sentence="Whether it succeeded; lost: its worker died.",
+        "state",
+        "Whether it succeeded; lost: its worker died.",
         choices=("done", "failed"),
         besides=("lost",),
         allowed="done or failed",
@@ -227,16 +220,16 @@ COLUMNS = (
         example="done",
     ),
     Column(
-        name="error",
-        sentence="Why it failed.",
+        "error",
+        "Why it failed.",
         limits={"max_length": LONGEST_ERROR},
         allowed=f"a text of at most {LONGEST_ERROR} characters without NUL",
         empty="",
         postgres="text",
     ),
     Column(
-        name="error_where",
-        sentence="Who has to look at it.",
+        "error_where",
+        "Who has to look at it.",
         choices=("source", "destination", "transfer", "control"),
         allowed="source, destination, transfer or control",
         empty="",
@@ -252,8 +245,8 @@ COLUMNS = (
         example="http-tpc",
     ),
     Column(
-        name="mode",
-        sentence="Which end did the work.",
+        "mode",
+        "Which end did the work.",
         choices=("pull", "push"),
         allowed="pull, push or empty",
         empty="",
@@ -261,22 +254,22 @@ COLUMNS = (
         example="pull",
     ),
     Column(
-        name="streams",
-        sentence="TCP streams that were asked for.",
+        "streams",
+        "TCP streams that were asked for.",
         allowed="a whole number from 1 to 9999",
         default=1,
         **STREAMS,
     ),
     Column(
-        name="streams_used",
-        sentence="TCP streams that were used.",
+        "streams_used",
+        "TCP streams that were used.",
         allowed="a whole number from 1 to 9999 or empty",
         reporter=Reporter.MOVER,
         **STREAMS,
     ),
     Column(
-        name="ip_version",
-        sentence="The version of IP.",
+        "ip_version",
+        "The version of IP.",
         kind=int,
         choices=(4, 6),
         # The even ones from 4 to 6: a check that holds for the text of a CSV file as well.
@@ -287,24 +280,18 @@ COLUMNS = (
         example=6,
     ),
     Column(
-        name="origin",
-        sentence="Whether it was sent only to measure, or imported.",
+        "origin",
+        "Whether it was sent only to measure, or imported.",
         choices=("test", "production", "external"),
         allowed="test, production or external",
         default="external",
         home=Home.PROFILE,
         example="external",
     ),
+    Column("size", "The class of its size.", required=True, home=Home.NAME, example="large"),
     Column(
-        name="size",
-        sentence="The class of its size.",
-        required=True,
-        home=Home.NAME,
-        example="large",
-    ),
-    Column(
-        name="rate_mb_s",
-        sentence="Its rate; null unless it succeeded.",
+        "rate_mb_s",
+        "Its rate; null unless it succeeded.",
         kind=float,
         unit="MB/s",
         home=Home.NOWHERE,
@@ -315,8 +302,8 @@ COLUMNS = (
     _beside("beside_destination", float, "Other tests at the destination, on average.", 0.0),
     _beside("beside_destination_max", int, "The most of them at one moment.", 0),
     Column(
-        name="clock",
-        sentence="Who timed it, and from when to when.",
+        "clock",
+        "Who timed it, and from when to when.",
         choices=("request", "tool", "service"),
         allowed="request, tool, service or empty",
         empty="",
@@ -348,30 +335,25 @@ COLUMNS = (
         reporter=Reporter.MOVER,
         fact=Fact("verification", "duration", "{} for the checksum: not part of the duration"),
     ),
+    Column("tcp_buffer_bytes", "The TCP buffer that was asked for.", home=Home.PROFILE, **BUFFER),
     Column(
-        name="tcp_buffer_bytes",
-        sentence="The TCP buffer that was asked for.",
-        home=Home.PROFILE,
-        **BUFFER,
-    ),
-    Column(
-        name="tcp_buffer_used_bytes",
-        sentence="The TCP buffer that was used.",
+        "tcp_buffer_used_bytes",
+        "The TCP buffer that was used.",
         postgres="int8",
         reporter=Reporter.MOVER,
         **BUFFER,
     ),
     Column(
-        name="worker",
-        sentence="Which worker carried it out.",
+        "worker",
+        "Which worker carried it out.",
         empty="",
         postgres="varchar",
         listed=False,
         internal=True,
     ),
     Column(
-        name="remote_connections",
-        sentence="The connections that a server told of.",
+        "remote_connections",
+        "The connections that a server told of.",
         kind=list[str],
         default=(),
         empty=(),
@@ -402,8 +384,8 @@ COLUMNS = (
         internal=True,
     ),
     Column(
-        name="scitag",
-        sentence="The flow label that was sent along.",
+        "scitag",
+        "The flow label that was sent along.",
         kind=int,
         limits={"ge": 1, "le": scitags.MOST},
         allowed=f"a whole number from 1 to {scitags.MOST} or empty",
@@ -412,8 +394,8 @@ COLUMNS = (
         example=1093,
     ),
     Column(
-        name="purpose",
-        sentence="Why it was made.",
+        "purpose",
+        "Why it was made.",
         choices=("scheduled", "ordered", "experiment"),
         allowed="scheduled, ordered, experiment or empty",
         empty="",
@@ -421,8 +403,8 @@ COLUMNS = (
         example="scheduled",
     ),
     Column(
-        name="moved_bytes",
-        sentence="That are known to have arrived.",
+        "moved_bytes",
+        "That are known to have arrived.",
         kind=int,
         postgres="int8",
         unit="bytes",
@@ -430,8 +412,8 @@ COLUMNS = (
         example=2000000000,
     ),
     Column(
-        name="verified",
-        sentence="Whether its checksum was that of the source.",
+        "verified",
+        "Whether its checksum was that of the source.",
         kind=bool,
         postgres="bool",
         example=True,
@@ -448,8 +430,8 @@ COLUMNS = (
         fact=Fact("data server", "remote_connections"),
     ),
     Column(
-        name="samples",
-        sentence="[seconds, bytes] while it ran.",
+        "samples",
+        "[seconds, bytes] while it ran.",
         kind=list[list[float]],
         default=(),
         empty=(),
@@ -457,8 +439,8 @@ COLUMNS = (
         listed=False,
     ),
     Column(
-        name="error_is_permanent",
-        sentence="Whether it will fail again until something is changed.",
+        "error_is_permanent",
+        "Whether it will fail again until something is changed.",
         kind=bool,
         default=False,
         empty=False,
@@ -466,15 +448,15 @@ COLUMNS = (
         listed=False,
     ),
     Column(
-        name="verified_note",
-        sentence="Why its checksum was not verified.",
+        "verified_note",
+        "Why its checksum was not verified.",
         empty="",
         postgres="text",
         listed=False,
     ),
     Column(
-        name="upload",
-        sentence="How its worker sent the source file to the source before.",
+        "upload",
+        "How its worker sent the source file to the source before.",
         kind=dict[str, float],
         postgres="jsonb",
         listed=False,

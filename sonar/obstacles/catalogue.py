@@ -17,10 +17,19 @@ from django.utils.text import capfirst
 from sonar.credentials import rules
 from sonar.models import Endpoint, Mesh, Probe, Schedule, Site
 from sonar.notation.units import format_bytes
-from sonar.obstacles import credential_states, two_proxies, worker_movers
+from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import exhausted
-from sonar.obstacles.obstacle import NOTHING, Effect, Obstacle, Problem, Start, either_end, ends_of
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.obstacles.obstacle import (
+    NOTHING,
+    Effect,
+    Obstacle,
+    Problem,
+    RunConditions,
+    Start,
+    either_end,
+    ends_of,
+    proxy_conflicts,
+)
 
 
 class CredentialGivenAway(Obstacle):
@@ -63,7 +72,7 @@ class CredentialGivenAway(Obstacle):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        return conditions.once(two_proxies.conflicts).get(mesh.id, "")
+        return conditions.once(proxy_conflicts).get(mesh.id, "")
 
 
 class CredentialFails(Obstacle):

@@ -1,16 +1,162 @@
-"""What an obstacle is: one thing that can stop a test, with all faces of its rule."""
+"""What an obstacle is: one thing that can stop a test, and what its rules look at.
+
+That is read once for all tests of a moment.
+"""
+
+from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
-from typing import ClassVar, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from django.db.models import Q
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, prefetch_related_objects
 from django.db.models.expressions import RawSQL
 
-from sonar.models import Endpoint, Mesh, Probe, Schedule
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.credentials.rules import proxy_of, two_proxies
+from sonar.models import (
+    Credential,
+    Downtime,
+    Endpoint,
+    Mesh,
+    MeshInterval,
+    Probe,
+    Schedule,
+    SizeClass,
+)
+from sonar.notation import addresses
+from sonar.notation.addresses import scheme_of
+from sonar.obstacles import credential_states, worker_movers
+from sonar.obstacles.capacity import Capacity
+from sonar.obstacles.credential_states import CredentialUse
+from sonar.registry.compatibility import ENDS
+
+COLUMNS = [
+    f"site__{name}"
+    for name in ("name", "quiet_from", "quiet_until", "paused_since", "paused_until")
+]
+
+
+@dataclass(frozen=True)
+class Restrictions:
+    """The endpoints (ids) at which no test starts at a moment.
+
+    ``paused`` has the sentence why. ``quiet`` are those whose site has its quiet hours: they hold
+    back what is scheduled, not what people order.
+    """
+
+    down: Set[int]
+    paused: Mapping[int, str]
+    quiet: Set[int]
+
+    @classmethod
+    def at(cls, now: datetime) -> Restrictions:
+        """Read them. One SQL query."""
+        down: set[int] = set()
+        paused: dict[int, str] = {}
+        quiet: set[int] = set()
+        for endpoint in _concerned(now):
+            site = endpoint.site
+            if endpoint.is_down:  # type: ignore[attr-defined]  # annotated
+                down.add(endpoint.id)
+            if site.is_paused(now):
+                paused[endpoint.id] = f"{site.name} has paused its tests {site.pause_end()}."
+            if site.is_quiet(now):
+                quiet.add(endpoint.id)
+        return cls(down, paused, quiet)
+
+
+def _concerned(now: datetime) -> QuerySet[Endpoint]:
+    """Return the endpoints that are down, and those of sites with quiet hours or a pause."""
+    down = ExpressionWrapper(
+        Q(id__in=Downtime.of_endpoints(now).order_by().values("id")), BooleanField()
+    )
+    of_sites = Q(site__quiet_from__isnull=False) | Q(site__paused_since__isnull=False)
+    rows = Endpoint.objects.annotate(is_down=down).filter(Q(is_down=True) | of_sites).order_by()
+    return rows.select_related("site").only(*COLUMNS)
+
+
+T = TypeVar("T")
+IN_CLEAR = rf"^({'|'.join(addresses.IN_CLEAR)})://"
+
+
+class RunConditions:
+    """The registry and what is under way at one moment; each part is read when it is asked for."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.ordered_bytes: Counter[int] = Counter()
+        """What tests that are being ordered together need at each endpoint, by its id."""
+        self._read: dict[object, Any] = {}
+
+    def once(self, reads: Callable[[RunConditions], T]) -> T:
+        """Return what is read of these conditions by a function, which is called once."""
+        if reads not in self._read:
+            self._read[reads] = reads(self)
+        result: T = self._read[reads]
+        return result
+
+    @cached_property
+    def capacity(self) -> Capacity:
+        return Capacity.left(self.now)
+
+    @cached_property
+    def restrictions(self) -> Restrictions:
+        return Restrictions.at(self.now)
+
+    @cached_property
+    def meshes(self) -> list[Mesh]:
+        """All meshes, those of the highest priority first."""
+        return list(Mesh.objects.order_by("-priority"))
+
+    @cached_property
+    def intervals(self) -> list[MeshInterval]:
+        """How often each mesh tests which size class."""
+        return list(MeshInterval.objects.select_related("size_class").order_by("size_class"))
+
+    @cached_property
+    def size_classes(self) -> list[SizeClass]:
+        return list(SizeClass.objects.all())
+
+    @cached_property
+    def offered(self) -> set[str] | None:
+        """What living workers offer; None while no worker takes tests."""
+        return worker_movers.by_living(self.now)
+
+    @cached_property
+    def failing(self) -> set[CredentialUse]:
+        """The uses of credentials for which tests wait."""
+        return credential_states.failing()
+
+    @cached_property
+    def credentials(self) -> dict[int, Credential]:
+        """All credentials by their ids."""
+        return Credential.objects.in_bulk()
+
+    @cached_property
+    def lending(self) -> list[Endpoint]:
+        """The endpoints that use a credential, with it, and those that are given one in clear.
+
+        One SQL query, by ids and without a join: see READ_AS_QUEUE.
+        """
+        if not self.credentials:
+            return []
+        ends = list(_concerned_by_credentials())
+        for end in ends:
+            end.credential = self.credentials.get(end.credential_id or 0)
+            end.credential_lent = self.credentials.get(end.credential_lent_id or 0)
+        return ends
+
+
+def _concerned_by_credentials() -> QuerySet[Endpoint]:
+    one_of_its_own = Q(credential__isnull=False) | Q(credential_lent__isnull=False)
+    in_use = Endpoint.objects.filter(retired_at=None).order_by()
+    return in_use.filter(one_of_its_own | Q(base_url__regex=IN_CLEAR))
+
 
 NOTHING = Q(pk__in=[])
 """Matches no schedule."""
@@ -100,3 +246,39 @@ def either_end(endpoints: Iterable[int]) -> Q:
     """Match the schedules with one of these endpoints, by their ids."""
     ids = list(endpoints)
     return Q(source__in=ids) | Q(destination__in=ids)
+
+
+def proxy_conflicts(conditions: RunConditions) -> dict[int, str]:
+    """Say of each mesh in use, by id, how many of its links have two X.509 proxies.
+
+    Its mover shows one to both ends: such tests are not started. Of the first link it says what to
+    do. No SQL query while no mesh has such a mover, else three.
+    """
+    in_use = (mesh for mesh in conditions.meshes if mesh.enabled)
+    meshes = [mesh for mesh in in_use if mesh.mover_description.one_proxy]
+    if not meshes:
+        return {}
+    prefetch_related_objects(meshes, *ENDS)
+    endpoints = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
+    sentences = {mesh.id: _conflict(mesh, endpoints) for mesh in meshes}
+    return {mesh: sentence for mesh, sentence in sentences.items() if sentence}
+
+
+def _conflict(mesh: Mesh, in_use: Collection[Endpoint]) -> str:
+    schemes = mesh.mover_description.schemes_in(mesh.mode)
+    moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
+    sources, destinations = (_chosen(mesh, ends, moved) for ends in ENDS)
+    of_destinations = Counter(map(proxy_of, destinations))
+    others = {end: len(destinations) - of_destinations[proxy_of(end)] for end in sources}
+    links = sum(others.values())
+    if not links:
+        return ""
+    first = next(end for end, differing in others.items() if differing)
+    other = next(end for end in destinations if proxy_of(end) != proxy_of(first))
+    count = "1 link is" if links == 1 else f"{links} links are"
+    return f"{count} not tested. {two_proxies(first, other, mesh.mover_description)}"
+
+
+def _chosen(mesh: Mesh, ends: str, moved: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    named = {end.pk for end in getattr(mesh, ends).all()}
+    return [end for end in moved if end.pk in named] if named else moved

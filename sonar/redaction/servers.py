@@ -12,8 +12,7 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from sonar.notation.base_urls import PORTS
-from sonar.notation.hosts import address_of
+from sonar.notation.addresses import PORTS, address_of
 from sonar.redaction.disguises import Span, View, fold
 
 _DOT = r"[\s\[\](){}]{0,3}\.[\s\[\](){}]{0,3}"

@@ -10,11 +10,11 @@ from typing import Protocol
 
 from django.db.models import Q
 
-from sonar.credentials import service_rules
+from sonar.credentials import rules
 from sonar.credentials.rules import names
 from sonar.models import Credential, Endpoint, Mesh
 from sonar.movers.catalogue import MoverDescription, describe
-from sonar.notation.base_urls import scheme_of
+from sonar.notation.addresses import scheme_of
 
 
 class SizeRange(Protocol):
@@ -134,7 +134,7 @@ def credential_problems(credential: Credential) -> dict[str, str]:
     if credential._state.adding:
         return {}
     for mesh in credential.meshes.exclude(service=""):
-        wrong = service_rules.problems(mesh.mover_description, mesh.service, credential)
+        wrong = rules.service_problems(mesh.mover_description, mesh.service, credential)
         if sentence := wrong.get("service_credential", ""):
             return {"kind": f"The service of the mesh {mesh.name} knows Sonar by it. {sentence}"}
     return {}

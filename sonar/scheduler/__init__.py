@@ -2,10 +2,9 @@
 
 from sonar.obstacles.capacity import Capacity
 from sonar.scheduler.claims import claim_due
-from sonar.scheduler.lock import PlannerBusyError
 from sonar.scheduler.on_demand import Ordered, ProbeRequest, RefusedError, order_all
 from sonar.scheduler.sync import follow_registry
-from sonar.scheduler.waiting import start_waiting
+from sonar.scheduler.waiting import PlannerBusyError, start_waiting
 
 __all__ = [
     "Capacity",

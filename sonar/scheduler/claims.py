@@ -12,13 +12,11 @@ from django.db.models.functions import Coalesce
 
 from sonar.models import Circuit, Leftover, MeshInterval, Probe, Schedule
 from sonar.obstacles.catalogue import COUNTING, OBSTACLES, AtCap
-from sonar.obstacles.obstacle import Start
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.obstacles.obstacle import RunConditions, Start
 from sonar.processes.heartbeats import CLOCK_SKEW as SKEW
 from sonar.results import circuits
-from sonar.scheduler.lock import is_only_planner
 from sonar.scheduler.sync import follow_registry
-from sonar.scheduler.waiting import start
+from sonar.scheduler.waiting import is_only_planner, start
 
 log = logging.getLogger(__name__)
 

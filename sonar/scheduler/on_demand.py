@@ -11,11 +11,9 @@ from django.db import transaction
 from sonar.models import Endpoint, Probe, SizeClass
 from sonar.movers import catalogue
 from sonar.obstacles.catalogue import refusing
-from sonar.obstacles.obstacle import Problem, ends_of
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.obstacles.obstacle import Problem, RunConditions, ends_of
 from sonar.registry import mesh_services
-from sonar.scheduler.lock import wait_for_planner
-from sonar.scheduler.waiting import start
+from sonar.scheduler.waiting import start, wait_for_planner
 
 # Each tick looks at all that wait, and nobody waits for the thousandth.
 MOST_WAITING = 1000
@@ -109,8 +107,7 @@ def _problems(probes: Sequence[Probe], conditions: RunConditions) -> Iterator[Pr
             yield Problem("mover", sentence)
     if conditions.capacity.waiting + len(probes) > MOST_WAITING:
         yield Problem(
-            "count",
-            f"At most {MOST_WAITING} ordered tests may wait: try again when some have run.",
+            "count", f"At most {MOST_WAITING} ordered tests may wait: try again when some have run."
         )
     yield from dict.fromkeys(_problems_of_each(probes, conditions))
 

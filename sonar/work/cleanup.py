@@ -84,9 +84,7 @@ def due_endpoints(now: datetime) -> list[int]:
         .order_by()
         .values("endpoint_id")
         .annotate(
-            failures=Max("tries"),
-            due=Min("next_try"),
-            pause=Max("next_try", filter=Q(tries__gt=0)),
+            failures=Max("tries"), due=Min("next_try"), pause=Max("next_try", filter=Q(tries__gt=0))
         )
         .filter(Q(pause__isnull=True) | Q(pause__lte=now), due__lte=now)
     )

@@ -69,7 +69,8 @@ def check(now: datetime, seconds: float) -> None:
     each = list(uses())
     names = set(Credential.objects.values_list("name", flat=True))
     release_connection()
-    _forget_others(noted - {usage.use for usage in each})
+    for use in noted - {usage.use for usage in each}:
+        credential_states.clear(use)
     cache.forget(settings.SONAR_TOKEN_CACHE_DIR, names)
     random.shuffle(each)  # what does not answer takes the time of others: not always the same
     for usage in each:
@@ -90,11 +91,6 @@ def uses() -> Iterator[PlacedCredential]:
     for mesh in meshes.select_related("service_credential"):
         if mesh.service_credential:
             yield PlacedCredential(mesh, mesh.service_credential, SERVICE)
-
-
-def _forget_others(uses_gone: set[CredentialUse]) -> None:
-    for use in uses_gone:
-        credential_states.clear(use)
 
 
 def _check_one(

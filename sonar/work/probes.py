@@ -1,4 +1,4 @@
-"""One probe's life: claim, prepare, move, verify, clean up, record."""
+"""One probe's life: claim, prepare, move, verify, clean up, record; and the sweep, for who died."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialFails
 from sonar.results import concurrency, endings
-from sonar.work import cleanup, network_request, transfer_request
+from sonar.work import cleanup, transfer_request
 from sonar.work.transfer_request import CredentialWait
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,9 @@ DEADLINE_MARGIN = timedelta(seconds=60)
 PROGRESS_EVERY_SECONDS = 1.0
 # For the tokens of a test, up to three of which may have to be asked for.
 TOKENS_SECONDS = 120.0
+# Why a run may have left files behind.
+OVERRUN = "its worker was told to stop, and the run did not end in time"
+UNREPORTED = "its worker did not report an end"
 
 
 class Running:
@@ -140,7 +143,7 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     began, of_network = time.monotonic(), probe.mover_description.of_network
     try:
         with within(watch, TOKENS_SECONDS), as_failures(f"test {probe.id}", watch):
-            order = (network_request if of_network else transfer_request).order_for(probe)
+            order = transfer_request.order_for(probe)
             mover = movers.load(probe.mover_description)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
@@ -280,9 +283,6 @@ def note_progress(probe: Probe, bytes_moved: int) -> None:
         release_connection()
 
 
-WHY_LEFT = "its worker was told to stop, and the run did not end in time"
-
-
 class LastResort:
     """Ends a process that was told to stop and waits for what does not end."""
 
@@ -310,9 +310,45 @@ def hand_back_all() -> None:
     """Hand back every probe that still runs in this process; `clean` deletes its files."""
     left = running.probes()
     try:
-        handed = sum(abandon(probe, WHY_LEFT) for probe in left)
+        handed = sum(abandon(probe, OVERRUN) for probe in left)
         log.warning("%d tests did not stop in time: they are queued again", handed)
     except DATABASE_AWAY as error:
         log.warning("tests that did not stop in time stay as they are: %s", one_line(error))
     finally:
         release_connection()
+
+
+def sweep(now: datetime) -> list[UUID]:
+    """End what died; return the queued probes to send again. Several may sweep at once.
+
+    No server is asked.
+    """
+    for probe in Probe.objects.select_related("destination", "source", "size_class").filter(
+        state=Probe.State.RUNNING, deadline__lt=now
+    ):
+        if lose(probe, now):
+            log.warning("test %s is lost: nothing heard of it since %s", probe.id, probe.started_at)
+    return _stale_queued(now)
+
+
+@transaction.atomic
+def lose(probe: Probe, now: datetime) -> bool:
+    """End a probe as lost and remember what it may have left; False if it ended meanwhile."""
+    # A worker that hangs while it records holds the row: that must not hold up the sweep.
+    free = Probe.objects.select_for_update(skip_locked=True).filter(id=probe.id)
+    if not list(free) or not endings.lose_probe(probe, now):
+        return False
+    cleanup.keep(cleanup.places_of(probe), probe.mover, UNREPORTED, now)
+    return True
+
+
+def _stale_queued(now: datetime) -> list[UUID]:
+    """Claim for sending again the probes whose message nobody has taken for a while."""
+    stale = Probe.objects.filter(
+        state=Probe.State.QUEUED, sent_at__lt=now - timedelta(seconds=settings.SONAR_RESEND_SECONDS)
+    )
+    return [
+        probe_id
+        for probe_id in stale.values_list("id", flat=True)
+        if stale.filter(id=probe_id).update(sent_at=now)
+    ]

@@ -6,20 +6,20 @@ from functools import partial
 from django.conf import settings
 from django.utils import timezone
 
-from sonar.credentials import cache, kinds, rules, service_rules, sources
+from sonar.credentials import cache, kinds, rules, sources
 from sonar.credentials.cache import UsableToken
 from sonar.credentials.kinds import KindDescription
 from sonar.credentials.sources.base import CredentialError, Purpose, Right
 from sonar.models import Credential, Endpoint, Mesh, Probe
 from sonar.movers.base import CLEANING_LIMITS, End, Limits, MoverError, Order, Service, Where
-from sonar.movers.catalogue import CredentialKind, MoverDescription, no_such_mover
+from sonar.movers.catalogue import MoverDescription, no_such_mover
 from sonar.movers.content import adler32
 from sonar.movers.file_address import require_printable
+from sonar.notation.addresses import CredentialKind
 from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialGivenAway
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
-from sonar.obstacles.obstacle import ends_of
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.obstacles.obstacle import RunConditions, ends_of
 from sonar.registry import mesh_services
 from sonar.registry.cache import known_hosts
 
@@ -48,6 +48,8 @@ def order_for(probe: Probe) -> Order:
     Raises MoverError where no token may go, and for a mover that there is not any more, and
     CredentialWait where a credential does not work.
     """
+    if probe.mover_description.of_network:
+        return _network_order_for(probe)
     for problem in CredentialGivenAway().blocks(RunConditions(timezone.now()), probe):
         raise refused(problem.sentence)
     needed = needed_for(probe.size_class.timeout_seconds)
@@ -105,7 +107,7 @@ def service_of(mesh: Mesh, mover: MoverDescription) -> Service:
     Raises MoverError if that is not for it: a row may have been written past the forms.
     """
     credential = mesh.service_credential
-    if wrong := service_rules.problems(mover, mesh.service, credential):
+    if wrong := rules.service_problems(mover, mesh.service, credential):
         raise refused(next(iter(wrong.values())))
     if credential is None:
         return Service(mesh.service)
@@ -286,3 +288,39 @@ def _purpose(url: str, credential: Credential, where: Where, right: Right) -> Pu
         scope=credential.scope if right is Right.SERVICE else "",
         ca_bundle=settings.SONAR_CA_BUNDLE,
     )
+
+
+def _network_order_for(probe: Probe) -> Order:
+    """Say what a probe of the network wants: no files, and no credentials.
+
+    Raises MoverError unless this process stands for the end that does the work, and for a base URL
+    that was written past the forms.
+    """
+    _require_here(probe)
+    return Order(
+        source=_end(Where.SOURCE, probe.source),
+        destination=_end(Where.DESTINATION, probe.destination),
+        bytes=probe.bytes,
+        streams=probe.streams,
+        tcp_buffer_bytes=probe.tcp_buffer_bytes,
+        mode=probe.mode,
+        limits=Limits(total=probe.size_class.timeout_seconds),
+    )
+
+
+def _require_here(probe: Probe) -> None:
+    end: Endpoint = getattr(probe, rules.PASSIVE_AND_ACTIVE[probe.mode][1])
+    here = settings.SONAR_NETWORK_ENDPOINT
+    if end.name != here:
+        stands = f"this one stands for {here}" if here else "here that setting is empty"
+        why = (
+            f"with mode {probe.mode} a worker at {end.name} does the work, one whose setting "
+            f"SONAR_NETWORK_ENDPOINT says so: {stands}"
+        )
+        raise refused(why)
+
+
+def _end(where: Where, endpoint: Endpoint) -> End:
+    end = End(where, endpoint.base_url, endpoint.base_url)
+    require_printable(end)
+    return end

@@ -8,7 +8,23 @@ import pytest
 from tests.accuracy import report
 from tests.accuracy.compared import Setting, settings, share
 from tests.accuracy.grids import Grid
-from tests.accuracy.plan import (FIFTEEN, GOALS, HARD_FIFTEEN, HARD_HUNDRED, TEN, BOTH_2, DESTINATION_2, DRIFT, HISTORY_4, NOTHING, QUIET_HISTORY, SITE_2, SOURCE_2, SOURCE_4, THREE_WINDOWS)
+from tests.accuracy.plan import (
+    BOTH_2,
+    DESTINATION_2,
+    DRIFT,
+    FIFTEEN,
+    GOALS,
+    HARD_FIFTEEN,
+    HARD_HUNDRED,
+    HISTORY_4,
+    NOTHING,
+    QUIET_HISTORY,
+    SITE_2,
+    SOURCE_2,
+    SOURCE_4,
+    TEN,
+    THREE_WINDOWS,
+)
 from tests.accuracy.trials import Figure, Question, figure
 
 # So many standard errors may a figure be below its goal by chance of the trials: one time in 700.

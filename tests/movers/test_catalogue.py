@@ -13,23 +13,22 @@ from sonar.models.mesh import Mode
 from sonar.models.registry import BASE_URL, BASE_URL_SENTENCE
 from sonar.movers import catalogue
 from sonar.movers.base import MoverError, Order
-from sonar.movers.catalogue import MOVERS, PARAMETERS, MoverDescription, Program, PythonPackage
-from sonar.notation.base_urls import PROTOCOLS
+from sonar.movers.catalogue import (
+    MOVERS,
+    PARAMETERS,
+    MoverDescription,
+    Program,
+    PythonPackage,
+    describe,
+    kept,
+    names,
+)
+from sonar.notation.addresses import PROTOCOLS
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Modules of the package that are of no protocol: what all movers and their callers share.
 SHARED = {
-    *(
-        "base",
-        "catalogue",
-        "checksums",
-        "content",
-        "measure",
-        "messages",
-        "mover",
-        "network",
-        "spans",
-    ),
+    *("base", "catalogue", "content", "measure", "messages", "mover", "network", "spans"),
     *("needs", "tcp_info", "unexpected", "watch"),
 }
 
@@ -63,6 +62,7 @@ def test_a_mover_is_found_where_it_is_said_to_be(mover: MoverDescription, settin
     settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
     found = movers.load(mover)
     assert f"{type(found).__module__}:{type(found).__name__}" == mover.path
+    assert movers.load(mover) is found
     assert callable(found.move)
     assert hasattr(found, "files") != mover.of_network
 
@@ -112,7 +112,7 @@ def test_a_mover_is_loaded_when_it_is_used_and_the_others_are_not():
     assert loaded <= SHARED | {"fake"}
 
 
-def test_what_a_worker_lacks_is_said_in_words(monkeypatch, tmp_path: Path):
+def test_what_a_worker_lacks_is_said_in_words(monkeypatch, tmp_path):
     assert PythonPackage("urllib3").missing() == ""
     assert PythonPackage("no_such_package").missing() == (
         "the Python package no_such_package is not installed"
@@ -149,3 +149,13 @@ def test_more_streams_than_a_mover_can_be_told_are_refused():
     assert catalogue.kept("xrootd").refusals("pull", streams=16) == {
         "streams": "The mover xrootd uses at most 15 streams: streams must be from 1 to 15."
     }
+
+
+def test_every_mover_bears_the_name_it_is_found_by():
+    assert [describe(name).name for name in names()] == names()
+    assert sorted(set(names())) == sorted(names())
+
+
+def test_an_unknown_name_is_answered_with_those_there_are():
+    with pytest.raises(MoverError, match=f"'ftp'; allowed: {', '.join(names())}"):
+        movers.load(kept("ftp"))

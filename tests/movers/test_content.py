@@ -48,7 +48,7 @@ def test_it_can_be_sent_again_from_its_beginning_only():
         file.seek(5)
 
 
-def test_threads_that_want_one_checksum_work_it_out_once(monkeypatch: pytest.MonkeyPatch):
+def test_threads_that_want_one_checksum_work_it_out_once(monkeypatch):
     passes = []
 
     class Counted(TestFile):

@@ -5,7 +5,7 @@ import ftplib
 import pytest
 
 from sonar.movers.base import End, MoverError, Where
-from sonar.movers.programs.ftp_files import make_directories, size_of
+from sonar.movers.programs.gridftp import make_directories, size_of
 
 END = End(Where.SOURCE, "ftp://glasgow.example/data/incoming/file", "ftp://glasgow.example/data")
 
@@ -49,10 +49,10 @@ class Server(ftplib.FTP):
         return "250 ok"
 
 
-def test_a_directory_that_is_there_is_no_failure_whatever_is_said_of_it() -> None:
+def test_a_directory_that_is_there_is_no_failure_whatever_is_said_of_it():
     make_directories(Server("/data/incoming"), END)
 
 
-def test_a_directory_that_cannot_be_made_is_a_failure() -> None:
+def test_a_directory_that_cannot_be_made_is_a_failure():
     with pytest.raises(ftplib.error_perm, match="521 taken"):
         make_directories(Server("/data"), END)

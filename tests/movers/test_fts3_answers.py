@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ from hypothesis import strategies as st
 
 from sonar.movers.base import MoverError, Service, Where
 from sonar.movers.fts3 import poll, rest
-from sonar.movers.fts3.jobs import Progress, failure_of, progress_of
 from sonar.movers.fts3.mover import Fts3, job_for, submit
-from sonar.movers.fts3.poll import Job, Poller, Pollers
+from sonar.movers.fts3.poll import Job, Poller, Pollers, Progress, failure_of, progress_of
 from sonar.movers.fts3.rest import Fts
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch
@@ -24,27 +22,17 @@ from sonar.notation.units import LONGEST_SECONDS
 from tests.api import edges
 from tests.movers.orders import order_between
 from tests.movers.scripted import scripted, status
+from tests.storage.fts import FILE, JOB, SAMPLES, sample, unknown
 from tests.storage.fts import Job as ServedJob
-from tests.storage.fts import unknown
 
-SAMPLE = (Path(__file__).parent / "samples" / "fts_rest.txt").read_text()
 ORDER = order_between("davs://glasgow.example:1094", "davs://ral.example:1094")
 
 Json = dict[str, Any]
 
 
-def sample(heading: str) -> Any:
-    """Return the JSON under the last heading that begins so."""
-    text = SAMPLE.rpartition(f"### {heading}")[2]
-    return json.JSONDecoder().raw_decode(text[re.search(r"^[\[{]", text, re.MULTILINE).start() :])[
-        0
-    ]  # type: ignore[union-attr]
-
-
-SUBMITTED = sample("GET /jobs/8d578836-e4b6-11f1-aaf6-02fc00000001/files (SUBMITTED)")[0]
+SUBMITTED = FILE
 ACTIVE = sample("GET files (row set ACTIVE")[0]
 FINISHED = sample("GET files (FINISHED by SQL)")[0]
-JOB = sample("GET /jobs/ (SUBMITTED)")[0]
 
 
 def progress(file: Json, **job: object) -> Progress:
@@ -190,7 +178,7 @@ def where_of(ask: Callable[[], object]) -> object:
         return error.where
 
 
-def test_an_answer_that_does_not_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch):
+def test_an_answer_that_does_not_end_is_not_read_to_it(monkeypatch):
     monkeypatch.setattr(rest, "MAX_ANSWER_BYTES", 1000)
     too_long = pytest.raises(MoverError, match="longer than 1000 bytes")
     with answering(b'["' + b"x" * 2000 + b'"]') as server, too_long:
@@ -208,7 +196,7 @@ def test_jobs_are_taken_from_an_answer_in_parts():
 def test_a_refusal_is_told_in_its_own_words():
     words = sample("bad submit")
     assert words["message"] in str(refused(400, words))
-    lost = SAMPLE.partition("### bad submit")[2]
+    lost = SAMPLES.partition("### bad submit")[2]
     known = json.loads(re.search(r'^\{"job_id": "nope".*$', lost, re.MULTILINE)[0])  # type: ignore[index]
     assert 'No job with the id "nope"' in str(refused(404, known))
     assert "<html>" in str(refused(502, "<html>Bad Gateway</html>"))
@@ -225,7 +213,7 @@ def test_what_is_asked_for_has_no_field_that_a_server_does_not_know():
     known_of_file = set(sample("POST /jobs body")["files"][0]) | {
         *("scitag", "activity", "source_tokens", "destination_tokens")
     }
-    last = SAMPLE.partition("### DELETE (cancel)")[2].partition("\n{ ")[2].partition("\n")[0]
+    last = SAMPLES.partition("### DELETE (cancel)")[2].partition("\n{ ")[2].partition("\n")[0]
     known_of_job = set(json.loads("{ " + last)["params"])
     job = job_for(order_between("davs://a.example", "davs://b.example", streams=4), has_token=False)
     assert set(job["files"][0]) <= known_of_file
@@ -243,7 +231,7 @@ def test_the_server_of_these_tests_answers_as_a_real_one_does():
     assert_alike(served.file_row(), ACTIVE | {"throughput": None, "log_file": "/x"})
     served.state, served.finished, served.seconds = "FINISHED", 2.0, 1.0
     assert_alike(served.file_row(), FINISHED | {"log_file": "/x"})
-    lost = re.search(r'^\{"job_id": "nope".*$', SAMPLE, re.MULTILINE)
+    lost = re.search(r'^\{"job_id": "nope".*$', SAMPLES, re.MULTILINE)
     assert unknown("nope") == json.loads(lost[0])  # type: ignore[index]
 
 
@@ -273,9 +261,7 @@ def test_jobs_are_asked_after_with_what_is_registered_now():
 
 
 @pytest.mark.parametrize("answers", [KeyError("jobs"), {"1": KeyError("job"), "2": None}])
-def test_a_poll_that_breaks_ends_its_jobs_and_no_others(
-    monkeypatch: pytest.MonkeyPatch, answers: object
-):
+def test_a_poll_that_breaks_ends_its_jobs_and_no_others(monkeypatch, answers: object):
     """The thread lives on: else all jobs of the process would wait until their deadlines."""
 
     class Broken:

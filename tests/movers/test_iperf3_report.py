@@ -78,8 +78,7 @@ def test_who_fetches_is_told_no_round_trip_and_no_window():
 
 
 @pytest.mark.parametrize(
-    ("host", "version"),
-    [("192.0.2.7", 4), ("2001:db8::7", 6), ("::1", 6), ("::ffff:192.0.2.7", 4)],
+    ("host", "version"), [("192.0.2.7", 4), ("2001:db8::7", 6), ("::1", 6), ("::ffff:192.0.2.7", 4)]
 )
 def test_the_ip_version_is_that_of_the_connection(host: str, version: int):
     assert iperf3.ip_version(host) == version

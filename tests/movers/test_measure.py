@@ -4,13 +4,14 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, FileInfo, MoverError, Order, Receipt, Stopped, Where
-from sonar.movers.fake import FakeFile, FakeFiles, FakeMover
+from sonar.movers.fake import FASTEST, SLOWEST, FakeFile, FakeFiles, FakeMover, rate
 from sonar.movers.measure import measure
 from sonar.movers.watch import Watch
 from tests.movers.orders import ORDER, order_between
@@ -59,11 +60,22 @@ class RecordingMover(FakeMover):
         return receipt
 
 
+def arriving(file: FakeFile | None) -> RecordingMover:
+    """Return a mover after whose move this is what is at the destination."""
+
+    def arrive(files: RecordingFiles) -> None:
+        files.held.pop(ORDER.destination.url)
+        if file:
+            files.held[ORDER.destination.url] = file
+
+    return RecordingMover(after=arrive)
+
+
 def nothing_is_left(mover: FakeMover) -> bool:
     return ORDER.destination.url not in mover.files.held
 
 
-def test_a_measurement_costs_five_requests_once_the_source_is_there() -> None:
+def test_a_measurement_costs_five_requests_once_the_source_is_there():
     mover = RecordingMover()
     measure(mover, ORDER, Watch())
     mover.files.asked.clear()
@@ -80,54 +92,49 @@ def test_a_measurement_costs_five_requests_once_the_source_is_there() -> None:
     assert nothing_is_left(mover)
 
 
-def test_a_missing_source_file_is_put_first() -> None:
+def test_a_missing_source_file_is_put_first():
     mover = RecordingMover()
     assert measure(mover, ORDER, Watch()).receipt
     assert mover.files.asked[:4] == ["stat source", "stat source", "put source", "move"]
 
 
-def test_a_source_file_of_the_wrong_size_is_put_anew() -> None:
+def test_a_source_file_of_the_wrong_size_is_put_anew():
     mover = RecordingMover()
     mover.files.held[ORDER.source.url] = FakeFile(7)
     assert measure(mover, ORDER, Watch()).receipt
     assert mover.files.held[ORDER.source.url].bytes == ORDER.bytes
 
 
-def test_twenty_threads_put_the_same_source_file_once() -> None:
+def test_twenty_threads_put_the_same_source_file_once():
     mover = RecordingMover()
-    orders = [
-        replace(ORDER, destination=replace(ORDER.destination, url=f"http://ral.example/{n}"))
-        for n in range(20)
-    ]
-    threads = [threading.Thread(target=measure, args=(mover, o, Watch())) for o in orders]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(20) as threads:
+        for number in range(20):
+            url = f"http://ral.example/{number}"
+            order = replace(ORDER, destination=replace(ORDER.destination, url=url))
+            threads.submit(measure, mover, order, Watch())
     assert mover.files.asked.count("put source") == 1
     assert mover.files.asked.count("move") == 20
 
 
-def test_a_thread_that_waits_for_an_upload_can_be_stopped() -> None:
+def test_a_thread_that_waits_for_an_upload_can_be_stopped():
     mover, watch = RecordingMover(), Watch()
-    with measure_module._uploads.turn(ORDER, Watch(), 9):
+    with measure_module.upload_turn(ORDER, Watch(), 9):
         threading.Timer(0.05, watch.stop).start()
         outcome = measure(mover, ORDER, watch)
     assert isinstance(outcome.error, Stopped)
     assert "move" not in mover.files.asked
 
 
-def test_no_lock_is_kept_when_nobody_wants_it() -> None:
+def test_no_lock_is_kept_when_nobody_wants_it():
     order = replace(ORDER, source=replace(ORDER.source, url="http://glasgow.example/base/other"))
     assert measure(RecordingMover(), order, Watch()).receipt
-    assert order.source.url not in measure_module._uploads._locks
+    assert order.source.url not in measure_module._upload_locks
 
 
-def test_a_source_file_with_other_content_is_an_error_of_the_source() -> None:
+def test_a_source_file_with_other_content_is_an_error_of_the_source():
     mover = RecordingMover()
     mover.files.held[ORDER.source.url] = FakeFile(ORDER.bytes, "deadbeef")
     outcome = measure(mover, ORDER, Watch())
-    assert outcome.error
     assert (outcome.error.where, outcome.error.permanent) == (Where.SOURCE, True)
     assert "deadbeef is not that of the test file" in str(outcome.error)
     assert outcome.verified is False
@@ -142,44 +149,32 @@ def test_a_source_file_with_other_content_is_an_error_of_the_source() -> None:
         (None, "not there"),
     ],
 )
-def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FakeFile | None, words: str) -> None:
-    def spoil(files: RecordingFiles) -> None:
-        files.held.pop(ORDER.destination.url)
-        if arrived:
-            files.held[ORDER.destination.url] = arrived
-
-    mover = RecordingMover(after=spoil)
+def test_what_arrived_otherwise_than_sent_is_no_rate(arrived: FakeFile | None, words: str):
+    mover = arriving(arrived)
     outcome = measure(mover, ORDER, Watch())
     assert outcome.receipt is None
-    assert outcome.error
     assert words in str(outcome.error)
     assert outcome.error.where == Where.TRANSFER
     assert nothing_is_left(mover)
 
 
 @pytest.mark.parametrize("seconds", [1e-300, ORDER.bytes / 1.01e12, 1.01e8, 1e308, math.inf, 0.0])
-def test_a_time_that_cannot_be_is_no_rate(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def test_a_time_that_cannot_be_is_no_rate(monkeypatch, seconds: float):
     """Who was asked for it may tell any: what is computed of it would be no number."""
     mover = FakeMover()
     monkeypatch.setattr(mover, "move", lambda order, watch: Receipt(order.bytes, seconds))
     error = measure(mover, ORDER, Watch()).error
-    assert error
     assert error.where is Where.CONTROL
     assert f"{ORDER.bytes} bytes are said to have moved within {seconds:.3g} s" in str(error)
 
 
-def test_a_server_without_checksums_is_believed_the_size() -> None:
-    def forget(files: RecordingFiles) -> None:
-        files.held[ORDER.destination.url] = FakeFile(ORDER.bytes)
-
-    assert measure(RecordingMover(after=forget), ORDER, Watch()).receipt
+def test_a_server_without_checksums_is_believed_the_size():
+    assert measure(arriving(FakeFile(ORDER.bytes)), ORDER, Watch()).receipt
 
 
-def test_the_checksum_the_source_tells_is_expected_where_the_order_has_none() -> None:
-    def spoil(files: RecordingFiles) -> None:
-        files.held[ORDER.destination.url] = FakeFile(ORDER.bytes, "deadbeef")
-
-    mover, order = RecordingMover(after=spoil), replace(ORDER, adler32="")
+def test_the_checksum_the_source_tells_is_expected_where_the_order_has_none():
+    mover = arriving(FakeFile(ORDER.bytes, "deadbeef"))
+    order = replace(ORDER, adler32="")
     mover.files.put(order, Watch())
     outcome = measure(mover, order, Watch())
     assert "deadbeef" in str(outcome.error)
@@ -188,7 +183,7 @@ def test_the_checksum_the_source_tells_is_expected_where_the_order_has_none() ->
 @pytest.mark.parametrize(
     "error", [MoverError(Where.TRANSFER, "reset"), Stopped(), MoverError(Where.SOURCE, "gone")]
 )
-def test_a_failure_leaves_nothing_even_if_the_file_comes_back(error: MoverError) -> None:
+def test_a_failure_leaves_nothing_even_if_the_file_comes_back(error: MoverError):
     class Returning(RecordingFiles):
         """A server that still creates the file after the first delete."""
 
@@ -211,7 +206,7 @@ def test_a_failure_leaves_nothing_even_if_the_file_comes_back(error: MoverError)
     assert nothing_is_left(mover)
 
 
-def test_a_file_that_cannot_be_deleted_is_told_of() -> None:
+def test_a_file_that_cannot_be_deleted_is_told_of():
     class Undeletable(RecordingFiles):
         def delete(self, end: End, order: Order) -> None:
             raise MoverError(end.where, "no right to delete", permanent=True)
@@ -224,9 +219,7 @@ def test_a_file_that_cannot_be_deleted_is_told_of() -> None:
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
-def test_an_interruption_is_passed_on_after_the_clean_up(
-    interruption: type[BaseException],
-) -> None:
+def test_an_interruption_is_passed_on_after_the_clean_up(interruption: type[BaseException]):
     def interrupt(_: RecordingFiles) -> None:
         raise interruption
 
@@ -237,7 +230,7 @@ def test_an_interruption_is_passed_on_after_the_clean_up(
     assert nothing_is_left(mover)
 
 
-def test_a_stop_before_the_beginning_asks_for_nothing() -> None:
+def test_a_stop_before_the_beginning_asks_for_nothing():
     mover, watch = RecordingMover(), Watch()
     watch.stop()
     outcome = measure(mover, ORDER, watch)
@@ -245,7 +238,7 @@ def test_a_stop_before_the_beginning_asks_for_nothing() -> None:
     assert mover.files.asked == []
 
 
-def test_a_failed_move_tells_how_long_it_took() -> None:
+def test_a_failed_move_tells_how_long_it_took():
     def fail(_: RecordingFiles) -> None:
         time.sleep(0.02)
         raise MoverError(Where.TRANSFER, "reset")
@@ -255,12 +248,81 @@ def test_a_failed_move_tells_how_long_it_took() -> None:
 
 @pytest.fixture
 def held_turn() -> Iterator[None]:
-    with measure_module._uploads.turn(
-        order_between("http://other.example", "http://x"), Watch(), 9
-    ):
+    with measure_module.upload_turn(order_between("http://other.example", "http://x"), Watch(), 9):
         yield
 
 
 @pytest.mark.usefixtures("held_turn")
-def test_the_upload_of_another_file_is_not_waited_for() -> None:
+def test_the_upload_of_another_file_is_not_waited_for():
     assert measure(RecordingMover(), ORDER, Watch()).receipt
+
+
+# The fake mover: the same order, the same result.
+
+
+def prepared(mover: FakeMover, order: Order = ORDER) -> FakeMover:
+    mover.files.put(order, Watch())
+    return mover
+
+
+def test_the_same_order_gives_the_same_rate():
+    watch = Watch()
+    first = prepared(FakeMover()).move(ORDER, watch)
+    assert first == prepared(FakeMover()).move(ORDER, Watch())
+    assert first.bytes == ORDER.bytes
+    assert watch.seen.samples[-1].bytes == ORDER.bytes
+
+
+def test_the_rate_depends_on_direction_and_size_not_on_the_file_name():
+    turned = order_between("http://ral.example", "http://glasgow.example")
+    other_file = replace(ORDER, destination=replace(ORDER.destination, url="http://ral.example/x"))
+    rates = {rate(ORDER), rate(turned), rate(replace(ORDER, bytes=5))}
+    assert len(rates) == 3
+    assert all(SLOWEST <= one <= FASTEST for one in rates)
+    assert rate(other_file) == rate(ORDER)
+
+
+def test_a_missing_source_is_a_permanent_error_of_the_source():
+    with pytest.raises(MoverError, match="no such file") as caught:
+        FakeMover().move(ORDER, Watch())
+    assert (caught.value.where, caught.value.permanent) == (Where.SOURCE, True)
+
+
+@pytest.mark.parametrize("host", ["glasgow.example", "ral.example"])
+def test_it_fails_for_the_hosts_it_is_told(host: str):
+    told = MoverError(Where.DESTINATION, "disk full", permanent=True)
+    with pytest.raises(MoverError, match="disk full") as caught:
+        prepared(FakeMover({host: told})).move(ORDER, Watch())
+    assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, True)
+
+
+def test_a_failure_comes_halfway_and_what_was_seen_stays():
+    told = MoverError(Where.DESTINATION, "disk full")
+    outcome = measure(FakeMover({"ral.example": told}), replace(ORDER, streams=4), Watch())
+    assert outcome.error
+    assert [one.bytes for one in outcome.seen.samples] == [500, 1000]
+    seen = outcome.seen
+    assert (seen.moved_bytes, seen.streams_used, seen.ip_version) == (1000, 4, 6)
+
+
+def test_a_success_has_all_the_facts_of_a_real_one():
+    outcome = measure(FakeMover(), replace(ORDER, streams=4), Watch())
+    assert outcome.receipt
+    assert (outcome.seen.streams_used, outcome.seen.moved_bytes) == (4, ORDER.bytes)
+    assert (outcome.verified, outcome.verified_note) == (True, "")
+    assert outcome.seen.samples[-1].bytes == ORDER.bytes
+
+
+def test_progress_is_reported():
+    seen: list[int] = []
+    prepared(FakeMover()).move(ORDER, Watch(seen.append))
+    assert seen == [500, 1000, 1500, 2000]
+
+
+def test_a_stop_ends_the_pace_at_once():
+    watch = Watch()
+    threading.Timer(0.05, watch.stop).start()
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        prepared(FakeMover(seconds=60)).move(ORDER, watch)
+    assert time.monotonic() - began < 30

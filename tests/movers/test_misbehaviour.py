@@ -80,7 +80,7 @@ def in_time_and_room(step: Callable[[], object], seconds: float) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_copy_to_who_misbehaves_ends(way: str) -> None:
+def test_a_copy_to_who_misbehaves_ends(way: str):
     with scripted(WAYS[way]) as server:
         order = order_between("http://127.0.0.1:9", server.url, limits=LIMITS)
 
@@ -93,7 +93,7 @@ def test_a_copy_to_who_misbehaves_ends(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_at_who_misbehaves_ends(step: str, way: str) -> None:
+def test_a_step_at_who_misbehaves_ends(step: str, way: str):
     with scripted(WAYS[way]) as server:
         order = order_between(server.url, server.url, limits=LIMITS)
 
@@ -105,9 +105,7 @@ def test_a_step_at_who_misbehaves_ends(step: str, way: str) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, SIZE_BYTES - 1, SIZE_BYTES, 10**17])
-def test_who_says_the_same_of_everything_is_measured_only_if_the_length_is_right(
-    size: int,
-) -> None:
+def test_who_says_the_same_of_everything_is_measured_only_if_the_length_is_right(size: int):
     """A COPY, a HEAD and a DELETE get the same answer: 200 and a length."""
     head = OK + b"Content-Length: %d\r\n\r\n" % size
     with scripted(says(head)) as server:
@@ -122,7 +120,7 @@ def test_who_says_the_same_of_everything_is_measured_only_if_the_length_is_right
     st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 302 Found\r\nLocation: ", STARTED]),
     st.binary(max_size=200),
 )
-def test_no_answer_at_all_raises_anything_but_a_mover_error(first: bytes, rest: bytes) -> None:
+def test_no_answer_at_all_raises_anything_but_a_mover_error(first: bytes, rest: bytes):
     limits = Limits(connect=0.2, answer=0.2, total=0.4)
     with scripted(says(first + rest)) as server:
         order = order_between(server.url, server.url, limits=limits)

@@ -24,10 +24,7 @@ FIRST_PUSH_MARKER = (
     b"Perf Marker\nTimestamp: 1795159340\nStripe Index: 0\n"
     b"Stripe Bytes Transferred: 0\nTotal Stripe Count: 1\nEnd\n"
 )
-SOURCE_MISSING = (
-    b"failure: Remote side failed with status code 404; error message: "
-    b'"Unable to open /nope; no such file or directory "'
-)
+ENDINGS = (b"", b"\n", b"\r\n", b"\n\n")
 
 LINES = st.one_of(
     st.sampled_from(
@@ -57,13 +54,6 @@ def read(*pieces: bytes) -> PerfMarkers:
     return markers
 
 
-def test_a_marker_gives_bytes_and_remote_connections() -> None:
-    markers = PerfMarkers()
-    assert markers.feed(MARKER) == 1
-    assert markers.moved_bytes == 1654931403
-    assert markers.remote_connections == ("tcp:127.0.0.1:21094",)
-
-
 @pytest.mark.parametrize(
     ("connections", "server"),
     [
@@ -76,75 +66,57 @@ def test_a_marker_gives_bytes_and_remote_connections() -> None:
 )
 def test_connections_name_a_data_server_if_they_lead_to_one(
     connections: tuple[str, ...], server: str
-) -> None:
+):
     assert data_server(connections) == server
 
 
-def test_a_marker_without_remote_connections_counts() -> None:
-    markers = PerfMarkers()
-    assert markers.feed(FIRST_PUSH_MARKER) == 1
-    assert (markers.moved_bytes, markers.remote_connections) == (0, ())
-
-
-def test_a_marker_cut_between_chunks_counts_once_it_is_whole() -> None:
-    markers = PerfMarkers()
-    assert [markers.feed(MARKER[:90]), markers.feed(MARKER[90:])] == [0, 1]
-    assert markers.moved_bytes == 1654931403
-
-
-def test_stripes_are_summed() -> None:
-    second = MARKER.replace(b"Index: 0", b"Index: 1").replace(b"1654931403", b"5")
-    assert read(MARKER, second).moved_bytes == 1654931408
-
-
-def test_a_later_marker_replaces_its_stripe() -> None:
-    assert read(FIRST_PUSH_MARKER, MARKER).moved_bytes == 1654931403
-
-
-@pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n", b"\n\n"])
-def test_a_last_line_of_success_is_success_with_or_without_a_newline(ending: bytes) -> None:
-    assert read(MARKER, b"success: Created" + ending).finish() == Verdict(True, "Created")
-
-
-def test_a_short_transfer_may_have_no_marker() -> None:
-    assert read(b"success: Created").finish() == Verdict(True, "Created")
-
-
-def test_a_failure_keeps_the_words_of_the_server() -> None:
-    verdict = read(MARKER, SOURCE_MISSING).finish()
-    assert verdict
-    assert not verdict.success
-    assert verdict.text.startswith("Remote side failed with status code 404")
+CONNECTION = b"tcp:127.0.0.1:21094"
+HUGE = MARKER.replace(b"1654931403", b"9" * 18)
 
 
 @pytest.mark.parametrize(
-    "body", [b"", MARKER, MARKER[:50], b"succ", b"successfully begun", b"201 Created\n"]
+    ("pieces", "completed", "moved", "connections"),
+    [
+        ([MARKER], [1], 1654931403, 1),
+        ([FIRST_PUSH_MARKER], [1], 0, 0),
+        ([MARKER[:90], MARKER[90:]], [0, 1], 1654931403, 1),
+        # Stripes are summed, and a later marker replaces its own.
+        ([MARKER, MARKER.replace(b"Index: 0", b"Index: 1")], [1, 1], 2 * 1654931403, 1),
+        ([FIRST_PUSH_MARKER, MARKER], [1, 1], 1654931403, 1),
+        ([MARKER.replace(CONNECTION, b",".join([CONNECTION] * 90))], [1], 1654931403, 1),
+        # Numbers beyond reason are not taken, and no more than a file can be.
+        ([MARKER.replace(b"1654931403", b"9" * 5000)], [0], 0, 0),
+        ([HUGE.replace(b"x: 0", b"x: %d" % index) for index in range(20)], [1] * 20, 10**18 - 1, 1),
+    ],
 )
-def test_a_body_without_verdict_has_none(body: bytes) -> None:
-    assert read(body).finish() is None
+def test_markers_tell_what_has_moved_and_by_which_connections(
+    pieces: list[bytes], completed: list[int], moved: int, connections: int
+):
+    markers = PerfMarkers()
+    assert [markers.feed(piece) for piece in pieces] == completed
+    assert markers.moved_bytes == moved <= MOST_BYTES
+    assert markers.remote_connections == ("tcp:127.0.0.1:21094",) * connections
 
 
-def test_a_success_that_is_not_the_last_line_is_none() -> None:
-    assert read(b"success: Created\n", MARKER).finish() is None
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        *((MARKER + b"success: Created" + end, (True, "Created")) for end in ENDINGS),
+        (b"success: Created", (True, "Created")),  # a short transfer may have no marker
+        (MARKER + b"failure: no such file", (False, "no such file")),
+        *((body, None) for body in (b"", MARKER, MARKER[:50], b"succ", b"201 Created\n")),
+        (b"successfully begun", None),
+        (b"success: Created\n" + MARKER, None),
+        # A failure stands beside any success.
+        (b"success\nfailure: x", (False, "x")),
+        (b"failure: x\nsuccess", (False, "x")),
+    ],
+)
+def test_the_verdict_is_the_last_line(body: bytes, verdict: tuple[bool, str] | None):
+    assert read(body).finish() == (verdict and Verdict(*verdict))
 
 
-@pytest.mark.parametrize("body", [b"success\nfailure: x", b"failure: x\nsuccess"])
-def test_a_failure_stands_beside_any_success(body: bytes) -> None:
-    assert read(body).finish() == Verdict(False, "x")
-
-
-def test_numbers_beyond_reason_are_not_taken() -> None:
-    absurd = MARKER.replace(b"1654931403", b"9" * 5000)
-    assert read(absurd).moved_bytes == 0
-
-
-def test_stripes_beyond_reason_are_no_more_than_a_file_can_be() -> None:
-    huge = MARKER.replace(b"1654931403", b"9" * 18)
-    stripes = [huge.replace(b"Index: 0", b"Index: %d" % index) for index in range(20)]
-    assert read(*stripes).moved_bytes == MOST_BYTES == 10**18 - 1
-
-
-def test_an_endless_line_is_held_in_bounded_memory() -> None:
+def test_an_endless_line_is_held_in_bounded_memory():
     markers = PerfMarkers()
     for _ in range(100):
         markers.feed(b"x" * MAX_LINE_BYTES)
@@ -153,7 +125,7 @@ def test_an_endless_line_is_held_in_bounded_memory() -> None:
     assert markers.finish() == Verdict(True, "Created")
 
 
-def test_stripes_and_connections_without_end_are_held_in_bounded_memory() -> None:
+def test_stripes_and_connections_without_end_are_held_in_bounded_memory():
     markers = PerfMarkers()
     for index in range(3000):
         names = MARKER.replace(b"Index: 0", b"Index: %d" % index)
@@ -162,13 +134,8 @@ def test_stripes_and_connections_without_end_are_held_in_bounded_memory() -> Non
     assert len(markers.remote_connections) <= 64
 
 
-def test_repeated_connections_are_named_once() -> None:
-    many = MARKER.replace(b"tcp:127.0.0.1:21094", b",".join([b"tcp:127.0.0.1:21094"] * 90))
-    assert read(many).remote_connections == ("tcp:127.0.0.1:21094",)
-
-
 @given(BODIES, st.lists(st.integers(0, 400), max_size=12))
-def test_any_split_of_any_body_gives_the_same_reading(body: bytes, cuts: list[int]) -> None:
+def test_any_split_of_any_body_gives_the_same_reading(body: bytes, cuts: list[int]):
     edges = [0, *sorted(cuts), max(len(body), *cuts, 0)]
     pieces = [body[start:end] for start, end in itertools.pairwise(edges)]
     whole, split = read(body), read(*pieces)
@@ -178,7 +145,7 @@ def test_any_split_of_any_body_gives_the_same_reading(body: bytes, cuts: list[in
 
 
 @given(BODIES)
-def test_success_needs_a_last_line_that_says_so(body: bytes) -> None:
+def test_success_needs_a_last_line_that_says_so(body: bytes):
     verdict = read(body).finish()
     if verdict and verdict.success:
         last = [line for line in body.split(b"\n") if line.strip()][-1]
@@ -198,10 +165,10 @@ def test_success_needs_a_last_line_that_says_so(body: bytes) -> None:
 )
 def test_the_ip_version_is_what_the_connections_agree_on(
     connections: tuple[str, ...], version: int | None
-) -> None:
+):
     assert ip_version(connections) == version
 
 
 @given(st.lists(st.text(max_size=30)))
-def test_no_connection_name_is_too_odd_for_the_ip_version(names: list[str]) -> None:
+def test_no_connection_name_is_too_odd_for_the_ip_version(names: list[str]):
     assert ip_version(tuple(names)) in {4, 6, None}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -13,9 +14,10 @@ import pytest
 
 from sonar.movers.base import End, Late, Limits, MoverError, Order, Stopped, Where
 from sonar.movers.content import TestFile, adler32
-from sonar.movers.programs import tool
+from sonar.movers.programs import gfal2, tool
 from sonar.movers.programs.tool import Command
 from sonar.movers.watch import Watch, within
+from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = End(Where.SOURCE, "root://a.example/base/f", "root://a.example/base")
@@ -95,10 +97,7 @@ def pids_of(marker: str) -> list[int]:
 
 
 def wait_until_none(marker: str) -> None:
-    deadline = time.monotonic() + SOON
-    while pids_of(marker):
-        assert time.monotonic() < deadline, pids_of(marker)
-        time.sleep(0.02)
+    assert wait_for(lambda: not pids_of(marker), SOON, 0.02), pids_of(marker)
 
 
 # It starts another one, and neither wants to end.
@@ -106,7 +105,7 @@ STUBBORN = "trap '' TERM; (trap '' TERM; sleep {seconds}) & echo 5; sleep {secon
 
 
 @pytest.mark.parametrize("script", ["echo 5; sleep {seconds}", STUBBORN], ids=["plain", "stubborn"])
-def test_a_stop_ends_it_and_whatever_it_has_started(script: str, tmp_path: Path):
+def test_a_stop_ends_it_and_whatever_it_has_started(script: str, tmp_path):
     seconds, watch = 6000 + os.getpid() % 1000, Watch()
     watch_progress = Watch(lambda moved: threading.Timer(0.1, watch_progress.stop).start() or None)
     began = time.monotonic()
@@ -165,17 +164,14 @@ def test_what_is_not_there_cannot_be_started(monkeypatch):
         move(shell("true"))
 
 
-def test_it_does_not_outlive_a_killed_worker(tmp_path: Path):
+def test_it_does_not_outlive_a_killed_worker(tmp_path):
     script = """
 from sonar.movers import tool
 from tests.movers.test_tool import ORDER, move, shell
 move(shell("echo 5; exec sleep 6500"), ORDER)
 """
     worker = subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT)
-    deadline = time.monotonic() + 30
-    while not pids_of("sleep 6500"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert wait_for(lambda: pids_of("sleep 6500"), 30, 0.05)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     wait_until_none("sleep 6500")
@@ -193,3 +189,46 @@ def test_a_command_is_as_it_is_given():
     odd = "a b; $(c) 'd'"
     told = move(Command(("printf", "%s", odd))).text
     assert told == odd
+
+
+@pytest.fixture(autouse=True)
+def single(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gfal2, "TURNS", threading.BoundedSemaphore(1))
+
+
+def test_the_next_one_begins_when_one_has_ended():
+    began = threading.Event()
+
+    def follow() -> None:
+        with gfal2.turn(ORDER, Watch()):
+            began.set()
+
+    with gfal2.turn(ORDER, Watch()):
+        thread = threading.Thread(target=follow)
+        thread.start()
+        assert not began.wait(0.5)
+    assert began.wait(10)
+    thread.join(10)
+
+
+def test_who_waits_is_stopped_at_once():
+    watch = Watch()
+    with gfal2.turn(ORDER, Watch()):
+        threading.Timer(0.3, watch.stop).start()
+        with pytest.raises(Stopped), gfal2.turn(ORDER, watch):
+            pass
+
+
+def test_who_has_waited_as_long_as_a_copy_may_take_is_told():
+    brief = replace(ORDER, limits=Limits(total=0.1))
+    with gfal2.turn(ORDER, Watch()):
+        with pytest.raises(MoverError, match="20 copies by gfal-copy ran") as late:
+            gfal2.turn(brief, Watch()).__enter__()
+        assert late.value.where == Where.CONTROL
+
+
+def test_a_turn_is_given_back_by_who_failed():
+    with pytest.raises(ZeroDivisionError), gfal2.turn(ORDER, Watch()):
+        raise ZeroDivisionError
+    with gfal2.turn(replace(ORDER, limits=Limits(total=0.1)), Watch()):
+        pass

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.programs import gfal2, gridftp, xrootd
 from sonar.movers.programs.tool import Ended
-from sonar.movers.programs.xrootd_log import XrootdLog
+from sonar.movers.programs.xrootd import XrootdLog
 from sonar.movers.watch import Watch
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -127,8 +127,7 @@ def test_gfal_copy_hides_why_and_the_log_tells_it():
 
 
 @pytest.mark.parametrize(
-    ("words", "version"),
-    [("v5.5.3", (5, 5, 3)), ("v5.6.10\n", (5, 6, 10)), ("what", (5, 6, 7))],
+    ("words", "version"), [("v5.5.3", (5, 5, 3)), ("v5.6.10\n", (5, 6, 10)), ("what", (5, 6, 7))]
 )
 def test_the_version_of_xrdcp_is_read_from_its_words(words: str, version: tuple[int, ...]):
     assert xrootd.version_of(words) == version

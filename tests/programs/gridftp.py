@@ -6,9 +6,7 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.ports import free_port
-from tests.storage.xrootd import SERVER_USER, give_to_server, make_room
+from tests.storage.xrootd import SERVER_USER, give_to_server, make_room, takes_connections
 from tests.waiting import wait_for
 
 START_SECONDS, LOG_SECONDS = 20.0, 10.0
@@ -64,14 +62,8 @@ class GridFtpServer:
         with (self.room / "out.log").open("wb") as out:
             self.process = subprocess.Popen(
                 [
-                    *(
-                        *self.inside,
-                        "globus-gridftp-server",
-                        "-S",
-                        "-no-detach",
-                        "-p",
-                        str(self.port),
-                    ),
+                    *(*self.inside, "globus-gridftp-server", "-S", "-no-detach"),
+                    *("-p", str(self.port)),
                     *("-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1"),
                     *("-home-dir", "/", "-Z", str(self.log), *become),
                 ],
@@ -80,15 +72,9 @@ class GridFtpServer:
                 stderr=out,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                time.sleep(0.05)
-            else:
-                return self
-        raise RuntimeError((self.room / "out.log").read_text(errors="replace"))
+        up = wait_for(lambda: takes_connections("127.0.0.1", self.port), START_SECONDS, 0.05)
+        assert up, (self.room / "out.log").read_text(errors="replace")
+        return self
 
     def transfers(self, path: str) -> list[Logged]:
         """Return what its log has of a file, once it has something: it is written at the end."""

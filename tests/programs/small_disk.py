@@ -26,7 +26,6 @@ class SmallXrootd(Server):
 
     def start(self) -> Server:
         super().start()
-        assert self.process
         self.data = seen_from_here(self.process.pid, self.data)
         return self
 
@@ -40,6 +39,5 @@ class SmallGridFtp(GridFtpServer):
     def start(self) -> GridFtpServer:
         self.inside = on_small_disk(self.data)
         super().start()
-        assert self.process
         self.data = seen_from_here(self.process.pid, self.data)
         return self

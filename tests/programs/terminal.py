@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 from sonar.notation.units import THIN_SPACE
 from tests.ports import free_port
-from tests.storage.xrootd import SERVER_USER
+from tests.storage.xrootd import SERVER_USER, takes_connections
 from tests.waiting import wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -79,14 +78,17 @@ class Terminal:
             )
 
     def type(self, text: str) -> None:
-        assert self.shell.stdin
         self.shell.stdin.write(text.encode())
         self.shell.stdin.flush()
 
     def wait_for_servers(self, text: str) -> None:
         """Wait until each server that an example names answers."""
         ports = {int(port) for port in PORT.findall(text)}
-        assert wait_for(lambda: all(map(answers, ports)), SERVER_SECONDS), self.log.read_text()
+
+        def all_answer() -> bool:
+            return all(takes_connections("127.0.0.1", port) for port in ports)
+
+        assert wait_for(all_answer, SERVER_SECONDS), self.log.read_text()
 
     def end(self, command: str) -> None:
         """End the servers as the page says, and see that nothing goes on."""
@@ -101,14 +103,6 @@ class Terminal:
         if self.shell.poll() is None:
             os.killpg(self.shell.pid, signal.SIGKILL)
             self.shell.wait()
-
-
-def answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 class Desk:

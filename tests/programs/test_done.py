@@ -1,9 +1,13 @@
-"""Files that arrive: whole, verified and deleted; timed as another clock times them."""
+"""Files that arrive: whole, verified and deleted; timed as another clock times them.
 
+By the streams and buffers that are asked for; what the kernel tells of uploads is on record.
+"""
+
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -12,7 +16,9 @@ from sonar.movers.watch import Watch
 from tests.programs.conftest import Farm
 from tests.programs.gridftp import GridFtpServer
 from tests.programs.ways import WAYS, Ends, Meanwhile, StorageServer, Way, files_below, on_disk
-from tests.waiting import sooner_or_later
+from tests.storage.throttle import Throttle
+from tests.storage.xrootd import Server
+from tests.waiting import sooner_or_later, wait_for
 
 LONG_BYTES = 60_000_000
 WITHIN = 0.03
@@ -109,3 +115,97 @@ def test_its_rate_is_that_of_another_clock(way: Way, in_times: dict[Way, Future[
     assert bool(one.logged) == (way.scheme == "ftp")
     if way.scheme == "root":
         assert one.moving == pytest.approx(one.seen, rel=WITHIN)
+
+
+GRIDFTP = next(way for way in WAYS if way.mover == "gridftp")
+XROOTD = next(way for way in WAYS if way.mover == "xrootd")
+# The source's log tells of each connection that joins that of who fetches.
+JOINED = re.compile(r"#\d+ bound xrootd\.\d+:")
+# As long as it moves, connections join: a machine at other work takes a while for fifteen.
+SIZE_TO_JOIN = 100_000_000
+KERNEL_TIMES = 2
+"""Linux keeps as much again for itself, and says so."""
+
+
+@pytest.mark.parametrize(("streams", "buffer"), [(1, None), (2, 65_536), (9, 1_048_576)])
+def test_gridftp_uses_the_streams_and_the_buffer_that_it_is_asked_for(
+    streams: int, buffer: int | None, grid: dict[str, Ends]
+):
+    ends = grid["gridftp"]
+    order = ends.order(GRIDFTP, streams=streams, tcp_buffer_bytes=buffer)
+    outcome = measure(GRIDFTP.load(), order, Watch())
+    assert outcome.receipt, outcome.error
+    assert outcome.seen.streams_used == streams
+    # A kernel may give less, and no server says how much.
+    assert outcome.seen.tcp_buffer_used_bytes is None
+    for server, end in ((ends.source, order.source), (ends.destination, order.destination)):
+        assert isinstance(server, GridFtpServer)
+        (logged,) = server.transfers(str(on_disk(server, end)))
+        assert int(logged.facts["STREAMS"]) == streams
+        if buffer:
+            assert int(logged.facts["BUFFER"]) == KERNEL_TIMES * buffer
+
+
+@pytest.mark.parametrize("streams", [1, 2, 15])
+def test_xrootd_opens_as_many_data_streams_as_it_is_asked_for(streams: int, grid: dict[str, Ends]):
+    ends = grid["xrootd"]
+    assert isinstance(ends.source, Server)
+    order = ends.order(XROOTD, SIZE_TO_JOIN, streams=streams)
+    before = len(ends.source.log)
+    watch = Watch()
+    XROOTD.load().move(order, watch)
+    assert remove(XROOTD.load().files, order) is None
+    assert watch.seen.streams_used == (1 if streams == 1 else None)
+
+    def joined() -> int:
+        assert isinstance(ends.source, Server)
+        return len(JOINED.findall(ends.source.log[before:]))
+
+    assert wait_for(lambda: joined() >= streams, 30)
+    assert joined() == streams
+
+
+OF_SCHEME = {way.scheme: way for way in WAYS}
+SIZE_BYTES = 4_000_000
+
+
+@pytest.fixture
+def slow_root(grid: dict[str, Ends]) -> Iterator[Throttle]:
+    """Return a way to the source by which an upload takes half a second: it is looked at."""
+    road = Throttle(grid["xrootd"].source.port, 8e6)
+    yield road
+    road.close()
+
+
+def test_the_connection_of_xrdcp_is_looked_at_while_it_runs(
+    grid: dict[str, Ends], slow_root: Throttle
+):
+    ends, way = grid["xrootd"], OF_SCHEME["root"]
+    order = ends.order(way, SIZE_BYTES)
+    on_disk(ends.source, order.source).unlink()
+    server, road = (url.partition("://")[2] for url in (ends.source.url, slow_root.url))
+    turned = replace(
+        order.source,
+        url=order.source.url.replace(server, road),
+        base_url=order.source.base_url.replace(server, road),
+    )
+    watch = Watch()
+    way.load().files.put(replace(order, source=turned), watch)
+    assert on_disk(ends.source, order.source).stat().st_size == SIZE_BYTES
+    upload = watch.upload
+    assert upload.connection
+    assert (upload.connection.acknowledged_bytes or 0) > 500_000
+    assert watch.seen.samples == []
+
+
+def test_what_ftp_uploads_has_its_connection_on_record(grid: dict[str, Ends]):
+    ends, way = grid["gridftp"], OF_SCHEME["ftp"]
+    order = ends.order(way, SIZE_BYTES)
+    on_disk(ends.source, order.source).unlink()
+    watch = Watch()
+    way.load().files.put(order, watch)
+    assert on_disk(ends.source, order.source).stat().st_size == SIZE_BYTES
+    upload = watch.upload
+    assert upload.connection
+    # A connection of its own, for the file and nothing else; the kernel counts its SYN and FIN.
+    assert 0 <= (upload.connection.acknowledged_bytes or 0) - SIZE_BYTES <= 2

@@ -48,12 +48,12 @@ def at(end: End, address: str) -> End:
     return replace(end, url=url, base_url=base)
 
 
-def unreachable_source(order: Order, address: str) -> Order:
-    return replace(order, source=at(order.source, address))
+def nowhere() -> str:
+    return NOBODY
 
 
-def unreachable_destination(order: Order, address: str) -> Order:
-    return replace(order, destination=at(order.destination, address))
+def closed() -> str:
+    return f"127.0.0.1:{free_port()}"
 
 
 @dataclass(frozen=True)
@@ -85,41 +85,28 @@ class Trouble:
     """Something that is wrong with one end, and what must be said of it."""
 
     where: str
-    permanent: bool
-    words: str
     happens: Callable[[Place], object] = field(default=lambda _: None)
     """On disk, once the source file is prepared."""
-    order: Callable[[Order], Order] = field(default=lambda order: order)
-    away: bool = False
-    """Whether the destination cannot be asked to delete anything."""
+    address: Callable[[], str] | None = None
+    """Where this end is said to be instead: it cannot be reached, and that need not last."""
+    words: str = ""
+
+    def order(self, order: Order) -> Order:
+        if self.address is None:
+            return order
+        return replace(order, **{self.where: at(getattr(order, self.where), self.address())})
 
 
 TROUBLES = {
-    "unknown source": Trouble(
-        "source", False, "", order=lambda order: unreachable_source(order, NOBODY)
-    ),
-    "unknown destination": Trouble(
-        "destination",
-        False,
-        "",
-        order=lambda order: unreachable_destination(order, NOBODY),
-        away=True,
-    ),
-    "source refuses": Trouble(
-        "source", False, "", order=lambda one: unreachable_source(one, f"127.0.0.1:{free_port()}")
-    ),
-    "destination refuses": Trouble(
-        "destination",
-        False,
-        "",
-        order=lambda one: unreachable_destination(one, f"127.0.0.1:{free_port()}"),
-        away=True,
-    ),
-    "no source file": Trouble("source", True, "", lambda place: place.source.unlink()),
-    "no right to read": Trouble("source", True, "", Place.lock_source),
-    "no right to write": Trouble("destination", True, "", Place.lock_base),
-    "no base": Trouble("destination", True, "base directory", lambda place: place.base.rmdir()),
-    "file exists": Trouble("destination", True, "", Place.occupy),
+    "unknown source": Trouble("source", address=nowhere),
+    "unknown destination": Trouble("destination", address=nowhere),
+    "source refuses": Trouble("source", address=closed),
+    "destination refuses": Trouble("destination", address=closed),
+    "no source file": Trouble("source", lambda place: place.source.unlink()),
+    "no right to read": Trouble("source", Place.lock_source),
+    "no right to write": Trouble("destination", Place.lock_base),
+    "no base": Trouble("destination", lambda place: place.base.rmdir(), words="base directory"),
+    "file exists": Trouble("destination", Place.occupy),
 }
 
 
@@ -144,11 +131,13 @@ def test_a_failure_names_its_end_and_if_it_lasts(name: str, way: Way, grid: dict
     trouble, ends = TROUBLES[name], grid[way.kind]
     outcome, order = suffer(trouble, way, ends)
     error = outcome.error
-    assert error
-    assert (error.where, error.permanent) == (trouble.where, trouble.permanent), str(error)
+    assert (error.where, error.permanent) == (trouble.where, trouble.address is None), str(error)
     assert trouble.words in str(error)
     assert files_below(ends.destination, order.destination) == []
-    assert bool(outcome.leftover) == trouble.away
+    # Who cannot be reached cannot be asked to delete anything.
+    assert bool(outcome.leftover) == (
+        trouble.address is not None and trouble.where == "destination"
+    )
 
 
 @pytest.fixture(scope="module")

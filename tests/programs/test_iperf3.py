@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sonar.movers import catalogue, network
-from sonar.movers.base import End, Limits, Order, Stopped, Where
+from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.network import SeenOfNetwork
 from sonar.movers.programs import iperf3
@@ -58,6 +58,12 @@ def order(url: str, mode: str = "push", **wishes: object) -> Order:
 
 def measured(order: Order, watch: Watch | None = None) -> Outcome:
     return network.measure(iperf3.Iperf3(), order, watch or Watch())
+
+
+def failure(order: Order, watch: Watch | None = None) -> MoverError:
+    error = measured(order, watch).error
+    assert error
+    return error
 
 
 def seen_of(outcome: Outcome) -> SeenOfNetwork:
@@ -127,8 +133,7 @@ def test_a_rate_is_that_of_the_servers_own_log(server: Iperf3Server, mode: str):
 def test_the_buffer_is_set_or_the_test_fails(server: Iperf3Server):
     assert measured(order(server.url, tcp_buffer_bytes=65536)).receipt
     assert wait_for(lambda: server.tests()[-1]["start"].get("sock_bufsize") == 65536, SOON, 0.02)
-    refused = measured(order(server.url, tcp_buffer_bytes=2_000_000_000)).error
-    assert refused
+    refused = failure(order(server.url, tcp_buffer_bytes=2_000_000_000))
     assert (refused.where, refused.permanent) == ("control", True)
     assert "socket buffer size too large" in str(refused)
 
@@ -136,12 +141,10 @@ def test_the_buffer_is_set_or_the_test_fails(server: Iperf3Server):
 @pytest.mark.parametrize(("mode", "where"), [("push", "destination"), ("pull", "source")])
 def test_who_does_not_answer_is_the_end_with_the_server(mode: str, where: str):
     needs("iperf3", "setpriv")
-    nobody = measured(order(f"iperf3://127.0.0.1:{free_port()}", mode)).error
-    assert nobody
+    nobody = failure(order(f"iperf3://127.0.0.1:{free_port()}", mode))
     assert (nobody.where, nobody.permanent) == (where, False)
     assert "Connection refused" in str(nobody)
-    unknown = measured(order("iperf3://no-such-host.invalid", mode)).error
-    assert unknown
+    unknown = failure(order("iperf3://no-such-host.invalid", mode))
     assert (unknown.where, unknown.permanent) == (where, True)
 
 
@@ -170,10 +173,9 @@ def test_a_server_that_serves_somebody_else_is_waited_for(server: Iperf3Server):
 def test_a_server_that_is_busy_for_long_is_said_to_be(server: Iperf3Server, monkeypatch):
     monkeypatch.setattr(iperf3, "TURN_SECONDS", 0.0)
     other = keep_busy(server, 30)
-    busy = measured(order(server.url)).error
+    busy = failure(order(server.url))
     other.terminate()
     other.communicate()
-    assert busy
     assert (busy.where, busy.permanent) == ("destination", False)
     assert "server is busy" in str(busy)
 
@@ -182,9 +184,8 @@ def test_a_server_that_is_silent_from_the_beginning_is_not_waited_for_long():
     needs("iperf3", "setpriv")
     silence = Silence()
     limits = replace(LIMITS, stall=1.0)
-    error = measured(order(silence.url, limits=limits)).error
+    error = failure(order(silence.url, limits=limits))
     silence.close()
-    assert error
     assert (error.where, error.permanent) == ("transfer", False)
     assert "no byte moved for 1 s" in str(error)
     assert clients_of(silence.url) == []
@@ -195,7 +196,6 @@ def test_a_server_that_freezes_is_noticed(mortal: Iperf3Server, mode: str):
     limits = replace(LIMITS, stall=1.0)
     watch = Watch(lambda moved: mortal.signal(signal.SIGSTOP) if moved > 1_000_000 else None)
     outcome = measured(order(mortal.url, mode, bytes=10**11, limits=limits), watch)
-    assert outcome.error
     assert (outcome.error.where, outcome.error.permanent) == ("transfer", False)
     assert "no byte moved for 1 s" in str(outcome.error)
     assert outcome.seen.moved_bytes
@@ -208,8 +208,7 @@ def test_a_server_that_dies_midway_is_noticed(
     mortal: Iperf3Server, mode: str, number: signal.Signals
 ):
     watch = Watch(lambda moved: mortal.signal(number) if moved > 1_000_000 else None)
-    error = measured(order(mortal.url, mode, bytes=10**11), watch).error
-    assert error
+    error = failure(order(mortal.url, mode, bytes=10**11), watch)
     assert (error.where, error.permanent) == ("transfer", False)
     assert clients_of(mortal.url) == []
 
@@ -225,7 +224,7 @@ def test_a_stop_ends_it_at_once_and_the_server_is_free(server: Iperf3Server, mod
     assert measured(order(server.url)).receipt
 
 
-def test_a_server_that_resets_who_comes_between_two_tests_is_asked_again(tmp_path: Path):
+def test_a_server_that_resets_who_comes_between_two_tests_is_asked_again(tmp_path):
     with closing(Iperf3Server(tmp_path)) as server:
         with reset_once(server.port, then=server.start):
             assert measured(order(server.url)).receipt

@@ -11,14 +11,15 @@ import pytest
 from django.utils import timezone
 
 from sonar import tasks
-from sonar.models import Endpoint, Leftover, Probe, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, Transfer
 from sonar.movers.base import Order
 from sonar.obstacles.worker_movers import queue_of
 from sonar.registry import file
 from sonar.work import cleanup, transfer_request
-from sonar.work.sweep import sweep
+from sonar.work.probes import sweep
 from tests.programs.conftest import Farm
 from tests.programs.ways import WAYS, Ends, Meanwhile, Way, write_source
+from tests.sonar.world import queued
 from tests.storage.workers import Processes
 from tests.waiting import wait_for
 
@@ -77,17 +78,8 @@ class Link:
 
     def begin(self) -> Probe:
         """Queue a test, whose source freezes as soon as the file is on its way."""
-        now, size = timezone.now(), SizeClass.objects.get(name="small")
-        self.probe = Probe.objects.create(
-            source=Endpoint.objects.get(name=f"A_{self.way.mover}"),
-            destination=Endpoint.objects.get(name=f"B_{self.way.mover}"),
-            size_class=size,
-            bytes=size.test_bytes,
-            mover=self.way.mover,
-            mode=self.way.mode,
-            requested_at=now,
-            sent_at=now,
-        )
+        ends = (Endpoint.objects.get(name=f"{site}_{self.way.mover}") for site in "AB")
+        self.probe = queued(*ends, mover=self.way.mover, mode=self.way.mode)
         tasks.transfer.apply_async((str(self.probe.id),), queue=queue_of(self.way.mover))
         return self.probe
 

@@ -60,7 +60,7 @@ def servers(room: Path) -> Iterator[Terminal]:
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_an_example_shows_what_the_page_shows(
     room: Path, desk: terminal.Desk, servers: Terminal, title: str
-) -> None:
+):
     text, typed = terminal.on_free_ports(EXAMPLES[title]), False
     for block in terminal.blocks(text, room):
         if block.language == "sh":
@@ -77,6 +77,6 @@ def test_an_example_shows_what_the_page_shows(
     assert "`kill $(jobs -p)`" in SET_UP
 
 
-def test_each_mover_has_an_example() -> None:
+def test_each_mover_has_an_example():
     movers = set(re.findall(r"^\$ .*--mover (\S+)", PAGE, re.MULTILINE))
     assert movers == {mover.name for mover in MOVERS if not mover.simulated}

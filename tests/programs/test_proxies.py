@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from pytest_django import Settings
 
 from sonar import movers
-from sonar.models import Credential, Probe, SizeClass
-from sonar.movers.base import End, Order, Where
+from sonar.models import Credential
+from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.content import adler32
 from sonar.movers.measure import Outcome, measure
@@ -22,7 +21,7 @@ from sonar.work import transfer_request
 from tests.needs import needs
 from tests.programs.gsi import PERSON, GridAuthority, GsiServer
 from tests.programs.ways import LIMITS, write_source
-from tests.sonar.world import NOW, endpoint
+from tests.sonar.world import endpoint, queued
 
 SIZE_BYTES = 100_000
 
@@ -79,10 +78,16 @@ def carried_out(order: Order, mover: str = "xrootd") -> Outcome:
     return measure(movers.load(kept(mover)), order, Watch())
 
 
+def failure(order: Order) -> MoverError:
+    error = carried_out(order).error
+    assert error
+    return error
+
+
 @pytest.mark.parametrize("mover", ["xrootd", "gfal2"])
 def test_both_servers_are_shown_the_proxy_and_see_who_it_is(
     guarded: Guarded, proxy: Path, mover: str
-) -> None:
+):
     outcome = carried_out(guarded.order(proxy, proxy, mover), mover)
     assert outcome.error is None
     assert (outcome.receipt and outcome.receipt.bytes, outcome.leftover) == (SIZE_BYTES, None)
@@ -92,31 +97,28 @@ def test_both_servers_are_shown_the_proxy_and_see_who_it_is(
 
 
 def test_without_a_proxy_none_is_shown_whatever_this_process_has(
-    guarded: Guarded, proxy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    guarded: Guarded, proxy: Path, monkeypatch
+):
     monkeypatch.setenv("X509_USER_PROXY", str(proxy))
-    error = carried_out(guarded.order("", "")).error
-    assert error
+    error = failure(guarded.order("", ""))
     assert (error.where, error.permanent) == (Where.SOURCE, True)
     assert "Auth failed" in str(error)
 
 
 def test_a_proxy_that_has_expired_is_a_lasting_failure_of_the_first_end_that_says_so(
     guarded: Guarded,
-) -> None:
+):
     expired = guarded.authority.proxy("expired", days=-1)
-    error = carried_out(guarded.order(expired, expired)).error
-    assert error
+    error = failure(guarded.order(expired, expired))
     assert (error.where, error.permanent) == (Where.SOURCE, True)
     assert str(expired) not in str(error)
 
 
 def test_ends_with_different_proxies_are_refused_before_anything_is_copied(
     guarded: Guarded, proxy: Path
-) -> None:
+):
     order = guarded.order(proxy, guarded.authority.proxy("2"), "different")
-    error = carried_out(order).error
-    assert error
+    error = failure(order)
     assert (error.where, error.permanent) == (Where.CONTROL, True)
     assert "the endpoints have different X.509 proxies" in str(error)
     assert "both endpoints need the same credential" in str(error)
@@ -139,21 +141,19 @@ ENVIRONMENT = Command(("env",))
         ("/a.proxy", "/b.proxy", "the endpoints have different X.509 proxies"),
     ],
 )
-def test_who_has_none_is_not_shown_that_of_the_other_end(
-    source: str, destination: str, why: str
-) -> None:
+def test_who_has_none_is_not_shown_that_of_the_other_end(source: str, destination: str, why: str):
     order = replace(
         ORDER,
         source=replace(ORDER.source, proxy=source),
         destination=replace(ORDER.destination, proxy=destination),
     )
-    with pytest.raises(tool.MoverError, match=why) as caught:
+    with pytest.raises(MoverError, match=why) as caught:
         tool.move(ENVIRONMENT, order, Watch(), lambda _: None)
     assert caught.value.permanent
     assert ".proxy" not in str(caught.value)
 
 
-def test_a_program_that_asks_one_end_finds_the_proxy_of_that_end_and_no_other() -> None:
+def test_a_program_that_asks_one_end_finds_the_proxy_of_that_end_and_no_other():
     source = replace(ORDER.source, proxy="/a.proxy")
     for end, path in ((source, "/a.proxy"), (ORDER.destination, "/nonexistent")):
         told = tool.ask(ENVIRONMENT, end, replace(ORDER, source=source)).text
@@ -161,9 +161,7 @@ def test_a_program_that_asks_one_end_finds_the_proxy_of_that_end_and_no_other() 
         assert told.count(".proxy") == (path != "/nonexistent")
 
 
-def test_the_authorities_to_trust_are_those_of_sonar_where_it_has_a_directory(
-    tmp_path: Path,
-) -> None:
+def test_the_authorities_to_trust_are_those_of_sonar_where_it_has_a_directory(tmp_path):
     told = tool.ask(ENVIRONMENT, ORDER.source, replace(ORDER, ca_bundle=str(tmp_path))).text
     assert f"X509_CERT_DIR={tmp_path}\n" in told
     file = tmp_path / "ca.pem"
@@ -172,19 +170,18 @@ def test_the_authorities_to_trust_are_those_of_sonar_where_it_has_a_directory(
     assert "X509_CERT_DIR" not in told
 
 
-def test_gfal2_is_given_no_proxy_for_http() -> None:
+def test_gfal2_is_given_no_proxy_for_http():
     order = replace(
-        ORDER,
-        source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy"),
+        ORDER, source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy")
     )
-    with pytest.raises(tool.MoverError, match="for root:// only: over HTTP it hands rights on"):
+    with pytest.raises(MoverError, match="for root:// only: over HTTP it hands rights on"):
         movers.load(kept("gfal2")).move(order, Watch())
 
 
 @pytest.mark.django_db
 def test_endpoints_of_the_registry_are_tested_with_the_proxy_of_their_credential(
-    guarded: Guarded, proxy: Path, settings: Settings
-) -> None:
+    guarded: Guarded, proxy: Path, settings
+):
     settings.SONAR_CREDENTIALS_DIR = proxy.parent
     settings.SONAR_CA_BUNDLE = str(guarded.authority.directory)
     own = Credential.objects.create(name=proxy.name, kind="x509", hosts=["localhost"])
@@ -193,16 +190,7 @@ def test_endpoints_of_the_registry_are_tested_with_the_proxy_of_their_credential
         server.make_directory("registered/sonar")
         base_url = f"root://localhost:{server.port}/registered"
         ends.append(endpoint(name, base_url=base_url, credential=own))
-    size_class = SizeClass.objects.get(name="small")
-    probe = Probe.objects.create(
-        source=ends[0],
-        destination=ends[1],
-        size_class=size_class,
-        bytes=SIZE_BYTES,
-        mover="xrootd",
-        requested_at=NOW,
-        sent_at=NOW,
-    )
+    probe = queued(*ends, bytes=SIZE_BYTES, mover="xrootd")
     outcome = measure(movers.load(kept("xrootd")), transfer_request.order_for(probe), Watch())
     assert outcome.error is None
     assert outcome.verified

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import movers, scheduler
+from sonar import movers
 from sonar.credentials import sources
 from sonar.credentials.sources.base import Purpose
 from sonar.models import (
@@ -20,21 +20,21 @@ from sonar.models import (
     Leftover,
     NetworkResult,
     Probe,
-    SizeClass,
     Transfer,
 )
 from sonar.movers import measure
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
-from sonar.movers.programs.ftp_files import Ftp
+from sonar.movers.programs.gridftp import Ftp
 from sonar.movers.watch import Watch
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import CredentialProblem, CredentialUse
 from sonar.processes.log import UtcFormatter
-from sonar.work import cleanup, credential_checks, network_request, probes
+from sonar.work import cleanup, credential_checks, probes, transfer_request
 from tests.credentials import bind
 from tests.movers.orders import ORDER
+from tests.sonar import world
 from tests.sonar.world import NOW, endpoint, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -103,9 +103,7 @@ def uses(monkeypatch: pytest.MonkeyPatch, mover: object) -> None:
 
 
 def ordered(source: Endpoint, destination: Endpoint, mover: str = "fake") -> Probe:
-    small = SizeClass.objects.get(name="small")
-    request = scheduler.ProbeRequest(source, destination, small, mover, "push")
-    return scheduler.order_all([request], NOW).probes[0]
+    return world.ordered(source, destination, mover, "push")
 
 
 def written(caplog: pytest.LogCaptureFixture) -> str:
@@ -306,7 +304,9 @@ def test_so_does_a_test_of_the_network(settings):
     here, there = endpoint("A", base_url="iperf3://a"), endpoint("B", base_url="iperf3://b%0a")
     settings.SONAR_NETWORK_ENDPOINT = here.name
     with pytest.raises(MoverError, match="cannot be printed") as caught:
-        network_request.order_for(Probe(source=here, destination=there, mode="push"))
+        transfer_request.order_for(
+            Probe(source=here, destination=there, mode="push", mover="iperf3")
+        )
     assert (caught.value.where, caught.value.permanent) == ("destination", True)
 
 

@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,7 +21,8 @@ from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
 from sonar.work import cleanup, transfer_request
 from tests.credentials import bind
-from tests.sonar.world import endpoint
+from tests.sonar.world import endpoint, in_threads
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db
 PROJECT = Path(__file__).resolve().parents[2]
@@ -170,26 +171,14 @@ def test_of_many_cleaners_one_works_at_an_endpoint(storage, monkeypatch):
 
     monkeypatch.setattr(storage.files, "delete", delete)
 
-    def one() -> None:
+    def clean() -> None:
         while cleanup.due_endpoints(timezone.now()):
             cleanup.clean(seconds=60)
-        connection.close()
 
-    threads = [threading.Thread(target=one) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(3, clean)
     assert met == []
     assert sorted(storage.asked) == sorted(set(storage.asked))
-    wait_until(lambda: not Leftover.objects.exists())
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert wait_for(lambda: not Leftover.objects.exists(), 30, 0.05)
 
 
 def test_a_cleaner_that_dies_has_failed(storage, monkeypatch):
@@ -295,9 +284,7 @@ def test_one_endpoint_with_many_files_takes_turns(storage, monkeypatch):
 def test_no_connection_is_held_while_storage_is_asked(storage, monkeypatch):
     held: list[bool] = []
     monkeypatch.setattr(
-        storage.files,
-        "delete",
-        lambda end, order: held.append(connection.connection is not None),
+        storage.files, "delete", lambda end, order: held.append(connection.connection is not None)
     )
     left(endpoint("GLASGOW"), "a")
     cleanup.clean(seconds=60)
@@ -325,7 +312,7 @@ def test_endpoints_that_never_answer_cost_cleaning_short_limits_and_nobody_else_
     began = time.monotonic()
     cleaner = threading.Thread(target=tasks.clean)
     cleaner.start()
-    wait_until(lambda: "good" not in names())
+    assert wait_for(lambda: "good" not in names(), 30, 0.05)
     assert cleaner.is_alive()  # those that hang are still being asked
     cleaner.join()
     assert time.monotonic() - began < 2 * cleanup.CLEANING_LIMITS.total

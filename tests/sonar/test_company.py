@@ -22,7 +22,7 @@ from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
 from sonar.results import concurrency, endings
 from sonar.results.concurrency import Company, Span
-from sonar.work import probes, sweep
+from sonar.work import probes
 from tests.sonar.world import endpoint, three_endpoints
 
 pytestmark = pytest.mark.django_db
@@ -225,7 +225,7 @@ def test_runs_are_forgotten_once_nobody_runs_that_could_have_met_them(db):
 
 def test_the_sweep_forgets_old_runs(db, monkeypatch):
     glasgow, lancs, _ = three_endpoints()
-    monkeypatch.setattr(sweep, "sweep", lambda now: [])
+    monkeypatch.setattr(probes, "sweep", lambda now: [])
     ran(glasgow, lancs, -1000, -500)
     tasks.sweep()
     assert not RecentRun.objects.exists()

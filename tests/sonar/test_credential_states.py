@@ -8,34 +8,25 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.utils import timezone
 
 from sonar import scheduler
 from sonar.credentials import kinds, rules
-from sonar.models import (
-    Credential,
-    CredentialState,
-    Endpoint,
-    Probe,
-    Schedule,
-    SizeClass,
-    Transfer,
-)
+from sonar.models import Credential, CredentialState, Endpoint, Probe, Schedule, SizeClass, Transfer
 from sonar.movers import catalogue
 from sonar.movers.base import Where
-from sonar.movers.catalogue import CredentialKind, kept
+from sonar.movers.catalogue import kept
+from sonar.notation.addresses import CredentialKind
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import LENT, OWN, CredentialProblem, CredentialUse
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import ProbeRequest
 from sonar.people.roles import Role
 from sonar.registry import file
 from sonar.work import credential_checks, probes, transfer_request
 from tests.accounts import account
 from tests.credentials import bind, credential
 from tests.sonar.test_token_sources import certificate
-from tests.sonar.world import NOW, mesh, three_endpoints
+from tests.sonar.world import NOW, held_links, mesh, queued, request, three_endpoints
 from tests.storage.issuer import secret_in, text_of
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +47,6 @@ def jwt(seconds: float, life: float = 3600) -> str:
 
 def use(end: Endpoint, role: str = OWN) -> CredentialUse:
     found = end.credential if role == OWN else transfer_request.lent_by(end)
-    assert found
     return CredentialUse(found.pk, end.pk, role)
 
 
@@ -64,18 +54,6 @@ def fails(end: Endpoint, role: str = OWN, *, holds: bool = True) -> None:
     credential_states.record_failure(
         use(end, role), CredentialProblem("it is empty", holds), timezone.now()
     )
-
-
-def queued(source: Endpoint, destination: Endpoint) -> Probe:
-    small = SizeClass.objects.get(name="small")
-    now = timezone.now()
-    facts = {"bytes": small.test_bytes, "mover": "fake", "requested_at": now, "sent_at": now}
-    return Probe.objects.create(source=source, destination=destination, size_class=small, **facts)
-
-
-def held() -> set[tuple[str, str]]:
-    rows = Schedule.objects.filter(skipped_because="credential")
-    return set(rows.values_list("source__site__name", "destination__site__name"))
 
 
 # Who plans
@@ -88,12 +66,12 @@ def test_scheduled_tests_of_an_end_whose_own_credential_fails_wait_and_others_ru
     fails(glasgow)
     scheduler.claim_due(NOW)
     names = {"GLASGOW", "LANCS", "RAL"}
-    assert held() == {(a, b) for a in names for b in names if a != b and "GLASGOW" in (a, b)}
+    assert held_links() == {(a, b) for a in names for b in names if a != b and "GLASGOW" in (a, b)}
     assert Probe.objects.count() == 2
     credential_states.clear(use(glasgow))
     Probe.objects.all().delete()
     scheduler.claim_due(NOW + timedelta(seconds=1))
-    assert held() == set()
+    assert held_links() == set()
 
 
 @pytest.mark.parametrize("mode", ["pull", "push"])
@@ -104,7 +82,7 @@ def test_what_is_lent_and_fails_holds_tests_in_which_its_end_is_passive(mode: st
     fails(glasgow, LENT)
     scheduler.claim_due(NOW)
     away = {("GLASGOW", "LANCS"), ("GLASGOW", "RAL")}
-    assert held() == (away if mode == "pull" else {link[::-1] for link in away})
+    assert held_links() == (away if mode == "pull" else {link[::-1] for link in away})
 
 
 def test_what_still_counts_holds_nothing_and_a_credential_of_before_neither():
@@ -113,25 +91,24 @@ def test_what_still_counts_holds_nothing_and_a_credential_of_before_neither():
     mesh()
     fails(glasgow, holds=False)
     scheduler.claim_due(NOW)
-    assert held() == set()
+    assert held_links() == set()
     fails(glasgow)
     bind(glasgow, "another", lend=True)
     Probe.objects.all().delete()
     scheduler.claim_due(NOW + timedelta(days=1))
-    assert held() == set()
+    assert held_links() == set()
 
 
 def test_an_order_waits_with_a_sentence_for_all_readers_and_runs_when_it_works_again(secrets):
     glasgow, lancs, _ = three_endpoints()
     bind(glasgow, "glasgow", lent="glasgow-read")
     fails(glasgow, LENT)
-    small = SizeClass.objects.get(name="small")
-    (probe,) = request_probes.order([ProbeRequest(glasgow, lancs, small, "fake")], NOW)
+    (probe,) = request_probes.order([request(glasgow, lancs)], NOW)
     assert (probe.state, probe.waits_because) == (
         "waiting",
         "The lent credential of GLASGOW_DATADISK does not work: its tests wait until it does.",
     )
-    (other,) = request_probes.order([ProbeRequest(lancs, glasgow, small, "fake")], NOW)
+    (other,) = request_probes.order([request(lancs, glasgow)], NOW)
     assert other.state == "queued"
     other.delete()
     credential_states.clear(use(glasgow, LENT))
@@ -215,7 +192,6 @@ def looked(seconds: float = 10) -> dict[str, tuple[bool, str]]:
     ("seconds", "state"),
     [
         (1000, {}),
-        (800, {"own": (False, "what is in its file expires soon")}),
         (500, {"own": (True, "what is in its file is about to expire")}),
         (-1, {"own": (True, "the token in it has expired")}),
     ],
@@ -346,7 +322,7 @@ def test_a_registry_file_says_of_which_kind_a_credential_is():
         assert place in str(caught.value)
 
 
-def test_administrators_choose_a_kind_in_the_admin(client: Client):
+def test_administrators_choose_a_kind_in_the_admin(client):
     client.force_login(account(Role.ADMINISTRATOR, name="root"))
     form = {"name": "iam", "hosts": "glasgow.example", "kind": "client_credentials"}
     answer = client.post("/admin/sonar/credential/add/", form)
@@ -371,11 +347,17 @@ def takes_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "MOVERS", (*others, changed))
 
 
-def test_a_mover_is_given_the_path_of_a_proxy_for_its_own_host_alone(secrets, takes_proxies):
+def with_proxy(*, lend: bool = False) -> list[Endpoint]:
+    """Return two endpoints, the first with a proxy certificate."""
     glasgow, lancs, _ = three_endpoints()
-    bind(glasgow, "proxy")
+    bind(glasgow, "proxy", lend=lend)
     Credential.objects.update(kind="x509")
     glasgow.refresh_from_db()
+    return [glasgow, lancs]
+
+
+def test_a_mover_is_given_the_path_of_a_proxy_for_its_own_host_alone(secrets, takes_proxies):
+    glasgow, lancs = with_proxy()
     secret_in(secrets, "proxy", certificate(9).decode())
     order = transfer_request.order_for(queued(glasgow, lancs))
     assert order.source.proxy == str(secrets / "proxy")
@@ -385,25 +367,19 @@ def test_a_mover_is_given_the_path_of_a_proxy_for_its_own_host_alone(secrets, ta
 
 
 def test_a_proxy_is_lent_to_nobody_and_needs_not_be(secrets, takes_proxies):
-    glasgow, *_ = three_endpoints()
-    bind(glasgow, "proxy", lend=True)
-    Credential.objects.update(kind="x509")
-    glasgow.refresh_from_db()
+    glasgow, _ = with_proxy(lend=True)
     assert rules.lends(glasgow) is None
     assert not rules.refuses_to_lend(glasgow)
     mesh()
     scheduler.claim_due(NOW)
-    assert held() == set()
+    assert held_links() == set()
     glasgow.credential_lent = credential("proxy", glasgow)
     with pytest.raises(ValidationError, match="proxy certificate, whose key is given to nobody"):
         glasgow.full_clean()
 
 
 def test_a_mover_that_takes_no_proxies_is_given_none(secrets):
-    glasgow, lancs, _ = three_endpoints()
-    bind(glasgow, "proxy")
-    Credential.objects.update(kind="x509")
-    glasgow.refresh_from_db()
+    glasgow, lancs = with_proxy()
     assert transfer_request.order_for(queued(glasgow, lancs)).source.proxy == ""
 
 

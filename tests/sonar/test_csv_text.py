@@ -3,14 +3,12 @@
 import csv
 from datetime import timedelta
 from io import StringIO
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
 from django.utils import timezone
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -35,7 +33,7 @@ texts = st.text(st.sampled_from("'=+-@\t\r\n1.5eE ab\"")) | st.sampled_from(ALL)
 
 @given(texts)
 @example("'=1")
-def test_every_text_comes_back_and_none_begins_as_a_formula(text: str) -> None:
+def test_every_text_comes_back_and_none_begins_as_a_formula(text: str):
     written = csv_text.quoted(text)
     assert csv_text.unquoted(written) == text
     assert written[:1] not in tuple("=+@\t\r-") or written in NUMBERS or is_number(written)
@@ -50,19 +48,19 @@ def is_number(text: str) -> bool:
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_a_formula_gets_an_apostrophe(text: str) -> None:
+def test_a_formula_gets_an_apostrophe(text: str):
     assert csv_text.quoted(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("text", [*NUMBERS, *PLAIN])
-def test_a_number_and_other_text_stay_as_they_are(text: str) -> None:
+def test_a_number_and_other_text_stay_as_they_are(text: str):
     assert csv_text.quoted(text) == csv_text.unquoted(text) == text
 
 
 @pytest.mark.django_db
 @given(st.lists(texts, min_size=30, max_size=30))
 @example(list(ALL))
-def test_postgresql_writes_them_alike(some: list[str]) -> None:
+def test_postgresql_writes_them_alike(some: list[str]):
     with connection.cursor() as cursor:
         statement = f"SELECT {csv_text.sql('one')} FROM unnest(%s::text[]) WITH ORDINALITY AS of"
         statement = f"{statement}(one, at) ORDER BY at"
@@ -101,9 +99,7 @@ def failures(db: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return errors
 
 
-def test_export_import_and_export_again_are_the_same_bytes(
-    failures: list[str], tmp_path: Path
-) -> None:
+def test_export_import_and_export_again_are_the_same_bytes(failures: list[str], tmp_path):
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     quiet: dict[str, Any] = {"stdout": StringIO(), "stderr": StringIO()}
     call_command("export_results", str(first), **quiet)
@@ -119,8 +115,8 @@ def test_export_import_and_export_again_are_the_same_bytes(
 
 
 def test_results_of_the_api_have_their_errors_quoted_in_csv_and_as_they_are_in_json(
-    client: Client, failures: list[str]
-) -> None:
+    client, failures: list[str]
+):
     address = "/api/v1/transfers/?state=failed&window=24h"
     written = [row["error"] for row in csv_rows(client, f"{address}&format=csv")]
     assert written == [csv_text.quoted(one) for one in failures]
@@ -141,7 +137,7 @@ def test_results_of_the_api_have_their_errors_quoted_in_csv_and_as_they_are_in_j
     ],
 )
 def test_what_others_wrote_about_sites_and_endpoints_is_quoted_too(
-    client: Client, failures: list[str], address: str, column: str, text: str
-) -> None:
+    client, failures: list[str], address: str, column: str, text: str
+):
     found = {row[column] for row in csv_rows(client, f"/api/v1/{address}")}
     assert found == {text}

@@ -15,7 +15,8 @@ from sonar import tasks
 from sonar.models import SignOfLife
 from sonar.processes import heartbeats
 from sonar.processes.heartbeats import Pulse
-from sonar.work import sweep
+from sonar.work import probes
+from tests import waiting
 from tests.sonar.world import NOW
 
 KIND = SignOfLife.Kind
@@ -26,11 +27,8 @@ def sign(name: str = "one", seen_ago: timedelta = timedelta(), **values: object)
     return SignOfLife.objects.create(name=name, **fields)
 
 
-def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def wait_for(done: Callable[[], object]) -> None:
+    assert waiting.wait_for(done, 60, 0.02)
 
 
 @pytest.fixture
@@ -135,7 +133,7 @@ def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(
     sign("plan", day, kind=KIND.TASK)
     sign("fresh", timedelta(hours=23))
     monkeypatch.setattr(timezone, "now", lambda: NOW)
-    monkeypatch.setattr(sweep, "sweep", lambda now: [])
+    monkeypatch.setattr(probes, "sweep", lambda now: [])
     tasks.sweep()
     assert set(SignOfLife.objects.values_list("name", flat=True)) == {"plan", "fresh"}
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from urllib3.util import parse_url
 
 from sonar import settings as project
-from sonar.credentials import kinds, rules, service_rules
+from sonar.credentials import kinds, rules
 from sonar.movers.catalogue import kept
 from sonar.movers.http.peers import ForbiddenPeer, Route, host_in
-from sonar.notation import base_urls
-from sonar.notation.hosts import (
+from sonar.notation import addresses
+from sonar.notation.addresses import (
     NOBODYS,
     Kind,
     address_of,
@@ -47,14 +47,18 @@ NOTATIONS = {
     "[fec0::1]": Kind.PRIVATE,
     "100.64.0.1": Kind.SHARED,
     "169.254.169.254": Kind.LINK_LOCAL,
+    "169.254.169.254.": Kind.LINK_LOCAL,
     "169.254.43518": Kind.LINK_LOCAL,
     "2852039166": Kind.LINK_LOCAL,
+    "0xa9fea9fe": Kind.LINK_LOCAL,
     "0xA9.0xFE.0xa9.0xfe": Kind.LINK_LOCAL,
     "0251.0376.0251.0376": Kind.LINK_LOCAL,
     "%31%36%39.254.169.254": Kind.LINK_LOCAL,
     "\uff11\uff16\uff19\u3002254.169.254": Kind.LINK_LOCAL,
     "[fe80::1]": Kind.LINK_LOCAL,
+    "[febf::1]": Kind.LINK_LOCAL,
     "[FE80::1%25eth0]": Kind.LINK_LOCAL,
+    "[::169.254.169.254]": Kind.LINK_LOCAL,
     "[::ffff:a9fe:a9fe]": Kind.LINK_LOCAL,
     "[::ffff:0:169.254.169.254]": Kind.LINK_LOCAL,
     "[2002:a9fe:a9fe::]": Kind.LINK_LOCAL,
@@ -68,9 +72,12 @@ NOTATIONS = {
     "[2001:0:4136:e378:8000:63bf:5601:5601]": Kind.LINK_LOCAL,
     "[2001:0:a9fe:a9fe:8000:63bf:f7f7:f7f7]": Kind.LINK_LOCAL,
     "224.0.0.1": Kind.MULTICAST,
+    "239.255.255.255": Kind.MULTICAST,
     "[ff02::1]": Kind.MULTICAST,
     "0.0.0.0": Kind.UNSPECIFIED,
     "0": Kind.UNSPECIFIED,
+    "0x0": Kind.UNSPECIFIED,
+    "[0:0:0:0:0:ffff:0:0]": Kind.UNSPECIFIED,
     "0.1.2.3": Kind.UNSPECIFIED,
     "[::]": Kind.UNSPECIFIED,
     "[64:ff9b:1::]": Kind.UNSPECIFIED,
@@ -85,13 +92,16 @@ NOTATIONS = {
     "[64:ff9b:1:fffe::808:808]": Kind.PUBLIC,
     "[2606:4700::1111]": Kind.PUBLIC,
 }
-NAMES = ("storage.example.org", "256.1.1.1", "1.2.3.4.5", "0x.example.org", "x" * 300, "a..b", "")
+NAMES = (
+    *("storage.example.org", "256.1.1.1", "1.2.3.4.5", "0x.example.org", "x" * 300, "a..b", ""),
+    *("169.254.example.org", "localhost"),
+)
 
 each_notation = pytest.mark.parametrize(("host", "kind"), NOTATIONS.items())
 
 
 @each_notation
-def test_an_address_is_of_one_kind_however_it_is_written(host: str, kind: Kind) -> None:
+def test_an_address_is_of_one_kind_however_it_is_written(host: str, kind: Kind):
     address = address_of(host)
     assert address
     assert kind_of(address) == kind
@@ -100,18 +110,17 @@ def test_an_address_is_of_one_kind_however_it_is_written(host: str, kind: Kind) 
 
 
 @each_notation
-def test_whoever_saves_a_host_gets_this_answer(
-    monkeypatch: pytest.MonkeyPatch, host: str, kind: Kind
-) -> None:
+def test_whoever_saves_a_host_gets_this_answer(monkeypatch, host: str, kind: Kind):
     refused = kind in NOBODYS
     url = f"https://{host}/data"
-    assert (base_urls.problem(url) == base_urls.HOST_SENTENCE) == refused
+    for place in (url, f"https://{host}:1094/a.b/.c/..d/..."):
+        assert addresses.problem(place) == (addresses.HOST_SENTENCE if refused else "")
     if host.isascii():  # the patterns of these want nothing else
         issuer = {"kind": "client_credentials", "client_id": "sonar", "issuer": url}
         values = {name: issuer.get(name, "") for name in kinds.SETTINGS}
         assert ("issuer" in kinds.problems("client_credentials", values)) == refused
     if host.isascii() and "%" not in host and not host.endswith("."):
-        assert ("service" in service_rules.problems(kept("fts3"), url, None)) == refused
+        assert ("service" in rules.service_problems(kept("fts3"), url, None)) == refused
         monkeypatch.setenv("HOSTS", host)
         monkeypatch.setenv("ISSUER", url)
         for read, name in ((project.envhosts, "HOSTS"), (project.envissuer, "ISSUER")):
@@ -123,7 +132,7 @@ def test_whoever_saves_a_host_gets_this_answer(
 
 
 @each_notation
-def test_whoever_connects_gets_this_answer(host: str, kind: Kind) -> None:
+def test_whoever_connects_gets_this_answer(host: str, kind: Kind):
     looked_up = socket.getaddrinfo(
         name_of(host).strip("[]"), 443, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
     )
@@ -142,7 +151,7 @@ def test_whoever_connects_gets_this_answer(host: str, kind: Kind) -> None:
 
 
 @each_notation
-def test_whoever_hides_or_compares_a_host_takes_it_for_the_same(host: str, kind: Kind) -> None:
+def test_whoever_hides_or_compares_a_host_takes_it_for_the_same(host: str, kind: Kind):
     address = address_of(host)
     servers = Servers([("HERE", f"https://{host}:8443/data"), ("THERE", "https://x.example/data")])
     if str(address) != "::":  # which tells nothing
@@ -154,14 +163,14 @@ def test_whoever_hides_or_compares_a_host_takes_it_for_the_same(host: str, kind:
 
 
 @pytest.mark.parametrize("host", NAMES)
-def test_a_name_is_no_address(host: str) -> None:
+def test_a_name_is_no_address(host: str):
     assert address_of(host) is None
     assert ip_version(host) is None
     assert not is_nobodys(host)
-    assert base_urls.problem(f"https://{host}/data") == ""
+    assert addresses.problem(f"https://{host}:1094/data/...") == ""
 
 
-def test_names_are_compared_as_the_dns_has_them() -> None:
+def test_names_are_compared_as_the_dns_has_them():
     spellings = (
         "K\u00d6LN.example",
         "xn--kln-sna.example.",
@@ -171,7 +180,7 @@ def test_names_are_compared_as_the_dns_has_them() -> None:
     assert {name_of(spelling) for spelling in spellings} == {"xn--kln-sna.example"}
 
 
-def test_only_what_nobody_else_can_get_is_this_machine() -> None:
+def test_only_what_nobody_else_can_get_is_this_machine():
     for host in ("localhost", "LocalHost", "127.1", "[::1]", "[::ffff:127.0.0.1]"):
         assert is_this_machine(host)
         assert not rules.is_in_clear(f"http://{host}:80/")
@@ -181,7 +190,7 @@ def test_only_what_nobody_else_can_get_is_this_machine() -> None:
 
 
 @given(st.ip_addresses(v=4))
-def test_every_notation_of_an_address_is_the_same_address(address) -> None:
+def test_every_notation_of_an_address_is_the_same_address(address):
     parts = str(address).split(".")
     notations = (
         *(str(int(address)), hex(int(address)), f"0{int(address):o}", str(address)),
@@ -191,6 +200,6 @@ def test_every_notation_of_an_address_is_the_same_address(address) -> None:
 
 
 @given(st.text())
-def test_no_host_is_too_odd(host: str) -> None:
+def test_no_host_is_too_odd(host: str):
     assert name_of(name_of(host)) is not None
     assert is_nobodys(host) in {True, False}

@@ -24,7 +24,7 @@ from sonar.movers.catalogue import kept
 from sonar.work import credential_checks, transfer_request
 from tests.credentials import bind
 from tests.small_disks import SmallDisk, small_disk
-from tests.sonar.world import endpoint
+from tests.sonar.world import endpoint, in_threads
 
 NO_ROOM = "SONAR_TOKEN_CACHE_DIR cannot be written: No space left on device"
 FOR_ALL = "; each process asks for tokens of its own"
@@ -123,12 +123,8 @@ def test_threads_of_a_process_ask_once_though_nothing_can_be_locked(tmp_path, so
     (tmp_path / "file").touch()
     source.pause = threading.Event()
     tokens: list[str] = []
-    threads = [threading.Thread(target=lambda: tokens.append(usable(nowhere))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    source.pause.set()
-    for thread in threads:
-        thread.join(30)
+    threading.Timer(0.1, source.pause.set).start()
+    in_threads(8, lambda: tokens.append(usable(nowhere)))
     assert tokens == source.tokens * 8
     assert len(source.tokens) == 1
 
@@ -205,7 +201,6 @@ def writing(file: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", MIDWAY, str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout
             assert process.stdout.readline() == "midway\n"
             (part,) = [one for one in file.parent.iterdir() if one.name.startswith(".")]
             assert "a-whole-token" in part.read_text()

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sonar import scheduler
-from sonar.credentials import service_rules
+from sonar.credentials import rules
 from sonar.models import Credential, Endpoint, Leftover, Mesh, Probe, Schedule, SizeClass, Transfer
 from sonar.movers.base import MoverError, Where
 from sonar.movers.catalogue import kept
@@ -92,7 +92,7 @@ def test_a_mesh_names_a_service_that_fits(values: dict[str, str], field: str, wo
 
 def test_a_service_may_be_known_by_nothing():
     for url in ("https://fts.example", "http://127.0.0.1:1/", "http://[::1]:8/x"):
-        assert service_rules.problems(kept("fts3"), url, None) == {}
+        assert rules.service_problems(kept("fts3"), url, None) == {}
 
 
 def test_a_credential_stays_for_the_services_that_know_us_by_it():

@@ -29,7 +29,7 @@ from sonar.movers.watch import Watch
 from sonar.obstacles.capacity import Capacity
 from sonar.results import endings
 from sonar.scheduler import dispatch
-from sonar.work import probes, sweep
+from sonar.work import probes
 from tests.needs import needs
 from tests.ports import free_port
 from tests.programs.iperf3 import Iperf3Server, clients_of
@@ -211,7 +211,7 @@ def test_a_killed_worker_leaves_no_client_and_its_test_is_lost(
     sign = SignOfLife.objects.get(kind="worker")
     assert "transfers.iperf3.GLASGOW_DATADISK" in sign.queues
     probe.refresh_from_db()
-    sweep.sweep(probe.deadline + SECOND)
+    probes.sweep(probe.deadline + SECOND)
     result = NetworkResult.objects.get(id=probe.id)
     assert (result.state, result.error_where) == ("lost", "control")
     assert not Leftover.objects.exists()

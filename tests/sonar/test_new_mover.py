@@ -51,7 +51,7 @@ meshes:
 {settings}"""
 
 
-def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
+def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path):
     file.load(registry(tmp_path))
     (due,) = scheduler.claim_due(NOW)
     probes.run(due)
@@ -89,7 +89,7 @@ def test_a_new_mover_is_registered_scheduled_and_measures(tmp_path: Path):
     ],
 )
 def test_what_a_new_mover_does_not_obey_is_refused(
-    tmp_path: Path, changes: dict[str, object], place: str, sentence: str
+    tmp_path, changes: dict[str, object], place: str, sentence: str
 ):
     with pytest.raises(file.RegistryError) as caught:
         file.load(registry(tmp_path, **changes))
@@ -98,7 +98,7 @@ def test_what_a_new_mover_does_not_obey_is_refused(
     assert not Mesh.objects.exists()
 
 
-def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path: Path):
+def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path):
     file.load(registry(tmp_path))
     mesh = Mesh.objects.get()
     (source,), (destination,) = mesh.sources.all(), mesh.destinations.all()
@@ -113,16 +113,14 @@ def test_what_is_ordered_and_not_obeyed_is_refused(tmp_path: Path):
     assert not Probe.objects.exists()
 
 
-def test_a_mesh_of_every_endpoint_means_those_of_the_new_mover_too(tmp_path: Path):
+def test_a_mesh_of_every_endpoint_means_those_of_the_new_mover_too(tmp_path):
     text = registry(tmp_path).replace("[GLASGOW_DISK]", "all").replace("[RAL_DISK]", "all")
     file.load(text)
     scheduler.follow_registry(NOW)
     assert Schedule.objects.count() == 2
 
 
-def test_a_worker_without_the_program_says_so_in_its_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_worker_without_the_program_says_so_in_its_result(tmp_path, monkeypatch):
     file.load(registry(tmp_path))
     (due,) = scheduler.claim_due(NOW)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -157,9 +155,7 @@ assert "sonar.movers.disk" not in sys.modules
     assert done.returncode == 0, done.stderr
 
 
-def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_test_whose_mover_was_taken_away_meanwhile_ends_with_a_sentence(tmp_path, monkeypatch):
     file.load(registry(tmp_path))
     (due,) = scheduler.claim_due(NOW)
     monkeypatch.setattr(catalogue, "MOVERS", catalogue.MOVERS[:-1])

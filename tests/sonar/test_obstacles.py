@@ -8,7 +8,6 @@ import pytest
 from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest_django import Settings
 
 from sonar import scheduler
 from sonar.models import (
@@ -27,11 +26,11 @@ from sonar.models import (
 from sonar.movers import catalogue as movers
 from sonar.obstacles import catalogue as obstacles
 from sonar.obstacles.catalogue import NAMES, OBSTACLES
-from sonar.obstacles.run_conditions import RunConditions
+from sonar.obstacles.obstacle import RunConditions
 from sonar.scheduler import claims, follow_registry
 from tests.recipes import block
 from tests.sonar import world
-from tests.sonar.world import NOW, finish, reasons, three_endpoints
+from tests.sonar.world import NOW, finish, reasons, request, three_endpoints
 
 pytestmark = pytest.mark.django_db
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -122,19 +121,9 @@ def meshes(data: Draw, owned: list[Credential]) -> list[Mesh]:
 
 def under_way(data: Draw, ends: list[Endpoint], used: list[Mesh], owned: list[Credential]) -> None:
     end = st.sampled_from(ends)
-    size_class = SizeClass.objects.first()
     links = st.lists(st.permutations(ends).map(lambda them: them[:2]), max_size=3)
     for source, destination in {tuple(link) for link in data.draw(links)}:
-        size = size_class.test_bytes
-        Probe.objects.create(
-            source=source,
-            destination=destination,
-            size_class=size_class,
-            bytes=size,
-            mover="fake",
-            requested_at=NOW,
-            sent_at=NOW,
-        )
+        world.queued(source, destination, requested_at=NOW, sent_at=NOW)
     for place in {data.draw(end) for _ in range(data.draw(st.integers(0, 2)))}:
         Circuit.objects.create(
             endpoint=place,
@@ -206,7 +195,7 @@ def probe_of(schedule: Schedule) -> Probe:
 
 
 @given(data=st.data())
-def test_what_an_obstacle_holds_back_it_blocks_and_nothing_else(data: Draw) -> None:
+def test_what_an_obstacle_holds_back_it_blocks_and_nothing_else(data: Draw):
     with undone():
         schedules, conditions = registry(data), RunConditions(NOW)
         for obstacle in OBSTACLES:
@@ -221,7 +210,7 @@ def test_what_an_obstacle_holds_back_it_blocks_and_nothing_else(data: Draw) -> N
 
 
 @given(data=st.data())
-def test_what_it_warns_of_it_blocks(data: Draw) -> None:
+def test_what_it_warns_of_it_blocks(data: Draw):
     with undone():
         schedules, conditions = registry(data), RunConditions(NOW)
         for obstacle in OBSTACLES:
@@ -233,7 +222,7 @@ def test_what_it_warns_of_it_blocks(data: Draw) -> None:
                     )
 
 
-def test_their_names_are_those_that_schedules_can_keep() -> None:
+def test_their_names_are_those_that_schedules_can_keep():
     longest = Schedule._meta.get_field("skipped_because").max_length
     assert all(0 < len(name) <= longest for name in NAMES)
 
@@ -241,11 +230,7 @@ def test_their_names_are_those_that_schedules_can_keep() -> None:
 LARGE, SMALL = 1_000_000_000, 20_000_000
 
 
-def request(source: Endpoint, destination: Endpoint) -> scheduler.ProbeRequest:
-    return scheduler.ProbeRequest(source, destination, SizeClass.objects.get(name="small"), "fake")
-
-
-def test_a_mesh_starts_no_more_than_its_bytes_of_an_hour_and_goes_on_when_they_are_over() -> None:
+def test_a_mesh_starts_no_more_than_its_bytes_of_an_hour_and_goes_on_when_they_are_over():
     ends = three_endpoints()
     Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
     uk = world.mesh(bytes_per_hour=2 * SMALL)
@@ -260,7 +245,7 @@ def test_a_mesh_starts_no_more_than_its_bytes_of_an_hour_and_goes_on_when_they_a
     assert scheduler.order_all([request(*ends[:2])], NOW + 61 * MINUTE).started
 
 
-def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings: Settings) -> None:
+def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings):
     glasgow, lancs, ral = three_endpoints()
     Endpoint.objects.update(inbound_cap=9, outbound_cap=9)
     settings.SONAR_BYTES_PER_HOUR = 2 * SMALL
@@ -276,7 +261,7 @@ def test_all_meshes_and_orders_share_the_bytes_of_an_hour_of_sonar(settings: Set
     )
 
 
-def test_who_saves_a_mesh_is_told_of_tests_larger_than_its_hour_may_have() -> None:
+def test_who_saves_a_mesh_is_told_of_tests_larger_than_its_hour_may_have():
     uk = world.mesh(bytes_per_hour=LARGE // 2)
     sentence = (
         "Tests of size large never run: each is larger than 500 MB, the limit on bytes per hour. "
@@ -288,7 +273,7 @@ def test_who_saves_a_mesh_is_told_of_tests_larger_than_its_hour_may_have() -> No
     assert obstacles.advice_on(uk, NOW) == [sentence]
 
 
-def test_an_obstacle_of_the_recipe_holds_back_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_obstacle_of_the_recipe_holds_back_what_it_says(monkeypatch):
     names = dict(vars(obstacles))
     exec(block("An obstacle", "sonar/obstacles/catalogue.py"), names)
     added = (*OBSTACLES, names["SoftwareUnknown"]())

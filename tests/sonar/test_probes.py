@@ -13,9 +13,9 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from sonar import movers, scheduler
+from sonar import movers
 from sonar.database import retry
-from sonar.models import Endpoint, Leftover, Probe, Profile, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, Profile, Transfer
 from sonar.movers import catalogue
 from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
 from sonar.movers.catalogue import MoverDescription, kept
@@ -24,9 +24,9 @@ from sonar.movers.measure import Outcome
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import Upload, Watch
 from sonar.results import endings
-from sonar.work import cleanup, probes, sweep, transfer_request
+from sonar.work import cleanup, probes, transfer_request
 from tests.credentials import bind
-from tests.sonar.world import NOW, three_endpoints
+from tests.sonar.world import NOW, claimed, in_threads, ordered, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -46,32 +46,18 @@ def probe() -> Probe:
     return ordered(glasgow, lancs)
 
 
-def ordered(source: Endpoint, destination: Endpoint) -> Probe:
-    small = SizeClass.objects.get(name="small")
-    return scheduler.order_all(
-        [scheduler.ProbeRequest(source, destination, small, "fake")], NOW
-    ).probes[0]
-
-
-def claimed(probe: Probe) -> Probe:
-    taken = probes.claim(probe.id, NOW)
-    assert taken is not None
-    return taken
-
-
 def claimed_now(probe: Probe) -> Probe:
     """Claim a probe by the clock, so that its deadline is still to come."""
-    taken = probes.claim(probe.id, timezone.now())
-    assert taken is not None
-    return taken
+    return claimed(probe, timezone.now())
 
 
 def incoming(mover: FakeMover) -> list[str]:
     return [url for url in mover.files.held if "/incoming/" in url]
 
 
-def test_a_queued_probe_becomes_a_transfer_with_its_id(probe, fake):
-    probes.run(probe.id)
+def test_a_queued_probe_becomes_a_transfer_with_its_id_and_leaves_the_source_file(probe, fake):
+    for _ in range(2):  # the same message twice measures once
+        probes.run(probe.id)
     transfer = Transfer.objects.get(id=probe.id)
     assert not Probe.objects.exists()
     assert (transfer.state, transfer.bytes, transfer.error) == ("done", 20 * 10**6, "")
@@ -79,11 +65,10 @@ def test_a_queued_probe_becomes_a_transfer_with_its_id(probe, fake):
     assert len(transfer.samples) == 4
     profile = transfer.profile
     assert (profile.mover, profile.mode, profile.streams) == ("fake", "pull", 1)
-    assert (profile.ip_version, profile.origin) == (6, "test")
-
-
-def test_the_source_file_stays_and_the_destination_file_goes(probe, fake):
-    probes.run(probe.id)
+    assert (profile.ip_version, profile.origin, profile.streams_used) == (6, "test", 1)
+    assert (transfer.verified, transfer.verified_note) == (True, "")
+    assert transfer.moved_bytes == transfer.bytes
+    assert transfer.prepare_seconds is not None
     assert list(fake.files.held) == [f"fake://glasgow/data/sonar/source/{20 * 10**6}"]
 
 
@@ -95,37 +80,22 @@ def test_a_failure_is_kept_without_addresses_that_not_all_may_see(probe):
     assert error == ("LANCS_DATADISK/sonar/incoming/7: GLASGOW_DATADISK refused, so did [address]")
 
 
-def test_a_failure_is_recorded_with_where_and_why(fake):
+def test_a_failure_is_recorded_with_where_and_why_and_how_far_it_came(fake):
     glasgow, _, ral = three_endpoints()
     probe = ordered(glasgow, ral)
+    Probe.objects.filter(id=probe.id).update(streams=4)
     probes.run(probe.id)
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("failed", "destination")
     assert transfer.error == "disk full"
     assert not transfer.error_is_permanent
     assert incoming(fake) == []
-
-
-def test_a_failure_keeps_how_far_it_came(fake):
-    glasgow, _, ral = three_endpoints()
-    probe = ordered(glasgow, ral)
-    Probe.objects.filter(id=probe.id).update(streams=4)
-    probes.run(probe.id)
-    transfer = Transfer.objects.get(id=probe.id)
     assert [moved for _, moved in transfer.samples] == [5 * 10**6, 10**7]
     assert transfer.moved_bytes == 10**7
     assert transfer.prepare_seconds is not None
     assert (transfer.verified, transfer.verified_note) == (None, "")
     profile = transfer.profile
     assert (profile.streams, profile.streams_used, profile.ip_version) == (4, 4, 6)
-
-
-def test_a_success_keeps_what_was_verified_and_how_it_was_prepared(probe, fake):
-    probes.run(probe.id)
-    transfer = Transfer.objects.get(id=probe.id)
-    assert (transfer.verified, transfer.verified_note) == (True, "")
-    assert (transfer.moved_bytes, transfer.profile.streams_used) == (20 * 10**6, 1)
-    assert transfer.prepare_seconds is not None
 
 
 def test_how_the_source_file_was_uploaded_is_kept_of_a_success_and_of_a_failure(probe, fake):
@@ -162,12 +132,6 @@ def test_a_half_uploaded_file_that_stayed_is_remembered(probe):
     assert f"{kept.endpoint.base_url}/{kept.path}" == aside(order).url
 
 
-def test_the_same_message_twice_measures_once(probe, fake):
-    probes.run(probe.id)
-    probes.run(probe.id)
-    assert Transfer.objects.count() == 1
-
-
 def test_a_message_without_a_probe_does_nothing(fake):
     probes.run(uuid.uuid4())
     assert not Transfer.objects.exists()
@@ -177,15 +141,7 @@ def test_a_message_without_a_probe_does_nothing(fake):
 def test_of_many_workers_one_claims(probe):
     taken: list[bool] = []
 
-    def worker() -> None:
-        taken.append(probes.claim(probe.id, NOW) is not None)
-        connection.close()
-
-    threads = [threading.Thread(target=worker) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, lambda: taken.append(probes.claim(probe.id, NOW) is not None))
     assert sum(taken) == 1
 
 
@@ -372,9 +328,9 @@ def test_a_claim_whose_answer_was_lost_is_given_back(probe, fake, monkeypatch):
 def test_the_sweep_ends_what_died_as_lost_and_keeps_its_files_for_cleaning(probe, fake):
     running = claimed(probe)
     order = transfer_request.order_for(running)
-    assert sweep.sweep(running.deadline) == []
+    assert probes.sweep(running.deadline) == []
     assert Probe.objects.exists()
-    sweep.sweep(running.deadline + timedelta(seconds=1))
+    probes.sweep(running.deadline + timedelta(seconds=1))
     transfer = Transfer.objects.get(id=probe.id)
     assert (transfer.state, transfer.error_where) == ("lost", "control")
     assert transfer.worker == running.worker
@@ -403,9 +359,9 @@ def test_the_sweep_asks_no_storage(probe, monkeypatch):
 
     running = claimed(probe)
     monkeypatch.setattr(movers, "load", asked)
-    sweep.sweep(running.deadline + timedelta(seconds=1))
+    probes.sweep(running.deadline + timedelta(seconds=1))
     assert Transfer.objects.get().state == "lost"
-    sweep.sweep(running.deadline + timedelta(days=1))
+    probes.sweep(running.deadline + timedelta(days=1))
 
 
 def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
@@ -414,7 +370,7 @@ def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
     monkeypatch.setattr(cleanup, "keep", fails(1, OperationalError("gone"), cleanup.keep))
     for _ in range(2):
         with contextlib.suppress(OperationalError):
-            sweep.sweep(running.deadline + timedelta(seconds=1))
+            probes.sweep(running.deadline + timedelta(seconds=1))
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
 
@@ -422,15 +378,15 @@ def test_what_was_lost_is_kept_with_its_files_or_not_at_all(probe, monkeypatch):
 def test_two_sweeps_at_once_end_a_lost_probe_once(probe, monkeypatch):
     running = claimed(probe)
     both, lost = threading.Barrier(2), []
-    lose = sweep.lose
+    lose = probes.lose
 
     def together(*arguments: object) -> bool:
         both.wait(20)
         lost.append(lose(*arguments))
         return lost[-1]
 
-    monkeypatch.setattr(sweep, "lose", together)
-    in_threads(2, lambda: sweep.sweep(running.deadline + timedelta(seconds=1)))
+    monkeypatch.setattr(probes, "lose", together)
+    in_threads(2, lambda: probes.sweep(running.deadline + timedelta(seconds=1)))
     assert sorted(lost) == [False, True]
     assert (Transfer.objects.count(), Leftover.objects.count()) == (1, 2)
 
@@ -444,33 +400,19 @@ def test_the_sweep_does_not_wait_for_a_worker_that_hangs_while_it_records(probe)
         cursor.execute("SET statement_timeout = '20s'")  # else a sweep that waits never ends
     with psycopg.connect(**connection.get_connection_params()) as hanging:
         hanging.execute("SELECT FROM sonar_probe WHERE id = %s FOR UPDATE", [probe.id])
-        sweep.sweep(late)
+        probes.sweep(late)
         assert not Transfer.objects.exists()
         hanging.rollback()
-    sweep.sweep(late)
+    probes.sweep(late)
     assert Transfer.objects.get().state == "lost"
     connection.close()
 
 
-def in_threads(count: int, step: Callable[[], object]) -> None:
-    def one() -> None:
-        try:
-            step()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=one) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_the_sweep_sends_again_what_nobody_took(probe, settings):
     stale = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert sweep.sweep(NOW) == []
-    assert sweep.sweep(stale) == [probe.id]
-    assert sweep.sweep(stale) == []
+    assert probes.sweep(NOW) == []
+    assert probes.sweep(stale) == [probe.id]
+    assert probes.sweep(stale) == []
 
 
 def test_each_run_of_a_probe_has_a_file_name_of_its_own(probe):

@@ -7,16 +7,15 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from sonar import scheduler
 from sonar.credentials.redacted import without_tokens
-from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, Site, Transfer
 from sonar.movers.base import MoverError, Where
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen
 from sonar.registry import redacted
 from sonar.results import endings
-from sonar.work import cleanup, probes
-from tests.sonar.world import NOW, three_endpoints
+from sonar.work import cleanup
+from tests.sonar.world import claimed, ordered, three_endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -102,10 +101,4 @@ def test_leftovers_are_kept_without_tokens(credential: str, probe: Probe):
 
 @pytest.fixture
 def probe() -> Probe:
-    glasgow, lancs, _ = three_endpoints()
-    small = SizeClass.objects.get(name="small")
-    order = scheduler.ProbeRequest(glasgow, lancs, small, "fake")
-    scheduler.order_all([order], NOW)
-    taken = probes.claim(Probe.objects.get().id, NOW)
-    assert taken
-    return taken
+    return claimed(ordered(*three_endpoints()[:2]))

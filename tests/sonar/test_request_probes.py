@@ -10,7 +10,6 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from sonar import scheduler, tasks
 from sonar import settings as project
@@ -30,10 +29,10 @@ from sonar.ordering.request_probes import (
     order,
 )
 from sonar.results import endings
-from sonar.scheduler.lock import PLANNER_LOCK
+from sonar.scheduler.waiting import PLANNER_LOCK
 from sonar.work import probes
 from tests import refusing
-from tests.sonar.world import NOW, endpoint, finish, mesh, three_endpoints
+from tests.sonar.world import NOW, endpoint, finish, mesh, request, three_endpoints
 
 HOUR = timedelta(hours=1)
 
@@ -43,7 +42,13 @@ def small() -> SizeClass:
 
 
 def probe_requests(source: Endpoint, destination: Endpoint, count: int = 1) -> list[ProbeRequest]:
-    return [ProbeRequest(source, destination, small(), "fake") for _ in range(count)]
+    return [request(source, destination)] * count
+
+
+@pytest.fixture
+def unsent(real_commits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send nothing to the workers."""
+    monkeypatch.setattr(request_probes, "send", lambda ids: None)
 
 
 def refused(requests: list[ProbeRequest]) -> dict[str, list[str]]:
@@ -168,7 +173,7 @@ def test_scheduled_tests_leave_room_for_an_order_that_waits_for_the_other_end(db
     assert scheduler.claim_due(NOW)[0] == waits.id
 
 
-def test_sonars_own_limit_and_circuits_hold_no_order_back(db, settings: Settings):
+def test_sonars_own_limit_and_circuits_hold_no_order_back(db, settings):
     settings.SONAR_IN_FLIGHT = 1
     glasgow, lancs, ral = three_endpoints()
     Circuit.objects.create(
@@ -274,8 +279,7 @@ def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
     assert Transfer.objects.count() == 1
 
 
-def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(real_commits, monkeypatch):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(unsent):
     glasgow, lancs, _ = three_endpoints()
     for _ in range(20):
         (one,) = order(probe_requests(glasgow, lancs), NOW)
@@ -311,8 +315,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
         return [done.result() for done in [threads.submit(one, call) for call in calls]]
 
 
-def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(real_commits, monkeypatch):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(unsent):
     glasgow, lancs, ral = three_endpoints()
     mesh()
     mesh("other")
@@ -361,7 +364,7 @@ def test_downtime_and_retirement_are_said_of_the_end_that_has_them(db):
 
 
 def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
-    monkeypatch.setattr("sonar.scheduler.lock.LONGEST_WAIT_SECONDS", 1)
+    monkeypatch.setattr("sonar.scheduler.waiting.LONGEST_WAIT_SECONDS", 1)
     glasgow, lancs, _ = three_endpoints()
     held, release = threading.Event(), threading.Event()
 
@@ -384,17 +387,13 @@ def test_an_order_waits_for_the_planner_only_so_long(real_commits, monkeypatch):
     assert order(probe_requests(glasgow, lancs), NOW)
 
 
-def test_two_who_order_at_once_do_not_pass_a_cap_together(real_commits, monkeypatch):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_two_who_order_at_once_do_not_pass_a_cap_together(unsent):
     glasgow, others = endpoint("GLASGOW", outbound_cap=3), [endpoint(f"SITE{n}") for n in range(4)]
     at_once(*(lambda one=one: order(probe_requests(glasgow, one, 2), NOW) for one in others))
     assert sorted(states()) == ["queued"] * 3 + ["waiting"] * 5
 
 
-def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(
-    real_commits, monkeypatch
-):
-    monkeypatch.setattr(request_probes, "send", lambda ids: None)
+def test_an_order_and_a_day_of_orders_at_once_do_not_pass_a_budget_together(unsent):
     glasgow, lancs, _ = three_endpoints()
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=5 * small().test_bytes)
     outcomes = at_once(*[lambda: outcome_of(order, probe_requests(glasgow, lancs, 2), NOW)] * 4)
@@ -406,6 +405,15 @@ def in_queue() -> int:
     with app.connection_for_write() as queue:
         client = queue.default_channel.client
         return sum(client.llen(queue_of(mover)) for mover in catalogue.names())
+
+
+def sent_by_sweep(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how many tests the sweep sends once what was not sent is due again."""
+    later = NOW + timedelta(seconds=project.SONAR_RESEND_SECONDS + 1)
+    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
+    before = in_queue()
+    tasks.sweep()
+    return in_queue() - before
 
 
 def test_ids_reach_the_queue_after_the_commit_and_not_before(
@@ -435,12 +443,7 @@ def test_without_redis_the_order_stands_and_takes_no_time(
 
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it(
-    db,
-    django_capture_on_commit_callbacks,
-    monkeypatch,
-    caplog,
-    settings: Settings,
-    way: str,
+    db, django_capture_on_commit_callbacks, monkeypatch, caplog, way: str
 ):
     glasgow, lancs, ral = three_endpoints()
     began = time.monotonic()
@@ -449,17 +452,13 @@ def test_with_a_redis_that_takes_nothing_the_order_stands_and_the_sweep_sends_it
             ordered = order([*probe_requests(glasgow, lancs), *probe_requests(ral, lancs)], NOW)
         assert time.monotonic() - began < 60
         assert "2 ordered tests wait for the sweep" in caplog.text
-    later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
-    before = in_queue()
-    tasks.sweep()
-    assert in_queue() == before + 2
+    assert sent_by_sweep(monkeypatch) == 2
     assert {probe.id for probe in ordered} == set(Probe.objects.values_list("id", flat=True))
 
 
 @pytest.mark.parametrize("way", refusing.WAYS)
 def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_sends_it(
-    db, monkeypatch, settings: Settings, way: str
+    db, monkeypatch, way: str
 ):
     three_endpoints()
     mesh()
@@ -469,17 +468,11 @@ def test_what_is_planned_with_a_redis_that_takes_nothing_stands_and_the_sweep_se
     assert isinstance(outcome.result, tasks.plan.throws)
     queued = Probe.objects.filter(state="queued").count()
     assert queued
-    later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    monkeypatch.setattr(tasks.timezone, "now", lambda: later)
-    before = in_queue()
-    tasks.sweep()
-    assert in_queue() == before + queued
+    assert sent_by_sweep(monkeypatch) == queued
 
 
-def test_what_was_not_sent_the_sweep_sends(db, settings: Settings):
-    from sonar.work.sweep import sweep
-
+def test_what_was_not_sent_the_sweep_sends(db, settings):
     glasgow, lancs, _ = three_endpoints()
     (probe,) = order(probe_requests(glasgow, lancs), NOW)
     later = NOW + timedelta(seconds=settings.SONAR_RESEND_SECONDS + 1)
-    assert sweep(later) == [probe.id]
+    assert probes.sweep(later) == [probe.id]

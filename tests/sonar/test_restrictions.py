@@ -6,10 +6,10 @@ import pytest
 from django.db.models import Q
 
 from sonar import scheduler
-from sonar.models import Downtime, Endpoint, Probe, Schedule, Site, SizeClass
-from sonar.obstacles.run_conditions import Restrictions
-from tests.sonar.test_scheduler import links, reasons
-from tests.sonar.world import NOW, endpoint, mesh, three_endpoints
+from sonar.models import Downtime, Endpoint, Probe, Schedule, Site
+from sonar.obstacles.obstacle import Restrictions
+from tests.sonar.test_scheduler import links
+from tests.sonar.world import NOW, endpoint, reasons, request, roomy
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -19,10 +19,7 @@ WITHOUT_END = "GLASGOW has paused its tests until somebody resumes them."
 @pytest.fixture
 def glasgow() -> Endpoint:
     """One of three endpoints of a mesh; of the 18 tests 12 touch it."""
-    first, _, _ = three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
-    return first
+    return roomy()[0]
 
 
 def pause(site: Site, until: datetime | None = None, since: datetime = NOW) -> None:
@@ -53,7 +50,7 @@ def at(moment: time) -> datetime:
 )
 def test_a_site_is_quiet_from_its_first_moment_up_to_its_last(
     glasgow: Endpoint, start: str, end: str, moment: time, quiet: bool
-) -> None:
+):
     Site.objects.filter(id=glasgow.site_id).update(quiet_from=start, quiet_until=end)
     scheduler.claim_due(at(moment))
     touched = Probe.objects.filter(Q(source=glasgow) | Q(destination=glasgow))
@@ -61,9 +58,7 @@ def test_a_site_is_quiet_from_its_first_moment_up_to_its_last(
     assert reasons() == ({"quiet site": 12, "link": 4} if quiet else {"link": 12})
 
 
-def test_what_waited_for_the_end_of_quiet_hours_is_tested_then_and_not_dropped(
-    glasgow: Endpoint,
-) -> None:
+def test_what_waited_for_the_end_of_quiet_hours_is_tested_then_and_not_dropped(glasgow: Endpoint):
     Site.objects.filter(id=glasgow.site_id).update(quiet_from="23:00", quiet_until="04:30")
     scheduler.claim_due(NOW)
     held = Schedule.objects.filter(skipped_because="quiet site")
@@ -78,7 +73,7 @@ def test_what_waited_for_the_end_of_quiet_hours_is_tested_then_and_not_dropped(
     assert set(begun.values_list("next_due", "skipped_since")) == {(after + HOUR, None)}
 
 
-def test_a_pause_without_an_end_lasts_until_it_is_resumed(glasgow: Endpoint) -> None:
+def test_a_pause_without_an_end_lasts_until_it_is_resumed(glasgow: Endpoint):
     pause(glasgow.site)
     for days in (0, 1, 400):
         now = NOW + timedelta(days=days)
@@ -94,7 +89,7 @@ def test_a_pause_without_an_end_lasts_until_it_is_resumed(glasgow: Endpoint) -> 
     assert "paused" not in reasons()
 
 
-def test_a_pause_with_an_end_ends_by_itself(glasgow: Endpoint) -> None:
+def test_a_pause_with_an_end_ends_by_itself(glasgow: Endpoint):
     pause(glasgow.site, until=NOW + HOUR)
     scheduler.claim_due(NOW)
     held = Schedule.objects.filter(skipped_because="paused")
@@ -106,13 +101,13 @@ def test_a_pause_with_an_end_ends_by_itself(glasgow: Endpoint) -> None:
     assert ("GLASGOW", "RAL") in links(Probe.objects.all())
 
 
-def test_a_pause_that_a_clock_ahead_began_holds_all_the_same(glasgow: Endpoint) -> None:
+def test_a_pause_that_a_clock_ahead_began_holds_all_the_same(glasgow: Endpoint):
     pause(glasgow.site, since=NOW + HOUR)
     scheduler.claim_due(NOW)
     assert reasons()["paused"] == 12
 
 
-def test_what_lasts_is_said_before_what_passes_by_itself(glasgow: Endpoint) -> None:
+def test_what_lasts_is_said_before_what_passes_by_itself(glasgow: Endpoint):
     site = glasgow.site
     site.quiet_from, site.quiet_until = time(1), time(5)
     site.save()
@@ -124,9 +119,7 @@ def test_what_lasts_is_said_before_what_passes_by_itself(glasgow: Endpoint) -> N
     assert reasons()["paused"] == 12
 
 
-def test_all_endpoints_of_the_site_are_restrictions_and_no_others(
-    django_assert_num_queries,
-) -> None:
+def test_all_endpoints_of_the_site_are_restrictions_and_no_others(django_assert_num_queries):
     one, other = endpoint("GLASGOW"), endpoint("RAL")
     second = Endpoint.objects.create(name="GLASGOW_TAPE", site=one.site, base_url="fake://t/d")
     Site.objects.create(name="Empty", quiet_from="01:00", quiet_until="05:00")
@@ -142,19 +135,17 @@ def test_all_endpoints_of_the_site_are_restrictions_and_no_others(
 
 
 def order(source: Endpoint, destination: Endpoint) -> scheduler.Ordered:
-    small = SizeClass.objects.get(name="small")
-    asked_for = scheduler.ProbeRequest(source, destination, small, mover="fake")
-    return scheduler.order_all([asked_for], NOW)
+    return scheduler.order_all([request(source, destination)], NOW)
 
 
-def test_people_test_in_quiet_hours_as_in_those_of_a_mesh(glasgow: Endpoint) -> None:
+def test_people_test_in_quiet_hours_as_in_those_of_a_mesh(glasgow: Endpoint):
     Site.objects.filter(id=glasgow.site_id).update(quiet_from="01:00", quiet_until="05:30")
     ral = Endpoint.objects.get(name="RAL_DATADISK")
     assert len(order(glasgow, ral).started) == 1
 
 
 @pytest.mark.parametrize("end", ["source", "destination"])
-def test_nobody_tests_what_is_paused(glasgow: Endpoint, end: str) -> None:
+def test_nobody_tests_what_is_paused(glasgow: Endpoint, end: str):
     pause(glasgow.site, until=NOW + HOUR)
     ral = Endpoint.objects.get(name="RAL_DATADISK")
     ends = (glasgow, ral) if end == "source" else (ral, glasgow)
@@ -165,9 +156,7 @@ def test_nobody_tests_what_is_paused(glasgow: Endpoint, end: str) -> None:
     assert not Probe.objects.exists()
 
 
-def test_an_ordered_test_that_waits_goes_on_waiting_until_the_pause_is_over(
-    glasgow: Endpoint,
-) -> None:
+def test_an_ordered_test_that_waits_goes_on_waiting_until_the_pause_is_over(glasgow: Endpoint):
     ral = Endpoint.objects.get(name="RAL_DATADISK")
     order(glasgow, ral)
     order(glasgow, ral)

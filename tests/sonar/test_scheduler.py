@@ -1,6 +1,5 @@
 """Which tests are claimed, and why the others wait."""
 
-import threading
 from datetime import datetime, time, timedelta
 
 import pytest
@@ -24,7 +23,17 @@ from sonar.models import (
 from sonar.obstacles import capacity
 from sonar.results import sealing
 from sonar.scheduler import claims
-from tests.sonar.world import NOW, endpoint, mesh, reasons, three_endpoints
+from tests.sonar.world import (
+    NOW,
+    endpoint,
+    in_threads,
+    mesh,
+    ordered,
+    reasons,
+    request,
+    roomy,
+    three_endpoints,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -114,9 +123,7 @@ def test_a_shorter_interval_counts_from_now():
 
 
 def test_a_due_test_is_claimed_once_and_is_due_again_after_its_interval():
-    three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    roomy()
     ids = scheduler.claim_due(NOW)
     assert len(ids) == 6
     assert set(Probe.objects.values_list("id", flat=True)) == set(ids)
@@ -136,9 +143,7 @@ def test_a_probe_carries_what_its_mesh_wants():
 
 
 def test_a_link_whose_last_test_has_not_ended_is_not_tested_twice_at_once():
-    three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    roomy()
     scheduler.claim_due(NOW)
     assert scheduler.claim_due(NOW + timedelta(days=1)) == []
     assert reasons() == {"link": 18}
@@ -155,10 +160,7 @@ def under_test() -> dict[tuple[str, str], str]:
 
 
 def test_classes_and_meshes_of_one_link_that_are_due_together_run_one_after_the_other():
-    three_endpoints()
-    mesh("uk")
-    mesh("world")
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    roomy("uk", "world")
     for left in (30, 24, 18, 12, 6, 0):
         assert len(scheduler.claim_due(NOW)) == len(under_test()) == 6
         assert reasons() == ({"link": left} if left else {})
@@ -196,8 +198,8 @@ def test_a_link_that_is_busy_does_not_keep_the_others_of_its_batch_from_running(
 
 def test_the_database_itself_refuses_a_second_test_of_a_link():
     glasgow, lancs, _ = three_endpoints()
-    scheduler.order_all([probe_request(glasgow, lancs)], NOW).probes[0]
-    scheduler.order_all([probe_request(glasgow, lancs)], NOW).probes[0]
+    ordered(glasgow, lancs)
+    ordered(glasgow, lancs)
     waiting = Probe.objects.filter(state="waiting")
     with pytest.raises(IntegrityError, match="probe_one_test_per_link"), transaction.atomic():
         waiting.update(state="queued")
@@ -206,15 +208,8 @@ def test_the_database_itself_refuses_a_second_test_of_a_link():
         waiting.update(**running)
 
 
-def probe_request(source: Endpoint, destination: Endpoint) -> scheduler.ProbeRequest:
-    small = SizeClass.objects.get(name="small")
-    return scheduler.ProbeRequest(source, destination, small, "fake")
-
-
 def test_caps_hold_for_each_direction_and_the_rest_says_so():
-    glasgow, _, _ = three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    glasgow, _, _ = roomy()
     Endpoint.objects.filter(id=glasgow.id).update(inbound_cap=1, outbound_cap=1)
     scheduler.claim_due(NOW)
     assert Probe.objects.filter(source=glasgow).count() == 1
@@ -245,9 +240,7 @@ def test_a_full_endpoint_does_not_keep_the_others_from_running(settings, monkeyp
 
 def test_sonars_own_limit_holds(settings):
     settings.SONAR_IN_FLIGHT = 5
-    three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    roomy()
     assert len(scheduler.claim_due(NOW)) == 5
     assert reasons() == {"link": 10, "cap": 3}
 
@@ -267,9 +260,7 @@ def test_the_higher_priority_goes_first_then_the_older(settings):
 
 
 def test_a_downtime_keeps_tests_away_and_is_the_reason():
-    glasgow, _, _ = three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    glasgow, _, _ = roomy()
     Downtime.objects.create(
         site=glasgow.site, starts_at=NOW, ends_at=NOW + timedelta(hours=2), reason="power"
     )
@@ -282,9 +273,7 @@ def test_a_downtime_keeps_tests_away_and_is_the_reason():
 
 
 def test_the_reason_goes_when_the_test_runs():
-    glasgow, _, _ = three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    glasgow, _, _ = roomy()
     Downtime.objects.create(
         endpoint=glasgow, starts_at=NOW, ends_at=NOW + timedelta(hours=2), reason="power"
     )
@@ -310,13 +299,11 @@ def test_quiet_hours_may_pass_midnight(moment: time, quiet: bool):
 
 
 def test_a_budget_of_bytes_holds_over_the_day_and_within_one_tick():
-    glasgow, _, _ = three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    glasgow, _, _ = roomy()
     large = SizeClass.objects.get(name="large").test_bytes
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=large + 10)
     scheduler.claim_due(NOW)
-    mine = Probe.objects.filter(source=glasgow) | Probe.objects.filter(destination=glasgow)
+    mine = Probe.objects.filter(Q(source=glasgow) | Q(destination=glasgow))
     assert sum(mine.values_list("bytes", flat=True)) <= large + 10
     assert reasons()["budget"] > 0
 
@@ -387,12 +374,10 @@ def test_an_hour_that_did_not_change_is_not_read_again(django_assert_num_queries
 
 
 def test_a_small_test_runs_where_the_budget_is_too_small_for_a_large_one():
-    glasgow, _, _ = three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    glasgow, _, _ = roomy()
     Endpoint.objects.filter(id=glasgow.id).update(budget_bytes_per_day=25 * 10**6)
     scheduler.claim_due(NOW)
-    mine = Probe.objects.filter(source=glasgow) | Probe.objects.filter(destination=glasgow)
+    mine = Probe.objects.filter(Q(source=glasgow) | Q(destination=glasgow))
     assert [one.size_class.name for one in mine] == ["small"]
 
 
@@ -402,15 +387,7 @@ def test_only_one_planner_plans_at_a_time():
     mesh()
     claimed: list[int] = []
 
-    def plan() -> None:
-        claimed.append(len(scheduler.claim_due(NOW)))
-        connection.close()
-
-    planners = [threading.Thread(target=plan) for _ in range(6)]
-    for planner in planners:
-        planner.start()
-    for planner in planners:
-        planner.join()
+    in_threads(6, lambda: claimed.append(len(scheduler.claim_due(NOW))))
     assert sum(claimed) == Probe.objects.count() > 0
     for one in Endpoint.objects.all():
         assert Probe.objects.filter(source=one).count() <= one.outbound_cap
@@ -455,18 +432,14 @@ def values(schedules: QuerySet[Schedule]) -> list[datetime]:
 
 
 def test_what_is_due_later_than_its_interval_is_due_now_however_that_came_to_be():
-    three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    roomy()
     scheduler.follow_registry(NOW)
     Schedule.objects.update(next_due=NOW + timedelta(days=1))
     assert len(scheduler.claim_due(NOW)) == 6
 
 
 def test_planners_whose_clocks_differ_a_little_do_not_test_twice():
-    three_endpoints()
-    mesh()
-    Endpoint.objects.update(inbound_cap=99, outbound_cap=99)
+    roomy()
     for _ in range(3):
         scheduler.claim_due(NOW + timedelta(minutes=2))
         Probe.objects.all().delete()
@@ -478,8 +451,8 @@ def test_what_else_a_clock_ahead_has_put_off_comes_back_with_it():
     glasgow, lancs, ral = three_endpoints()
     later = NOW + timedelta(days=1)
     scheduler.claim_due(later)
-    sent = scheduler.order_all([probe_request(glasgow, lancs)], later).probes[0]
-    running = scheduler.order_all([probe_request(ral, lancs)], later).probes[0]
+    sent = scheduler.order_all([request(glasgow, lancs)], later).probes[0]
+    running = scheduler.order_all([request(ral, lancs)], later).probes[0]
     Probe.objects.filter(id=running.id).update(
         state="running", started_at=later, deadline=later + timedelta(minutes=3)
     )

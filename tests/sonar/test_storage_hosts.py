@@ -5,14 +5,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from sonar import scheduler
 from sonar import settings as project
-from sonar.models import Endpoint, Probe, SizeClass
+from sonar.models import Endpoint, Probe
 from sonar.movers.watch import Watch
 from sonar.registry import cache
 from sonar.registry.cache import known_hosts
 from sonar.work import probes, transfer_request
-from tests.sonar.world import NOW, three_endpoints
+from tests.sonar import world
+from tests.sonar.world import three_endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -22,14 +22,7 @@ def set_base_url(name: str, base_url: str) -> None:
 
 
 def claimed() -> Probe:
-    glasgow, lancs, _ = three_endpoints()
-    small = SizeClass.objects.get(name="small")
-    ordered = scheduler.order_all(
-        [scheduler.ProbeRequest(glasgow, lancs, small, "fake")], NOW
-    ).probes[0]
-    probe = probes.claim(ordered.id, NOW)
-    assert probe
-    return probe
+    return world.claimed(world.ordered(*three_endpoints()[:2]))
 
 
 def test_the_hosts_of_endpoints_in_use_are_known_without_their_ports():

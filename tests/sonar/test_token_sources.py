@@ -7,10 +7,9 @@ import threading
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,14 @@ from sonar.credentials.cache import Entry
 from sonar.credentials.sources import unverified
 from sonar.credentials.sources.base import CredentialError, Purpose, Right, StorageToken
 from sonar.credentials.sources.client_credentials import audience_of, scope_of
-from sonar.credentials.sources.lifetimes import lifetime_of
+from sonar.credentials.sources.unverified import lifetime_of
 from sonar.movers.base import MoverError, Where
 from tests.needs import needs
+from tests.sonar.world import in_threads
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in, text_of
+from tests.storage.serving import AnyMethod, serving
 from tests.storage.xrootd import Authority
+from tests.waiting import wait_for
 
 SECRET = "Kx9wPq3Lr7Tn2Vb6"
 
@@ -419,7 +421,7 @@ def macaroon_2(*caveats: str, third_party: str = "") -> str:
     return text_of(content + b"\0" + field(6, bytes(range(32))))
 
 
-class Dcache(BaseHTTPRequestHandler):
+class Dcache(AnyMethod):
     """Answers as dCache does, or with ``status``, or a macaroon with other ``caveats``."""
 
     status = 200
@@ -430,11 +432,8 @@ class Dcache(BaseHTTPRequestHandler):
     given = ""
     heard: list[tuple[str, dict[str, Any], str]] = []
 
-    def log_message(self, *_: Any) -> None:
-        """Write nothing."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def serve(self) -> None:
+        asked = json.loads(self.body())
         assert self.headers["Content-Type"] == "application/macaroon-request"
         self.heard.append((self.path, asked, str(self.headers["Authorization"])))
         url = f"https://se.example{self.path}"
@@ -442,12 +441,7 @@ class Dcache(BaseHTTPRequestHandler):
         given = Dcache.given = Dcache.write(*(self.caveats or usual))
         target = {"targetWithMacaroon": f"{url}?authz={given}", "target": url}
         content = json.dumps({"macaroon": given, "uri": target} | self.more).encode()
-        self.send_response(self.status)
-        if self.leads_to:
-            self.send_header("Location", self.leads_to)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.answer(self.status, {"Location": self.leads_to} if self.leads_to else {}, content)
 
 
 ENDS_AT = datetime(2100, 1, 1, 12, tzinfo=UTC)
@@ -458,11 +452,8 @@ ENDS = "before:2100-01-01T12:00:00.123Z"
 def dcache() -> Iterator[ThreadingHTTPServer]:
     Dcache.status, Dcache.leads_to, Dcache.heard = 200, "", []
     Dcache.caveats, Dcache.more, Dcache.write = (), {}, macaroon
-    with closing(ThreadingHTTPServer(("127.0.0.1", 0), Dcache)) as server:
-        server.close = server.server_close
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with serving(Dcache) as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture
@@ -619,31 +610,22 @@ def test_no_secret_follows_a_redirect(macaroons, purpose, issuer, dcache):
     """Neither to another host nor to another port of the same."""
     heard: list[tuple[str, str | None]] = []
 
-    class Stranger(BaseHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            """Write nothing."""
+    class Stranger(AnyMethod):
+        def serve(self) -> None:
+            heard.append((self.body().decode(), self.headers["Authorization"]))
+            self.answer(403)
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            heard.append((body, self.headers["Authorization"]))
-            self.send_response(403)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    port = server.server_address[1]
-    Dcache.status = 307
-    Dcache.leads_to = f"http://localhost:{port}/"
-    with pytest.raises(MoverError, match="redirects to another host"):
-        obtained(macaroons)
-    Dcache.leads_to = f"http://127.0.0.1:{port}/"
-    assert refusal(macaroons) == "the endpoint gives no macaroon: 403"
-    for leads_to in (f"https://127.0.0.1:{port}/", f"http://localhost:{port}/"):
-        issuer.leads_to = leads_to
-        assert "not followed" in refusal(purpose)
-    server.shutdown()
-    server.server_close()
+    with serving(Stranger) as server:
+        port = server.server_port
+        Dcache.status = 307
+        Dcache.leads_to = f"http://localhost:{port}/"
+        with pytest.raises(MoverError, match="redirects to another host"):
+            obtained(macaroons)
+        Dcache.leads_to = f"http://127.0.0.1:{port}/"
+        assert refusal(macaroons) == "the endpoint gives no macaroon: 403"
+        for leads_to in (f"https://127.0.0.1:{port}/", f"http://localhost:{port}/"):
+            issuer.leads_to = leads_to
+            assert "not followed" in refusal(purpose)
     ((body, shown),) = heard
     assert shown is None
     assert SECRET not in body
@@ -789,17 +771,10 @@ def test_an_endpoint_that_is_down_costs_no_macaroon_that_still_counts(macaroons,
 def test_one_of_many_renews_a_token_and_the_others_take_it(purpose, issuer, kept_in):
     issuer.pause = threading.Event()
     tokens: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: tokens.append(usable(purpose, kept_in))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    deadline = time.monotonic() + 20
-    while not issuer.forms and time.monotonic() < deadline:
-        time.sleep(0.01)
-    issuer.pause.set()
-    for thread in threads:
-        thread.join(30)
+    threading.Thread(
+        target=lambda: wait_for(lambda: issuer.forms, 20) and issuer.pause.set()
+    ).start()
+    in_threads(8, lambda: tokens.append(usable(purpose, kept_in)))
     assert len(issuer.forms) == 1
     assert tokens == issuer.tokens * 8
 
@@ -810,9 +785,7 @@ def test_who_has_a_token_that_lasts_waits_for_nobody_who_renews_it(purpose, issu
     issuer.pause = threading.Event()
     renewing = threading.Thread(target=usable, args=(purpose, kept_in))
     renewing.start()
-    deadline = time.monotonic() + 20
-    while len(issuer.forms) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert wait_for(lambda: len(issuer.forms) == 2, 20, 0.01)
     assert usable(purpose, kept_in) == first
     issuer.pause.set()
     renewing.join(30)

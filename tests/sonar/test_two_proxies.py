@@ -2,20 +2,19 @@
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from sonar import scheduler
 from sonar.credentials.rules import two_proxies
-from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule, SizeClass
+from sonar.models import Credential, Endpoint, Mesh, Probe, Schedule
 from sonar.movers.base import MoverError
 from sonar.movers.catalogue import kept
 from sonar.obstacles import catalogue as obstacles
 from sonar.ordering import request_probes
-from sonar.ordering.request_probes import ProbeRequest, RefusedError
+from sonar.ordering.request_probes import RefusedError
 from sonar.people.roles import Role
 from sonar.work import transfer_request
 from tests.accounts import account
-from tests.sonar.world import NOW, endpoint, mesh
+from tests.sonar.world import NOW, endpoint, mesh, request
 
 pytestmark = pytest.mark.django_db
 ADVICE = "give both endpoints the same credential, or use another mover."
@@ -43,14 +42,10 @@ def ends() -> dict[str, Endpoint]:
     return made
 
 
-def request_for(source: Endpoint, destination: Endpoint, mover: str = "xrootd") -> ProbeRequest:
-    return ProbeRequest(source, destination, SizeClass.objects.get(name="small"), mover)
-
-
 def refusal(source: Endpoint, destination: Endpoint, mover: str = "xrootd") -> list[str]:
     """Return what an order is refused with for its mover."""
     try:
-        request_probes.order([request_for(source, destination, mover)], NOW)
+        request_probes.order([request(source, destination, mover)], NOW)
     except RefusedError as error:
         return error.errors["mover"]
     return []
@@ -71,7 +66,7 @@ def test_an_order_that_needs_two_proxies_is_refused(ends):
 
 
 def test_an_order_whose_ends_get_other_proxies_meanwhile_waits(ends):
-    (ordered,) = request_probes.order([request_for(ends["A"], ends["B"])], NOW)
+    (ordered,) = request_probes.order([request(ends["A"], ends["B"], "xrootd")], NOW)
     Probe.objects.update(state="waiting")
     Endpoint.objects.filter(pk=ends["B"].pk).update(credential=ends["C"].credential)
     assert scheduler.start_waiting(NOW) == []
@@ -104,19 +99,12 @@ def test_scheduled_tests_that_need_two_proxies_wait_and_others_run(ends):
     held = Schedule.objects.filter(skipped_because="credential")
     assert links(held) == {a + b for a in "AB" for b in "CDE"} | {
         b + a for a in "AB" for b in "CDE"
-    } | {
-        "CD",
-        "CE",
-        "DC",
-        "EC",
-    }
+    } | {"CD", "CE", "DC", "EC"}
     assert {row.mesh.name for row in held} == {"by-xrdcp"}
     assert links(Probe.objects.all()) == {"AB", "BA", "DE", "ED"}
 
 
-def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
-    ends, tmp_path, capsys, client: Client
-):
+def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(ends, tmp_path, capsys, client):
     made = mesh("by-xrdcp", mover="xrootd")
     assert obstacles.advice_on(made, NOW) == [f"16 links are not tested. {DIFFERENT}"]
     made.sources.set([ends["A"]])
@@ -141,9 +129,7 @@ def test_who_saves_a_mesh_is_told_which_of_its_links_it_cannot_test(
     assert obstacles.notice(NOW) == ""
 
 
-def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_ends(
-    ends, client: Client
-):
+def test_who_gives_an_end_another_proxy_in_the_admin_is_told_which_links_that_ends(ends, client):
     made = mesh("by-xrdcp", mover="xrootd")
     made.sources.set([ends["D"]])
     made.destinations.set([ends["E"]])

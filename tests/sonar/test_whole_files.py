@@ -36,7 +36,7 @@ def names(directory: Path) -> list[str]:
     return sorted(file.name for file in directory.iterdir())
 
 
-def test_a_file_is_its_owners_alone_and_changes_at_once_or_not_at_all(tmp_path: Path):
+def test_a_file_is_its_owners_alone_and_changes_at_once_or_not_at_all(tmp_path):
     path = tmp_path / "file"
     put(path, b"first")
     with suppress(ZeroDivisionError), whole_files.written(path) as file:
@@ -48,9 +48,7 @@ def test_a_file_is_its_owners_alone_and_changes_at_once_or_not_at_all(tmp_path: 
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_of_two_that_write_a_file_one_waits_for_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_of_two_that_write_a_file_one_waits_for_the_other(tmp_path, monkeypatch):
     path, comes = tmp_path / "file", threading.Event()
 
     def flock(*arguments: object) -> None:
@@ -69,7 +67,7 @@ def test_of_two_that_write_a_file_one_waits_for_the_other(
     assert (names(tmp_path), path.read_bytes()) == (["file"], b"of the other")
 
 
-def test_many_that_write_a_file_leave_one_that_is_whole(tmp_path: Path):
+def test_many_that_write_a_file_leave_one_that_is_whole(tmp_path):
     path = tmp_path / "file"
     with ThreadPoolExecutor(12) as threads:
         contents = [bytes([65 + number]) * 100_000 for number in range(24)]
@@ -81,7 +79,7 @@ def test_many_that_write_a_file_leave_one_that_is_whole(tmp_path: Path):
     assert path.read_bytes() in contents
 
 
-def test_what_a_killed_process_left_is_overwritten(tmp_path: Path):
+def test_what_a_killed_process_left_is_overwritten(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path; from sonar.notation import whole_files\n"
         "with whole_files.written(Path(sys.argv[1])) as file:\n"
@@ -94,7 +92,7 @@ def test_what_a_killed_process_left_is_overwritten(tmp_path: Path):
     assert (names(tmp_path), (tmp_path / "file").read_bytes()) == (["file"], b"next")
 
 
-def test_no_link_is_followed_to_a_file_of_somebody_else(tmp_path: Path):
+def test_no_link_is_followed_to_a_file_of_somebody_else(tmp_path):
     (tmp_path / "theirs").write_text("theirs")
     (tmp_path / ".file.part").symlink_to(tmp_path / "theirs")
     with pytest.raises(OSError, match="symbolic links"):
@@ -115,7 +113,7 @@ def test_a_key_that_found_no_room_is_made_by_the_next_start(disk: SmallDisk):
     assert (disk.path / "home" / "secret-key").read_text() == key
 
 
-def test_an_empty_key_of_before_is_made_anew(tmp_path: Path):
+def test_an_empty_key_of_before_is_made_anew(tmp_path):
     (tmp_path / "secret-key").touch()
     home.make(tmp_path)
     assert len((tmp_path / "secret-key").read_text()) > 50
@@ -134,7 +132,7 @@ def test_an_export_that_finds_no_room_leaves_what_there_was(disk: SmallDisk):
 
 @pytest.mark.django_db
 def test_an_import_that_finds_no_room_for_its_temporary_file_says_so(
-    disk: SmallDisk, tmp_path: Path, grid, at_four, monkeypatch: pytest.MonkeyPatch
+    disk: SmallDisk, tmp_path, grid, at_four, monkeypatch
 ):
     path = write(tmp_path / "in.csv", [line(1)])
     monkeypatch.setattr(tempfile, "tempdir", str(disk.path))

@@ -15,7 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from sonar import tasks
-from sonar.models import Endpoint, Leftover, Probe, SignOfLife, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, SignOfLife, Transfer
 from sonar.movers import catalogue
 from sonar.movers.base import aside
 from sonar.work import cleanup, transfer_request
@@ -80,19 +80,9 @@ def queued(*movers: str) -> list[Probe]:
     """Queue a probe for each, of as many links, and send them to the workers."""
     before = Endpoint.objects.count()
     ends = [world.endpoint(f"END-{before + number}") for number in range(11)]
-    small = SizeClass.objects.get(name="small")
-    now = timezone.now()
     made = [
-        Probe.objects.create(
-            source=source,
-            destination=destination,
-            size_class=small,
-            bytes=small.test_bytes,
-            mover=mover,
-            requested_at=now,
-            sent_at=now,
-        )
-        for mover, (source, destination) in zip(movers, permutations(ends, 2), strict=False)
+        world.queued(*link, mover=mover)
+        for mover, link in zip(movers, permutations(ends, 2), strict=False)
     ]
     for probe in made:
         tasks.transfer.delay(str(probe.id))

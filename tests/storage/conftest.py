@@ -67,10 +67,7 @@ def authority() -> Iterator[Authority]:
 
 
 def start_pair(
-    authority: Authority,
-    *,
-    guarded: bool = False,
-    destination: Checksums = usual_checksums,
+    authority: Authority, *, guarded: bool = False, destination: Checksums = usual_checksums
 ) -> Pair:
     """Start two servers; ``destination`` says how the second one works out checksums."""
     servers = [

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,29 +61,18 @@ def fault(act: Callable[[Faults], None]) -> Callable[[Faults], None]:
     return act
 
 
-@fault
-def worker_killed(faults: Faults) -> None:
-    """SIGKILL of a worker that transfers."""
-    faults.grid.kill(faults.one_of("worker"))
+def kill_one(faults: Faults, kind: str) -> None:
+    """SIGKILL of a process of this kind, if there is any."""
+    if faults.grid.named(kind):
+        faults.grid.kill(faults.one_of(kind))
 
 
-@fault
-def control_killed(faults: Faults) -> None:
-    """SIGKILL of a worker that plans, sweeps and seals."""
-    faults.grid.kill(faults.one_of("control"))
-
-
-@fault
-def beat_killed(faults: Faults) -> None:
-    """SIGKILL of a beat."""
-    faults.grid.kill(faults.one_of("beat"))
-
-
-@fault
-def cleaner_killed(faults: Faults) -> None:
-    """SIGKILL of a worker that deletes what was left behind."""
-    if faults.grid.named("cleaning"):
-        faults.grid.kill(faults.one_of("cleaning"))
+FAULTS |= {
+    "worker killed": partial(kill_one, kind="worker"),
+    "control killed": partial(kill_one, kind="control"),
+    "beat killed": partial(kill_one, kind="beat"),
+    "cleaner killed": partial(kill_one, kind="cleaning"),
+}
 
 
 @fault
@@ -123,20 +113,18 @@ def queue_full(faults: Faults) -> None:
     faults.grid.queue.limit(0)
 
 
-@fault
-def database_crashed(faults: Faults) -> None:
-    """PostgreSQL ends without writing anything more, and starts again from its log."""
-    faults.grid.database.stop(signal.SIGQUIT)
+def stop_database(faults: Faults, how: signal.Signals) -> None:
+    faults.grid.database.stop(how)
     faults.pause()
     faults.grid.database.start()
 
 
-@fault
-def database_restarted(faults: Faults) -> None:
-    """PostgreSQL restarts in good order, all sessions broken off."""
-    faults.grid.database.stop(signal.SIGINT)
-    faults.pause()
-    faults.grid.database.start()
+FAULTS |= {
+    # It ends without writing anything more, and starts again from its log.
+    "database crashed": partial(stop_database, how=signal.SIGQUIT),
+    # It restarts in good order, all sessions broken off.
+    "database restarted": partial(stop_database, how=signal.SIGINT),
+}
 
 
 @fault

@@ -20,10 +20,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
+
+from tests.storage.serving import AnyMethod
 
 Json = dict[str, Any]
 Answer = tuple[int, dict[str, str], bytes]
@@ -33,52 +36,19 @@ Trick = Callable[[str, str, bytes], Answer | None]
 FINAL = {"FINISHED", "FAILED", "CANCELED"}
 PATIENCE_SECONDS = 60.0
 VERDICT = re.compile(r"^(success|failure): ?(.*)$", re.MULTILINE)
-# Fields that no test of ours sets, with what a real server says.
-JOB: Json = {
-    "source_spacetoken": None,
-    "bring_online": -1,
-    "job_type": "N",
-    "priority": 3,
-    "archive_timeout": -1,
-    "destination_spacetoken": None,
-    "max_time_in_queue": None,
-    "target_qos": None,
-    "verify_checksum": "n",
-    "submit_host": "localhost",
-    "user_dn": "/DC=org/DC=xfer/CN=worker",
-    "dst_file_report": False,
-    "cred_id": "a8c13311421ca14d",
-    "vo_name": "a8c13311421ca14d",
-    "retry_delay": 0,
-    "copy_pin_lifetime": -1,
-    "os_project_id": None,
-}
-FILE: Json = {
-    "filesize": None,
-    "pid": None,
-    "archive_metadata": None,
-    "dst_token_id": None,
-    "staging_start": None,
-    "staging_finished": None,
-    "bringonline_token": None,
-    "archive_start_time": None,
-    "dest_surl_uuid": None,
-    "archive_finish_time": None,
-    "log_debug": None,
-    "staging_host": None,
-    "scitag": None,
-    "recoverable": None,
-    "staging_metadata": None,
-    "src_token_id": None,
-    "priority": 3,
-    "file_state_initial": "",
-    "hashed_id": 16998,
-    "selection_strategy": "auto",
-    "file_index": 0,
-    "retry": 0,
-    "activity": "default",
-    "vo_name": "a8c13311421ca14d",
-}
+SAMPLES = (Path(__file__).parents[1] / "movers" / "samples" / "fts_rest.txt").read_text()
+
+
+def sample(heading: str) -> Any:
+    """Return what a real server has said: the JSON under the last heading that begins so."""
+    text = SAMPLES.rpartition(f"### {heading}")[2]
+    begun = re.search(r"^[\[{]", text, re.MULTILINE)
+    return json.JSONDecoder().raw_decode(text[begun.start() :])[0]
+
+
+# Their fields that no test of ours sets are as they are there.
+JOB: Json = sample("GET /jobs/ (SUBMITTED)")[0]
+FILE: Json = sample("GET /jobs/8d578836-e4b6-11f1-aaf6-02fc00000001/files (SUBMITTED)")[0]
 
 
 @dataclass
@@ -132,6 +102,7 @@ class Job:
             "job_metadata": self.params["job_metadata"] | {"auth_method": "certificate"},
             "overwrite_flag": "Y" if self.params.get("overwrite") else None,
             "retry": self.params["retry"],
+            "verify_checksum": "n",
             "source_se": storage(self.source),
             "dest_se": storage(self.destination),
             "job_finished": moment(self.finished),
@@ -371,18 +342,11 @@ def bearer(file: Mapping[str, Any], end: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {tokens[0]}"} if tokens else {}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(AnyMethod):
     fts: FtsServer
 
-    def parse_request(self) -> bool:
-        """Answer every method in one place."""
-        if not super().parse_request():
-            return False
-        setattr(self, f"do_{self.command}", self.serve)
-        return True
-
     def serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        body = self.body()
         said = f"{self.path} {self.headers} {body.decode()}"
         self.fts.heard.append((self.command, self.path, said))
         trick = self.fts.trick(self.command, self.path, body)
@@ -457,7 +421,7 @@ class _Handler(BaseHTTPRequestHandler):
         if job is None:
             self.say(unknown(number), 404)
         elif job.state in FINAL:
-            self.answer(304, {}, b"")
+            self.answer(304)
         else:
             self.fts.cancel(job)
             self.say(job.row() | {"http_status": "200 Ok", "http_message": None})
@@ -467,16 +431,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def say(self, content: Json | list[Json], status: int = 200) -> None:
         self.answer(status, {"Content-Type": "application/json"}, json.dumps(content).encode())
-
-    def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in ({"Content-Length": str(len(body))} | dict(headers)).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: what was heard is what is read."""
 
 
 def unknown(number: str) -> Json:

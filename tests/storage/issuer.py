@@ -11,13 +11,13 @@ import uuid
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from tests.storage.serving import AnyMethod
 from tests.storage.xrootd import Authority
 
 CLIENT_ID = "sonar"
@@ -133,33 +133,23 @@ class Issuer:
 
 
 def handler_of(issuer: Issuer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(AnyMethod):
         timeout = 10
 
-        def log_message(self, *_: Any) -> None:
-            """Write nothing."""
-
-        def do_GET(self) -> None:
-            if self.path == "/.well-known/openid-configuration":
+        def serve(self) -> None:
+            if self.command == "POST":
+                self.send(*issuer.reply(self.body().decode(), str(self.headers["Authorization"])))
+            elif self.path == "/.well-known/openid-configuration":
                 self.send(200, issuer.discovery())
             elif self.path == "/jwks":
                 self.send(200, issuer.keys())
             else:
                 self.send(404, {})
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            self.send(*issuer.reply(body, str(self.headers["Authorization"])))
-
         def send(self, status: int, values: dict[str, object]) -> None:
-            content = json.dumps(values).encode()
-            self.send_response(status)
-            if status == 307:
-                self.send_header("Location", issuer.leads_to)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            headers = {"Content-Type": "application/json"}
+            headers |= {"Location": issuer.leads_to} if status == 307 else {}
+            self.answer(status, headers, json.dumps(values).encode())
 
     return Handler
 

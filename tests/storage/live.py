@@ -6,14 +6,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import urllib3
 
-from sonar.sandbox import embedded, processes
-from tests import template
+from sonar.sandbox import processes
+from tests.storage.services import Database, Queue
 from tests.storage.workers import BEAT, worker
 from tests.waiting import wait_for
 
@@ -35,38 +34,21 @@ class Sonar:
     """A whole Sonar without storage: each part can be taken away and put back."""
 
     def __init__(self, place: Path, sockets: Path) -> None:
-        self.place, self.sockets = place, sockets
+        self.place = place
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.services: dict[str, AbstractContextManager[str]] = {}
+        self.database, self.redis = Database(place, sockets), Queue(place, sockets)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = listening.getsockname()[1]
 
     def start(self) -> None:
         """Start the web, PostgreSQL and Redis."""
-        template.copy_to(self.place / "postgres")
+        self.database.start()
+        self.redis.start()
         self.env = os.environ | SETTINGS | {"SONAR_HOME": str(self.place)}
-        self.env |= {"DATABASE_URL": self.start_database(), "REDIS_URL": self.start_redis()}
+        self.env |= {"DATABASE_URL": self.database.url, "REDIS_URL": self.redis.url}
         bind = f"127.0.0.1:{self.port}"
-        gunicorn = [
-            "-m",
-            "gunicorn",
-            "--config=python:sonar.gunicorn_conf",
-            "--workers=1",
-        ]
+        gunicorn = ["-m", "gunicorn", "--config=python:sonar.gunicorn_conf", "--workers=1"]
         self.run("web", *gunicorn, "--threads=4", "--bind", bind)
-
-    def start_database(self) -> str:
-        data, log = self.place / "postgres", self.place / "postgres.log"
-        self.services["database"] = embedded.postgres(data, self.sockets, log)
-        return template.with_tables(self.services["database"].__enter__())
-
-    def start_redis(self) -> str:
-        data, log = self.place / "redis", self.place / "redis.log"
-        self.services["redis"] = embedded.redis_server(data, self.sockets, log)
-        return self.services["redis"].__enter__()
-
-    def stop_service(self, name: str) -> None:
-        self.services.pop(name).__exit__(None, None, None)
 
     def run(self, name: str, *arguments: str) -> None:
         log = self.place / f"{name}.log"
@@ -90,8 +72,8 @@ class Sonar:
 
     def close(self) -> None:
         processes.stop_together([*self.running.values()])
-        for name in reversed(list(self.services)):
-            self.stop_service(name)
+        self.redis.stop()
+        self.database.stop()
 
     def get(self, path: str) -> urllib3.BaseHTTPResponse:
         url = f"http://127.0.0.1:{self.port}{path}"

@@ -5,12 +5,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
 import urllib3
 
 from sonar.movers.content import TestFile
+from tests.storage.serving import AnyMethod
 from tests.storage.xrootd import Authority
 
 BASE = "/base"
@@ -101,16 +103,9 @@ def contents(size: int) -> bytes:
     return b"".join(iter(TestFile(size).read, b""))
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(AnyMethod):
     protocol_version = "HTTP/1.1"
     server_of: Recorder
-
-    def parse_request(self) -> bool:
-        """Answer every method in one place."""
-        if not super().parse_request():
-            return False
-        setattr(self, f"do_{self.command}", self.serve)
-        return True
 
     def serve(self) -> None:
         recorder, path = self.server_of, urlsplit(self.path).path
@@ -156,18 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.answer(200, {"Content-Length": str(size)}, contents(size))
 
-    def answer(self, status: int, headers: dict[str, str] | None = None, body: bytes = b"") -> None:
-        self.send_response(status)
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        for name, value in ({"Content-Length": str(len(body))} | (headers or {})).items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: the diary is what is read."""
+    def answer(self, status: int, headers: dict[str, str] | None = None, *rest: Any) -> None:
+        """Say that the connection ends where it does: who kept it would ask on it again."""
+        closing = {"Connection": "close"} if self.close_connection else {}
+        super().answer(status, closing | (headers or {}), *rest)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from sonar import tasks
 from sonar.models import Endpoint, Leftover, Probe, Schedule, SizeClass, Transfer
 from sonar.registry import file
 from sonar.work import cleanup, probes, transfer_request
+from tests.sonar.world import queued
 from tests.storage.conftest import Pair
 from tests.storage.workers import Processes
 from tests.storage.xrootd import give_to_server
@@ -200,15 +201,5 @@ def test_what_a_first_run_left_is_cleaned_while_a_second_run_is_under_way(
 
 def one_probe(size: str) -> Probe:
     """Queue one test between the two servers; no planner is there."""
-    source, destination = Endpoint.objects.order_by("name")
     size_class = SizeClass.objects.get(name=size)
-    now = timezone.now()
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=size_class,
-        bytes=size_class.test_bytes,
-        mover="http-tpc",
-        requested_at=now,
-        sent_at=now,
-    )
+    return queued(*Endpoint.objects.order_by("name"), size_class=size_class, mover="http-tpc")

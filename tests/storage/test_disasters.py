@@ -84,7 +84,7 @@ def error_of(outcome: Outcome) -> MoverError:
 @pytest.mark.parametrize(("mode", "where"), [("pull", Where.TRANSFER), ("push", Where.SOURCE)])
 def test_a_source_that_dies_midway_leaves_nothing(
     mode: str, where: Where, mortal: Pair, slow_road: Road
-) -> None:
+):
     order = slow_order(mortal, slow_road, mode)
     outcome, seconds = timed(Meanwhile(mortal, mortal.source.kill), order)
     error = error_of(outcome)
@@ -97,12 +97,11 @@ def test_a_source_that_dies_midway_leaves_nothing(
 @pytest.mark.parametrize(("mode", "where"), [("pull", Where.DESTINATION), ("push", Where.TRANSFER)])
 def test_a_destination_that_dies_midway_is_cleared_once_it_is_back(
     mode: str, where: Where, mortal: Pair, slow_road: Road
-) -> None:
+):
     order = slow_order(mortal, slow_road, mode)
     outcome, seconds = timed(Meanwhile(mortal, mortal.destination.kill), order)
     error = error_of(outcome)
     assert (error.where, error.permanent) == (where, False)
-    assert outcome.leftover
     assert outcome.leftover.where == Where.DESTINATION
     assert seconds < order.limits.stall + SLACK_SECONDS
     assert mortal.left_behind() != []
@@ -113,7 +112,7 @@ def test_a_destination_that_dies_midway_is_cleared_once_it_is_back(
 
 @pytest.mark.usefixtures("_brief_looks")
 @pytest.mark.parametrize("mode", ["pull", "push"])
-def test_an_active_end_that_hangs_is_given_up(mode: str, mortal: Pair, slow_road: Road) -> None:
+def test_an_active_end_that_hangs_is_given_up(mode: str, mortal: Pair, slow_road: Road):
     active = mortal.destination if mode == "pull" else mortal.source
     # What is not frozen may be slow to accept a request on a busy machine.
     limits = Limits(connect=1 if mode == "pull" else 5, answer=1, stall=1.5, total=20)
@@ -134,9 +133,7 @@ def is_cleared_once_it_goes_on(pair: Pair, server: Server, order: Order) -> None
 
 
 @pytest.mark.usefixtures("_brief_looks")
-def test_a_source_that_hangs_midway_is_a_stall_of_the_transfer(
-    mortal: Pair, slow_road: Road
-) -> None:
+def test_a_source_that_hangs_midway_is_a_stall_of_the_transfer(mortal: Pair, slow_road: Road):
     limits = Limits(connect=1, answer=1.5, stall=5.5, total=20)
     order = slow_order(mortal, slow_road, "pull", limits=limits)
     outcome, seconds = timed(Meanwhile(mortal, mortal.source.freeze), order)
@@ -149,9 +146,7 @@ def test_a_source_that_hangs_midway_is_a_stall_of_the_transfer(
 
 
 @pytest.mark.usefixtures("_brief_looks")
-def test_a_source_that_hangs_before_the_first_byte_is_found_out(
-    mortal: Pair, slow_road: Road
-) -> None:
+def test_a_source_that_hangs_before_the_first_byte_is_found_out(mortal: Pair, slow_road: Road):
     """XRootD does not answer such a pull at all: the destination looks like the one that hangs."""
     limits = Limits(connect=1, answer=1, stall=6, total=20)
     order = slow_order(mortal, slow_road, "pull", limits=limits)
@@ -164,46 +159,54 @@ def test_a_source_that_hangs_before_the_first_byte_is_found_out(
 
 
 @pytest.mark.usefixtures("_brief_looks")
-def test_two_ends_that_answer_us_but_not_each_other_are_a_fault_between_them(
-    mortal: Pair,
-) -> None:
+def test_two_ends_that_answer_us_but_not_each_other_are_a_fault_between_them(mortal: Pair):
     """A hole in the way of the servers, as a firewall makes it; our own way is whole."""
     limits = Limits(connect=1, answer=1, stall=6, total=20)
     order = mortal.order(limits=limits)
     HttpTpc().files.put(order, Watch())
     with socket.create_server(("127.0.0.1", 0)) as hole:
         address = f"http://127.0.0.1:{hole.getsockname()[1]}/f"
+
+        def detour(request: Request) -> Request:
+            """Send the servers elsewhere for the source than we go ourselves."""
+            turned = {"Source": address} if "Source" in request.headers else {}
+            return replace(request, headers={**request.headers, **turned})
+
         mover = HttpTpc()
-        mover.files.web = Detour(address)
+        mover.files.web = Turned(detour)
         error = error_of(measure(mover, order, Watch()))
     assert error.where == Where.TRANSFER
     assert "both endpoints answer" in str(error)
 
 
-class Detour(Web):
-    """Sends the servers elsewhere for the source than we go ourselves."""
+class Turned(Web):
+    """Turns each request into another one just before it is sent."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, turn: Callable[[Request], Request]) -> None:
         super().__init__()
-        self._address = address
+        self._turn = turn
 
     @contextmanager
     def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
-        headers = dict(request.headers)
-        if "Source" in headers:
-            headers["Source"] = self._address
-        with super().open(replace(request, headers=headers), order, wait) as response:
+        with super().open(self._turn(request), order, wait) as response:
             yield response
 
 
 @pytest.mark.usefixtures("_brief_looks")
 def test_a_destination_that_hangs_in_a_push_is_a_stall_of_the_transfer(
     mortal: Pair, slow_road: Road
-) -> None:
+):
     limits = Limits(connect=1, answer=1.5, stall=5.5, total=20)
     order = slow_order(mortal, slow_road, "push", limits=limits)
+
+    def freeze(request: Request) -> Request:
+        """Freeze the server just before the COPY, once the looks before it are done."""
+        if request.method == "COPY":
+            mortal.destination.freeze()
+        return request
+
     mover = HttpTpc()
-    mover.files.web = Freezing(mortal.destination)
+    mover.files.web = Turned(freeze)
     outcome, seconds = timed(mover, order)
     error = error_of(outcome)
     assert error.where == Where.TRANSFER
@@ -213,23 +216,8 @@ def test_a_destination_that_hangs_in_a_push_is_a_stall_of_the_transfer(
     is_cleared_once_it_goes_on(mortal, mortal.destination, order)
 
 
-class Freezing(Web):
-    """Freezes a server just before the COPY, once the looks before it are done."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__()
-        self._server = server
-
-    @contextmanager
-    def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
-        if request.method == "COPY":
-            self._server.freeze()
-        with super().open(request, order, wait) as response:
-            yield response
-
-
 @pytest.mark.parametrize("side", ["source", "destination"])
-def test_an_end_that_hangs_from_the_beginning_is_given_up(side: str, mortal: Pair) -> None:
+def test_an_end_that_hangs_from_the_beginning_is_given_up(side: str, mortal: Pair):
     limits = Limits(connect=1, answer=1, stall=2, total=20)
     order = mortal.order(limits=limits)
     assert measure(HttpTpc(), mortal.order(), Watch()).receipt
@@ -244,9 +232,7 @@ def test_an_end_that_hangs_from_the_beginning_is_given_up(side: str, mortal: Pai
 
 @pytest.mark.usefixtures("_brief_looks")
 @pytest.mark.parametrize("mode", ["pull", "push"])
-def test_the_total_limit_ends_a_transfer_that_moves(
-    mode: str, mortal: Pair, slow_road: Road
-) -> None:
+def test_the_total_limit_ends_a_transfer_that_moves(mode: str, mortal: Pair, slow_road: Road):
     limits = Limits(connect=1, answer=2, stall=5, total=1.5)
     outcome, seconds = timed(HttpTpc(), slow_order(mortal, slow_road, mode, limits=limits))
     error = error_of(outcome)
@@ -256,33 +242,33 @@ def test_the_total_limit_ends_a_transfer_that_moves(
     assert mortal.left_behind() == []
 
 
-@pytest.mark.parametrize("mode", ["pull", "push"])
-@pytest.mark.parametrize("before", [True, False])
-def test_a_stop_ends_a_transfer_at_once_and_leaves_nothing(
-    before: bool, mode: str, mortal: Pair, slow_road: Road
-) -> None:
-    order, watch = slow_order(mortal, slow_road, mode), Watch()
-    mover = Meanwhile(mortal, lambda: stop_soon(watch) if before else watch.stop(), before=before)
+def is_stopped(mover: Meanwhile, order: Order, watch: Watch) -> None:
     outcome, _ = timed(mover, order, watch)
     assert isinstance(outcome.error, Stopped)
     assert "the server may still write it" in str(outcome.leftover)
     assert outcome.elapsed_seconds < 6
     assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as the sweep will
+
+
+@pytest.mark.parametrize("mode", ["pull", "push"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_stop_ends_a_transfer_at_once_and_leaves_nothing(
+    before: bool, mode: str, mortal: Pair, slow_road: Road
+):
+    order, watch = slow_order(mortal, slow_road, mode), Watch()
+    mover = Meanwhile(mortal, lambda: stop_soon(watch) if before else watch.stop(), before=before)
+    is_stopped(mover, order, watch)
     assert mortal.left_behind() == []
 
 
-def test_a_stop_ends_a_transfer_over_tls_at_once(guarded: Pair, slow_road: Road) -> None:
+def test_a_stop_ends_a_transfer_over_tls_at_once(guarded: Pair, slow_road: Road):
     order, watch = guarded.order(bytes=BIG_BYTES), Watch()
     HttpTpc().files.put(order, Watch())
     address = slow_road(guarded.source).url.replace("http://127.0.0.1", "https://localhost")
     url = order.source.url.replace(guarded.source.url, address)
     slow = replace(order.source, url=url, base_url=f"{address}/base")
     mover = Meanwhile(guarded, watch.stop)
-    outcome, _ = timed(mover, replace(order, source=slow), watch)
-    assert isinstance(outcome.error, Stopped)
-    assert "the server may still write it" in str(outcome.leftover)
-    assert outcome.elapsed_seconds < 6
-    assert remove(mover.files, order, LOOK_AGAIN_SECONDS) is None  # as the sweep will
+    is_stopped(mover, replace(order, source=slow), watch)
     assert guarded.left_behind() == []
 
 

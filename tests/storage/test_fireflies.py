@@ -78,7 +78,6 @@ def collecting(log: Path, *program: str) -> Iterator[int]:
         log.open("wb") as errors,
         subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors) as process,
     ):
-        assert process.stdout
         greeting = process.stdout.readline().decode()
         match = re.search(r"Listening at 127.0.0.1:([0-9]+) \(UDP\) for packets from 127", greeting)
         assert match, greeting + log.read_text()
@@ -153,7 +152,7 @@ def test_both_servers_mark_what_the_mover_copies_with_its_flow_label(marking: Pa
 
 
 def test_a_connection_with_the_label_of_a_test_stands_with_it(
-    marking: Pair, ends: tuple[Endpoint, Endpoint], tmp_path: Path
+    marking: Pair, ends: tuple[Endpoint, Endpoint], tmp_path
 ):
     put_file(marking.source, "file")
     own = send(*ends, timezone.now(), scitag=SCITAG)
@@ -213,7 +212,7 @@ def hostile(chance: Random) -> bytes:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("ends")
-def test_a_collector_takes_thousands_of_hostile_packets_and_goes_on(tmp_path: Path):
+def test_a_collector_takes_thousands_of_hostile_packets_and_goes_on(tmp_path):
     chance = Random(30)
     log = tmp_path / "log"
     with (

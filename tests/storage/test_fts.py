@@ -84,11 +84,18 @@ class Running:
         return self.outcomes[0]
 
 
+def in_queue(fts: FtsServer, pair: Pair) -> Running:
+    """Begin a measurement whose job is in the queue for long."""
+    fts.queue_seconds = 60
+    running = Running(order_at(fts, pair))
+    assert wait_for(lambda: fts.jobs, 10, 0.02)
+    return running
+
+
 def deleted_later(pair: Pair, order: Order) -> None:
     """Do what `clean` does with a file that may be written again: once its server has let go."""
     name = order.destination.url.rpartition("/base")[2]
     process = pair.destination.process
-    assert process
     files = Path(f"/proc/{process.pid}/fd")
     assert wait_for(lambda: not any(target(file).endswith(name) for file in files.iterdir()), 15)
     assert remove(Fts3().files, order) is None
@@ -118,7 +125,6 @@ def test_a_copy_is_asked_of_the_service_and_its_queue_is_no_part_of_the_rate(fts
     outcome = measure(Fts3(), order_at(fts, plain, streams=3, tcp_buffer_bytes=65536), Watch())
     assert outcome.error is None
     job, seen = only_job(fts), outcome.seen
-    assert outcome.receipt
     assert outcome.receipt.seconds == job.seconds < 1 <= seen.queue_seconds <= 3
     assert outcome.elapsed_seconds > 1.2
     assert (seen.streams_used, seen.tcp_buffer_used_bytes) == (3, 65536)
@@ -164,7 +170,7 @@ def test_files_of_root_are_copied_too(fts, plain):
     assert plain.left_behind() == []
 
 
-def test_all_jobs_are_asked_after_together(fts, plain, monkeypatch: pytest.MonkeyPatch):
+def test_all_jobs_are_asked_after_together(fts, plain, monkeypatch):
     monkeypatch.setattr(poll, "IDS_AT_ONCE", 8)
     monkeypatch.setattr(poll, "POLL_SECONDS", 0.5)
     fts.queue_seconds = 1.0
@@ -203,7 +209,6 @@ def test_who_is_refused_by_the_service_blames_no_link(fts, plain, status, words,
     fts.trick = answers(status, json.dumps({"status": str(status), "message": words}))
     outcome = measure(Fts3(), order_at(fts, plain), Watch())
     error = outcome.error
-    assert error
     assert (error.where, error.permanent) == (Where.CONTROL, permanent)
     assert words in str(error)
     assert str(status) in str(error)
@@ -220,31 +225,24 @@ def test_a_service_that_is_not_there_is_nobodys_link(plain):
 def test_a_source_that_is_missing_is_the_sources_fault(fts, plain):
     order = order_at(fts, plain)
     missing = replace(order, source=end(Where.SOURCE, plain.source.url, "source/missing"))
-    error = move_fails(missing)
-    assert (error.where, error.permanent) == (Where.SOURCE, True)
-    assert "404" in str(error)
+    move_fails(missing, Where.SOURCE, "404")
 
 
 def test_a_source_that_does_not_listen_is_the_sources_fault(fts, plain):
     source = end(Where.SOURCE, f"http://127.0.0.1:{free_port()}", "source/1")
-    error = move_fails(order_at(fts, plain, source=source))
-    assert (error.where, error.permanent) == (Where.SOURCE, False)
-    assert "refused" in str(error)
+    move_fails(order_at(fts, plain, source=source), Where.SOURCE, "refused", permanent=False)
 
 
 def test_a_file_that_is_there_is_not_written_over(fts, plain):
     order = order_at(fts, plain)
     assert measure(Fts3(), order, Watch()).error is None
     there = replace(order, destination=replace(order.source, where=Where.DESTINATION))
-    error = move_fails(there)
-    assert (error.where, error.permanent) == (Where.DESTINATION, True)
-    assert "exists" in str(error)
+    move_fails(there, Where.DESTINATION, "exists")
 
 
 def test_a_missing_base_is_not_made(fts, plain):
     nowhere = End(Where.DESTINATION, f"{plain.destination.url}/no/f", f"{plain.destination.url}/no")
-    error = move_fails(order_at(fts, plain, destination=nowhere))
-    assert (error.where, error.permanent) == (Where.DESTINATION, True)
+    move_fails(order_at(fts, plain, destination=nowhere), Where.DESTINATION, "base directory")
     assert fts.jobs == {}
 
 
@@ -257,15 +255,14 @@ def test_a_server_that_dies_midway_fails_the_transfer(fts, mortal, slow_road: Ro
     assert wait_for(lambda: road.moved.total() > uploaded + BIG / 12, 15, 0.02)
     road.close()
     outcome = running.ended()
-    assert outcome.error
     assert outcome.error.where == Where.TRANSFER
     assert mortal.left_behind() == []
 
 
-def move_fails(order: Order) -> MoverError:
-    with pytest.raises(MoverError) as caught:
+def move_fails(order: Order, where: str, words: str, *, permanent: bool = True) -> None:
+    with pytest.raises(MoverError, match=words) as caught:
         Fts3().move(order, Watch())
-    return caught.value
+    assert (caught.value.where, caught.value.permanent) == (where, permanent)
 
 
 # What goes wrong once a job was asked for.
@@ -291,10 +288,8 @@ def test_a_service_that_stays_away_is_waited_for_until_the_limit(plain):
 
 def fails_in_doubt(outcome: Outcome, where: Where, words: str) -> None:
     """Hold that it failed, and that its file is looked for again later."""
-    assert outcome.error
     assert words in str(outcome.error)
     assert outcome.error.where == where
-    assert outcome.leftover
     assert "may still be written" in str(outcome.leftover)
 
 
@@ -308,9 +303,7 @@ def test_who_may_not_ask_any_more_gives_up_soon(fts, plain):
 
 
 def test_a_job_that_the_service_has_lost_is_not_waited_for(fts, plain):
-    fts.queue_seconds = 60
-    running = Running(order_at(fts, plain))
-    assert wait_for(lambda: fts.jobs, 10, 0.02)
+    running = in_queue(fts, plain)
     lost = only_job(fts)
     fts.jobs.clear()
     outcome = running.ended()
@@ -333,9 +326,7 @@ def test_one_lost_job_of_several_leaves_the_others_alone(fts, plain):
 
 
 def test_a_job_that_somebody_cancels_fails_and_blames_nobody(fts, plain):
-    fts.queue_seconds = 60
-    running = Running(order_at(fts, plain))
-    assert wait_for(lambda: fts.jobs, 10, 0.02)
+    running = in_queue(fts, plain)
     fts.cancel(only_job(fts))
     fails(running.ended(), Where.CONTROL, "somebody cancelled", permanent=False)
 
@@ -465,9 +456,7 @@ def test_a_destination_that_lends_too_little_is_the_destinations_fault(secure, g
 def test_what_the_service_would_send_to_the_wrong_end_it_is_not_asked(secure, guarded, missing):
     secure.forget()
     order = lending(secure, guarded, **{missing: ""})
-    error = move_fails(order)
-    assert (error.where, error.permanent) == (Where.CONTROL, True)
-    assert missing in str(error)
+    move_fails(order, Where.CONTROL, missing)
     assert secure.heard == []
 
 
@@ -484,7 +473,6 @@ def test_no_redirect_of_a_service_is_followed(secure, guarded, method):
         for job in list(secure.jobs.values()):
             secure.cancel(job)  # it would begin in a test to come
         secure.queue_seconds = 0
-        assert outcome.error
         assert outcome.error.where == Where.CONTROL
         assert stranger.heard == []
         if method != "DELETE":

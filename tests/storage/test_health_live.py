@@ -38,9 +38,7 @@ def lengths(sonar: Sonar) -> dict[str, int]:
     return {name: len(said(sonar, name)) for name in COMMANDS}
 
 
-def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is_back(
-    sonar: Sonar,
-) -> None:
+def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is_back(sonar: Sonar):
     """And what waits for Redis says so in lines."""
     sonar.wait_for(lambda: answers(sonar), 120)
     assert set(sonar.missing()) == {"workers", "beat"}
@@ -79,12 +77,12 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     sonar.wait_until(set())
 
     begun = lengths(sonar)
-    sonar.stop_service("redis")
+    sonar.redis.stop()
     assert "Redis does not answer" in sonar.missing()["redis"]
     assert sonar.metric('sonar_up{part="redis"}') == 0
     sonar.wait_until({"redis", "workers", "beat"})  # nobody is heard of without it
     sonar.wait_for(lambda: bool(of_the_queue(said(sonar, "beat")[begun["beat"] :])), 120)
-    sonar.start_redis()
+    sonar.redis.start()
     sonar.wait_for(lambda: is_over(said(sonar, "beat")[begun["beat"] :]), 120)
     sonar.wait_until(set(), 180)
     # Each line begins with its time: no traceback, whatever starts a worker.
@@ -93,13 +91,13 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
     for name in COMMANDS:
         assert [line for line in lines[name] if line[:2] != "20"] == [], name
 
-    sonar.stop_service("database")
+    sonar.database.stop()
     began = time.monotonic()
     assert set(sonar.missing()) == {"database", "workers", "beat"}
     assert sonar.metric('sonar_up{part="database"}') == 0
     assert sonar.get("/healthz").status == 200
     assert time.monotonic() - began < 20
-    sonar.start_database()
+    sonar.database.start()
     sonar.wait_until(set(), 120)
     assert all(process.poll() is None for process in sonar.running.values()), sonar.words()
 
@@ -108,7 +106,7 @@ def test_each_part_that_goes_is_missed_within_seconds_and_again_there_when_it_is
 @pytest.mark.parametrize("way", ["full", "a replica"])
 def test_a_sonar_whose_redis_takes_nothing_waits_says_so_in_a_line_and_goes_on(
     sonar: Sonar, way: str
-) -> None:
+):
     refuse, why = refusing.WAYS[way]
     url = sonar.env["REDIS_URL"]
     sonar.wait_for(lambda: answers(sonar), 120)

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -16,7 +15,7 @@ from matrix.answers.status import figures
 from sonar import scheduler
 from sonar.credentials import cache
 from sonar.credentials.sources.base import Right
-from sonar.credentials.sources.lifetimes import lifetime_of
+from sonar.credentials.sources.unverified import lifetime_of
 from sonar.models import (
     Credential,
     CredentialState,
@@ -36,6 +35,7 @@ from sonar.movers.watch import Watch
 from sonar.work import credential_checks, probes, transfer_request
 from tests.needs import needs
 from tests.small_disks import small_disk
+from tests.sonar.world import queued
 from tests.storage.conftest import Pair
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
 from tests.storage.scitokens import TokenServer
@@ -109,17 +109,7 @@ def registered(name: str, url: str, credential: Credential) -> Endpoint:
 
 
 def ordered(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Probe:
-    now = timezone.now()
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=SIZE,
-        mover="http-tpc",
-        mode=mode,
-        requested_at=now,
-        sent_at=now,
-    )
+    return queued(source, destination, bytes=SIZE, mover="http-tpc", mode=mode)
 
 
 def result(probe: Probe) -> Transfer:
@@ -138,7 +128,7 @@ def looks(server: TokenServer, path: str, token: str) -> int:
 
 
 @pytest.mark.parametrize("mode", ["pull", "push"])
-def test_tests_run_between_servers_that_verify_each_token(grid: Grid, mode: str) -> None:
+def test_tests_run_between_servers_that_verify_each_token(grid: Grid, mode: str):
     done = result(ordered(grid.ends["A"], grid.ends["B"], mode))
     assert (done.state, done.error) == ("done", "")
     scopes = {form["audience"]: set() for form in grid.issuer.forms}
@@ -162,7 +152,7 @@ def token_of(end: Endpoint, right: Right) -> str:
     return transfer_request.token_for(end, credential, where, right, 60).token.text
 
 
-def test_the_server_lets_a_token_no_further_than_its_path_and_audience(grid: Grid) -> None:
+def test_the_server_lets_a_token_no_further_than_its_path_and_audience(grid: Grid):
     own, lent = (token_of(grid.ends["A"], right) for right in (Right.OWN, Right.LENT_TO_READ))
     places = ("/base/sonar/x", "/base/sonar/source/x", "/base/sonar/incoming/x", "/base/x", "/base")
     assert [looks(grid.source, path, own) for path in places] == [200, 200, 200, 403, 403]
@@ -171,9 +161,7 @@ def test_the_server_lets_a_token_no_further_than_its_path_and_audience(grid: Gri
     assert looks(grid.source, "/base/sonar/x", token_of(grid.ends["B"], Right.OWN)) == 403
 
 
-def test_a_token_that_allows_too_much_reaches_no_server_and_tests_wait(
-    grid: Grid, settings: Settings
-) -> None:
+def test_a_token_that_allows_too_much_reaches_no_server_and_tests_wait(grid: Grid, settings):
     wide = grid.issuer.token("storage.modify:/ storage.read:/", grid.source.url)
     grid.issuer.changes = {"token": {"access_token": wide, "scope": None}}
     probe = ordered(grid.ends["A"], grid.ends["B"])
@@ -187,7 +175,7 @@ def test_a_token_that_allows_too_much_reaches_no_server_and_tests_wait(
     assert cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR) == []
 
 
-def test_a_credential_for_another_audience_or_path_is_refused_by_the_server(grid: Grid) -> None:
+def test_a_credential_for_another_audience_or_path_is_refused_by_the_server(grid: Grid):
     for values in ({"audience": "https://elsewhere.example"}, {"path_prefix": ""}):
         Credential.objects.filter(name="client").update(
             **({"audience": "", "path_prefix": "/base"} | values)
@@ -197,7 +185,7 @@ def test_a_credential_for_another_audience_or_path_is_refused_by_the_server(grid
         assert "403" in failed.error
 
 
-def test_a_token_that_expires_in_the_queue_of_an_hour_is_renewed(grid: Grid) -> None:
+def test_a_token_that_expires_in_the_queue_of_an_hour_is_renewed(grid: Grid):
     grid.issuer.ahead = -3598  # its hour is over in two seconds, by this clock
     probe = ordered(grid.ends["A"], grid.ends["B"])
     old = transfer_request.order_for(probe)
@@ -212,8 +200,8 @@ def test_a_token_that_expires_in_the_queue_of_an_hour_is_renewed(grid: Grid) -> 
 
 
 def test_tests_run_while_no_token_can_be_kept_and_each_is_asked_for_once(
-    grid: Grid, settings: Settings, tmp_path: Path
-) -> None:
+    grid: Grid, settings, tmp_path
+):
     with small_disk(tmp_path / "disk") as disk:
         settings.SONAR_TOKEN_CACHE_DIR = disk.path / "cache"
         disk.fill()
@@ -245,8 +233,8 @@ def waiting() -> set[str]:
 
 
 def test_an_issuer_that_is_down_for_ten_minutes_costs_no_failed_link(
-    grid: Grid, settings: Settings, monkeypatch: pytest.MonkeyPatch, client: Client
-) -> None:
+    grid: Grid, settings, monkeypatch, client
+):
     monkeypatch.setattr(cache, "RETRY_SECONDS", 0)
     mesh = Mesh.objects.create(name="all", mover="http-tpc")
     small = SizeClass.objects.get(name="small")
@@ -298,7 +286,7 @@ def test_an_issuer_that_is_down_for_ten_minutes_costs_no_failed_link(
 @pytest.mark.parametrize("mode", ["pull", "push"])
 def test_macaroons_are_asked_from_each_endpoint_and_lent_narrow(
     guarded: Pair, credentials_dir: Path, mode: str
-) -> None:
+):
     ends = []
     for server in (guarded.source, guarded.destination):
         server.make_directory("base/sonar")
@@ -324,7 +312,7 @@ def test_macaroons_are_asked_from_each_endpoint_and_lent_narrow(
 
 def test_an_endpoint_that_refuses_a_macaroon_lets_tests_wait_and_one_that_is_down_fails_them(
     guarded: Pair, credentials_dir: Path
-) -> None:
+):
     secret_in(credentials_dir, "A", "no-token-of-anybody")
     credential = Credential(name="A", hosts=["localhost"], kind="macaroon")
     end = registered("A", guarded.source.url, credential)

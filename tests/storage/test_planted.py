@@ -28,13 +28,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from sonar import tasks
-from sonar.models import Endpoint, Leftover, Probe, Site, SizeClass, Transfer
+from sonar.models import Endpoint, Leftover, Probe, Site, Transfer
 from sonar.people.roles import Role
 from sonar.redaction.disguises import View, codes, letters_of
 from sonar.sandbox import processes as children
 from tests.accounts import account, logged_in
 from tests.matrix.test_leaks import FORMATS, OF_ONE_FORMAT, content_of
 from tests.rights_samples import scene
+from tests.sonar.world import queued
 from tests.storage.echo import ACCOUNT, BASE, DECENT, HOST, STRANGER, STRANGERS_PORT, WRITTEN
 from tests.storage.workers import Processes
 from tests.test_rights import ROWS
@@ -123,18 +124,8 @@ def endpoint(name: str, port: int, token: str) -> Endpoint:
     return Endpoint.objects.create(name=name, site=site, base_url=url, **caps, **facts)
 
 
-def ordered(source: Endpoint, destination: Endpoint, mode: str) -> Probe:
-    now = timezone.now()
-    return Probe.objects.create(
-        source=source,
-        destination=destination,
-        size_class=SizeClass.objects.get(name="small"),
-        bytes=SIZE,
-        mover="http-tpc",
-        mode=mode,
-        requested_at=now,
-        sent_at=now,
-    )
+def ordered(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Probe:
+    return queued(source, destination, bytes=SIZE, mover="http-tpc", mode=mode)
 
 
 @pytest.fixture
@@ -210,7 +201,7 @@ def value_of(client: redis.Redis, key: bytes) -> object:
     return reading[kind](key)
 
 
-def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_path: Path) -> None:
+def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_path):
     """One test, as what is searched takes its time to come about."""
     assert_that_they_told(world.planted)
     found = in_text("a log", world.processes.logs, world.planted, places=False)
@@ -331,7 +322,7 @@ def of_admin() -> Iterator[str]:
             yield reverse(f"{kind}_history", args=[key])
 
 
-def test_the_search_finds_what_is_planted() -> None:
+def test_the_search_finds_what_is_planted():
     """Or all would be well, whatever is told."""
     token = TOKENS["evil"]
     planted = Planted({name: forms_of(one) for name, one in TOKENS.items()}, [STRANGERS_PORT])

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,12 @@ from django.utils import timezone
 
 from sonar import tasks
 from sonar.credentials import cache as token_cache
-from sonar.models import Credential, CredentialState, Endpoint, Probe, Site, SizeClass, Transfer
+from sonar.models import Credential, CredentialState, Endpoint, Probe, Site, Transfer
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.storage.echo import BASE, DECENT, HOST
 from tests.storage.issuer import CLIENT_ID, Issuer, secret_in
+from tests.storage.serving import AnyMethod, serving
 from tests.storage.test_planted import (
     Planted,
     everything_in_redis,
@@ -35,6 +35,7 @@ from tests.storage.test_planted import (
     in_rows,
     in_text,
     of_admin,
+    ordered,
     start_echo,
 )
 from tests.storage.workers import Processes
@@ -47,24 +48,17 @@ SECRETS = {
     "wrong": "Jq3xNv6Zb9Mw2Kt5Hs8Cr1Fy4Dg7Pl0Aio",
     "macaroon": "Rt8Lp2Wn5Xk1Vs9Qz4Bm7Hc3Gd6Jf0Yea",
 }
-SIZE = 200_000
 # Some ways of writing; tests/storage/test_planted.py has all.
 WAYS = ("plain", "base64", "hex", "escaped", "json")
 TELLING = {f"failure.{way}" for way in WAYS}
 
 
-class Telling(BaseHTTPRequestHandler):
+class Telling(AnyMethod):
     """An endpoint that gives no macaroon and repeats who asks."""
 
-    def log_message(self, *_: Any) -> None:
-        """Write nothing."""
-
-    def do_POST(self) -> None:
+    def serve(self) -> None:
         content = json.dumps({"macaroon": 5, "told": str(self.headers)}).encode()
-        self.send_response(403, str(self.headers["Authorization"]))
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.answer(403, {}, content, str(self.headers["Authorization"]))
 
 
 @dataclass
@@ -80,11 +74,8 @@ class Run:
 
 @pytest.fixture
 def telling() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Telling)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server.server_address[1]
-    server.shutdown()
-    server.server_close()
+    with serving(Telling) as server:
+        yield server.server_port
 
 
 @pytest.fixture
@@ -108,15 +99,6 @@ def endpoint(name: str, url: str, credential: Credential) -> Endpoint:
     facts = {"lend_credential": True, "inbound_cap": 99, "outbound_cap": 99}
     return Endpoint.objects.create(
         name=name, site=site, base_url=url, credential=credential, **facts
-    )
-
-
-def ordered(source: Endpoint, destination: Endpoint, mode: str = "pull") -> Probe:
-    now = timezone.now()
-    facts = {"bytes": SIZE, "mover": "http-tpc", "requested_at": now, "sent_at": now}
-    small = SizeClass.objects.get(name="small")
-    return Probe.objects.create(
-        source=source, destination=destination, size_class=small, mode=mode, **facts
     )
 
 
@@ -223,7 +205,7 @@ def command() -> str:
     return out.getvalue() + str(caught.value)
 
 
-def test_no_secret_and_no_token_given_for_it_is_found_anywhere(run: Run) -> None:
+def test_no_secret_and_no_token_given_for_it_is_found_anywhere(run: Run):
     """One test, as what is searched takes its time to come about."""
     # A token is of no use without its signature; of what it claims nothing is a secret.
     signatures = dict.fromkeys(token.rpartition(".")[2] for token in run.issuer.tokens)

@@ -251,7 +251,7 @@ def have_seen(readers: list[Reader], seconds: float) -> bool:
     return seconds > SECONDS and (all_read or seconds > SECONDS + LONGEST_SECONDS)
 
 
-def test_every_page_and_call_is_right_while_tests_run_and_rows_come_and_go(grid: Grid) -> None:
+def test_every_page_and_call_is_right_while_tests_run_and_rows_come_and_go(grid: Grid):
     chance, turns = random.Random(2011), count()
     grid.vary(chance)
     grid.receive()

@@ -1,12 +1,8 @@
 """Workers killed, PostgreSQL restarted and crashed, Redis emptied and restarted, all under load:
 every probe that was ever made becomes one transfer, and only what a killed worker held is lost."""
 
-import os
 import random
-import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,20 +12,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import yaml
 
-from sonar.sandbox import embedded, processes
-from tests.storage.ledger import (
-    COUNTS,
-    HELD,
-    JOURNAL,
-    LONG_AGO,
-    MATRIX_COUNTS,
-    NOT_ONE_TRANSFER,
-)
-from tests.storage.nodes import Nodes
-from tests.storage.services import Database, Queue
-from tests.storage.workers import BEAT, LONGEST_SECONDS, worker
+from sonar.sandbox import embedded
+from tests.storage.grid import Grid
+from tests.storage.ledger import COUNTS, HELD, LONG_AGO, MATRIX_COUNTS, NOT_ONE_TRANSFER
+from tests.storage.workers import LONGEST_SECONDS
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
@@ -53,14 +40,7 @@ SITES = (  # the link from LANCS to CAM always fails, others now and then
 )
 CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10**7, 10**7)}
 
-WORKERS = ["first", "second"]
-COMMANDS = {
-    "control": worker("control", 2),
-    "first": worker("transfers", 8, "first"),
-    "second": worker("transfers", 8, "second"),
-    "cleaning": worker("cleaning", 2),
-    "beat": BEAT,
-}
+WORKERS = ["worker", "worker1"]
 SETTINGS = {
     "SONAR_CLEAN_SECONDS": "1",
     "SONAR_PLAN_SECONDS": "1",
@@ -71,7 +51,7 @@ SETTINGS = {
 }
 
 # A pool waits by itself for a database that restarts; without one the first try fails at once.
-POOLS = {"control": "4", "cleaning": "4", "first": "4", "second": "0", "beat": "0"}
+POOLS = {"control": "4", "cleaning": "4", "worker": "4", "worker1": "0", "beat": "0"}
 
 REBUILD = """
 import django
@@ -91,57 +71,24 @@ AND run.process <> ALL (%(killed)s)
 """
 
 
-class Sonar:
+class Sonar(Grid):
     """All processes of one Sonar, and what was done to them."""
 
     def __init__(self, place: Path, sockets: Path) -> None:
-        self.place = place
-        self.database, self.queue = Database(place, sockets), Queue(place, sockets)
-        self.nodes = Nodes(place / "nodes")
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self.names: dict[str, str] = {}
-        self.killed: set[str] = set()
+        super().__init__(place, sockets, place)
         self.outages: list[tuple[datetime, datetime]] = []
         self.left_behind = 0
         self.random = random.Random(SEED)
 
     def start(self) -> None:
         """Start everything on an empty database and five storage nodes."""
-        self.database.start()
-        self.queue.start()
-        self.env = os.environ | SETTINGS
-        self.env |= {"DATABASE_URL": self.database.url, "REDIS_URL": self.queue.url}
-        self.env |= {"SONAR_HOME": str(self.place), "DJANGO_SETTINGS_MODULE": "sonar.settings"}
-        self.run("manage.py", "load_registry", str(self.registry()))
-        self.database.ask(JOURNAL)
-        for name in COMMANDS:
-            self.start_process(name)
-
-    def run(self, *arguments: str) -> str:
-        command = [sys.executable, *arguments]
-        done = subprocess.run(command, env=self.env, check=True, stdout=subprocess.PIPE)
-        return done.stdout.decode()
-
-    def registry(self) -> Path:
-        """Start the storage nodes; write a file that registers some of them."""
-        file = self.place / "registry.yaml"
-        file.write_text(yaml.safe_dump(registry_of(self.nodes.start().base_urls)))
-        return file
+        self.start_services(SETTINGS)
+        self.load(registry_of(self.nodes.start().base_urls))
+        self.start_workers({"worker": len(WORKERS)}, {"worker -c": "8"})
 
     def start_process(self, name: str) -> None:
-        """Start a Celery process; PostgreSQL knows each start by a name of its own."""
-        number = len(list(self.place.glob(f"{name}-*.log")))
-        self.names[name] = f"{name}-{number}"
-        log = self.place / f"{self.names[name]}.log"
-        env = self.env | {"PGAPPNAME": self.names[name], "SONAR_DATABASE_POOL": POOLS[name]}
-        schedule = ["--schedule", str(self.place / "beat")] if name == "beat" else []
-        self.running[name] = processes.start([*COMMANDS[name], *schedule], log, env)
-
-    def kill(self, name: str) -> None:
-        self.running[name].kill()
-        self.running[name].wait()
-        self.killed.add(self.names[name])
-        self.start_process(name)
+        self.env["SONAR_DATABASE_POOL"] = POOLS[name]
+        super().start_process(name)
 
     def kill_late(self) -> None:
         """Kill a worker whose file has arrived and is not deleted yet."""
@@ -172,7 +119,7 @@ class Sonar:
 
     def suffer(self, trouble: str) -> None:
         """Let one trouble come over this Sonar, at some moment under load."""
-        self.wait_for(lambda: self.count(UNDER_WAY) >= LOAD)
+        self.wait_for(lambda: self.count("sonar_probe", UNDER_WAY) >= LOAD)
         time.sleep(self.random.uniform(*PAUSES))
         if trouble in {"empty", "empty and kill"}:
             self.queue.empty()
@@ -189,47 +136,22 @@ class Sonar:
             self.queue.start()
         self.bury()
 
-    def bury(self) -> None:
-        """Let the deadlines of what killed workers held pass: an hour is long for a test."""
-        later = f"deadline > now() AND {HELD}"
-        self.ask(f"UPDATE sonar_probe SET deadline = now() WHERE {later}")
-
     def come_to_rest(self) -> None:
         """Plan no more and let all probes end; those of whom nobody speaks as lost."""
-        self.wait_for(self.plan_no_more)
+        self.wait_for(self.is_over)
         self.ask("UPDATE sonar_probe SET deadline = now() WHERE state = 'running'")
-        self.wait_for(self.plan_no_more)
+        self.wait_for(self.is_over)
         self.ask("UPDATE sonar_leftover SET next_try = now(), tries = 0")
         self.wait_for(lambda: self.ask("SELECT path FROM sonar_leftover") == [])
 
-    def plan_no_more(self) -> bool:
+    def is_over(self) -> bool:
         """Let no mesh test anything; return whether nothing is scheduled and all probes ended."""
         self.ask("UPDATE sonar_mesh SET enabled = false WHERE enabled")
-        scheduled = self.ask("SELECT count(*) FROM sonar_schedule")
-        return scheduled == [(0,)] and self.count("true") == 0
-
-    def count(self, condition: str) -> int:
-        return int(self.ask(f"SELECT count(*) FROM sonar_probe WHERE {condition}")[0][0])
-
-    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """Ask the database; %(killed)s stands for the names of the killed processes."""
-        return self.database.ask(sql, killed=list(self.killed), **values)
+        return not self.count("sonar_schedule") and not self.count("sonar_probe")
 
     def wait_for(self, done: Callable[[], bool], pause: float = 0.2) -> None:
         """Wait until something holds; the tests say what it means if it never does."""
         wait_for(done, LONGEST_SECONDS, pause)
-
-    def logs(self, *names: str) -> str:
-        paths = [path for name in names for path in sorted(self.place.glob(f"{name}-*.log"))]
-        return "\n".join(path.read_text() for path in paths)
-
-    def close(self) -> None:
-        for process in reversed(self.running.values()):
-            processes.stop(process, signal.SIGKILL)
-        self.nodes.close()
-        self.queue.stop()
-        self.database.stop()
-        shutil.rmtree(self.place / "postgres")
 
 
 def registry_of(base_urls: dict[str, str]) -> dict[str, Any]:
@@ -302,7 +224,7 @@ def test_no_file_is_left_at_the_nodes(sonar: Sonar):
 
 def test_the_matrix_counts_every_result_once_from_segments_and_rows(sonar: Sonar):
     sonar.ask(LONG_AGO, half=UUID(int=2**127))
-    counted = sonar.run("-c", REBUILD + MATRIX_COUNTS).splitlines()
+    counted = sonar.python("-c", REBUILD + MATRIX_COUNTS).splitlines()
     assert sonar.ask("SELECT count(*) FROM sonar_segment") != [(0,)]
     expected = sonar.ask(COUNTS)
     assert counted == [" ".join(map(str, row)) for row in expected]
@@ -314,4 +236,4 @@ def test_what_was_not_killed_has_lived_through_it(sonar: Sonar):
 
 
 def test_no_transfer_task_has_ended_in_a_traceback(sonar: Sonar):
-    assert "raised unexpected" not in sonar.logs("first", "second")
+    assert "raised unexpected" not in sonar.logs("worker")

@@ -29,7 +29,7 @@ from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
 from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
-from sonar.credentials import service_rules
+from sonar.credentials import rules
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.mesh import LIMITS, mover_choices
 from sonar.models.registry import MOST_DAILY_BYTES
@@ -55,7 +55,7 @@ MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
 MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
 # What `interval` reads and is at most LONGEST_INTERVAL_SECONDS.
 DURATION = "^([1-9][0-9]{0,6}[sm]|[1-9][0-9]{0,4}h|[1-9][0-9]{0,3}d)$"
-SERVICE = f"^({service_rules.URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
+SERVICE = f"^({rules.SERVICE_URL.strip('^$')})?$".replace(r"\s", r"\s\x00-\x1f\x7f")
 # What is for those who may see it: where Sonar asks, and with what.
 INTERNAL = ("service", "service_credential")
 ELSEWHERE = (*ENDS, "every", "quiet_hours", "scitag")

@@ -15,14 +15,6 @@ from sonar.movers.http.exchange import MAX_ANSWER_BYTES, Request, Web, new_pool,
 LIMITS = Limits(connect=5, answer=10, total=15)
 
 
-class Body(io.BytesIO):
-    """What is sent, with its length as uploads have it."""
-
-    def __init__(self, content: bytes) -> None:
-        super().__init__(content)
-        self.len = len(content)
-
-
 @dataclass(frozen=True)
 class Answer:
     """What came back; ``values`` is empty unless it was a JSON object."""
@@ -57,9 +49,10 @@ def ask(
     web: Web, end: End, ca_bundle: str, headers: Mapping[str, str], body: bytes | None = None
 ) -> Answer:
     """Ask: GET without a body, else POST. MoverError, with the end's ``where``, if none answers."""
-    content = Body(body) if body is not None else None
-    length = {"Content-Length": str(content.len)} if content else {}
-    request = Request("POST" if content else "GET", end, {**headers, **length}, content)
+    request = Request("GET", end, headers)
+    if body is not None:
+        length = {"Content-Length": str(len(body))}
+        request = Request("POST", end, {**headers, **length}, io.BytesIO(body))
     order = Order(end, end, bytes=1, ca_bundle=ca_bundle, limits=LIMITS)
     with web.open(request, order, Wait(LIMITS.answer, LIMITS.total)) as response:
         answer = response.read(MAX_ANSWER_BYTES, decode_content=False)

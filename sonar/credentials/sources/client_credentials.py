@@ -6,7 +6,6 @@ from base64 import b64encode
 from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
 from sonar.credentials.sources.asking import Answer, ask
-from sonar.credentials.sources.audiences import audience_of, require_audience
 from sonar.credentials.sources.base import (
     CredentialError,
     Purpose,
@@ -14,9 +13,8 @@ from sonar.credentials.sources.base import (
     StorageToken,
     read_secret,
 )
-from sonar.credentials.sources.lifetimes import lifetime_of, seconds_said
-from sonar.credentials.sources.scopes import require_scope
-from sonar.credentials.sources.unverified import is_token
+from sonar.credentials.sources.scopes import audience_of, require_audience, require_scope
+from sonar.credentials.sources.unverified import is_token, lifetime_of, seconds_said
 from sonar.movers.base import End, MoverError, Stopped, Where
 from sonar.movers.http.exchange import Web
 

@@ -3,7 +3,7 @@
 import time
 
 from sonar.credentials.sources.base import CredentialError, Purpose, StorageToken, read_secret
-from sonar.credentials.sources.lifetimes import lifetime_of
+from sonar.credentials.sources.unverified import lifetime_of
 
 
 class FileSource:

@@ -17,9 +17,8 @@ from sonar.credentials.sources.base import (
     StorageToken,
     read_secret,
 )
-from sonar.credentials.sources.lifetimes import lifetime_of, seconds_said
 from sonar.credentials.sources.scopes import is_within
-from sonar.credentials.sources.unverified import caveats_of, is_token
+from sonar.credentials.sources.unverified import caveats_of, is_token, lifetime_of, seconds_said
 from sonar.movers.base import End, MoverError
 from sonar.movers.http.exchange import Web, authorization
 from sonar.movers.messages import one_line

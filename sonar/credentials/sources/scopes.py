@@ -1,4 +1,4 @@
-"""Whether what was given allows more than was asked for, by scopes and paths.
+"""Whether what was given allows more than was asked for: by scopes, paths and who may take it.
 
 Scopes are those of WLCG's profile 1.3 (2.2.1) and of SciTokens. A token that cannot be read allows
 what its issuer says of it.
@@ -6,6 +6,7 @@ what its issuer says of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from sonar.credentials.kinds import OF_STORAGE
 from sonar.credentials.sources.base import CredentialError
 from sonar.credentials.sources.unverified import claims_of
 from sonar.movers.messages import one_line
-from sonar.notation.base_urls import segments
+from sonar.notation.addresses import segments
 
 SCITOKENS = {"read": "storage.read", "write": "storage.modify"}
 """What SciTokens call it."""
@@ -100,3 +101,44 @@ def _too_wide(request: Collection[str], extra: list[str], token: str) -> Credent
     words = one_line(" ".join(extra[:MOST_WORDS]), token)
     asked_for = " ".join(request)
     return CredentialError(f"the issuer was asked for {asked_for}, and gives {words}: not used")
+
+
+ANYBODY = {"https://wlcg.cern.ch/jwt/v1/any", "ANY"}
+"""What WLCG's profile and SciTokens call it."""
+ORIGIN = re.compile(r"\w+://[^/]+/*")
+
+
+def audience_of(base_url: str) -> str:
+    """Return the origin of an endpoint as tokens name it: https, and no port that goes unsaid."""
+    scheme, _, rest = base_url.partition("://")
+    host = rest.partition("/")[0].lower()
+    web = {"davs": "https", "dav": "http"}.get(scheme, scheme)
+    return f"{web}://{host.removesuffix(':443') if web == 'https' else host}"
+
+
+def require_audience(token: str, requested: str) -> None:
+    """Raise CredentialError for a token that others than it was requested for would take, too.
+
+    What cannot be read is for whom its issuer was asked.
+    """
+    claims = claims_of(token)
+    if claims is None or requested in ANYBODY:
+        return
+    audiences = _named(claims.get("aud"))
+    others = [name for name in audiences if _plain(name) != _plain(requested)]
+    if others or not audiences:
+        names = one_line(" ".join(others[:MOST_WORDS]), token) or "anybody"
+        raise CredentialError(
+            f"the issuer was asked for a token for {requested}, and gives one for {names}: not used"
+        )
+
+
+def _named(audience: object) -> list[str]:
+    """Return whom a claim names; nobody if that cannot be read."""
+    each = audience if isinstance(audience, list) else [audience]
+    names = [name for name in each if isinstance(name, str)]
+    return names if len(names) == len(each) else []
+
+
+def _plain(audience: str) -> str:
+    return audience_of(audience) if ORIGIN.fullmatch(audience) else audience

@@ -1,10 +1,15 @@
 """What a token says of itself: read without verifying, as only its server can."""
 
 import json
+import re
 from base64 import urlsafe_b64decode
 from binascii import Error as NotBase64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import pairwise
+from typing import NamedTuple
+
+from sonar.notation.units import LONGEST_SECONDS
 
 LONGEST_TOKEN = 16 * 1024
 """No server takes a header that is longer."""
@@ -94,3 +99,47 @@ def _number(content: bytes, at: int) -> tuple[int, int]:
         number |= (content[at] & 0x7F) << shift
         at, shift = at + 1, shift + 7
     return number | content[at] << shift, at + 1
+
+
+BEFORE = re.compile(r"before:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z", re.ASCII)
+
+
+class Lifetime(NamedTuple):
+    """Seconds since 1970; None where the token does not say."""
+
+    began_at: float | None
+    expires_at: float | None
+
+
+def lifetime_of(token: str) -> Lifetime:
+    """Read when a JSON Web Token or a macaroon begins and ends to count; no token is refused."""
+    claims = claims_of(token)
+    if claims is None:
+        return _of_caveats(caveats_of(token) or [])
+    moments = claims.get("iat", claims.get("nbf")), claims.get("exp")
+    return Lifetime(*(_positive(moment, 1e11) for moment in moments))
+
+
+def seconds_said(value: object) -> float | None:
+    """Return for how long a token is said to count; None for what nobody can mean."""
+    return _positive(value, LONGEST_SECONDS)
+
+
+def _positive(value: object, below: float) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < below else None
+
+
+def _of_caveats(caveats: Iterable[str]) -> Lifetime:
+    """Read a macaroon: each of its caveats only narrows, so that the first moment counts."""
+    ends = filter(None, map(BEFORE.fullmatch, caveats))
+    moments = [moment for match in ends if (moment := _date(match[1])) is not None]
+    return Lifetime(None, min(moments, default=None))
+
+
+def _date(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(f"{text}+00:00").timestamp()
+    except ValueError:
+        return None

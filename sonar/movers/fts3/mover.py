@@ -12,8 +12,7 @@ from typing import Any
 
 from sonar.movers.base import STOP_SECONDS, End, MoverError, Order, Receipt, Service, Stopped, Where
 from sonar.movers.file_address import parsed, require_inside
-from sonar.movers.fts3.jobs import DONE, Progress, failure_of
-from sonar.movers.fts3.poll import POLLERS
+from sonar.movers.fts3.poll import DONE, POLLERS, Progress, failure_of
 from sonar.movers.fts3.rest import Fts, Json, NotAsked, Refusal
 from sonar.movers.http.exchange import bearer
 from sonar.movers.programs.files_by_scheme import FilesByScheme
@@ -53,14 +52,12 @@ class Fts3:
         return receipt(order, progress, token)
 
     def withdraw(self, order: Order) -> None:
-        """Cancel whatever was asked of the service for this destination file."""
         fts = Fts(service_of(order), order.ca_bundle)
         for number, metadata in fts.unfinished(storage_of(order.destination)).items():
             if isinstance(metadata, dict) and metadata.get("sonar") == label_of(order):
                 fts.cancel(number)
 
     def introduce(self, service: Service, ca_bundle: str) -> None:
-        """Raise MoverError if the service does not take what it knows us by, or does not answer."""
         Fts(service, ca_bundle).introduce()
 
     def _give_up(self, order: Order, watch: Watch, error: MoverError) -> None:

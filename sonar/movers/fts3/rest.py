@@ -8,23 +8,21 @@ and those that endpoints lend, is the host that was registered.
 import http.client
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 from urllib3 import PoolManager
-from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 from urllib3.util import Timeout
 
 from sonar.movers.base import End, Limits, MoverError, Service, Stopped, Where
-from sonar.movers.http.deadlines import CURRENT_WAIT, Wait
-from sonar.movers.http.exchange import authorization, new_pool
+from sonar.movers.http.deadlines import Wait
+from sonar.movers.http.exchange import FOREIGN, authorization, in_time, new_pool
 from sonar.movers.http.failures import foreign_failure, refused
 from sonar.movers.messages import one_line
-from sonar.movers.watch import current
 
 Json = dict[str, Any]
 
@@ -44,11 +42,7 @@ FILE_FIELDS = (
     "log_file",
     "scitag",
 )
-HEADERS = {
-    "Accept": "application/json",
-    "Content-Type": "application/json",
-    "Connection": "close",
-}
+HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Connection": "close"}
 MEANINGS = {
     419: "it wants an X.509 certificate to be delegated, which Sonar does not do",
     424: "something that it depends on has failed",
@@ -171,12 +165,9 @@ def _sent(
     question: Question, end: End, pool: PoolManager, headers: Mapping[str, str]
 ) -> Iterator[BaseHTTPResponse]:
     """Send a question and hold its answer open, within the step that it belongs to."""
-    wait, span = Wait(PATIENCE.answer, PATIENCE.connect + PATIENCE.answer), current()
-    if span:
-        wait.end_by(span.end)
-    mark = CURRENT_WAIT.set(wait)
+    wait = Wait(PATIENCE.answer, PATIENCE.connect + PATIENCE.answer)
     try:
-        with span.watch.on_stop(wait.stop) if span else nullcontext():
+        with in_time(wait):
             yield pool.urlopen(
                 question.method,
                 f"{end.url.rstrip('/')}/{question.path}",
@@ -187,17 +178,13 @@ def _sent(
                 preload_content=False,
                 timeout=Timeout(connect=PATIENCE.connect, read=PATIENCE.answer),
             )
-    except (HTTPError, OSError, http.client.HTTPException, UnicodeError) as error:
-        if wait.stopped:
-            raise Stopped from None
+    except FOREIGN as error:
         place = question.place
         failure = foreign_failure(error, end, place, wait.overdue(end, place))
         if wait.was_sent:
             raise failure from error
         raise NotAsked(Where.CONTROL, str(failure), permanent=failure.permanent) from error
     finally:
-        CURRENT_WAIT.reset(mark)
-        wait.release()
         pool.clear()
 
 

@@ -216,12 +216,8 @@ class _Patient(HTTPConnection):
             super().send(whole[start : start + PIECE_BYTES])
 
 
-class _HTTPConnection(_Patient):
-    pass
-
-
-class _HTTPSConnection(_Patient, HTTPSConnection):
-    pass
+class _PatientHTTPS(_Patient, HTTPSConnection):
+    """The same over TLS."""
 
 
 def connect(
@@ -282,8 +278,8 @@ def resolve(host: str, port: int, end: float, wait: Wait) -> Addresses:
 
 
 class PatientHTTPPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _HTTPConnection
+    ConnectionCls = _Patient
 
 
 class PatientHTTPSPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _HTTPSConnection
+    ConnectionCls = _PatientHTTPS

@@ -33,12 +33,7 @@ from sonar.movers.http.deadlines import (
     Wait,
 )
 from sonar.movers.http.failures import foreign_failure
-from sonar.movers.http.peers import (
-    READING,
-    ForbiddenPeer,
-    plain_host,
-    without_credentials,
-)
+from sonar.movers.http.peers import READING, ForbiddenPeer, plain_host, without_credentials
 from sonar.movers.messages import one_line
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import current
@@ -48,12 +43,12 @@ MAX_ANSWER_BYTES = 64 * 1024
 CONNECTIONS_KEPT = 256  # for one host; hundreds of threads may share it
 CREDENTIALS_KEPT = 256
 BLOCK_BYTES = 256 * 1024  # each must leave within limits.connect
+FOREIGN = (HTTPError, OSError, http.client.HTTPException, UnicodeError)
+"""What urllib3, ssl and the system raise."""
 
 
 class Body(Protocol):
     """What an upload reads from."""
-
-    len: int
 
     def read(self, size: int = -1) -> bytes: ...
 
@@ -101,6 +96,27 @@ class _Upload:
         return self._body.read(size)
 
 
+@contextmanager
+def in_time(wait: Wait) -> Iterator[None]:
+    """Let an exchange end with its wait, and with the step that it belongs to.
+
+    What goes wrong in it once it was stopped is Stopped.
+    """
+    mark, span = CURRENT_WAIT.set(wait), current()
+    if span:
+        wait.end_by(span.end)
+    try:
+        with span.watch.on_stop(wait.stop) if span else nullcontext():
+            yield
+    except FOREIGN:
+        if wait.stopped:
+            raise Stopped from None
+        raise
+    finally:
+        CURRENT_WAIT.reset(mark)
+        wait.release()
+
+
 class Web:
     """The connections of one mover, shared by all its threads."""
 
@@ -122,23 +138,17 @@ class Web:
     @contextmanager
     def open(self, request: Request, order: Order, wait: Wait) -> Iterator[BaseHTTPResponse]:
         """Send a request and hold its answer open; errors within become MoverError."""
-        mark, response, span = CURRENT_WAIT.set(wait), None, current()
-        if span:
-            wait.end_by(span.end)
+        response = None
         try:
-            with span.watch.on_stop(wait.stop) if span else nullcontext():
+            with in_time(wait):
                 response = self._send(request, order, wait)
                 yield response
-        except (HTTPError, OSError, http.client.HTTPException, UnicodeError) as error:
-            if wait.stopped:
-                raise Stopped from None
+        except FOREIGN as error:
             raise failure_of(error, request, wait) from error
         except ForbiddenPeer as error:
             why = f"{request.place}: the server {error}"
             raise MoverError(request.end.where, why, permanent=True) from error
         finally:
-            CURRENT_WAIT.reset(mark)
-            wait.release()
             if response is not None:
                 response.close()  # of no effect on a connection that was read to its end
 
@@ -207,8 +217,7 @@ def new_trust(ca_bundle: str) -> ssl.SSLContext:
     directory = bool(ca_bundle) and Path(ca_bundle).is_dir()
     try:
         return ssl.create_default_context(
-            cafile=None if directory else ca_bundle or None,
-            capath=ca_bundle if directory else None,
+            cafile=None if directory else ca_bundle or None, capath=ca_bundle if directory else None
         )
     except OSError as error:  # ssl.SSLError is one
         reason = error.strerror or "it holds no certificate"

@@ -14,7 +14,6 @@ of the name might be answered differently.
 """
 
 import socket
-from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Any
 
@@ -22,7 +21,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.util import Url, parse_url
 
 from sonar.movers.file_address import PORTS
-from sonar.notation.hosts import NOBODYS, Kind, kind_of, name_of
+from sonar.notation.addresses import NOBODYS, Kind, kind_of, name_of
 
 READING = frozenset({"GET", "HEAD"})
 NOT_REPEATED = "said by another server, to which it redirected"
@@ -115,13 +114,8 @@ def without_credentials(headers: dict[str, str]) -> dict[str, str]:
 
     ``TransferHeader...`` is what a COPY lends: another site's credential.
     """
-    return dict(_harmless(headers))
-
-
-def _harmless(headers: dict[str, str]) -> Iterator[tuple[str, str]]:
-    for name, value in headers.items():
-        if name.lower() != "authorization" and not name.lower().startswith("transferheader"):
-            yield name, value
+    secret = ("authorization", "transferheader")
+    return {name: value for name, value in headers.items() if not name.lower().startswith(secret)}
 
 
 def host_in(url: str) -> str:

@@ -13,7 +13,7 @@ has no markers. With several streams XRootD 5.5.3 reports the full size from the
 import re
 from dataclasses import dataclass, field
 
-from sonar.notation import hosts
+from sonar.notation import addresses
 from sonar.notation.units import MOST_BYTES
 
 MAX_LINE_BYTES = 64 * 1024
@@ -126,7 +126,7 @@ FIELDS = frozenset({b"Stripe Index", b"Stripe Bytes Transferred", b"RemoteConnec
 def data_server(connections: tuple[str, ...]) -> str:
     """Return host and port at the other end if all connections lead to one; empty otherwise."""
     servers = {
-        f"{hosts.name_of(match['host'])}:{match['port']}"
+        f"{addresses.name_of(match['host'])}:{match['port']}"
         for match in map(ADDRESS.fullmatch, connections)
         if match
     }
@@ -136,6 +136,8 @@ def data_server(connections: tuple[str, ...]) -> str:
 def ip_version(connections: tuple[str, ...]) -> int | None:
     """Return 4 or 6 as the connections agree on it; None if they do not, or say nothing."""
     versions = {
-        hosts.ip_version(match["host"]) for match in map(ADDRESS.fullmatch, connections) if match
+        addresses.ip_version(match["host"])
+        for match in map(ADDRESS.fullmatch, connections)
+        if match
     }
     return versions.pop() if len(versions) == 1 else None

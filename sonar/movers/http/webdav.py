@@ -40,7 +40,6 @@ class WebDav:
         self.web = Web()
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        """Return how long the file is, or None if there is none."""
         reply = self.web.ask(Request("HEAD", end), order)
         if reply.status in ABSENT:
             return None
@@ -96,7 +95,6 @@ class WebDav:
         succeeded(reply, "PUT", end)
 
     def delete(self, end: End, order: Order) -> None:
-        """Delete the file; that it is not there is fine."""
         require_inside(end)
         reply = self.web.ask(Request("DELETE", end), order)
         if reply.status not in ABSENT:

@@ -18,9 +18,8 @@ from sonar.movers.messages import one_line
 from sonar.movers.programs.copying import copy, named_end
 from sonar.movers.programs.files_by_scheme import FilesByScheme
 from sonar.movers.programs.tool import Command, Ended
-from sonar.movers.programs.xrootd_files import PERMANENT as ROOT_PERMANENT
-from sonar.movers.programs.xrootd_files import root_url
-from sonar.movers.programs.xrootd_log import LOG_LINE, LOGGED, XrootdLog
+from sonar.movers.programs.xrootd import LOG_LINE, LOGGED, XrootdLog, root_url
+from sonar.movers.programs.xrootd import PERMANENT as ROOT_PERMANENT
 from sonar.movers.watch import Seen, Watch
 
 TYPE = re.compile(r"^event: \[[0-9]+\] \w+\s+\S+\s+TRANSFER:TYPE\s+(.+?)\s*$")
@@ -52,7 +51,6 @@ class Gfal2:
         self.files = FilesByScheme()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
-        """Make one transfer happen, or raise MoverError."""
         require_root_for_proxies(order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
@@ -160,8 +158,7 @@ def failed(order: Order, ended: Ended, refusal: str = "") -> MoverError:
     """
     match = ERROR.search(ended.text)
     if not match:
-        said = one_line(LOG_LINE.sub("", ended.text)[-300:])
-        why = said or f"ended with {ended.code}, without a word"
+        why = ended.complaint(LOG_LINE.sub("", ended.text)[-300:])
         return MoverError(Where.TRANSFER, f"gfal-copy: {why}")
     code, name, text = match.groups()
     status = STATUS.search(text)

@@ -21,8 +21,7 @@ from sonar.movers.network import PathFigures, SeenOfNetwork
 from sonar.movers.programs import tool
 from sonar.movers.programs.tool import Command, Ended
 from sonar.movers.watch import MAX_SAMPLES, Sample, Watch
-from sonar.notation.base_urls import PORTS
-from sonar.notation.hosts import ip_version
+from sonar.notation.addresses import PORTS, ip_version
 from sonar.notation.units import MOST_BYTES
 
 SCHEME = "iperf3"
@@ -254,7 +253,7 @@ def _ms(microseconds: float) -> float | None:
 def failed(order: Order, ended: Ended, report: Report) -> MoverError:
     """Return what its words say: whose fault it is, and whether it will last."""
     text = report.error or ended.text.partition("\n")[0]
-    why = f"iperf3: {one_line(text) or f'ended with {ended.code}, without a word'}"
+    why = f"iperf3: {ended.complaint(text)}"
     if OURS.search(text):
         return MoverError(Where.CONTROL, why, permanent=True)
     if UNREACHED.search(text):

@@ -21,8 +21,9 @@ from typing import IO
 from sonar.movers.base import End, Late, MoverError, Order, Where
 from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
+from sonar.movers.messages import one_line
 from sonar.movers.watch import Watch, current
-from sonar.notation.base_urls import scheme_of
+from sonar.notation.addresses import scheme_of
 
 # Else a program takes the one that it finds at the usual place of its user.
 NONE = {"X509_USER_PROXY": "/nonexistent"}
@@ -98,6 +99,10 @@ class Ended:
     """The end of what it wrote, for who looks why it failed."""
     began: float = 0.0
     """When it was started, on the monotonic clock."""
+
+    def complaint(self, words: str) -> str:
+        """Return why it ended badly as one line, of what it wrote or a part of that."""
+        return one_line(words) or f"ended with {self.code}, without a word"
 
 
 class Lines:

@@ -1,19 +1,196 @@
 """root:// third-party copy by xrdcp: the destination fetches the file from the source.
 
+The files of an endpoint are asked for by xrdfs.
+
 xrdcp looks only every 2.5 s whether the copy is done, and shows its progress then: to a terminal
 only, in binary multiples whatever it calls them. When it was told so is in the log of its library.
 """
 
 import re
+import time
 
-from sonar.movers.base import MoverError, Order, Receipt, Where
+from sonar.movers.base import End, FileInfo, MoverError, NotReady, Order, Receipt, Where
+from sonar.movers.file_address import (
+    directories_below_base,
+    host_of,
+    path_of,
+    place_of,
+    require_inside,
+)
 from sonar.movers.messages import one_line
-from sonar.movers.programs import tool
+from sonar.movers.programs import sockets, tool
 from sonar.movers.programs.copying import copy, named_end
 from sonar.movers.programs.tool import Command, Ended
-from sonar.movers.programs.xrootd_files import PERMANENT, VARIABLES, XrootdFiles, root_url
-from sonar.movers.programs.xrootd_log import LOG_LINE, LOGGED, XrootdLog
+from sonar.movers.uploads import WatchedFile, put_aside
 from sonar.movers.watch import Seen, Watch
+
+# Without these a port that refuses is tried for minutes.
+VARIABLES = {
+    "XRD_CONNECTIONWINDOW": "5",
+    "XRD_CONNECTIONRETRY": "1",
+    "XRD_REQUESTTIMEOUT": "60",
+    "XRD_STREAMTIMEOUT": "60",
+    # Each looks up the name of its own machine first: a lost answer is asked for again in a second.
+    "RES_OPTIONS": "timeout:1 attempts:5",
+}
+NO_FILE = re.compile(r"\[3011\]|no such file", re.IGNORECASE)
+NOT_OFFERED = re.compile(r"\[3013\]|\[3006\]|not supported|checksum.*not", re.IGNORECASE)
+LATER = re.compile(r"\[3024\]|in progress|try again", re.IGNORECASE)
+PERMANENT = re.compile(
+    r"\[30(10|11|16|17|18|30)\]|permission denied|not authorized|no such file|auth failed"
+    r"|certificate",
+    re.IGNORECASE,
+)
+SIZE = re.compile(r"^Size:\s+([0-9]{1,18})\s*$", re.MULTILINE)
+CHANGED = re.compile(r"^MTime:\s+(\S.*?)\s*$", re.MULTILINE)
+FLAGS = re.compile(r"^Flags:.*\bIsDir\b", re.MULTILINE)
+ADLER32 = re.compile(r"\badler32\s+([0-9a-f]{1,8})\b", re.IGNORECASE)
+
+
+class XrootdFiles:
+    """Files over root://; each question is a run of xrdfs, some 20 ms."""
+
+    def stat(self, end: End, order: Order) -> FileInfo | None:
+        ended = ask(end, order, "stat", path_of(end, end.url))
+        if ended.code and NO_FILE.search(ended.text):
+            return None
+        succeeded(ended, end, "stat")
+        size, changed = SIZE.search(ended.text), CHANGED.search(ended.text)
+        if not size:
+            raise MoverError(end.where, f"stat {place_of(end)}: the server does not give the size")
+        return FileInfo(int(size[1]), changed[1] if changed else "")
+
+    def checksum(self, end: End, order: Order, seconds: float) -> str:
+        path = f"{path_of(end, end.url)}?cks.type=adler32"
+        ended = ask(end, order, "query", "checksum", path, seconds=seconds)
+        if ended.code and LATER.search(ended.text):
+            raise NotReady(end.where, f"checksum of {place_of(end)}: {one_line(ended.text)}")
+        if ended.code and NOT_OFFERED.search(ended.text) and not NO_FILE.search(ended.text):
+            return ""
+        succeeded(ended, end, "query checksum")
+        match = ADLER32.search(ended.text)
+        return match[1].lower().zfill(8) if match else ""
+
+    def put(self, order: Order, watch: Watch) -> None:
+        """Make the source file appear, whole or not at all: put aside, then moved into place."""
+        end = order.source
+        self.make_directories(end, order)
+        with put_aside(self.delete, order, watch) as part:
+            succeeded(upload(part, order, watch), part, "put")
+            ended = ask(end, order, "mv", path_of(part, part.url), path_of(end, end.url))
+            succeeded(ended, part, "mv")
+
+    def delete(self, end: End, order: Order) -> None:
+        require_inside(end)
+        ended = ask(end, order, "rm", path_of(end, end.url))
+        if not (ended.code and NO_FILE.search(ended.text)):
+            succeeded(ended, end, "rm")
+
+    def make_directories(self, end: End, order: Order) -> None:
+        """Make what is missing between the base and the file; others may be making it too."""
+        require_inside(end)
+        *_, deepest = directories_below_base(end)
+        if self._is_directory(deepest, end, order):
+            return
+        self.require_base(end, order)
+        ended = ask(end, order, "mkdir", "-p", deepest)
+        # Refused where others made it meanwhile: each kind of server says so in its own words.
+        if ended.code and not self._is_directory(deepest, end, order):
+            succeeded(ended, end, "mkdir")
+
+    def require_base(self, end: End, order: Order) -> None:
+        """Raise MoverError unless the base directory is there."""
+        if not self._is_directory(path_of(end, end.base_url), end, order):
+            message = f"{place_of(end)}: the base directory is missing; Sonar does not create it"
+            raise MoverError(end.where, message, permanent=True)
+
+    def _is_directory(self, path: str, end: End, order: Order) -> bool:
+        """Say whether there is a directory; MoverError if the server does not tell."""
+        ended = ask(end, order, "stat", path)
+        if ended.code and NO_FILE.search(ended.text):
+            return False
+        succeeded(ended, end, "stat")
+        return bool(FLAGS.search(ended.text))
+
+
+def upload(part: End, order: Order, watch: Watch) -> Ended:
+    """Let xrdcp send a source file, and look now and then at the connection by which it does."""
+    content = WatchedFile(order.bytes, watch)
+    arguments = ("xrdcp", "--force", "--nopbar", "-", root_url(part))
+    command = Command(arguments, VARIABLES, content=content)
+
+    def look(process: int) -> None:
+        content.sent_by(sockets.busiest(process))
+
+    try:
+        return tool.ask(command, order.source, order, order.limits.total, look)
+    finally:
+        content.sent_by(None)
+
+
+def ask(end: End, order: Order, *words: str, seconds: float | None = None) -> Ended:
+    """Let xrdfs ask the server of a file something."""
+    command = Command(("xrdfs", host_of(end), *words), VARIABLES)
+    return tool.ask(command, end, order, seconds)
+
+
+def root_url(end: End) -> str:
+    """Return the URL of a file as the programs want it: two slashes before its whole path."""
+    return f"root://{host_of(end)}/{path_of(end, end.url)}"
+
+
+def succeeded(ended: Ended, end: End, question: str) -> None:
+    """Raise MoverError unless a program ended well."""
+    if not ended.code:
+        return
+    message = f"{question} {place_of(end)}: {ended.complaint(ended.text)}"
+    raise MoverError(end.where, message, permanent=bool(PERMANENT.search(ended.text)))
+
+
+LOGGED = VARIABLES | {"XRD_LOGLEVEL": "Dump", "XRD_LOGMASK": "XRootDMsg"}
+LOG_LINE = re.compile(r"^\[[0-9]{4}-[0-9]{2}-[0-9]{2} .*$", re.MULTILINE)
+SYNCED = re.compile(r"\[XRootD *\] .* Got a kXR_ok response to request kXR_sync\b")
+SERVER = re.compile(
+    r"\] \[(?:[^\s\[\]@]*@)?((?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})\] Got "
+)
+REFUSED = re.compile(
+    r"\[XRootD *\] .* Got a kXR_error response to request kXR_open \(.*\) (\[[0-9]+\] .*)"
+)
+
+
+class XrootdLog:
+    """When the destination answered: that it is ready to copy, and then that it has copied.
+
+    The client library of XRootD logs it, in whichever program it works. The words are the same from
+    4.12 to 6.1; where they are not found, nothing is known.
+    """
+
+    def __init__(self) -> None:
+        self.refusal = ""
+        """With which words a server last refused to open a file, and its path among them."""
+        self.data_server = ""
+        """Host and port of the server that answered that it has copied, behind any redirect."""
+        self._at: list[float] = []
+
+    def read(self, line: str) -> None:
+        """Take the next line, at the moment when it is logged."""
+        if SYNCED.search(line):
+            self._at.append(time.monotonic())
+            if server := SERVER.search(line):
+                self.data_server = server[1].lower()
+        elif refused := REFUSED.search(line):
+            self.refusal = refused[1]
+
+    @property
+    def answered(self) -> float | None:
+        """Return when it had copied, on the monotonic clock; None if that was not heard."""
+        return self._at[-1] if len(self._at) > 1 else None
+
+    @property
+    def between(self) -> float | None:
+        """Return for how many seconds it copied; None if that was not heard."""
+        return self._at[-1] - self._at[-2] if len(self._at) > 1 else None
+
 
 AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
 PROGRESS = re.compile(rf"\[({AMOUNT})([kMGTP]?)B/{AMOUNT}[kMGTP]?B\]\[\s*[0-9]+%\]")
@@ -32,7 +209,6 @@ class Xrootd:
         self._version: tuple[int, ...] = ()
 
     def move(self, order: Order, watch: Watch) -> Receipt:
-        """Make one transfer happen, or raise MoverError."""
         more = self._streams(order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None, scitag=order.scitag)
         log = XrootdLog()
@@ -64,8 +240,8 @@ def failed(order: Order, ended: Ended) -> MoverError:
     own = LOG_LINE.sub("", ended.text)
     match = ERROR.search(own)
     text = match[1] if match else own
-    why = f"xrdcp: {one_line(text) or f'ended with {ended.code}, without a word'}"
     where = named_end(order, text) or Where.TRANSFER
+    why = f"xrdcp: {ended.complaint(text)}"
     return MoverError(where, why, permanent=bool(PERMANENT.search(text)))
 
 

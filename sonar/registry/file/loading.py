@@ -10,7 +10,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
-from sonar.notation import base_urls
+from sonar.notation import addresses
 from sonar.registry import compatibility
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
@@ -161,7 +161,7 @@ def _make_room(rows: dict[str, Endpoint], sections: list[EndpointSection]) -> No
     for section in sections:
         row = rows.get(section.name)
         if row is not None and row.base_url != section.base_url:
-            scheme = base_urls.scheme_of(row.base_url)
+            scheme = addresses.scheme_of(row.base_url)
             aside = f"{scheme}://moving.invalid/{row.pk}"
             Endpoint.objects.filter(pk=row.pk).update(base_url=aside)
 

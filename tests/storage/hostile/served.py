@@ -68,7 +68,6 @@ class Hostile:
     @property
     def memory_bytes(self) -> int:
         """Return the most memory that it has ever used."""
-        assert self.process
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
