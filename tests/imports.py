@@ -64,6 +64,17 @@ def knots(found: Imports) -> list[str]:
     return []
 
 
+def deepest(found: Imports) -> list[str]:
+    """Return the longest way down from module to module, by what each imports; no knots."""
+    below: dict[str, list[str]] = {}
+    for name in TopologicalSorter(
+        {name: others & found.keys() for name, others in found.items()}
+    ).static_order():
+        ways = [below[one] for one in found[name] if one in below]
+        below[name] = [name, *max(ways, key=len, default=[])]
+    return max(below.values(), key=len)
+
+
 @dataclass(frozen=True)
 class House:
     """A package and its rooms, lowest first: a room may know those before it.

@@ -13,6 +13,7 @@ from tests.imports import (
     HOUSES,
     STATISTICS,
     House,
+    deepest,
     drawn,
     imported,
     imports,
@@ -31,6 +32,7 @@ SETTINGS = "sonar.settings"
 # What asks whether a worker has a setting that a mover needs is in the room of movers.
 NEEDS = "sonar.movers.catalogue"
 MOST_ENTRIES = {"sonar": 27, "matrix": 12}
+DEEPEST = 20
 
 each_house = pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.package)
 
@@ -83,6 +85,16 @@ def test_no_modules_know_each_other_not_even_for_their_types(house: House):
 def test_the_top_floor_of_a_house_is_seen_at_once(house: House):
     entries = {name.split(".")[1] for name in imports(house.package) if "." in name}
     assert len(entries) <= MOST_ENTRIES[house.package]
+
+
+def test_from_the_routes_to_the_ground_it_is_not_far():
+    way = deepest(imports("sonar") | imports("matrix"))
+    assert len(way) <= DEEPEST, way
+
+
+def test_the_deepest_chain_is_found():
+    chain = {"a": {"b", "c"}, "b": {"d"}, "c": set(), "d": {"c", "elsewhere"}}
+    assert deepest(chain) == ["a", "b", "d", "c"]
 
 
 FORBIDDEN = (

@@ -9,7 +9,6 @@ from pydantic import ConfigDict
 from rest_framework.request import Request
 
 from matrix.answers.diagnosis import link_diagnosis
-from matrix.answers.diagnosis.evidence import Kind
 from matrix.answers.link import report
 from matrix.answers.link.report import Question
 from matrix.answers.ordering import experiments
@@ -17,6 +16,7 @@ from matrix.api.base import ApiView
 from matrix.api.parameters import WINDOW_AND_METHOD
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
+from matrix.api.schema.link_parts import InsideFigures, RuleSays
 from matrix.api.schema.parameters import METHOD_FILTERED, SIZE_CLASS, WINDOW, text
 from matrix.api.schema.records import As, At, Number, record, to_number
 from matrix.api.schema.schemas import Answer
@@ -25,24 +25,6 @@ from matrix.http.negotiation import asked_format
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.evidence import Trend
-from matrix.statistics.transfers.rate_profile import ProfileShape
-
-
-class RuleSays(Answer):
-    """What a rule says, with the figures that decided it; `strength` goes from 0 to 1."""
-
-    kind: Kind
-    headline: str
-    evidence: list[str]
-    next: str
-    strength: Annotated[float, As(to_number)]
-
-
-class LinkRuleSays(RuleSays):
-    """What the strongest rule says of a link."""
-
-    source: str
-    destination: str
 
 
 class ScatterEvidence(Answer):
@@ -134,30 +116,6 @@ LINK = (
     *WINDOW,
     *METHOD_FILTERED,
 )
-
-
-class InsideFigures(Answer):
-    """The rates within transfers, over their time, from their progress samples.
-
-    Of the newest successful transfers that were `looked_at`, `courses` have samples enough,
-    and `shapes` says how many have which shape. Over their time, 90 % of the rates are between
-    `low_mb_s` and `high_mb_s`.
-    `stalled` is the share of all their time in which nothing moved after the first bytes,
-    `ceiling_mb_s` the rate at which most of them run evenly. `nominal_mb_s` is the lowest nominal
-    capacity of the sites, and `nominal_site` whose it is.
-    """
-
-    looked_at: int
-    courses: Annotated[int, As(len)]
-    shapes: Annotated[dict[ProfileShape, int], At("counts")]
-    low_mb_s: Annotated[Number, At("middle.0")]
-    median_mb_s: Annotated[Number, At("middle.1")]
-    high_mb_s: Annotated[Number, At("middle.2")]
-    stalled: Number
-    ceiling_mb_s: Annotated[Number, At("ceiling")]
-    nominal_mb_s: Annotated[Number, At("nominal.mb_s")]
-    nominal_site: Annotated[str | None, At("nominal.site")]
-    sentences: list[str]
 
 
 class LinkInside(Answer):

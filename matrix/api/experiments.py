@@ -42,7 +42,7 @@ from matrix.query.forms import check_names
 from matrix.store import keyset
 from matrix.store.keyset import Cursor
 from sonar.models import Endpoint
-from sonar.ordering import experiments
+from sonar.ordering import request_probes
 
 Trend = Literal["flat", "proportional", "rising", "falling", "unclear", "failed", "gone"]
 StepState = Literal["waiting", "queued", "running", "done", "failed", "lost", "gone"]
@@ -185,7 +185,7 @@ class ExperimentsView(ApiView):
         sweep = experiment_request.read_experiment(cast("dict[str, Any]", body_of(request)))
         allow(request, probe_requests.ORDER, probe_requests.sites_of(sweep.probe_requests))
         with refusals_told():
-            ordered = experiments.order(sweep, cast(User, request.user), timezone.now())
+            ordered = request_probes.order_sweep(sweep, cast(User, request.user), timezone.now())
         return as_json(
             experiment_record(WholeExperiment, report_of(ordered.id), request), status=202
         )
@@ -210,7 +210,7 @@ class ExperimentView(ApiView):
         current = report_of(id)
         allow(request, probe_requests.ORDER, probe_requests.sites_of([current.experiment]))
         refuse_parameters(request)
-        if not experiments.cancel(current.experiment, timezone.now()):
+        if not request_probes.cancel_experiment(current.experiment, timezone.now()):
             raise Conflict({"id": ["None of its tests is waiting: there is nothing to cancel."]})
         return HttpResponse(status=204)
 

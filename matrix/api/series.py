@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,8 @@ from matrix.api.parameters import WINDOW_AND_METHOD, echo, one_of, text_of, wron
 from matrix.api.rendering import as_table
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
-from matrix.api.schema.records import At, Digits, Json, record
+from matrix.api.schema.link_parts import ComparedRates
+from matrix.api.schema.records import Json, record
 from matrix.api.schema.schemas import Answer
 from matrix.http.negotiation import FIGURE, TABLE, asked_format
 from matrix.plots.link import lines_of, rates_over_time, spans_drawn
@@ -75,23 +76,6 @@ class Points(Answer):
     started_at: list[datetime]
     state: list[Literal["done", "failed"]]
     rate_mb_s: Numbers
-
-
-class ComparedRates(Answer):
-    """Both medians (or means) in MB/s, their ratio with its 95 % interval, p of chance.
-
-    `ok` and `other_ok` are the successes of both sides; with fewer than three on either there is
-    no ratio.
-    """
-
-    rate: Annotated[Digits, At("value")]
-    other: Digits
-    ratio: Digits
-    low: Digits
-    high: Digits
-    p: Digits
-    ok: int
-    other_ok: int
 
 
 class SeriesComparison(ComparedRates):

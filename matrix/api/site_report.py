@@ -19,9 +19,9 @@ from matrix.answers.site.reports import ENDS, Report, ReportCell, Standing
 from matrix.answers.site.site_links import EndFigures, SiteLink, figures_of
 from matrix.answers.site.site_now import ComparedEnds, SiteNow, beyond_words, inside_of
 from matrix.answers.site.verdict import KINDS
-from matrix.api.diagnosis import InsideFigures, LinkRuleSays, RuleSays
 from matrix.api.registry.sites import NewSite, of_testing
 from matrix.api.registry.values import record_of
+from matrix.api.schema.link_parts import ComparedRates, InsideFigures, LinkRuleSays, RuleSays
 from matrix.api.schema.parameters import Echo
 from matrix.api.schema.records import (
     As,
@@ -36,7 +36,6 @@ from matrix.api.schema.records import (
     unix_time,
 )
 from matrix.api.schema.schemas import Answer, CellLevel, CellState, answer_of, like, word_of
-from matrix.api.series import ComparedRates
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from sonar.models import Site

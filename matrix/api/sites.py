@@ -19,9 +19,9 @@ from matrix.api.parameters import PAGING, PageRequest, TableCursor, following, o
 from matrix.api.rendering import as_csv, as_json, as_rows
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
+from matrix.api.schema.link_parts import ComparedRates
 from matrix.api.schema.records import At, Json, Number, UnixTime, record
 from matrix.api.schema.schemas import Listed
-from matrix.api.series import ComparedRates
 from matrix.api.site_report import (
     RegisteredSite,
     SiteCell,

@@ -39,7 +39,7 @@ from matrix.store.data_version import DataVersion
 from matrix.store.transfers import rate_of
 from sonar.models import Experiment, Probe, Transfer
 from sonar.notation.units import three_digits
-from sonar.ordering import experiments
+from sonar.ordering import request_probes
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
@@ -250,7 +250,7 @@ def order_experiment(request: HttpRequest, source: str, destination: str) -> Htt
     if form.is_valid() and (sweep := form.sweep):
         tests = sweep.probe_requests
         experiment, status = place(
-            form, tests, user, lambda now: experiments.order(sweep, user, now)
+            form, tests, user, lambda now: request_probes.order_sweep(sweep, user, now)
         )
     if experiment is None:
         now = timezone.now()
@@ -264,7 +264,7 @@ def cancel_experiment(request: HttpRequest, id: UUID) -> HttpResponse:  # noqa: 
     experiment = report.rows().filter(id=id).first()
     if experiment is None:
         raise Http404(f"No experiment has the id {id}.")
-    count = experiments.cancel(experiment, timezone.now())
+    count = request_probes.cancel_experiment(experiment, timezone.now())
     tests = "1 test was" if count == 1 else f"{count or 'No'} tests were"
     messages.success(request, f"{tests} cancelled; what had begun goes on.")
     return HttpResponseRedirect(address("experiment", id))

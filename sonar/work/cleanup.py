@@ -17,10 +17,10 @@ from django.db import transaction
 from django.db.models import Max, Min, Q, QuerySet
 from django.utils import timezone
 
-from sonar import movers
 from sonar.credentials.redacted import without_tokens
 from sonar.database.retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
+from sonar.movers import loading
 from sonar.movers.base import CLEANING_LIMITS, MoverError, Order, Where, part_of
 from sonar.movers.catalogue import MoverDescription, kept
 from sonar.movers.mover import AsksService
@@ -167,7 +167,7 @@ def delete(
             bundle, limits = settings.SONAR_CA_BUNDLE, CLEANING_LIMITS
             order = Order(end, end, bytes=1, ca_bundle=bundle, limits=limits)
             may_return = withdraw(order, mover)
-            movers.load(mover).files.delete(end, order)
+            loading.load(mover).files.delete(end, order)
     except MoverError as error:
         return error
     is_old = since is not None and timezone.now() - since > LONGEST_JOB
@@ -179,7 +179,7 @@ def withdraw(order: Order, mover: MoverDescription) -> MoverError | None:
 
     All that meshes name are asked: the test that asked is gone. Returns why that failed.
     """
-    carrier = movers.load(mover)
+    carrier = loading.load(mover)
     if not isinstance(carrier, AsksService):
         return None
     try:

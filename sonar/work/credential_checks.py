@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from django.conf import settings
 from django.db.models import Max
 
-from sonar import movers
 from sonar.credentials import cache, kinds
 from sonar.credentials.cache import UsableToken
 from sonar.credentials.sources.base import CredentialError, Purpose, Right
 from sonar.database.retry import release_connection
 from sonar.models import Credential, CredentialState, Endpoint, Mesh, SizeClass
+from sonar.movers import loading
 from sonar.movers.base import MoverError, Where
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import as_failures
@@ -128,7 +128,7 @@ def _refusal(usage: PlacedCredential) -> CredentialProblem | None:
     """Ask a service whether it takes its credential; raise MoverError if it does not answer."""
     if not isinstance(usage.place, Mesh):
         return None
-    mover = movers.load(usage.place.mover_description)
+    mover = loading.load(usage.place.mover_description)
     try:
         if isinstance(mover, AsksService):
             mover.introduce(

@@ -14,12 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from sonar import movers
 from sonar.credentials.redacted import without_tokens
 from sonar.credentials.rules import WITH_CREDENTIALS
 from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe, Schedule
-from sonar.movers import network
+from sonar.movers import loading, network
 from sonar.movers.base import Limits, MoverError, Stopped
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch, as_failures, within
@@ -144,7 +143,7 @@ def carry_out(probe: Probe, watch: Watch) -> Outcome:
     try:
         with within(watch, TOKENS_SECONDS), as_failures(f"test {probe.id}", watch):
             order = transfer_request.order_for(probe)
-            mover = movers.load(probe.mover_description)
+            mover = loading.load(probe.mover_description)
     except MoverError as error:
         return Outcome(None, error, None, time.monotonic() - began)
     finally:

@@ -10,7 +10,7 @@ from uuid import UUID
 from matrix.answers.ordering import probe_requests as experiment_request
 from sonar.models import Annotation, Endpoint, Experiment, Mesh, Probe, Site
 from sonar.notation import windows
-from sonar.ordering import experiments
+from sonar.ordering import request_probes
 from sonar.results import store
 from tests.matrix import changed, sent, world
 from tests.matrix.changed import change
@@ -131,12 +131,12 @@ def tried_out(source: Endpoint, destination: Endpoint) -> SlowScene:
         sweep = experiment_request.read_experiment(
             ends | {"variable": "streams", "repeats": 2} | fields
         )
-        return experiments.order(sweep, None, world.NOW - HOUR).id
+        return request_probes.order_sweep(sweep, None, world.NOW - HOUR).id
 
     finished = order(values=[1, 2, 4])
     end(lambda probe: 5.0 * probe.streams**0.9)
     cancelled = order(variable="mode")
-    experiments.cancel(Experiment.objects.get(id=cancelled), world.NOW)
+    request_probes.cancel_experiment(Experiment.objects.get(id=cancelled), world.NOW)
     running = order(variable="size")
     end(lambda probe: 6.0, list(Probe.objects.order_by("id")[:2]))
     first = Probe.objects.order_by("id").first()

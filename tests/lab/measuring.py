@@ -9,12 +9,12 @@ import yaml
 from django.utils import timezone
 
 from matrix.answers.ordering import probe_requests
-from sonar import movers
 from sonar.models import Endpoint, ExperimentStep, Probe, SizeClass
+from sonar.movers import loading
 from sonar.movers.catalogue import kept
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
-from sonar.ordering import experiments
+from sonar.ordering import request_probes
 from sonar.registry import file
 from sonar.work import probes
 from sonar.work.transfer_request import order_for, source_path
@@ -95,7 +95,7 @@ def experiment(link: Link, scenario: Scenario) -> Iterable[ExperimentStep]:
             "mover": "http-tpc",
         }
     )
-    ordered = experiments.order(sweep, None, timezone.now())
+    ordered = request_probes.order_sweep(sweep, None, timezone.now())
     return ordered.steps.order_by("position")
 
 
@@ -110,7 +110,7 @@ def carry_out(queues: Sequence[Iterator[Claim]]) -> None:
         def go_on(tests: Iterator[Claim]) -> None:
             if claim := next(tests, None):
                 probe = claim()
-                mover, order = movers.load(kept(probe.mover)), order_for(probe)
+                mover, order = loading.load(kept(probe.mover)), order_for(probe)
                 running[pool.submit(measure, mover, order, Watch())] = probe, tests
 
         for tests in queues:

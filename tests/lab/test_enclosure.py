@@ -14,8 +14,8 @@ import psutil
 import pytest
 import yaml
 
-from sonar import movers
 from sonar.models import Mesh
+from sonar.movers import loading
 from sonar.movers.catalogue import kept
 from sonar.movers.measure import measure
 from sonar.movers.watch import Watch
@@ -80,7 +80,7 @@ def groups(lab_of: Callable[[Scenario], Lab]) -> list[str]:
 def test_a_file_moves_over_a_link_and_is_gone_afterwards(lab_of):
     link = lab_of(NOTHING).links["NOTHING"]
     pair = Pair(link.source, link.destination)
-    outcome = measure(movers.load(kept("http-tpc")), pair.order(bytes=SIZE), Watch())
+    outcome = measure(loading.load(kept("http-tpc")), pair.order(bytes=SIZE), Watch())
     assert outcome.receipt, outcome.error
     assert outcome.verified
     assert outcome.leftover is None

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sonar import movers
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE
 from sonar.models.mesh import Mode
 from sonar.models.registry import BASE_URL, BASE_URL_SENTENCE
-from sonar.movers import catalogue
+from sonar.movers import catalogue, loading
 from sonar.movers.base import MoverError, Order
 from sonar.movers.catalogue import (
     MOVERS,
@@ -28,6 +27,7 @@ from sonar.notation.addresses import PROTOCOLS
 PROJECT = Path(__file__).resolve().parents[2]
 # Modules of the package that are of no protocol: what all movers and their callers share.
 SHARED = {
+    "loading",
     *("base", "catalogue", "content", "measure", "messages", "mover", "network", "spans"),
     *("needs", "tcp_info", "unexpected", "watch"),
 }
@@ -60,9 +60,9 @@ def test_a_base_url_may_have_the_scheme_of_every_protocol():
 @every_mover
 def test_a_mover_is_found_where_it_is_said_to_be(mover: MoverDescription, settings):
     settings.SONAR_NETWORK_ENDPOINT = "RAL_NET"
-    found = movers.load(mover)
+    found = loading.load(mover)
     assert f"{type(found).__module__}:{type(found).__name__}" == mover.path
-    assert movers.load(mover) is found
+    assert loading.load(mover) is found
     assert callable(found.move)
     assert hasattr(found, "files") != mover.of_network
 
@@ -96,7 +96,7 @@ DEADLINES = {"http", "http.deadlines", "http.peers", "file_address"}
 @pytest.mark.parametrize(
     ("program", "needed"),
     [
-        ("import sonar.movers, sonar.movers.catalogue", SHARED),
+        ("import sonar.movers.catalogue, sonar.movers.loading", SHARED),
         (f"{DJANGO}import sonar.urls, matrix.urls, sonar.registry.file", SHARED | DEADLINES),
     ],
     ids=["movers", "web"],
@@ -106,7 +106,7 @@ def test_who_does_not_move_a_file_loads_no_protocol(program: str, needed: set[st
 
 
 def test_a_mover_is_loaded_when_it_is_used_and_the_others_are_not():
-    program = "from sonar.movers import catalogue, load\nload(catalogue.kept('fake'))"
+    program = "from sonar.movers import catalogue, loading\nloading.load(catalogue.kept('fake'))"
     loaded = loaded_after(program)
     assert "fake" in loaded
     assert loaded <= SHARED | {"fake"}
@@ -130,7 +130,7 @@ def test_a_mover_that_lacks_something_is_not_begun(monkeypatch):
     crippled = MoverDescription("crippled", "", "x:Y", frozenset({"ftp"}), ("pull",), needs=needs)
     monkeypatch.setattr(catalogue, "MOVERS", (*MOVERS, crippled))
     with pytest.raises(MoverError) as caught:
-        movers.load(crippled)
+        loading.load(crippled)
     assert str(caught.value) == (
         "the mover crippled cannot run on this worker: the Python package no_such_package is not "
         "installed, the Python package nor_this is not installed"
@@ -158,4 +158,4 @@ def test_every_mover_bears_the_name_it_is_found_by():
 
 def test_an_unknown_name_is_answered_with_those_there_are():
     with pytest.raises(MoverError, match=f"'ftp'; allowed: {', '.join(names())}"):
-        movers.load(kept("ftp"))
+        loading.load(kept("ftp"))

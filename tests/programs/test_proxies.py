@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from sonar import movers
 from sonar.models import Credential
+from sonar.movers import loading
 from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.content import adler32
@@ -75,7 +75,7 @@ def proxy(guarded: Guarded) -> Path:
 
 
 def carried_out(order: Order, mover: str = "xrootd") -> Outcome:
-    return measure(movers.load(kept(mover)), order, Watch())
+    return measure(loading.load(kept(mover)), order, Watch())
 
 
 def failure(order: Order) -> MoverError:
@@ -175,7 +175,7 @@ def test_gfal2_is_given_no_proxy_for_http():
         ORDER, source=End(Where.SOURCE, "davs://a.example/f", "davs://a.example", proxy="/a.proxy")
     )
     with pytest.raises(MoverError, match="for root:// only: over HTTP it hands rights on"):
-        movers.load(kept("gfal2")).move(order, Watch())
+        loading.load(kept("gfal2")).move(order, Watch())
 
 
 @pytest.mark.django_db
@@ -191,7 +191,7 @@ def test_endpoints_of_the_registry_are_tested_with_the_proxy_of_their_credential
         base_url = f"root://localhost:{server.port}/registered"
         ends.append(endpoint(name, base_url=base_url, credential=own))
     probe = queued(*ends, bytes=SIZE_BYTES, mover="xrootd")
-    outcome = measure(movers.load(kept("xrootd")), transfer_request.order_for(probe), Watch())
+    outcome = measure(loading.load(kept("xrootd")), transfer_request.order_for(probe), Watch())
     assert outcome.error is None
     assert outcome.verified
     assert guarded.left_behind() == []

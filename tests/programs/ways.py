@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Self
 
-from sonar import movers
+from sonar.movers import loading
 from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.content import CHUNK_BYTES, TestFile, adler32
@@ -44,7 +44,7 @@ class Way:
         return f"{self.mover}-{self.scheme}-{self.mode}"
 
     def load(self) -> Mover:
-        return movers.load(kept(self.mover))
+        return loading.load(kept(self.mover))
 
 
 WAYS = (

@@ -10,7 +10,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import movers
 from sonar.credentials import sources
 from sonar.credentials.sources.base import Purpose
 from sonar.models import (
@@ -22,7 +21,7 @@ from sonar.models import (
     Probe,
     Transfer,
 )
-from sonar.movers import measure
+from sonar.movers import loading, measure
 from sonar.movers.base import End, MoverError, Order, Receipt, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
@@ -99,7 +98,7 @@ def secrets(settings, tmp_path: Path) -> Path:
 
 
 def uses(monkeypatch: pytest.MonkeyPatch, mover: object) -> None:
-    monkeypatch.setattr(movers, "load", lambda description: mover)
+    monkeypatch.setattr(loading, "load", lambda description: mover)
 
 
 def ordered(source: Endpoint, destination: Endpoint, mover: str = "fake") -> Probe:

@@ -14,8 +14,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sonar import movers, tasks
+from sonar import tasks
 from sonar.models import Endpoint, Leftover
+from sonar.movers import loading
 from sonar.movers.base import End, FileInfo, MoverError, Order, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
@@ -47,7 +48,7 @@ class Storage(FakeMover):
 @pytest.fixture
 def storage(monkeypatch: pytest.MonkeyPatch) -> Storage:
     made = Storage()
-    monkeypatch.setattr(movers, "load", lambda description: made)
+    monkeypatch.setattr(loading, "load", lambda description: made)
     return made
 
 

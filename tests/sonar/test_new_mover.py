@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sonar import movers, scheduler
+from sonar import scheduler
 from sonar.models import Mesh, Probe, Schedule, Transfer
-from sonar.movers import catalogue
+from sonar.movers import catalogue, loading
 from sonar.movers.catalogue import MoverDescription
 from sonar.registry import file
 from sonar.work import probes
@@ -31,7 +31,7 @@ def _disk(
     Tree(tmp_path_factory.mktemp("recipe"), monkeypatch).module(RECIPE, "sonar/movers/disk.py")
     monkeypatch.setattr(catalogue, "MOVERS", (*catalogue.MOVERS, DISK))
     yield
-    movers.loaded_from.cache_clear()
+    loading.loaded_from.cache_clear()
 
 
 def registry(directory: Path, **changes: object) -> str:

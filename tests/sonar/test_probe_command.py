@@ -12,8 +12,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from sonar import movers, scheduler
+from sonar import scheduler
 from sonar.models import Downtime, Endpoint, Probe, SizeClass, Transfer
+from sonar.movers import loading
 from sonar.movers.base import MoverError, Order, Receipt, Where
 from sonar.movers.fake import FakeMover
 from sonar.movers.watch import Watch
@@ -28,7 +29,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMover:
     for end in three_endpoints():
         Endpoint.objects.filter(pk=end.pk).update(base_url=f"https://{end.site.name.lower()}/data")
     mover = FakeMover(failures={"ral": MoverError(Where.SOURCE, "no such file", permanent=True)})
-    monkeypatch.setattr(movers, "load", lambda description: mover)
+    monkeypatch.setattr(loading, "load", lambda description: mover)
     return mover
 
 
@@ -98,7 +99,7 @@ class Interrupted(FakeMover):
 
 def test_ctrl_c_stops_it_cleans_up_and_records_nothing(fake, monkeypatch):
     slow = Interrupted(seconds=30)
-    monkeypatch.setattr(movers, "load", lambda description: slow)
+    monkeypatch.setattr(loading, "load", lambda description: slow)
     assert refusal(match="Stopped; nothing was recorded").returncode == 130
     assert not Probe.objects.exists()
     assert not Transfer.objects.exists()

@@ -13,10 +13,9 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from sonar import movers
 from sonar.database import retry
 from sonar.models import Endpoint, Leftover, Probe, Profile, Transfer
-from sonar.movers import catalogue
+from sonar.movers import catalogue, loading
 from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
 from sonar.movers.catalogue import MoverDescription, kept
 from sonar.movers.fake import FakeFiles, FakeMover
@@ -36,7 +35,7 @@ FAILED = Outcome(None, MoverError(Where.SOURCE, "no such file", permanent=True),
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMover:
     mover = FakeMover(failures={"ral": MoverError(Where.DESTINATION, "disk full")})
-    monkeypatch.setattr(movers, "load", lambda description: mover)
+    monkeypatch.setattr(loading, "load", lambda description: mover)
     return mover
 
 
@@ -172,7 +171,7 @@ def test_the_end_of_an_earlier_run_does_not_end_a_later_one(probe):
 
 def test_a_stopped_probe_goes_back_to_the_queue_and_leaves_no_file(probe, monkeypatch):
     mover = FakeMover(seconds=30)
-    monkeypatch.setattr(movers, "load", lambda description: mover)
+    monkeypatch.setattr(loading, "load", lambda description: mover)
     running = claimed(probe)
     watch = Watch()
     threading.Timer(0.2, watch.stop).start()
@@ -358,7 +357,7 @@ def test_the_sweep_asks_no_storage(probe, monkeypatch):
         raise AssertionError(f"the sweep has asked for the mover {name}")
 
     running = claimed(probe)
-    monkeypatch.setattr(movers, "load", asked)
+    monkeypatch.setattr(loading, "load", asked)
     probes.sweep(running.deadline + timedelta(seconds=1))
     assert Transfer.objects.get().state == "lost"
     probes.sweep(running.deadline + timedelta(days=1))
@@ -461,7 +460,7 @@ def test_a_leftover_of_the_first_run_is_cleaned_under_the_second_which_ends_well
 
     mover = Mover()
     mover.files = held
-    monkeypatch.setattr(movers, "load", lambda description: mover)
+    monkeypatch.setattr(loading, "load", lambda description: mover)
     first = claimed(probe)
     first_url = transfer_request.order_for(first).destination.url
     held.held[first_url] = FileInfo(probe.bytes)
@@ -549,6 +548,6 @@ def test_no_connection_is_held_while_bytes_move(probe, monkeypatch):
             held.append(connection.connection is not None)
             return super().move(order, watch)
 
-    monkeypatch.setattr(movers, "load", lambda description: Mover())
+    monkeypatch.setattr(loading, "load", lambda description: Mover())
     probes.run(probe.id)
     assert held == [False]

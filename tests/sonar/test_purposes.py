@@ -9,8 +9,8 @@ from sonar.models import Experiment, Mesh, Probe, Schedule, SizeClass, Transfer
 from sonar.models.transfer import purpose_of
 from sonar.movers.base import MoverError
 from sonar.movers.measure import Outcome
-from sonar.ordering import experiments, request_probes
-from sonar.ordering.experiments import Sweep
+from sonar.ordering import request_probes
+from sonar.ordering.request_probes import Sweep
 from sonar.results import endings
 from sonar.scheduler import ProbeRequest
 from tests.sonar import world
@@ -84,7 +84,7 @@ def test_every_test_of_an_experiment_is_one(mesh: Mesh) -> None:
     sweep = Sweep(
         Experiment.Variable.STREAMS, requests, ["2", "8"], requests[0].size_class, "pull", None
     )
-    experiments.order(sweep, None, NOW)
+    request_probes.order_sweep(sweep, None, NOW)
     assert [ended(probe) for probe in Probe.objects.order_by("id")] == ["experiment"] * 2
 
 

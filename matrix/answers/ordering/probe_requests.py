@@ -13,8 +13,7 @@ from sonar.models import Endpoint, Experiment, Probe, Site, SizeClass, Transfer
 from sonar.models.fields import NAME
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
-from sonar.ordering.experiments import Sweep
-from sonar.ordering.request_probes import ProbeRequest
+from sonar.ordering.request_probes import ProbeRequest, Sweep
 from sonar.people import roles
 from sonar.people.roles import Anyone
 

@@ -19,7 +19,7 @@ from sonar.models import Experiment
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.notation.units import three_digits
-from sonar.ordering import experiments, request_probes
+from sonar.ordering import request_probes
 
 LOOK_AGAIN_SECONDS = 1.0
 
@@ -82,7 +82,9 @@ def ordered(options: dict[str, Any]) -> Experiment:
     if values := probe_requests.form_values(options["values"], options["vary"]):
         body["values"] = values
     try:
-        return experiments.order(probe_requests.read_experiment(body), None, timezone.now())
+        return request_probes.order_sweep(
+            probe_requests.read_experiment(body), None, timezone.now()
+        )
     except (BadQueryError, request_probes.RefusedError, request_probes.PlannerBusyError) as error:
         raise CommandError(f"Not ordered: {error}") from error
 
@@ -117,7 +119,7 @@ def state_of(current: ExperimentReport) -> str:
 
 
 def stop(experiment: Experiment, console: Console) -> ExperimentReport:
-    count = experiments.cancel(experiment, timezone.now())
+    count = request_probes.cancel_experiment(experiment, timezone.now())
     (current,) = report.reports([experiment], timezone.now())
     show(current, console)
     raise CommandError(f"Stopped: {count} tests were cancelled.", returncode=130)

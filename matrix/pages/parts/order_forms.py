@@ -29,8 +29,7 @@ from sonar.models import Endpoint, Experiment, SizeClass
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
 from sonar.ordering import request_probes
-from sonar.ordering.experiments import Sweep
-from sonar.ordering.request_probes import ProbeRequest
+from sonar.ordering.request_probes import ProbeRequest, Sweep
 
 NO_END = {"required": "Name an endpoint, or a site with one endpoint."}
 SAME_ENDS = "This is also the source: a test needs two different endpoints."

@@ -1,0 +1,27 @@
+"""Movers, each loaded when it is used first; `sonar.movers.catalogue` says which there are."""
+
+from functools import cache
+from pkgutil import resolve_name
+
+from sonar.movers.base import MoverError, Where
+from sonar.movers.catalogue import MoverDescription, no_such_mover
+from sonar.movers.mover import Mover
+
+
+def load(description: MoverDescription) -> Mover:
+    """Return the process's one mover of this description.
+
+    MoverError names those there are, or says what this machine lacks to run it.
+    """
+    if not description.path:
+        raise MoverError(Where.CONTROL, no_such_mover(description.name), permanent=True)
+    if missing := description.missing():
+        why = f"the mover {description.name} cannot run on this worker: {', '.join(missing)}"
+        raise MoverError(Where.CONTROL, why, permanent=True)
+    return loaded_from(description.path)
+
+
+@cache
+def loaded_from(path: str) -> Mover:
+    mover: Mover = resolve_name(path)()
+    return mover
