@@ -105,15 +105,17 @@ def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) 
     )
 
 
-def large_probe(source: Endpoint, destination: Endpoint, **fields: Any) -> Probe:
+def large_probe(
+    source: Endpoint, destination: Endpoint, size: str = "large", **fields: Any
+) -> Probe:
     """Queue a test an hour ago, or let it run that has a time at which it ``started_at``."""
     if "started_at" in fields:
         fields = {"state": "running", "deadline": world.NOW + world.HOUR} | fields
     plain = {
         "source": source,
         "destination": destination,
-        "size_class": SizeClass.objects.get(name="large"),
-        "bytes": world.SIZES["large"],
+        "size_class": SizeClass.objects.get(name=size),
+        "bytes": world.SIZES[size],
         "mover": "http-tpc",
         "requested_at": world.NOW - world.HOUR,
         "sent_at": world.NOW,

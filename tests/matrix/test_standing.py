@@ -229,14 +229,14 @@ def test_matrix_and_table_of_links_judge_alike(small_world, histories, window):
         fill(Store(small_world.endpoints, experiments=True), histories)
         query = MatrixQuery.from_params(QueryDict(window))
         table = link_table.build(query, NOW)
-        columns = table.classes["large"]
+        columns = table.of_class("large")
         links = zip(table.column("source"), table.column("destination"), strict=True)
         at = {link: row for row, link in enumerate(links)}
         for link, cell in of_cells(grid.build(query, NOW)):
             row = at[link]
             for name in ("state", "level", "streak"):
-                assert getattr(columns, name)[row] == cell[name], (link, name)
-            assert columns.since[row] == pytest.approx(cell["since"], nan_ok=True)
+                assert columns[name][row] == cell[name], (link, name)
+            assert columns["since"][row] == pytest.approx(cell["since"], nan_ok=True)
         transaction.set_rollback(True)
 
 
