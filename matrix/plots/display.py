@@ -180,7 +180,8 @@ class DisplayForm(forms.Form):
         }
 
     def clean(self) -> dict[str, Any]:
-        check_once(self, dict(self.params.lists()), {*self.fields} - {"only"})
+        once = [name for name in self.fields if name != "only"]
+        check_once(self, dict(self.params.lists()), once)
         above, below, low, high = (self.cleaned_data.get(name) for name in BOUNDS)
         if above is not None and below is not None and above > below:
             self.add_error("above", "above must not be greater than below.")

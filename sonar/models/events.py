@@ -1,4 +1,7 @@
-"""What is known of links and endpoints beside results: changes, outages, downtimes, notes."""
+"""What is known of links and endpoints beside results: changes, outages, downtimes, notes.
+
+And which credentials do not work.
+"""
 
 from datetime import UTC, datetime
 from functools import cache

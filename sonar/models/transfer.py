@@ -1,4 +1,7 @@
-"""Results: transfers, append-only, each with the profile it was made with; tests of the network."""
+"""Results: transfers, append-only, each with the profile it was made with; tests of the network.
+
+And flows: what networks say of the connections of transfers.
+"""
 
 import uuid
 from datetime import datetime, timedelta

@@ -30,16 +30,20 @@ def spooled(spool: IO[bytes]) -> Iterator[tuple[Batch, int]]:
     """Give batches from a temporary file, joined to statements, with where each was read to."""
     spool.seek(0)
     waiting, count, position = list[Batch](), 0, 0
-    with suppress(EOFError):
-        while True:
-            batch, position = pickle.load(spool)  # noqa: S301 - written by `checked`
-            waiting.append(batch)
-            count += len(batch.rows)
-            if count >= ROWS_PER_STATEMENT:
-                yield _joined(waiting), position
-                waiting, count = [], 0
+    for batch, position in _pickled(spool):
+        waiting.append(batch)
+        count += len(batch.rows)
+        if count >= ROWS_PER_STATEMENT:
+            yield _joined(waiting), position
+            waiting, count = [], 0
     if waiting:
         yield _joined(waiting), position
+
+
+def _pickled(spool: IO[bytes]) -> Iterator[tuple[Batch, int]]:
+    with suppress(EOFError):
+        while True:
+            yield pickle.load(spool)  # noqa: S301 - written by `checked`
 
 
 def _joined(batches: list[Batch]) -> Batch:

@@ -105,7 +105,7 @@ class FoundChange:
         return row.at >= search.renews and update(row, self.columns())
 
     @staticmethod
-    def is_renewed(row: Change, search: Search) -> bool:
+    def is_replaceable(row: Change, search: Search) -> bool:
         """Say whether a row goes where nothing that was found is the same."""
         return row.at >= search.renews
 
@@ -157,7 +157,7 @@ class FoundOutage:
         return update(row, self._going_on(row) if row.began < search.start else self.columns())
 
     @staticmethod
-    def is_renewed(row: Outage, search: Search) -> bool:
+    def is_replaceable(row: Outage, search: Search) -> bool:
         """Say whether a row goes where nothing that was found is the same."""
         return row.newest >= search.renews and row.began >= search.start
 
@@ -256,11 +256,11 @@ def _replace(
         elif item.moment >= search.renews:
             columns = item.columns() | {"size_class_id": search.size_class_id, "found_at": now}
             new.append(kind.model(**columns))
-    gone = [row.pk for row in rows if row.pk not in kept and kind.is_renewed(row, search)]
+    gone = [row.pk for row in rows if row.pk not in kept and kind.is_replaceable(row, search)]
     rows_of_kind = kind.model.objects
     rows_of_kind.filter(pk__in=gone).delete()
     rows_of_kind.bulk_create(new)
-    # Of thousands that last, this takes a tenth of an UPDATE with a CASE for each.
+    # Of thousands that are renewed, this takes a tenth of an UPDATE with a CASE for each.
     changing = [field.name for field in fields(kind) if field.name not in FIXED]
     rows_of_kind.bulk_create(
         renewed, update_conflicts=True, unique_fields=["id"], update_fields=changing

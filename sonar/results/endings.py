@@ -1,4 +1,7 @@
-"""How a test ends: its probe goes, and what became of it is stored, in one transaction."""
+"""How a test ends: its probe goes, and what became of it is stored, in one transaction.
+
+And how long results of the network are kept.
+"""
 
 from collections.abc import Iterable
 from dataclasses import asdict

@@ -1,4 +1,7 @@
-"""Tests that people ordered and that wait for room: begun oldest first, and told why not."""
+"""Tests that people ordered and that wait for room: begun oldest first, and told why not.
+
+And the lock that every planner takes.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime

@@ -1,4 +1,7 @@
-"""What a probe orders from a mover: which file from where to where, with which credentials."""
+"""What a probe orders from a mover: which file from where to where, with which credentials.
+
+A test of the network alone orders neither.
+"""
 
 from dataclasses import replace
 from functools import partial

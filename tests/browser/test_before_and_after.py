@@ -107,6 +107,7 @@ def test_has_the_site_drifted_in_a_month(visit, changed):
     find(on, GLASGOW)
     on.link("30d")
     on.page.wait_for_url("**window=30d")
+    assert on.clicks == 2
     middle = END - timedelta(days=15)
     halves = Window(middle, END), Window(END - timedelta(days=30), middle)
     for end in ("source", "destination"):
@@ -127,6 +128,7 @@ def test_all_links_together_are_said_above_the_matrix(visit, changed):
     ask(on.page, "yesterday 20:15")
     said = on.page.locator("#answer .together")
     expect(said).to_contain_text("links with tests on both sides, together: 0.")
+    assert on.clicks == 2
     expect(on.page.locator("#compare-menu")).to_be_hidden()
     wait_until_drawn(on.page)
     look(on.page, "before-after-matrix")

@@ -239,6 +239,10 @@ def test_bad_parameters_are_named(client, small_world, text, parameter, allowed)
 def test_a_filter_is_added_by_the_form(client, small_world):
     asked = "/events/?filter_end=source&filter_on=site&filter_value=Glasgow"
     assert client.get(asked)["Location"] == "/events/?source_site=Glasgow"
+    form = responses.page(client, "/events/?kind=slower").part("#more-filters form")
+    sent = dict(form.sent())
+    assert sent["kind"] == "slower"
+    assert {"filter_end", "filter_on", "filter_value"} <= sent.keys()
 
 
 def test_bad_cursors_are_refused(client, small_world):

@@ -226,6 +226,10 @@ def test_failures_and_cancelled_tests_are_counted(operator):
     assert answer["finding"] == "1 successful test: too few to say anything yet."
     page = text(operator.get(f"/experiments/{answer['id']}/"))
     assert "cancelled or no longer kept" in page
+    shown = responses.page(operator, f"/experiments/{answer['id']}/").table(
+        "table.ranking tbody tr"
+    )
+    assert [row[:4] for row in shown] == [["1", "10.0", "1", "0"], ["2", "–", "0", "2"]]
 
 
 def test_cancelling_drops_what_has_not_begun(operator):

@@ -662,3 +662,10 @@ def test_bounds_go_along_to_statistics_in_their_unit_alone(client, small_world):
     assert (mixed["grouping"], [choice for choice in mixed["groupings"] if choice.chosen]) == (
         "site × tier", [],
     )  # fmt: skip
+
+
+def test_the_line_of_navigation_says_where_one_is(client, small_world):
+    names = ("Table", "Sites", "Events", "Causes", "Operations")
+    for path, name in (("/", "Matrix"), *((f"/{name.lower()}/", name) for name in names)):
+        page = responses.page(client, path)
+        assert page.texts('nav[aria-label="Sonar"] [aria-current]') == [name]

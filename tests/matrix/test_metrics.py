@@ -207,3 +207,10 @@ def test_several_processes_count_together(real_commits, tmp_path):
     )
     assert counted in told
     assert "sonar_up" in told
+
+
+def test_who_may_not_read_is_told_so_in_json(client, settings):
+    settings.SONAR_PUBLIC_READ = False
+    for path in (URL, "/cells/"):
+        refused = client.get(path)
+        assert (refused.status_code, bool(refused.json()["detail"])) == (401, True), path

@@ -358,6 +358,7 @@ def test_paper_has_the_worst_of_many_and_says_how_many_more(client, small_world)
     sent = look(client).section("as-source")
     assert (len(sent.parts("tbody tr")), len(sent.parts("tbody tr.rest"))) == (48, 38)
     assert "38 more links are on the page and in its CSV." in sent
+    assert len(responses.csv_rows(client, look(client).link("CSV"))) >= 48
 
 
 def test_endpoints_are_listed_with_their_caps_and_what_they_are(client, small_world):

@@ -159,6 +159,8 @@ def test_a_search_says_what_it_left_out_or_that_there_is_nothing(client, measure
     assert "No site has “<i>nowhere” in its name" in page
     assert "<i>" not in page.source
     assert "/sites/?window=24h" in page.links()
+    form = look(client, "?window=24h&search=glas").part('form[aria-label="Sites"]')
+    assert form.sent() == [("window", "24h"), ("search", "glas")]
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,11 @@ def test_a_source_file_of_the_wrong_size_is_put_anew():
 
 def test_twenty_threads_put_the_same_source_file_once():
     mover = RecordingMover()
+    ends = [replace(ORDER.destination, url=f"http://ral.example/{number}") for number in range(20)]
     with ThreadPoolExecutor(20) as threads:
-        for number in range(20):
-            url = f"http://ral.example/{number}"
-            order = replace(ORDER, destination=replace(ORDER.destination, url=url))
-            threads.submit(measure, mover, order, Watch())
+        orders = [replace(ORDER, destination=end) for end in ends]
+        done = [threads.submit(measure, mover, order, Watch()) for order in orders]
+    assert all(each.result().receipt for each in done)
     assert mover.files.asked.count("put source") == 1
     assert mover.files.asked.count("move") == 20
 

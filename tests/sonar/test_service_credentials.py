@@ -264,8 +264,14 @@ def test_a_test_in_the_foreground_says_so_and_ends(secrets, fts):
 
 def test_what_is_in_its_file_is_looked_at_before_it_expires(secrets):
     served()
-    secret_in(secrets, "fts", jwt(800))
-    assert checked() == [("by-fts", False, "what is in its file expires soon")]
+    for seconds, holds, said in (
+        (800, False, "what is in its file expires soon"),
+        (500, True, "what is in its file is about to expire"),
+        (-1, True, "the token in it has expired"),
+    ):
+        CredentialState.objects.all().delete()
+        secret_in(secrets, "fts", jwt(seconds))
+        assert checked() == [("by-fts", holds, said)]
 
 
 def test_a_mesh_that_rests_needs_no_credential(secrets):

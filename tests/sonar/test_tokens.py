@@ -50,7 +50,7 @@ def test_a_token_is_alone_on_standard_output_and_kept_as_a_hash_and_its_first_ch
 
 
 def test_several_scopes_are_given_with_commas(shifter):
-    run("create", "shifter", "--scopes", "operate, read,read", "--name", "both")
+    run("create", "shifter", "--scopes", "operate, read,read, ", "--name", "both")
     assert Token.objects.get().scopes == ["operate", "read"]
 
 

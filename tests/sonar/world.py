@@ -95,6 +95,7 @@ def in_threads(count: int, step: Callable[[], object]) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
+        assert not thread.is_alive()
 
 
 def reasons() -> dict[str, int]:

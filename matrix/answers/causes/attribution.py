@@ -1,4 +1,7 @@
-"""How fast each end of the links of a matrix is compared with its peers, and what that leaves."""
+"""How fast each end of the links of a matrix is compared with its peers, and what that leaves.
+
+And how a URL asks for it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

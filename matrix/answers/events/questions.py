@@ -91,7 +91,7 @@ class Criteria:
         return {"size": self.size, "kind": self.kind, "level": self.level}
 
     def to_params(self) -> dict[str, list[str]]:
-        """Return the URL parameters, defaults left out."""
+        """Return the URL parameters; what is empty is left out."""
         own = self.own_params()
         return self.query.to_params() | {name: [text] for name, text in own.items() if text}
 

@@ -1,4 +1,7 @@
-"""All that happened in a window: what the search has kept, with what goes on now, as events."""
+"""All that happened in a window: what the search has kept, with what goes on now, as events.
+
+And the sentence of today.
+"""
 
 from __future__ import annotations
 

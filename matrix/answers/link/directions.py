@@ -35,7 +35,7 @@ class Direction:
 
     ``last`` is when the newest result of the window started, in Unix s; ``quantiles`` are
     those that the catalogue has of a link, by name. How it is now (``level`` of LEVELS, ``now``,
-    ``streak``, ``since``) is as CellArrays has it; ``usual``, known while it fails, too, is the
+    ``streak``, ``since``) is as CellStandings has it; ``usual``, known while it fails, too, is the
     median of ``usual_count`` successes, and ``low`` and ``high`` bound the usual range. Where it is
     slower or faster, ``ratio_low`` and ``ratio_high`` bound ``ratio`` with 95 % confidence.
     """

@@ -89,7 +89,7 @@ def _look_at_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
 def mixed_in_table(
     table: LinkTable, query: MatrixQuery, version: DataVersion | None, choices: ProfileChoices
 ) -> MixedWays:
-    """Look at the links of a table, each size class by itself, as of_grid() does."""
+    """Look at the links of a table, each size class by itself, as mixed_in_grid() does."""
     among = choices.among(table.links.profiles)
     if not among.differing:
         return NOTHING

@@ -176,7 +176,7 @@ def best(side: RankedSide, row: int) -> tuple[float, str]:
 class ReportCell:
     """A cell of a matrix by itself. Rates are in MB/s, times in Unix s; NaN for none.
 
-    ``level``, ``now``, ``usual`` and ``since`` are as CellArrays has them.
+    ``level``, ``now``, ``usual`` and ``since`` are as CellStandings has them.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""All that is said of a site's links as they are now and as they came to be so."""
+"""All that is said of a site's links as they are now, as they came to be so, and as compared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

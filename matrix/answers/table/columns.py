@@ -39,19 +39,19 @@ LINE_COLUMNS = (
 # ok transfers alone, and when the newest result, success and failure started, in Unix s. `state`
 # indexes STATES, `level` LEVELS; with a level, `ratio_low` and `ratio_high` bound `ratio`,
 # the rate now divided by the usual one, with 95 % confidence. `since` (Unix s) and `streak` say
-# since when and for how many tests a link is failing, slower or faster, as CellArrays has it.
+# since when and for how many tests a link is failing, slower or faster, as CellStandings has it.
 COLUMNS = (
     *("mean_mb_s", "std_mb_s", "size_mean_bytes", "size_std_bytes", "ok", "failed", "last"),
     *("state", "last_ok", "last_failed"),
     *("level", "usual_mb_s", "now_mb_s", "ratio", "ratio_low", "ratio_high", "since", "streak"),
 )
-# What is made of these two when it is asked for.
+EVERY = "every"
+"""Beside them, the shortest interval in seconds at which a mesh tests it, infinity for none."""
+# Those of COLUMNS that are made of these two when they are asked for.
 DERIVED: dict[str, tuple[Callable[[Any, Any], NDArray[Any]], str, str]] = {
     "last": (np.fmax, "last_ok", "last_failed"),
     "ratio": (np.divide, "now_mb_s", "usual_mb_s"),
 }
-EVERY = "every"
-"""Beside them, the shortest interval in seconds at which a mesh tests it, infinity for none."""
 
 # And while comparing, in the size class that is asked for: the rates of this side and of the other
 # (medians, or means), their ratio, its interval, the p of chance, and the successes there.
@@ -66,7 +66,8 @@ COMPARED = {
 }
 SURE = "compared_sure"
 """Beside them, which of these differ beyond chance among all links."""
-# A value for each link, by what is said: COLUMNS, quantiles for who asks for them, and COMPARED.
+# A value for each link, by what is said: COLUMNS but DERIVED, EVERY, quantiles for who asks for
+# them, COMPARED and SURE.
 Arrays = dict[str, NDArray[Any]]
 
 

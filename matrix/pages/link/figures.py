@@ -10,7 +10,7 @@ import numpy as np
 from matrix.answers.link.network import NetworkTests, loss_of, rate_of
 from matrix.answers.link.overhead import Overhead
 from matrix.answers.link.report import LinkReport
-from matrix.plots import rates as bars
+from matrix.plots import rates as rate_plots
 from matrix.plots.link import (
     DirectionLine,
     drawn_class,
@@ -61,13 +61,13 @@ def drawn(
     lines = lines_of(answer, reverse=reverse)
     picture = rates_over_time(answer, lines, spans_drawn(answer, notes, changes))
     results = sum(len(line.results) for line in lines)
-    shapes = [bars.Shape(line.name, line.rates, line.look) for line in lines]
+    shapes = [rate_plots.Shape(line.name, line.rates, line.look) for line in lines]
     rates = sum(shape.rates.size for shape in shapes)
     return {
         "size": part.size,
         "rates": picture.figure if results else None,
         "rates_height": HEIGHT,
-        "distribution": bars.distribution_figure(shapes)
+        "distribution": rate_plots.distribution_figure(shapes)
         if rates >= FEWEST_IN_DISTRIBUTION
         else None,
         "distribution_height": HEIGHT_OF_DISTRIBUTION,
@@ -110,7 +110,7 @@ def bins_of(lines: Sequence[DirectionLine]) -> Iterator[tuple[str, str, float, f
     """
     for line in lines:
         if line.rates.size:
-            bins = bars.bins_of(line.rates)
+            bins = rate_plots.bins_of(line.rates)
             for at in np.flatnonzero(bins.counts).tolist():
                 low, high = bins.edges[at : at + 2].tolist()
                 yield line.size, line.direction, low, high, int(bins.counts[at])
@@ -125,7 +125,7 @@ def overhead_part(overhead: Overhead | None) -> dict[str, Any] | None:
     brackets = "; 95 % intervals in brackets" * overhead.fits
     return {
         "sentence": f"{sentence} From the median times of {counts} files{brackets}.",
-        "figure": bars.overhead_figure(overhead),
+        "figure": rate_plots.overhead_figure(overhead),
         "classes": overhead.classes,
         "fits": overhead.fits,
     }
