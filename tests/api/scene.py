@@ -46,7 +46,7 @@ def make() -> Scene:
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),
-        "downtimes": str(sent.down(site=made.desy.site).id),
+        "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
     }
     return Scene(

@@ -1,4 +1,4 @@
-"""Downtimes, tests under way, and results with everything that lists or pages of them show."""
+"""Tests under way, and results with everything that lists or pages of them show."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID, uuid4
 
-from sonar.models import Downtime, Endpoint, Probe, SizeClass
+from sonar.models import Endpoint, Probe, SizeClass
 from sonar.results import store
 from sonar.results.store import Result
 from tests.matrix import world
@@ -78,12 +78,6 @@ def probe(
     return Probe.objects.create(
         source=source, destination=destination, size_class=size_class, **usual | fields
     )
-
-
-def down(begin: float = -1, end: float = 1, **fields: object) -> Downtime:
-    """Declare a downtime from one time to another, in hours from now."""
-    span = {"starts_at": world.NOW + begin * world.HOUR, "ends_at": world.NOW + end * world.HOUR}
-    return Downtime.objects.create(**{"reason": "disks", **span, **fields})
 
 
 def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) -> None:

@@ -28,8 +28,8 @@ from sonar.results import endings
 from sonar.work import probes
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.sent import down, probe
-from tests.matrix.world import NOW, transfer
+from tests.matrix.sent import probe
+from tests.matrix.world import NOW, downtime, transfer
 from tests.properties import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -137,7 +137,7 @@ def test_a_place_is_that_among_those_that_wait_for_the_same_ends(client, small_w
 def test_what_the_ends_do_not_bear_is_a_409_by_field_and_nothing_is_ordered(
     operator, small_world, sent
 ):
-    down(endpoint=small_world.desy)
+    downtime(endpoint=small_world.desy)
     Endpoint.objects.filter(id=small_world.ral.id).update(budget_bytes_per_day=50_000_000)
     answer = refused(post(operator, probe_request(count=3)), 409)
     assert answer["errors"] == {

@@ -28,8 +28,7 @@ from sonar.models import (
 from sonar.people.roles import Role
 from sonar.results import reclass
 from tests.matrix.registry import BODIES, PLURALS, address, caller, get, made, patch, post
-from tests.matrix.sent import down
-from tests.matrix.world import HOUR, NOW, World, endpoint, transfer
+from tests.matrix.world import HOUR, NOW, World, downtime, endpoint, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -151,7 +150,7 @@ def test_a_list_is_turned_page_by_page(root, small_world, plural: str):
 
 def test_a_page_goes_on_behind_a_row_that_is_gone(root, small_world):
     for hours in range(4):
-        down(-hours, site=small_world.ral.site, reason=f"{hours}")
+        downtime(-hours * HOUR, site=small_world.ral.site, reason=f"{hours}")
     first = get(root, "downtimes/?page_size=2")
     assert [one["reason"] for one in first["downtimes"]] == ["0", "1"]
     root.delete(f"/api/v1/downtimes/{first['downtimes'][1]['id']}/")
@@ -177,9 +176,9 @@ def test_endpoints_are_chosen_by_site_cloud_label_and_retirement(root):
 
 
 def test_downtimes_are_chosen_by_what_they_concern_and_when(root, small_world):
-    down(-5, -4, site=small_world.desy.site, reason="site")
-    down(endpoint=small_world.desy, reason="endpoint")
-    down(endpoint=small_world.scratch, reason="scratch")
+    downtime(-5 * HOUR, -4 * HOUR, site=small_world.desy.site, reason="site")
+    downtime(endpoint=small_world.desy, reason="endpoint")
+    downtime(endpoint=small_world.scratch, reason="scratch")
 
     def reasons(asked: str) -> list[str]:
         return [row["reason"] for row in rows(root, f"downtimes/?{asked}")]

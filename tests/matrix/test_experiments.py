@@ -21,7 +21,7 @@ from sonar.models import Experiment, ExperimentStep, Probe, SizeClass
 from sonar.people.roles import Role
 from sonar.results import store
 from tests.accounts import account
-from tests.matrix import responses, sent
+from tests.matrix import responses, sent, world
 from tests.matrix.world import HOUR, MB, NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon", "nothing_is_sent")]
@@ -125,7 +125,7 @@ def test_what_cannot_be_is_refused_by_its_field(
 
 
 def test_an_end_in_a_downtime_refuses_all_of_it(operator, small_world):
-    sent.down(site=small_world.desy.site)
+    world.downtime(site=small_world.desy.site)
     response = post(operator)
     assert response.status_code == 409
     assert "downtime" in response.json()["detail"]

@@ -120,7 +120,7 @@ def test_a_refusal_stands_by_its_field_and_keeps_what_was_typed(operator):
 
 
 def test_what_an_end_does_not_bear_is_said_once_and_by_that_end(operator, small_world):
-    sent.down(endpoint=small_world.desy)
+    world.downtime(endpoint=small_world.desy)
     response = order(operator, both="on")
     assert response.status_code == 409
     assert read(response).words.count("DESY_DATADISK is in a declared downtime.") == 1

@@ -19,7 +19,7 @@ from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
 from matrix.store.cache import ANSWERS
 from sonar.models import Schedule, SizeClass, Transfer
 from sonar.results import sealing
-from tests.matrix import many_links, sent, world
+from tests.matrix import many_links, world
 from tests.matrix.world import HOUR, NOW, World, transfer
 
 pytestmark = pytest.mark.django_db
@@ -140,7 +140,7 @@ def test_the_state_of_a_link_is_that_of_its_cell(small_world):
     transfer(glasgow, ral, 5.0, ago=3 * HOUR)
     transfer(desy, ral, None)
     transfer(desy, glasgow, 5.0, size="small", ago=90 * HOUR)
-    sent.down(endpoint=scratch)
+    world.downtime(endpoint=scratch)
     for text in ("", "cloud=UK", "streams=1", "from=2026-11-19T00:00:00Z&to=2026-11-20T11:00:00Z"):
         table = built(text)
         for size in ("small", "large"):

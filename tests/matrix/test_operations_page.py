@@ -195,7 +195,8 @@ def test_results_and_downtimes_are_there_and_escaped(client, small_world, well):
     one = transfer(made.ral, made.desy, 5.0)
     transfer(made.desy, made.ral, None)
     for begin, end in ((-1, 1), (24, 30), (24 * 8, 24 * 9), (-3, -2)):
-        sent.down(begin, end, site=made.desy.site, reason=f"disks {begin} {MARKUP}")
+        reason = f"disks {begin} {MARKUP}"
+        world.downtime(begin * HOUR, end * HOUR, site=made.desy.site, reason=reason)
     page = look(client)
     assert f"/transfers/{one.id}/" in page.links()
     assert "disks -1" in page

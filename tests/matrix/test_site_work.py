@@ -10,7 +10,7 @@ from sonar.models import Annotation, Downtime, Endpoint, Site, Version
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.html import Page
-from tests.matrix import responses, sent
+from tests.matrix import responses, world
 from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -97,7 +97,7 @@ def test_only_who_may_sees_the_forms(client, admin):
     ],
 )
 def test_nobody_changes_another_site(client, small_world, path: str, form: dict[str, str]):
-    sent.down(id=1, site=small_world.desy.site)
+    world.downtime(id=1, site=small_world.desy.site)
     before = Version.objects.get(name="registry").value
     # After the log-in a browser comes by GET, which there is not.
     assert client.post(path, form)["Location"] == "/login/?next=/"
@@ -113,7 +113,7 @@ def test_nobody_changes_another_site(client, small_world, path: str, form: dict[
 
 
 def test_the_path_of_the_own_site_reaches_nothing_of_another(admin, small_world):
-    other = sent.down(site=small_world.ral.site)
+    other = world.downtime(site=small_world.ral.site)
     assert admin.post(f"{DECLARE}{other.id}/", {"end": ""}).status_code == 404
     assert admin.post(f"{SITE}endpoints/RAL_DATADISK/", CAPS).status_code == 404
     chosen = DOWNTIME | {"endpoints": [small_world.ral.id]}
@@ -220,7 +220,7 @@ def test_one_of_some_endpoints_is_a_row_for_each(admin, small_world):
 
 
 def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
-    row = sent.down(end=5, endpoint=small_world.desy)
+    row = world.downtime(ends=5 * HOUR, endpoint=small_world.desy)
     url = f"{DECLARE}{row.id}/"
     page = look(admin)
     assert page.parts(f'form[action="{url}"]')
@@ -238,7 +238,7 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
 
 
 def test_one_that_has_not_begun_is_withdrawn(admin, small_world):
-    row = sent.down(1, 5, endpoint=small_world.desy)
+    row = world.downtime(HOUR, 5 * HOUR, endpoint=small_world.desy)
     assert "Withdraw it" in look(admin).source
     page = followed(admin, admin.post(f"{DECLARE}{row.id}/", {"end": ""}))
     assert "was withdrawn before it began." in page
@@ -247,7 +247,7 @@ def test_one_that_has_not_begun_is_withdrawn(admin, small_world):
 
 
 def test_an_end_before_the_begin_is_refused_by_its_own_field(admin, small_world):
-    row, other = (sent.down(end=5, endpoint=small_world.desy) for _ in range(2))
+    row, other = (world.downtime(ends=5 * HOUR, endpoint=small_world.desy) for _ in range(2))
     response = admin.post(f"{DECLARE}{row.id}/", {"ends_at": "2026-11-20 01:00"})
     assert "must end after it starts" in error(response, f"downtime-{row.id}-ends_at")
     page = read(response)

@@ -117,7 +117,7 @@ def test_what_failed_since_it_last_succeeded_says_when_it_did(client, small_worl
 
 def test_a_link_in_a_declared_downtime_is_called_down_as_in_the_matrix(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0)
-    sent.down(endpoint=small_world.ral)
+    world.downtime(endpoint=small_world.ral)
     (row,) = rows(look(client, "?large.ok.min=1&constant=1"))
     assert row[7:9] == ["down", "5.00"]
     said = "no result in this window; down: an endpoint is in a declared downtime"
@@ -518,7 +518,7 @@ def test_table_and_matrix_agree_on_every_look(client, small_world):
             some.add(source, glasgow, 8.0)
             some.add(source, glasgow, None, ago=HOUR)
         some.add(glasgow, desy, None)
-    sent.down(endpoint=scratch)
+    world.downtime(endpoint=scratch)
     Schedule.objects.filter(source=desy, destination=ral).update(every_seconds=10)
     cells = grid.build(MatrixQuery(), NOW).cells
     marked = {name: int(cells.of_look(name).sum()) for name in LOOKS}
