@@ -28,7 +28,7 @@ Networks = Sequence[IPv4Network | IPv6Network]
 MOST_A_SECOND = 2000
 MOST_PENDING = 20_000
 """That wait for the database."""
-BATCH_SECONDS, SAY_SECONDS, LOOK_SECONDS = 1.0, 60.0, 10.0
+BATCH_SECONDS, SAY_SECONDS, LOOK_SECONDS, END_SECONDS = 1.0, 60.0, 10.0, 5.0
 # What a row itself is refused for, now and later.
 WRONG_ROW = (DataError, IntegrityError)
 
@@ -57,8 +57,7 @@ class Collector:
             if now - said_at >= SAY_SECONDS:
                 self._say()
                 said_at = now
-        self.flush()
-        self._say()
+        self._end()
 
     def _receive(self) -> None:
         datagram, (sender, *_) = self._listener.recvfrom(MOST_BYTES + 1)
@@ -129,6 +128,16 @@ class Collector:
             )
             self.counts["refused by the database"] += 1
 
+    def _end(self) -> None:
+        """Store what is pending, if need be a little later; what cannot be stored is counted."""
+        last_at = time.monotonic() + END_SECONDS
+        self.flush()
+        while self._pending and time.monotonic() < last_at:
+            time.sleep(BATCH_SECONDS)
+            self.flush()
+        self.counts["database away"] += len(self._pending)
+        self._say()
+
     def _say(self) -> None:
         log.info("fireflies: %s", counted(self.counts))
 
@@ -151,7 +160,7 @@ def believed(now: datetime) -> Window:
 
 def counted(counts: Counter[str]) -> str:
     """Say in words what became of the packets so far."""
-    dropped = [f"{count} {why}" for why, count in sorted(counts.items()) if why not in KEPT]
+    dropped = [f"{count} {why}" for why, count in sorted((+counts).items()) if why not in KEPT]
     words = [f"{counts['received']} received", f"{counts['stored']} stored"]
     return ", ".join([*words, f"dropped: {', '.join(dropped)}" if dropped else "none dropped"])
 

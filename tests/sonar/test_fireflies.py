@@ -6,10 +6,11 @@ from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
+from threading import Event
 
 import pytest
 from django.core.management import CommandError
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
@@ -272,6 +273,29 @@ def test_a_collector_waits_while_its_table_is_not_there(taking: Collector):
     assert taking.counts == {}
     taking.flush()
     assert Flow.objects.count() == taking.counts["stored"] == 1
+
+
+@pytest.mark.parametrize(
+    ("away", "said"), [(1, "1 stored, none"), (99, "0 stored, dropped: 1 database away")]
+)
+def test_a_collector_that_ends_waits_a_little_for_the_database(
+    taking: Collector, monkeypatch: pytest.MonkeyPatch, away: int, said: str
+):
+    store, failures = collector.store, iter([OperationalError("restarts")] * away)
+
+    def once_it_is_back(rows: list[Flow]) -> None:
+        if failure := next(failures, None):
+            raise failure
+        store(rows)
+
+    monkeypatch.setattr(collector, "store", once_it_is_back)
+    monkeypatch.setattr(collector, "BATCH_SECONDS", 0.01)
+    monkeypatch.setattr(collector, "END_SECONDS", 0.1)
+    taking.take(firefly(), SENDER)
+    stop = Event()
+    stop.set()
+    taking.run(stop)
+    assert f"0 received, {said}" in counted(taking.counts)
 
 
 def test_an_address_of_ipv4_in_ipv6_is_the_same_one(taking: Collector):
