@@ -211,7 +211,7 @@ def test_without_a_script_tabs_are_a_table_of_contents_and_tables_have_the_numbe
 
 def test_a_running_test_shows_its_progress_and_then_its_result(visit, scene):
     made = scene.world
-    probe = sent.large_probe(made.ral, made.glasgow, started_at=world.NOW)
+    probe = sent.probe(made.ral, made.glasgow, size="large", started_at=world.NOW)
     visit.set_clock()
     page = visit.open(f"/transfers/{probe.id}/")
     expect(page.get_by_role("progressbar")).to_have_attribute("value", "0")

@@ -103,7 +103,7 @@ def probe(size: str, share: float, *link: Endpoint, **fields: Any) -> Probe:
     ends = link or world.free_link()
     done = int(share * world.SIZES[size])
     asked = world.NOW - 2 * MINUTE
-    return sent.large_probe(*ends, size, requested_at=asked, progress_bytes=done, **fields)
+    return sent.probe(*ends, size=size, requested_at=asked, progress_bytes=done, **fields)
 
 
 @everybody

@@ -196,7 +196,7 @@ def test_tables_of_operations_are_offered_by_their_headings_as_a_refresh_brings_
     assert len(rows) == latest.count()
     made = scene.world
     started = world.NOW - MINUTE
-    probe = sent.large_probe(made.ral, made.desy, "small", started_at=started, worker="w1")
+    probe = sent.probe(made.ral, made.desy, started_at=started, worker="w1")
     refresh(page)
     expect(running).to_be_visible()
     copy(page.get_by_role("button", name="Copy table: Latest results"))

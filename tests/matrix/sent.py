@@ -35,21 +35,6 @@ def result(
     return replace(plain, **(failed | fields))
 
 
-def under_way(
-    source: Endpoint, destination: Endpoint, state: str = "queued", **fields: Any
-) -> Probe:
-    """Record a test that has not ended; one that runs does so until an hour from now."""
-    running = {"started_at": world.NOW, "deadline": world.NOW + world.HOUR}
-    plain = {
-        "size_class": SizeClass.objects.get(name="large"),
-        "bytes": 1,
-        "requested_at": world.NOW,
-        "sent_at": world.NOW,
-    }
-    more = plain | (running if state == "running" else {}) | fields
-    return Probe.objects.create(source=source, destination=destination, state=state, **more)
-
-
 def send(source: Endpoint, destination: Endpoint, at: datetime, **fields: Any) -> UUID:
     """Record one result and return its id."""
     one = result(source, destination, at, **fields)
@@ -64,7 +49,7 @@ def probe(
     size: str = "small",
     **fields: Any,
 ) -> Probe:
-    """Queue a test, or let one run for ten seconds already if it is given a worker."""
+    """Queue a test; given a worker or when it ``started_at``, it runs, for ten seconds or since."""
     size_class = SizeClass.objects.get(name=size)
     started = world.NOW - timedelta(seconds=10)
     running = {"state": "running", "started_at": started, "deadline": world.NOW + world.HOUR}
@@ -73,7 +58,7 @@ def probe(
         "mover": "http-tpc",
         "requested_at": world.NOW - ago,
         "sent_at": world.NOW - ago,
-        **(running if "worker" in fields else {}),
+        **(running if {"worker", "started_at"} & set(fields) else {}),
     }
     return Probe.objects.create(
         source=source, destination=destination, size_class=size_class, **usual | fields
@@ -97,21 +82,3 @@ def many(source: Endpoint, destination: Endpoint, count: int, before: datetime) 
         )
         for number, size in zip(range(count), cycle(sizes), strict=False)
     )
-
-
-def large_probe(
-    source: Endpoint, destination: Endpoint, size: str = "large", **fields: Any
-) -> Probe:
-    """Queue a test an hour ago, or let it run that has a time at which it ``started_at``."""
-    if "started_at" in fields:
-        fields = {"state": "running", "deadline": world.NOW + world.HOUR} | fields
-    plain = {
-        "source": source,
-        "destination": destination,
-        "size_class": SizeClass.objects.get(name=size),
-        "bytes": world.SIZES[size],
-        "mover": "http-tpc",
-        "requested_at": world.NOW - world.HOUR,
-        "sent_at": world.NOW,
-    }
-    return Probe.objects.create(**plain | fields)

@@ -26,7 +26,7 @@ from sonar.people.roles import Role
 from sonar.records.record import FIELDS
 from tests.matrix import responses, world
 from tests.matrix.registry import caller
-from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, send, under_way
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, probe, send
 from tests.matrix.world import HOUR, NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -318,8 +318,8 @@ def test_one_that_there_is_not_is_a_404_that_says_why(client, small_world, setti
     response = client.get(f"{URL}{uuid4()}/")
     assert response.status_code == 404
     assert "results are kept for 123 days" in response.json()["detail"]
-    probe = under_way(small_world.ral, small_world.glasgow)
-    response = client.get(f"{URL}{probe.id}/")
+    one = probe(small_world.ral, small_world.glasgow)
+    response = client.get(f"{URL}{one.id}/")
     assert response.status_code == 404
     assert "is queued: it becomes a transfer when it ends." in response.json()["detail"]
     assert client.get(f"{URL}nothing/").status_code == 404

@@ -15,7 +15,7 @@ from sonar.notation.windows import Window
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.sent import send, under_way
+from tests.matrix.sent import probe, send
 from tests.matrix.world import HOUR, NOW, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -97,7 +97,7 @@ def test_what_may_be_of_several_tests_is_said_to_be_of_any(small_world):
     send(source, destination, BEGAN, scitag=140)
     send(source, destination, BEGAN - 20 * SECOND, scitag=139)
     running = {"mover": "fake", "scitag": 139, "started_at": BEGAN, "deadline": NOW}
-    under_way(destination, other, "running", **running)
+    probe(destination, other, **running)
     flow(source, destination)
     flow(source, destination, destination_endpoints=[destination.id, other.id])
     first, shared = connections(own)

@@ -34,7 +34,7 @@ from sonar.people.roles import Role
 from sonar.results import endings
 from tests.accounts import account, logged_in
 from tests.credentials import bind
-from tests.matrix.sent import large_probe, send
+from tests.matrix.sent import probe, send
 from tests.matrix.world import HOUR, NOW, World, free_link, make
 from tests.rights_samples import SAMPLES
 from tests.test_rights import ROWS
@@ -119,7 +119,7 @@ def not_verified(made: World) -> None:
     Its operators too read it without the addresses.
     """
     marks = MARKS["base URL"], MARKS["address in why a checksum is not verified"]
-    ended = large_probe(made.ral, made.desy, started_at=NOW - HOUR)
+    ended = probe(made.ral, made.desy, size="large", started_at=NOW - HOUR)
     ended = Probe.objects.select_related("source", "destination").get(id=ended.id)
     receipt = Receipt(bytes=2 * 10**9, seconds=10.0)
     note = "https://{}.example.org/data/x: {} is at work".format(*marks)
@@ -130,7 +130,7 @@ def not_verified(made: World) -> None:
 
 def running() -> object:
     worker = MARKS["worker of a probe"]
-    return large_probe(*free_link(), started_at=NOW - MINUTE, worker=worker).id
+    return probe(*free_link(), size="large", started_at=NOW - MINUTE, worker=worker).id
 
 
 def swept(made: World) -> object:
@@ -153,7 +153,7 @@ def swept(made: World) -> object:
 def lost() -> None:
     """End a test whose worker died as the sweep does, in its words."""
     worker = MARKS["worker of a lost transfer"]
-    dead = large_probe(*free_link(), started_at=NOW - HOUR, worker=worker)
+    dead = probe(*free_link(), size="large", started_at=NOW - HOUR, worker=worker)
     assert endings.lose_probe(dead, NOW)
     assert Transfer.objects.filter(state="lost").exists()
 

@@ -18,7 +18,7 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.html import Page, Part
 from tests.matrix import responses, world
-from tests.matrix.sent import MARKUP, MINUTE, PLAIN, large_probe, many, send
+from tests.matrix.sent import MARKUP, MINUTE, PLAIN, many, probe, send
 from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -408,8 +408,10 @@ def test_the_schedule_says_how_often_when_and_why_it_waits(client, small_world):
 
 
 def test_what_is_queued_or_running_is_said_for_both_directions(client, small_world):
-    large_probe(small_world.ral, small_world.glasgow, started_at=NOW, progress_bytes=5 * 10**8)
-    large_probe(small_world.glasgow, small_world.ral)
+    probe(
+        small_world.ral, small_world.glasgow, size="large", started_at=NOW, progress_bytes=5 * 10**8
+    )
+    probe(small_world.glasgow, small_world.ral, HOUR, "large")
     page = look(client).section("planned")
     assert (
         "large, from RAL_DATADISK to Glasgow_DATADISK : running since 20 Nov 12:00 UTC, "

@@ -7,7 +7,7 @@ import pytest
 from matrix.answers.site.loads import IN, OUT, PlannedTests, plan_for
 from sonar.models import Endpoint, Mesh, Schedule, SizeClass
 from tests.matrix import world
-from tests.matrix.sent import under_way
+from tests.matrix.sent import probe
 from tests.matrix.world import HOUR, NOW
 
 pytestmark = pytest.mark.django_db
@@ -70,9 +70,9 @@ def test_what_waits_is_counted_by_reason(small_world):
 
 
 def test_probes_are_counted_once_and_by_end(small_world):
-    under_way(small_world.ral, small_world.glasgow)
-    under_way(small_world.desy, small_world.scratch, "running")
-    under_way(small_world.scratch, small_world.ral, "running")
+    probe(small_world.ral, small_world.glasgow)
+    probe(small_world.desy, small_world.scratch, worker="w1")
+    probe(small_world.scratch, small_world.ral, worker="w1")
     found = plan(small_world.desy, small_world.scratch)
     assert (found.probes("running"), found.probes("queued")) == (2, 0)
     assert found.running(small_world.scratch.id, IN) == 1

@@ -18,7 +18,7 @@ from sonar.models import Endpoint, Schedule, Site, SizeClass
 from sonar.results import store
 from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.sent import large_probe
+from tests.matrix.sent import probe
 from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -312,7 +312,7 @@ def test_filters_that_nothing_passes_say_so_and_can_be_dropped(client, small_wor
 
 def test_a_window_without_results_says_when_the_last_was_and_what_runs(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 1.0, ago=3 * HOUR)
-    large_probe(small_world.ral, small_world.desy, requested_at=NOW)
+    probe(small_world.ral, small_world.desy, size="large", requested_at=NOW)
     page = look(client, "?window=1h")
     assert "No results in this window yet." in page
     last = "The last result with large files was 3 h ago, at 20 Nov 09:00 UTC."
@@ -420,7 +420,7 @@ def test_the_number_of_queries_of_the_page_does_not_grow_with_the_data(client, s
     for number, (source, destination) in enumerate(permutations(small_world.endpoints, 2)):
         transfer(source, destination, 1.0 + number, made=world.profile(streams=2 + number))
         transfer(source, destination, None, made=world.profile(streams=2))
-        large_probe(source, destination)
+        probe(source, destination, size="large")
     assert queries(client) == 22  # those of today anew, and three to see which cells mix streams
     other = "?rows=cloud&columns=tier&order=tier&transpose=1&only=measured"
     assert queries(client, other) == 18

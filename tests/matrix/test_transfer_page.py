@@ -16,7 +16,7 @@ from sonar.results import store
 from tests.accounts import account
 from tests.html import Page
 from tests.matrix import responses, world
-from tests.matrix.sent import MARKUP, PLAIN, large_probe, many, send
+from tests.matrix.sent import MARKUP, PLAIN, many, probe, send
 from tests.matrix.world import HOUR, NOW, transfer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -91,7 +91,7 @@ def test_addresses_of_storage_servers_and_workers_are_for_operators_alone(
     addresses = ["tcp:[::1]:1094", "tcp:[::1]:1095"]
     ends = small_world.ral, small_world.glasgow
     one = send(*ends, NOW - HOUR, remote_connections=addresses, worker="worker-1")
-    queued = large_probe(*ends, started_at=NOW, worker="worker-1")
+    queued = probe(*ends, size="large", started_at=NOW, worker="worker-1")
     if role:
         sites = [small_world.ral.site] if role is Role.SITE_ADMIN else []
         client.force_login(account(role, *sites))
@@ -300,7 +300,7 @@ def test_samples_without_a_time_between_them_say_nothing(samples, rates):
 
 
 def test_a_queued_test_says_that_it_waits_and_refreshes_itself(client, small_world):
-    page = look(client, large_probe(small_world.ral, small_world.glasgow).id)
+    page = look(client, probe(small_world.ral, small_world.glasgow, size="large").id)
     assert "This test has not finished. It is queued for a worker" in page.words
     assert facts(page)["started"] == "–"
     assert page.parts('[hx-trigger="every 5s, refresh"]')
@@ -309,7 +309,7 @@ def test_a_queued_test_says_that_it_waits_and_refreshes_itself(client, small_wor
 def test_a_running_test_says_how_far_it_is(client, small_world):
     ends = small_world.ral, small_world.glasgow
     client.force_login(account(Role.OPERATOR))
-    one = large_probe(*ends, started_at=NOW, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
+    one = probe(*ends, size="large", started_at=NOW, progress_bytes=5 * 10**8, worker=f"w {MARKUP}")
     page = look(client, one.id)
     assert "It is running: 500 MB of 2 GB (25 %)." in page.words
     assert page.part("progress")["value"] == "25"
@@ -319,7 +319,7 @@ def test_a_running_test_says_how_far_it_is(client, small_world):
 def test_when_it_ends_the_result_stands_there_and_it_no_longer_asks_every_few_seconds(
     client, small_world
 ):
-    one = large_probe(small_world.ral, small_world.glasgow).id
+    one = probe(small_world.ral, small_world.glasgow, size="large").id
     look(client, one)
     Probe.objects.all().delete()
     send(small_world.ral, small_world.glasgow, NOW, id=one)
