@@ -121,6 +121,7 @@ def send(client: Client, sample: Sample, method: str, names: dict[str, str]) -> 
     return given
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_every_page_and_call_leads_to_what_is_below_the_path(made: Scene, at_noon: None):
     client, given = made.client(), set()
@@ -141,6 +142,7 @@ def test_every_page_and_call_leads_to_what_is_below_the_path(made: Scene, at_noo
         assert answer.streaming or outside(addresses(answer)) == set(), reached[route]
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_forms_and_writing_calls_lead_to_what_is_below_the_path(made: Scene, at_noon: None):
     for key in WRITTEN:
@@ -180,6 +182,7 @@ def literals(path: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.long
 def test_no_address_is_written_by_hand():
     root = configured.PROJECT_DIR
     # Of the schema, which is made of patterns.

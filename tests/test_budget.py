@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests import budget
-from tests.budget import BUDGETS, Lane
+from tests.budget import BUDGETS, QUICK, QUICK_BUDGETS, Lane
 
 USUAL = BUDGETS["lab"]
 
@@ -30,6 +31,13 @@ def test_a_third_more_than_the_budget_is_too_much_on_a_machine_as_slow(
     assert ("and a third" in lane.words()) is not within
 
 
+def test_a_lane_without_its_long_tests_has_a_smaller_budget() -> None:
+    assert QUICK_BUDGETS.keys() == BUDGETS.keys()
+    makefile = Path(__file__).parents[1] / "Makefile"
+    assert f"""CHOSEN='-m "{QUICK}"'""" in makefile.read_text()
+    assert not Lane("lab", USUAL, 1.0, QUICK).is_within
+
+
 @pytest.mark.parametrize(
     ("seconds", "status", "ends"), [(USUAL, 0, 0), (2 * USUAL, 0, 1), (2 * USUAL, 2, 2)]
 )
@@ -38,7 +46,7 @@ def test_a_session_fails_for_its_lane_alone_unless_it_has_failed_already(
 ) -> None:
     monkeypatch.setattr(budget, "processor_seconds", lambda: seconds)
     monkeypatch.setattr(budget, "slowness", lambda: 1.0)
-    config = SimpleNamespace(getoption=lambda _name: "lab", stash=pytest.Stash())
+    config = SimpleNamespace(getoption={"--lane": "lab", "markexpr": ""}.get, stash=pytest.Stash())
     session = SimpleNamespace(config=config, exitstatus=status)
     budget.pytest_sessionfinish(session)  # type: ignore[arg-type]
     assert session.exitstatus == ends

@@ -129,6 +129,7 @@ def dealt(names: list[str]) -> Iterator[tuple[str, str | bytes]]:
             turns[kind] += 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ROLES)
 def test_no_value_of_a_parameter_is_a_crash(
     role: str, places: Addresses, refusals: dict[str, list[HttpResponse]]

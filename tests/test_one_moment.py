@@ -76,6 +76,7 @@ def lists_of_the_admin() -> list[str]:
     return [reverse(f"admin:{one.app_label}_{one.model_name}_changelist") for one in models]
 
 
+@pytest.mark.long
 def test_what_comes_and_goes_between_any_two_statements_breaks_no_answer(
     names: dict[str, str], client: Client, apart: Meanwhile
 ) -> None:
@@ -127,6 +128,7 @@ class Life:
             self.apart.do(lambda: step(self.test))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("life", LIVES)
 @pytest.mark.parametrize("route", [*OF_A_TEST, *OF_TESTS])
 def test_a_test_that_begins_and_ends_between_any_two_statements_breaks_no_answer(
@@ -187,6 +189,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "form"), REFUSED)
 def test_a_form_that_is_shown_again_stands_on_a_page_of_one_moment(
     path: str, form: dict[str, str], client: Client, apart: Meanwhile

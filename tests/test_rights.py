@@ -221,6 +221,7 @@ def is_told_apart(caller: Caller, row: Row) -> bool:
     return caller.role == "administrator" and (row.scope == "read" or caller.scope == "read")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("public", [True, False])
 def test_a_token_of_the_issuer_reads_as_a_reader_and_never_writes(
     public: bool, made: Scene, provider: Provider, settings: Settings
@@ -240,6 +241,7 @@ def test_a_token_of_the_issuer_reads_as_a_reader_and_never_writes(
     assert MAY_NOT in said.values()
 
 
+@pytest.mark.long
 def test_every_other_method_is_a_405(made: Scene) -> None:
     """But Django's admin, which has methods of its own."""
     known = {(row.route, row.method) for row in ROWS}
@@ -259,6 +261,7 @@ def test_every_other_method_is_a_405(made: Scene) -> None:
 READS = [row for row in ROWS if row.method == "GET" and row.route != ADMIN]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("public", [True, False])
 def test_head_and_options_are_for_who_may_get(
     public: bool, made: Scene, settings: Settings
@@ -293,6 +296,7 @@ def browser(caller: Caller, cookie: str = CSRF, **headers: str) -> Client:
     return client
 
 
+@pytest.mark.long
 def test_a_session_writes_only_with_its_csrf_token(made: Scene) -> None:
     assert len(WRITES) > 40
     for row in WRITES:
@@ -409,6 +413,7 @@ FORMS: dict[str, tuple[str, bytes | None, int | None]] = {
 PAGES_THAT_WRITE = [row for row in WRITES if row.scope == "-"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_that_cannot_be_read_breaks_no_page(name: str, made: Scene) -> None:
     kind, body, status = FORMS[name]
@@ -496,6 +501,7 @@ MOST = {"operate": 100_000, "ingest": 8_000_000}
 CALLS_THAT_WRITE = [row for row in ROWS if row.scope in ("operate", "ingest")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", CALLS_THAT_WRITE, ids=str)
 def test_a_missing_right_comes_before_whatever_is_wrong(row: Row, made: Scene) -> None:
     """The order: 401, 403, then 411, 413, 415 or 400. For which site it is, the body says."""

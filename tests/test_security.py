@@ -68,6 +68,7 @@ PROXIES = (
 )
 
 
+@pytest.mark.long
 def test_production_settings_pass_the_check_of_django_and_believe_the_one_proxy(
     tmp_path: Path,
 ) -> None:
@@ -79,6 +80,7 @@ def test_production_settings_pass_the_check_of_django_and_believe_the_one_proxy(
     assert "W021" in (PROJECT / "docs" / "security.md").read_text()
 
 
+@pytest.mark.long
 def test_where_there_is_no_proxy_none_is_believed() -> None:
     shown = run("shell", "-v", "0", "-c", PROXIES, **PRODUCTION | {"SONAR_PROXIES": "0"})
     assert shown.stdout.strip() == "None 0", shown.stderr

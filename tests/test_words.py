@@ -152,6 +152,7 @@ def pages(grid: TroubledGrid) -> Iterator[str]:
         yield address("transfer", Transfer.objects.filter(state=state).order_by("id")[0].id)
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 def test_pages_say_it_in_sentences_of_at_most_twenty_words_with_dates_of_one_form(
     client: Client, grid: TroubledGrid, at_noon: None

@@ -35,6 +35,7 @@ def at_least(goal: float, trials: int) -> float:
     return goal - MARGIN * math.sqrt(goal * (1 - goal) / trials)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("question", "grid", "noise", "trials", "goal"),
     [

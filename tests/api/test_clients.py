@@ -111,6 +111,7 @@ def call(tag: str, operation: str) -> ModuleType:
     return import_module(f"{MADE}.api.{tag}.{operation}")
 
 
+@pytest.mark.long
 def test_a_client_of_openapi_python_client_reads_every_answer_with_types_and_writes(
     sonar, generated
 ):
@@ -174,6 +175,7 @@ def orders_a_test_and_registers_an_endpoint(client: Any) -> None:
     assert refused.errors["name"] == ["name is taken: another endpoint has it."]
 
 
+@pytest.mark.long
 def test_a_client_of_aiopenapi3_reads_every_answer_and_writes(sonar):
     """It checks each answer against the description before it hands it over."""
     client = aiopenapi3.OpenAPI.load_file(

@@ -55,6 +55,7 @@ def names(operation: Json, where: str = "query") -> set[str]:
     return {one["name"] for one in operation.get("parameters", []) if one["in"] == where}
 
 
+@pytest.mark.long
 def test_drf_spectacular_makes_it_without_a_warning():
     out = StringIO()
     words = ("--validate", "--fail-on-warn", "--format=openapi-json")  # YAML takes much longer

@@ -158,6 +158,7 @@ def test_no_page_on_slowness_breaks_a_rule_or_is_too_wide(visit, slow_scene):
     assert not any(found.values()), in_words(found)
 
 
+@pytest.mark.long
 @everybody
 def test_pages_of_an_empty_sonar_break_no_rule_and_fit(visit, real_commits):
     found = {}
@@ -167,6 +168,7 @@ def test_pages_of_an_empty_sonar_break_no_rule_and_fit(visit, real_commits):
     assert not any(found.values()), in_words(found)
 
 
+@pytest.mark.long
 @everybody
 def test_pages_that_say_no_break_no_rule_and_fit(visit, scene):
     visit.open("/?size=huge", status=400)

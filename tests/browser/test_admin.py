@@ -18,6 +18,7 @@ from tests.browser.waiting import until, until_settled
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_lists_and_forms_break_no_rule_by_day_and_night(visit, scene, reader):
     root = account(Role.ADMINISTRATOR)
@@ -58,6 +59,7 @@ def test_it_has_the_line_of_navigation_and_the_colours_of_the_pages(visit, scene
     expect(page.get_by_role("heading", level=1)).to_contain_text("Sites")
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_o_make_a_site_admin(visit, scene, reader):
     """Task o: an account becomes the admin of a site in five clicks; a phone has one more."""

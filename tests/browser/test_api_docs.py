@@ -66,6 +66,7 @@ def look_at_colours(page: Page, methods: set[str]) -> None:
     expect(page.locator(OPEN)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_who_is_logged_in_can_write_from_the_page(administrator, visit):
     visit.log_in(administrator)
     box = call(opened(visit), "post_sites")
@@ -74,6 +75,7 @@ def test_who_is_logged_in_can_write_from_the_page(administrator, visit):
     assert Site.objects.get().name == "RAL"
 
 
+@pytest.mark.long
 def test_the_page_shows_every_call_in_colours_of_ours_and_writes_with_a_token_alone(
     administrator, visit
 ):

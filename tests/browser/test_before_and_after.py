@@ -78,6 +78,7 @@ def covered(page: Page, what: str) -> bool:
     return bool(page.locator(what).evaluate(over))
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_did_what_we_changed_yesterday_at_20_15_help(visit, changed):
     on = Hand(wait_until_drawn(visit.go()))
@@ -101,6 +102,7 @@ def test_did_what_we_changed_yesterday_at_20_15_help(visit, changed):
     assert fits(on.page)
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_has_the_site_drifted_in_a_month(visit, changed):
     on = Hand(wait_until_drawn(visit.go()))
@@ -143,6 +145,7 @@ def test_all_links_together_are_said_above_the_matrix(visit, changed):
     assert int(match[5]) == sum(len(pair[0]) for pair in both)
 
 
+@pytest.mark.long
 def test_a_note_leads_to_what_its_row_says(visit, changed):
     page = visit.open(f"{SITE}#effects")
     row = page.get_by_role("region", name="Before and after each note", exact=True).locator(
@@ -160,6 +163,7 @@ def test_a_note_leads_to_what_its_row_says(visit, changed):
         check(said, end, *around(NOTED))
 
 
+@pytest.mark.long
 def test_an_hour_of_the_strip_leads_to_before_and_after_it(visit, changed):
     page = visit.open(SITE)
     expect(strip(page).locator("svg")).to_be_visible()

@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import permutations, product
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Locator, Page, Response, Route, expect
 
 from sonar.processes.static import QuickCompressor, as_sent
@@ -70,6 +71,7 @@ def first_look(visit: Visit) -> Page:
     return wait_until_drawn(page)
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, DARK, NARROW, WALL)
 def test_cells_and_frames_are_there_before_plotly_where_it_draws_them_and_then_go(visit, scene):
     page = first_look(visit)
@@ -109,6 +111,7 @@ def box_of(part: Locator) -> tuple[int, ...]:
     return tuple(round(box[side]) for side in ("y", "x", "width", "height")) if box else ()
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_nothing_moves_while_a_page_loads(visit, scene_of_today):
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}

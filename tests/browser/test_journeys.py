@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.cells import place, point_at, wait_until_drawn
@@ -83,6 +84,7 @@ def read_the_errors(page: Page, scene: Scene) -> None:
     assert fits(page)
 
 
+@pytest.mark.long
 def test_on_shift_with_the_keyboard_alone(visit, scene):
     page = wait_until_drawn(visit.open())
     tab_to(page, page.locator("#legend").get_by_role("link", name="failing", exact=True))
@@ -116,6 +118,7 @@ def tab_to(page: Page, target: Locator, most: int = 120) -> None:
 # At a site: my row, my column, my worst link.
 
 
+@pytest.mark.long
 @with_a_script
 def test_at_a_site_it_is_found_while_typing_and_from_then_on_one_click_away(visit, scene):
     page = visit.open("/table/")
@@ -126,6 +129,7 @@ def test_at_a_site_it_is_found_while_typing_and_from_then_on_one_click_away(visi
     look_at_my_site(page)
 
 
+@pytest.mark.long
 @without_script
 def test_at_a_site_without_javascript_by_the_search_page(visit, scene):
     page = visit.open("/table/")
@@ -213,6 +217,7 @@ def figures(page: Page) -> list[str]:
     return page.locator("#picture svg text").all_text_contents()
 
 
+@pytest.mark.long
 @seen_by(COPYING)
 def test_for_a_report_the_copied_line_for_the_terminal_works(visit, scene):
     needs("curl")

@@ -174,6 +174,7 @@ def test_a_refresh_brings_new_results_and_keeps_the_place(visit, scene):
     assert page.get_by_text("One row for each time bucket").is_visible()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW, SCRIPTLESS_NARROW], ids=str)
 def test_no_page_scrolls_sideways(visit, scene):
     for path in (LINK, f"{LINK}?reverse=1", FAILING, *transfers(scene)):
@@ -258,6 +259,7 @@ def test_time_over_size_and_rates_within_transfers_are_drawn(visit, scene):
     expect(page.get_by_role("region", name="Times as a table")).to_contain_text("20 MB")
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_network_tests_stand_on_the_page_of_a_link(visit, scene):
     ral, glasgow = servers(scene.world)

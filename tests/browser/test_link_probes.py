@@ -124,6 +124,7 @@ def test_who_was_logged_out_meanwhile_is_told_so(visit, link, scene):
     expect(link.locator("#test-now form").first).to_be_visible()
 
 
+@pytest.mark.long
 @everybody
 def test_the_page_fits_and_breaks_no_rule(visit, scene, reader):
     visit.log_in(account(Role.OPERATOR))

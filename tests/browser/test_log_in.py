@@ -46,6 +46,7 @@ def expect_refused(visit: Visit, sentence: str, status: int = 403) -> None:
     visit.expect_refusal(status)
 
 
+@pytest.mark.long
 def test_a_person_gets_the_roles_of_the_groups_and_loses_them(visit, page, provider):
     Site.objects.create(name="RAL")
     provider.person("s-1", preferred_username="anna", groups=["/grid/shifters"])

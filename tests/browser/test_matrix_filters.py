@@ -156,6 +156,7 @@ def test_a_view_is_saved_from_the_matrix_and_opened_there(visit, small_world):
     expect(menu.get_by_role("link", name="From the UK")).to_be_visible()
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_open_menus_break_no_rule(visit, small_world):
     page = visit.go("/?source_cloud=UK&max_age=6h")

@@ -81,6 +81,7 @@ def test_dark_mode_recolours_page_and_picture_without_a_reload(visit, small_worl
     until(page, f"{paper} === 'rgb(20, 24, 29)'")
 
 
+@pytest.mark.long
 def test_controls_change_the_view_in_place_and_back_and_forward_go_through_it(visit, small_world):
     page = visit.go()
     page.evaluate(MARK)

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from sonar.models import Transfer
@@ -33,6 +34,7 @@ def font_size(page: Page, selector: str) -> float:
     return float(page.evaluate(size, [selector]))
 
 
+@pytest.mark.long
 def test_all_of_it_is_on_the_screen_in_letters_that_grow_with_it(visit, scene_of_today):
     page = visit.page
     for name, (width, height) in SIZES.items():
@@ -150,6 +152,7 @@ def test_it_says_unmistakably_that_data_stopped_coming(visit, scene_of_today):
     expect(page.locator("#newest")).to_have_text("2 d ago")
 
 
+@pytest.mark.long
 def test_views_turn_by_themselves_and_by_arrows_space_pauses_and_escape_leaves(
     visit, scene_of_today
 ):

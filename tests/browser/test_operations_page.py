@@ -148,6 +148,7 @@ def test_a_test_is_ordered_and_followed(visit, busy):
     expect(page.locator("progress")).to_have_attribute("value", "50", timeout=15_000)
 
 
+@pytest.mark.long
 def test_a_refusal_says_why_by_its_field(visit, busy):
     visit.log_in(account(Role.OPERATOR))
     page = visit.open(URL)

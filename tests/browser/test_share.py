@@ -52,6 +52,7 @@ def lines_of(page: Page) -> list[list[str]]:
     return [line.split("\t") for line in text_of(page).splitlines()]
 
 
+@pytest.mark.long
 @copying
 def test_exactly_these_numbers_is_a_link_with_both_bounds(visit, scene):
     for path in ("/?window=24h", "/table/?window=24h", SITE, LINK):
@@ -69,6 +70,7 @@ def test_exactly_these_numbers_is_a_link_with_both_bounds(visit, scene):
         expect(page.get_by_role("link", name="Copy link")).to_be_visible()
 
 
+@pytest.mark.long
 def test_exactly_these_numbers_are_those_of_the_last_refresh(visit, scene, monkeypatch):
     later = world.NOW + 10 * MINUTE
     for path in ("/?window=24h", "/table/", "/sites/", SITE, LINK):
@@ -146,6 +148,7 @@ def test_every_page_with_data_copies_its_main_table(visit, scene):
         assert not any("sort by" in cell or "▲" in cell for row in rows for cell in row), path
 
 
+@pytest.mark.long
 @copying
 def test_the_table_that_the_page_is_about_is_copied_and_says_simulated(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))
@@ -221,6 +224,7 @@ def test_what_a_spreadsheet_takes_for_a_formula_is_text_and_a_number_is_a_number
     assert row == ['"\'=HYPERLINK(""x"")"', "-1.5", "1234", "<b> &"]
 
 
+@pytest.mark.long
 def test_a_png_says_its_size_class_and_its_window(visit, scene):
     visit.run_before_each_page(WRITTEN)
     transfer, of_sampled = f"/transfers/{scene.sampled}/", "20 Nov 11:50:30 UTC"
@@ -238,6 +242,7 @@ def test_a_png_says_its_size_class_and_its_window(visit, scene):
         assert when in texts, path
 
 
+@pytest.mark.long
 def test_a_figure_that_was_saved_draws_without_a_network(visit, scene, tmp_path):
     page = visit.open("/")
     page.locator("#export summary").click()
@@ -305,6 +310,7 @@ def test_where_nothing_can_be_copied_it_says_so(visit, scene):
     expect(page.get_by_role("button", name="Copy table")).to_be_visible()
 
 
+@pytest.mark.long
 @seen_by(SCRIPTLESS)
 def test_without_a_script_all_of_it_are_links(visit, scene):
     for path in ("/", "/table/", SITE, LINK):

@@ -86,6 +86,7 @@ def mean_of(page: Page, end: str) -> str:
     return (row.locator("td").last.text_content() or "").strip()
 
 
+@pytest.mark.long
 def test_a_change_of_class_and_window_is_in_the_url_and_back_goes_back(visit, grid_in_a_box):
     page = drawn(visit.open(f"/sites/{GLASGOW}/"))
     before = mean_of(page, "source")

@@ -27,6 +27,7 @@ def site(visit: Visit, scene: Scene) -> Page:
     return visit.open(SITE)
 
 
+@pytest.mark.long
 @both
 def test_a_downtime_is_declared_in_four_clicks_and_ended(visit, scene, reader):
     log_in(visit.open("/login/"), account(Role.SITE_ADMIN, scene.world.ral.site))
@@ -52,6 +53,7 @@ def test_a_downtime_is_declared_in_four_clicks_and_ended(visit, scene, reader):
     expect(page.locator("#site-work [role=status]")).to_contain_text("has ended")
 
 
+@pytest.mark.long
 @both
 def test_caps_are_changed_and_a_note_is_written(visit, site, scene):
     page = site
@@ -72,6 +74,7 @@ def test_caps_are_changed_and_a_note_is_written(visit, site, scene):
     expect(page.locator("#site-work li")).to_have_count(2)
 
 
+@pytest.mark.long
 @both
 def test_tests_are_paused_and_resumed_and_quiet_hours_are_set(visit, site, reader):
     page, said = site, site.locator("#site-work [role=status]")
@@ -104,6 +107,7 @@ def test_tests_are_paused_and_resumed_and_quiet_hours_are_set(visit, site, reade
     assert Site.objects.get(name="RAL").quiet_hours == "22:00-04:00"
 
 
+@pytest.mark.long
 @everybody
 def test_a_paused_site_fits_and_breaks_no_rule(visit, site, reader):
     row = Site.objects.get(name="RAL")
@@ -125,6 +129,7 @@ def test_a_paused_site_fits_and_breaks_no_rule(visit, site, reader):
         look(page, f"paused-{path.split('/')[1] or 'matrix'}-{reader}")
 
 
+@pytest.mark.long
 @everybody
 def test_the_forms_fit_and_break_no_rule(visit, site, reader):
     page = site

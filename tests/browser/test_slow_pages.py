@@ -55,6 +55,7 @@ def walk(page: Page) -> None:
     assert reached == count
 
 
+@pytest.mark.long
 def test_tab_reaches_each_control_and_is_seen_there(visit, slow_scene):
     visit.log_in(account(Role.OPERATOR))
     for path in (
@@ -71,6 +72,7 @@ def test_tab_reaches_each_control_and_is_seen_there(visit, slow_scene):
         walk(page)
 
 
+@pytest.mark.long
 def test_escape_closes_a_menu_and_the_focus_is_where_it_was_opened(visit, slow_scene):
     for path in ("/causes/", "/events/", "/table/", LINK, SITE):
         page = visit.open(f"{path}?window=24h")

@@ -89,6 +89,7 @@ def test_without_a_script_all_parts_stand_below_a_table_of_contents(visit, chang
     assert fits(page)
 
 
+@pytest.mark.long
 def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(visit, changed):
     page = visit.page
     visit.log_in(account(Role.ADMINISTRATOR))
@@ -103,6 +104,7 @@ def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(visit, 
                 assert height <= HIGHEST, (query, link.inner_text(), height)
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_each_part_fits_and_breaks_no_rule(visit, changed, reader):
     visit.log_in(account(Role.ADMINISTRATOR))

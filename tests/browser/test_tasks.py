@@ -134,6 +134,7 @@ def test_c_is_a_site_slow_as_source_or_as_destination(visit, shift, reader):
     assert on.clicks == 1
 
 
+@pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_n_a_downtime_tomorrow(visit, shift, reader):
     """Task n: times may be words, and are typed in UTC."""
@@ -186,6 +187,7 @@ TOO_WIDE = """() => [...document.querySelectorAll(".link-page :is(.scroll, table
 LANCS_TO_CAM = "/links/LANCS_DATADISK/CAM_DATADISK/"
 
 
+@pytest.mark.long
 def test_a_link_is_read_at_once_and_nothing_is_wider_than_its_column(visit, shift):
     """Ux: the picture began at y = 1026 on a page of 5,600 pixels, and tables were cut."""
     visit.log_in(account(Role.OPERATOR))
@@ -227,6 +229,7 @@ def finish(probe: Probe, rate: float) -> None:
     assert endings.end_probe(Probe.objects.get(id=probe.id), outcome)
 
 
+@pytest.mark.long
 def test_three_large_files_with_four_streams_against_one(visit, changed):
     visit.log_in(account(Role.OPERATOR))
     on = hand(visit)

@@ -113,6 +113,7 @@ def test_a_click_shows_that_hour_and_the_way_back(visit, week):
     expect(page.locator("#strip .chosen")).to_be_visible()
 
 
+@pytest.mark.long
 def test_the_page_follows_a_drag(visit, week):
     page = shown(visit)
     start = page.url
@@ -213,6 +214,7 @@ def test_without_a_script_days_are_links(visit, week):
     expect(page).to_have_url(re.compile(rf"from={day}T00:00:00Z&to={world.NOW.date()}T00:00:00Z"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
 def test_pages_of_links_and_sites_have_their_own(visit, week):
     for path, said in (

@@ -53,6 +53,7 @@ def try_menus(page: Page, within: Locator, words: str) -> int:
     return len(openers)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 @seen_by(LAPTOP, NARROW)
 def test_every_menu_opens_on_the_screen(visit, slow_scene, name):
@@ -137,6 +138,7 @@ IN_TEXT = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", [LAPTOP, NARROW], ids=str)
 def test_no_line_breaks_within_a_figure_and_every_list_has_room_for_its_choices(visit, scene):
     visit.log_in(account(Role.ADMINISTRATOR))

@@ -11,6 +11,7 @@ from tests.matrix.world import NOW, World, transfer
 SCRIPT = "best_sources.py"
 
 
+@pytest.mark.long
 def test_the_fastest_young_sources_are_csv(run: Run) -> None:
     done = run(SCRIPT, "RAL_DATADISK")
     assert (done.returncode, done.stderr) == (0, "")

@@ -245,6 +245,7 @@ def test_half_a_row_is_not_taken_for_the_end(sonar: Sonar, monkeypatch: pytest.M
         next(rows)
 
 
+@pytest.mark.long
 def test_results_are_pushed_in_lists_that_a_call_takes(
     road: Road, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

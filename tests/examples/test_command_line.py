@@ -65,6 +65,7 @@ def test_the_address_may_stand_before_and_after_the_command(say: Say, url: str) 
         assert "Glasgow" in say(*words, SONAR_URL="http://127.0.0.1:9").stdout
 
 
+@pytest.mark.long
 def test_formats_are_the_answers_of_the_api(run: Run, say: Say, url: str) -> None:
     forms = [("transfers", f"format={form}") for form in ("csv", "json", "ndjson")]
     for command, form in (*forms, ("matrix", "format=markdown"), ("links", "format=latex")):
@@ -129,6 +130,7 @@ def test_without_an_address_it_asks_for_one_and_a_server_that_is_away_is_said(
     assert say("links") == Said(1, "", asked)
 
 
+@pytest.mark.long
 def test_a_token_comes_from_the_environment_or_a_file(
     run: Run, say: Say, token: str, token_file: Path
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_token_comes_from_the_environment_or_a_file(
     assert "sonar_0" not in wrong.stderr
 
 
+@pytest.mark.long
 def test_it_waits_as_a_busy_server_asks_and_says_so(run: Run, road: Road) -> None:
     road.events.append("429 1")
     began = time.monotonic()
@@ -232,6 +235,7 @@ def watched(url: str, token: str) -> Callable[..., tuple[str, str, int]]:
     return watch
 
 
+@pytest.mark.long
 def test_tests_are_ordered_and_watched_until_they_have_ended(
     watched: Callable[..., tuple[str, str, int]],
 ) -> None:
@@ -298,6 +302,7 @@ def test_an_experiment_is_ordered_and_its_finding_said(say: Say, token: str) -> 
     assert "values “100” is not allowed for streams" in refused.stderr
 
 
+@pytest.mark.long
 def test_an_experiment_is_followed_to_its_end(watched: Callable[..., tuple[str, str, int]]) -> None:
     words = ("--vary", "mode", "--repeats", "1", "--size", "small")
     first, told, code = watched("experiment", "RAL_DATADISK", "Glasgow_DATADISK", *words)

@@ -53,6 +53,7 @@ def clouds(tree: Tree, tmp_path: Path) -> Iterator[None]:
     clear_url_caches()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("clouds")
 def test_a_page_of_the_recipe_is_shown_and_ignores_what_it_does_not_know(client: Client) -> None:
     assert "No endpoints are registered yet" in client.get("/clouds/").content.decode()

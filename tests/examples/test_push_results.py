@@ -68,6 +68,7 @@ def refused(place: Path) -> list[dict[str, Any]]:
     return [json.loads(one) for one in place.with_name(f"{place.name}.refused").open()]
 
 
+@pytest.mark.long
 def test_new_results_of_a_directory_are_stored_once(
     run: Run, push: Push, token_file: Path, spool: Path
 ) -> None:

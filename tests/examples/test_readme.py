@@ -59,6 +59,7 @@ def played(block: str, url: str) -> str:
     return shell.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(len(blocks("console"))))
 def test_a_terminal_shows_what_the_page_shows(desk: Path, url: str, number: int) -> None:
     block = blocks("console")[number]

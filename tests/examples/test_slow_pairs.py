@@ -27,6 +27,7 @@ def pairs(done: Said) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 def test_slow_failing_and_not_measured_are_told_apart(run: Run, act: Say) -> None:
     done = run(SCRIPT)
     found = pairs(done)

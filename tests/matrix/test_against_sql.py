@@ -157,6 +157,7 @@ def tolerance(name: str, cell: dict[str, Any]) -> dict[str, float]:
     return {"rel": 2e-7 if name[0] == "p" else 1e-6, "abs": 1e-7 * (cell["mean"] or 0)}
 
 
+@pytest.mark.long
 @examples(80)
 @given(steps=STEPS, asked=st.lists(ASKED, min_size=1, max_size=3))
 def test_any_history_window_filter_and_grouping(small_world, steps, asked):
@@ -169,6 +170,7 @@ def test_any_history_window_filter_and_grouping(small_world, steps, asked):
             check(MIDNIGHT - timedelta(days=3), NOW + timedelta(hours=2), *question)
 
 
+@pytest.mark.long
 def test_each_statistic_over_sealed_and_dirty_hours(small_world, subtests):
     store = Store(small_world.endpoints, experiments=True)
     moments = [MIDNIGHT + timedelta(minutes=37 * number) for number in range(-60, 90)]
@@ -366,6 +368,7 @@ def write_and_go(store: Store) -> None:
         connection.close()
 
 
+@pytest.mark.long
 def test_readers_see_whole_transactions_while_others_write_edit_and_seal(real_commits):
     """Each transaction adds five results to every link: a reader sees all of them or none."""
     store, query = Store(world.make().endpoints), all_moments()

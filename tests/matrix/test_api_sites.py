@@ -165,6 +165,7 @@ def test_a_report_has_the_verdict_and_the_links_as_they_are_now(client, db):
     assert points[-1]["ratio_low"] < 0.4 < points[-1]["ratio_median"]
 
 
+@pytest.mark.long
 def test_notes_are_in_a_report_for_who_may_read_them(client, db):
     changed_site.make()
     (note,) = answer(client, f"sites/{GLASGOW}/")["notes"]
@@ -182,6 +183,7 @@ def test_notes_are_in_a_report_for_who_may_read_them(client, db):
     assert answer(client, f"sites/{GLASGOW}/")["notes"] == []
 
 
+@pytest.mark.long
 def test_a_long_window_says_whether_it_drifted(client, db):
     changed_site.make()
     assert answer(client, f"sites/{GLASGOW}/")["drift"] is None

@@ -120,6 +120,7 @@ def test_a_site_is_compared_with_the_links_of_others(grid_that_changed):
     assert received.low < 1 < received.high
 
 
+@pytest.mark.long
 def test_the_pages_say_it(client, grid_that_changed):
     asked = MatrixQuery.from_params(QueryDict()).around(MOMENT, NOW)
     html = words(responses.html(client, asked.url("/links/C_DATADISK/D_DATADISK/")))
@@ -197,6 +198,7 @@ def test_a_moment_without_both_sides_is_a_400(client, small_world, text, sentenc
     assert sentence in words(answer.text)
 
 
+@pytest.mark.long
 def test_notes_and_changes_lead_to_the_time_before_and_after(client, db):
     changed_site.make()
     site = "/sites/UKI-SCOTGRID-GLASGOW/"

@@ -130,6 +130,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.long
 def test_a_quantile_of_the_recipe_is_one_line():
     entry = block("A statistic", "matrix/query/catalogue.py")
     command = [sys.executable, "-c", TOY, entry]

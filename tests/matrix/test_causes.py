@@ -616,6 +616,7 @@ def test_it_is_computed_once_for_page_and_api(client, db):
     assert built[0] is built[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("address", "most"),
     [("/causes/", 13), (API, 9), (f"/causes/{MONTH}", 24), (f"{API}{MONTH}", 20)],

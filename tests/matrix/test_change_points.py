@@ -61,6 +61,7 @@ def test_the_best_split_is_that_of_ruptures(length: int) -> None:
         assert splits.gain[number] == pytest.approx(gain)
 
 
+@pytest.mark.long
 def test_several_changes_are_where_the_best_segmentation_of_ruptures_has_them() -> None:
     rng = np.random.default_rng(3)
     levels = np.repeat([0.0, -1.2, 0.3, -0.6], [25, 30, 15, 40])
@@ -105,6 +106,7 @@ def test_noise_alone_changes_no_more_often_than_is_said(length: int) -> None:
     assert changes_of(np.zeros((3, length))).at.size == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("length", [12, 50, 400])
 def test_what_is_tabled_of_chance_is_what_noise_does(length: int) -> None:
     rows = quiet(2_000_000 // length, length, seed=5)

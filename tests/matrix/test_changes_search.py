@@ -117,6 +117,7 @@ def near(change: Change, moment: datetime = CHANGED) -> bool:
     return exact and change.earliest <= moment <= change.latest
 
 
+@pytest.mark.long
 def test_a_source_that_becomes_slower_is_one_change_and_not_one_for_each_of_its_links():
     history = History(6, Slower(2, None, 0.5), noise=1.3)
     outcome = history.searched()
@@ -131,6 +132,7 @@ def test_a_source_that_becomes_slower_is_one_change_and_not_one_for_each_of_its_
     assert outcome.sequences == 30 + 13
 
 
+@pytest.mark.long
 def test_links_destinations_and_the_grid_change_each_by_themselves():
     of_others = Slower(None, 4, 2.0, CHANGED + 8 * DAY), Slower(None, None, 0.7, CHANGED - 12 * DAY)
     history = History(6, Slower(0, 1, 1 / 3), *of_others, seed=2)
@@ -180,6 +182,7 @@ def alike(course: list[float | None], other: list[float | None]) -> bool:
     )
 
 
+@pytest.mark.long
 def test_changes_of_endpoints_and_of_the_grid_keep_what_all_their_links_did():
     of_others = Slower(None, 4, 2.0, CHANGED + 8 * DAY), Slower(None, None, 0.7, CHANGED - 12 * DAY)
     History(6, *of_others, seed=2).searched()
@@ -192,6 +195,7 @@ def test_changes_of_endpoints_and_of_the_grid_keep_what_all_their_links_did():
         assert low * 0.7 < min(change.course) < max(change.course) < high * 1.4
 
 
+@pytest.mark.long
 def test_a_new_change_of_a_link_is_shown_with_as_long_before_it():
     History(4, Slower(0, 1, 1 / 3, NOW - 4 * DAY), noise=1.1, seed=8).searched()
     (change,) = Change.objects.filter(kind="link", sure=True)
@@ -201,6 +205,7 @@ def test_a_new_change_of_a_link_is_shown_with_as_long_before_it():
     assert len([factor for factor in change.course if factor]) > 10
 
 
+@pytest.mark.long
 def test_a_change_is_shown_until_the_next_one():
     twice = Slower(0, 1, 1 / 3, NOW - 30 * DAY), Slower(0, 1, 3, NOW - 25 * DAY)
     History(4, *twice, noise=1.1, seed=8).searched()
@@ -210,6 +215,7 @@ def test_a_change_is_shown_until_the_next_one():
     assert alike(second.course, course_of(second, length, second.before))
 
 
+@pytest.mark.long
 def test_a_quiet_grid_has_no_sure_change():
     History(6, noise=1.5, seed=3).searched()
     assert told() == []
@@ -220,6 +226,7 @@ def stored() -> list[dict[str, object]]:
     return list(Change.objects.order_by("id").values())
 
 
+@pytest.mark.long
 def test_searching_again_changes_nothing_and_new_results_are_searched_anew():
     history = History(5, Slower(0, 1, 0.4), seed=4)
     history.record(DAYS, 1)
@@ -241,6 +248,7 @@ def test_searching_again_changes_nothing_and_new_results_are_searched_anew():
     assert row.ok_after == before[0]["ok_after"] + 2
 
 
+@pytest.mark.long
 def test_late_results_are_searched_and_what_they_disprove_goes():
     history = History(4, Slower(0, 1, 0.4), seed=5)
     history.record(20, 0)
@@ -259,6 +267,7 @@ def test_late_results_are_searched_and_what_they_disprove_goes():
     assert not Change.objects.filter(kind="link", source=places[0].id).exists()
 
 
+@pytest.mark.long
 def test_an_old_change_stands_when_little_is_left_of_what_was_before():
     history = History(4, Slower(0, 1, 0.4), seed=6)
     history.searched()
@@ -285,6 +294,7 @@ def test_a_class_that_is_deleted_takes_its_changes_along():
     assert ChangeSearch.objects.count() == 2
 
 
+@pytest.mark.long
 def test_the_task_and_the_command_search_every_class(monkeypatch):
     history = History(4, Slower(0, 1, 0.4), seed=7)
     history.record()
@@ -383,6 +393,7 @@ def values() -> list[dict[str, object]]:
     return list(Outage.objects.order_by("id").values())
 
 
+@pytest.mark.long
 def test_outages_of_links_are_those_that_sql_finds_and_lasting_ones_are_failing_links():
     places = endpoints_of(5)
     rng = np.random.default_rng(1)

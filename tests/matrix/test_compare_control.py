@@ -37,6 +37,7 @@ def measured(small_world) -> World:
     return small_world
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", PAGES)
 def test_each_choice_takes_one_click_and_another_takes_it_away(client, measured, path):
     offered = choices(client, f"{path}?window=24h")

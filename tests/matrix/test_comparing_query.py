@@ -45,6 +45,7 @@ def filters(params: dict[str, list[str]]) -> int:
     return sum(len(set(params[name]) - {""}) for name in ALL_FILTERS & params.keys())
 
 
+@pytest.mark.long
 @examples(200)
 @given(own=plain, window=windows, other=compared)
 def test_every_comparison_survives_its_own_url_or_is_refused_by_name(

@@ -175,6 +175,7 @@ def scatter_rates() -> None:
     Transfer.objects.bulk_update(rows[::2], ["seconds"])
 
 
+@pytest.mark.long
 def test_each_kind_of_comparison_over_sealed_and_dirty_hours(store, subtests):
     day = timedelta(days=1)
     own, other = (MIDNIGHT - timedelta(seconds=7), MIDNIGHT + day), (MIDNIGHT - day, MIDNIGHT)
@@ -186,6 +187,7 @@ def test_each_kind_of_comparison_over_sealed_and_dirty_hours(store, subtests):
             assert compared or (grouping[0] != "tier" and "compare.source_cloud" in text)
 
 
+@pytest.mark.long
 def test_links_are_compared_with_those_of_the_opposite_direction(store, subtests):
     window = (MIDNIGHT - timedelta(hours=20), MIDNIGHT + timedelta(hours=20))
     for text, grouping in product(["", *OPPOSITE], ("endpoint", "site", "cloud")):

@@ -111,6 +111,7 @@ def test_nobody_else_reads_it(moved):
             assert response.status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parameter", ["data_server", "compare.data_server"])
 @pytest.mark.parametrize(
     "path", ["/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/", "/cells/"]
@@ -146,6 +147,7 @@ def test_a_server_is_written_with_its_port(moved, operator):
     assert "a host and its port" in response.json()["errors"]["data_server"][0]
 
 
+@pytest.mark.long
 def test_ways_of_measuring_have_a_row_for_each_server(moved, operator):
     path = "/links/RAL_DATADISK/Glasgow_DATADISK/?window=24h"
     assert "data server" not in Client().get(path).content.decode()

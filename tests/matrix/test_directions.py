@@ -114,6 +114,7 @@ QUESTIONS = (
 )
 
 
+@pytest.mark.long
 def test_every_direction_has_the_state_and_the_numbers_of_its_cell(small_world, subtests):
     every_state(small_world)
     matrix = grid.build(MatrixQuery(), NOW)

@@ -104,6 +104,7 @@ def test_page_and_call_are_narrowed_by_the_same_parameters(client, past, text, e
     assert [row[1] for row in rows(client, text)] == expected
 
 
+@pytest.mark.long
 def test_json_csv_and_ndjson_have_the_same(client, past):
     answer = responses.answer(client, f"{API}?kind=slower")
     first = answer["events"][0]
@@ -301,6 +302,7 @@ def test_a_new_search_is_a_new_front_page(client, small_world):
     assert "slowed to 0.50×" in after.content.decode()
 
 
+@pytest.mark.long
 def test_the_number_of_queries_does_not_grow(client, past):
     def count(address: str) -> int:
         with CaptureQueriesContext(connection) as context:

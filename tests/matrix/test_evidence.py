@@ -42,6 +42,7 @@ def test_a_trend_is_what_the_interval_bears_out():
     assert fit_slope(STREAMS, rates(0, noise=3)).trend == "unclear"
 
 
+@pytest.mark.long
 def test_the_interval_holds_the_true_exponent_in_95_of_100_sweeps():
     held = sum(
         found.low <= 0.5 <= found.high
@@ -110,6 +111,7 @@ KINDS: dict[str, Callable[[Generator, int], Floats]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_equally_fast_tests_are_called_slower_in_one_case_of_a_hundred_at_most(kind):
     random = np.random.default_rng(11)

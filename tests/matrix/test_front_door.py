@@ -81,6 +81,7 @@ FORWARDED = [
 ]
 
 
+@pytest.mark.long
 def test_what_a_client_says_of_a_proxy_changes_nothing(web):
     """Asked from loopback, whose headers gunicorn believes if it is not told otherwise."""
     page = b"/api/v1/"
@@ -103,6 +104,7 @@ def test_the_proxy_protocol_is_no_first_line(web):
     assert status(raw(web, second + get(CALL))) == 400
 
 
+@pytest.mark.long
 def test_a_proxy_says_that_people_came_by_https_and_nothing_else(django_db_setup, tmp_path):
     with running(tmp_path, SONAR_PROXIES="1") as web:
         for header in FORWARDED:
@@ -180,6 +182,7 @@ def test_nothing_of_what_cannot_be_read_is_logged_or_sent_back(web, log):
     assert "Traceback" not in logged
 
 
+@pytest.mark.long
 def test_a_host_that_is_not_ours_is_one_line_of_the_log(web, log):
     asked = raw(web, get(CALL, host=b"evil.example.org"))
     assert (status(asked), parts(asked)[0]["content-type"]) == (400, "application/json")

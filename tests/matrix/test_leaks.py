@@ -232,6 +232,7 @@ def content_of(response: HttpResponse) -> bytes:
     return body + str(dict(response.headers)).encode()
 
 
+@pytest.mark.long
 def test_no_answer_shows_what_is_internal(marked):
     found = set()
     for who, (client, may_see) in readers().items():
@@ -245,6 +246,7 @@ def test_no_answer_shows_what_is_internal(marked):
     assert found == set()
 
 
+@pytest.mark.long
 def test_a_search_for_what_is_internal_finds_nothing(marked):
     """Or it would say, letter by letter, what it does not show."""
     for mark in MARKS.values():
@@ -255,6 +257,7 @@ def test_a_search_for_what_is_internal_finds_nothing(marked):
             assert answer.status_code == 400 or answer.json()[plural] == []
 
 
+@pytest.mark.long
 def test_who_may_reads_each_mark_somewhere(marked):
     """Or the marks were not where the search for them looks."""
     client = logged_in(account(Role.ADMINISTRATOR))

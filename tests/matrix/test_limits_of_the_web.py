@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import connection
 from redis import Redis
@@ -60,6 +61,7 @@ def ask(web: loopback.Web, path: str, **headers: str) -> Any:
     return web.pool.request("GET", web.url + path, headers=headers, redirect=False, timeout=20)
 
 
+@pytest.mark.long
 def test_limits_of_a_statement_a_request_and_a_log(web, tmp_path):
     """Of one server, which takes seconds to start, all is asked that there is to ask."""
     running, log = web(SONAR_STATEMENT_SECONDS="2"), tmp_path / "gunicorn.log"
@@ -99,6 +101,7 @@ def a_database_that_goes_away_is_a_503_until_it_is_back(running: loopback.Web, l
     assert "Traceback" not in log.read_text()[before:]
 
 
+@pytest.mark.long
 def test_many_at_once_are_counted_one_by_one(web):
     running = web(SONAR_RATE_ANONYMOUS="20/day")
     Redis.from_url(os.environ["REDIS_URL"]).flushdb()  # the question whether it had started

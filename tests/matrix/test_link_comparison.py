@@ -194,6 +194,7 @@ def test_too_long_a_window_is_refused_on_either_side(client, slower):
     assert "compare must be at most 30,000 days before the end" in answer.text
 
 
+@pytest.mark.long
 def test_a_comparison_costs_as_many_queries_however_much_there_is(client, slower):
     counts = []
     for text in ("", "?compare=reverse", "?compare=previous", "?window=24h&compare=week"):

@@ -323,6 +323,7 @@ def test_markup_in_errors_workers_reasons_and_notes_shows_as_text(client, small_
     assert not any("<" in text.replace("<br>", "") for text in said)
 
 
+@pytest.mark.long
 def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(client, small_world):
     ends = small_world.ral, small_world.glasgow
     transfer(*ends, 10.0, made=world.profile(**PLAIN))
@@ -343,6 +344,7 @@ def test_ways_of_measuring_are_told_apart_and_lead_to_each_alone(client, small_w
     assert sorted(medians) == ["10.0", "5.00", "90.0", "–"]
 
 
+@pytest.mark.long
 def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(client, small_world):
     ends = small_world.ral, small_world.glasgow
     pulled = PLAIN | {"mode": "pull", "streams_used": 1}
@@ -368,6 +370,7 @@ def test_pull_and_push_are_ways_of_measuring_and_so_is_what_ran_beside(client, s
     assert mixed in look(client)
 
 
+@pytest.mark.long
 def test_tests_in_company_that_were_slower_are_told_with_both_numbers(client, small_world):
     ends = small_world.ral, small_world.glasgow
     alone = world.profile(**PLAIN | {"mode": "pull"}, beside=0)
@@ -573,6 +576,7 @@ def test_lists_of_one_class_alone_leave_the_others_out(client, small_world):
     assert every.links('a[href^="/api/v1/transfers/?source_endpoint=RAL_DATADISK"]')
 
 
+@pytest.mark.long
 def test_the_share_links_answer(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 10.0)
     for text in ("", "?show=one", "?size=small&window=24h&streams=!4&show=one"):
@@ -604,6 +608,7 @@ def test_simulated_rates_are_called_so(client, small_world):
     assert "Simulated" in look(client)
 
 
+@pytest.mark.long
 def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
     look(client)
     for count in (10, 1000):

@@ -353,6 +353,7 @@ def test_a_search_finds_the_links_that_have_every_word(small_world, text: str, c
     assert built().searched(text).sum() == count
 
 
+@pytest.mark.long
 def test_a_million_links_are_searched_and_ordered():
     table = many_links.table(1001)
     assert len(table) == 1_001_000

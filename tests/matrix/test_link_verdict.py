@@ -148,6 +148,7 @@ def test_failures_from_before_the_window_are_told_too(client, small_world):
     assert f"Each time at the destination, Glasgow_DATADISK: {NO_SPACE}." in said
 
 
+@pytest.mark.long
 def test_a_link_at_a_third_of_its_rate_is_told_with_the_hour(client, small_world):
     hourly(small_world, 7.5, 12 * DAY, 15 * HOUR)
     hourly(small_world, 2.1, 15 * HOUR)

@@ -374,6 +374,7 @@ ODD: dict[str, Callable[[], Response]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/oauth2/token", "/userinfo"])
 def test_whatever_a_provider_answers_lets_nobody_in_and_breaks_nothing(client, provider, path):
     provider.person("s-1", groups=["/grid/admins"])

@@ -187,6 +187,7 @@ if len(sys.argv) > 1:
 """
 
 
+@pytest.mark.long
 def test_several_processes_count_together(real_commits, tmp_path):
     from django.db import connection
 

@@ -275,6 +275,7 @@ def test_how_much_of_the_scatter_is_that_of_few_transfers_is_learned_too(share):
     np.testing.assert_allclose(np.square(noise.scale), variance.ravel(), rtol=0.25)
 
 
+@pytest.mark.long
 def test_intervals_cover_the_true_factor():
     """Of 300, 285 are expected; fewer than 273 or more than 296 are so in one of 1,000 runs."""
     covered = 0
@@ -314,6 +315,7 @@ def test_how_alike_errors_are_is_learned_from_all_windows_of_a_history(correlati
     assert np.all(noise.scale == NOISE)
 
 
+@pytest.mark.long
 def test_links_that_resemble_each_other_do_not_stand_out_from_their_history_by_chance():
     """Of 150, at most 3 are expected; more than 8 are so in one of 100 runs."""
     sites = [name for name in "abcd" for _ in range(2)]

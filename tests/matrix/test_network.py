@@ -119,6 +119,7 @@ def shown_at(client: Client, url: str) -> str:
     return words(re.sub(r'<section aria-labelledby="network\b.*?</section>', "", text, flags=re.S))
 
 
+@pytest.mark.long
 def test_they_are_in_no_rate_of_a_matrix_link_or_site(client, small_world, ends):
     """What pages and answers say of files is the same with and without them."""
     transfer(small_world.ral, small_world.glasgow, 50.0)

@@ -153,6 +153,7 @@ def who_sees(path: str, clients: dict[str, Client], text: str) -> set[str]:
     return {who for who, client in clients.items() if text in client.get(path).content.decode()}
 
 
+@pytest.mark.long
 def test_a_note_is_for_the_admins_of_its_site_or_of_both_ends_until_it_is_public(small_world):
     clients = everybody(small_world)
     note("of-the-site", site=small_world.ral.site)

@@ -217,6 +217,7 @@ def heavy(chance: Random) -> float:
 GRIDS = {4: 18, 5: 1, 7: 20, 9: 9, 12: 4, 20: 5}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", GRIDS)
 def test_every_page_and_call_gives_the_same_answer(client, count):
     chance = Random(GRIDS[count])
@@ -256,6 +257,7 @@ def a_few(chance: Random, said: Sets, ends: list[Endpoint]) -> Iterator[Link]:
 TRIALS, LINKS, SLOWED, TESTS, SCATTER = 5, 342, 6, 6, 0.2
 
 
+@pytest.mark.long
 def test_six_links_at_a_third_are_found_among_342_by_a_day_of_six_tests(client):
     """Sent and asked by REST: of those at a third nearly all are found, and hardly any other."""
     user = account(name="script")
@@ -343,6 +345,7 @@ def links_of_event(event: dict[str, Any], ends: list[Endpoint]) -> set[tuple[str
     return {link for link in links if not own or own & {*link}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_goes_on_is_what_the_matrix_says(client, seed):
     chance = Random(seed)

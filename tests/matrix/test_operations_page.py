@@ -303,6 +303,7 @@ def test_names_of_machines_are_for_operators(
     assert (WORKER in look(client).source) is sees
 
 
+@pytest.mark.long
 def test_the_page_costs_the_same_with_few_and_with_many(
     client, small_world, well, django_assert_max_num_queries
 ):

@@ -121,6 +121,7 @@ def test_who_has_the_image_gets_no_other(client, grid, path):
     assert client.get(url, headers={"If-None-Match": response["ETag"]}).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", [LINK, "/sites/RAL/"])
 def test_all_readers_have_the_same_image_whatever_notes_they_may_read(client, grid, path):
     before, _ = image(client, path)
@@ -157,6 +158,7 @@ def test_where_nothing_is_there_is_an_image_all_the_same(client, small_world, pa
     assert image(client, path)[1].size == (1200, 630)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", ["?compare=reverse", "?compare=previous", "?window=30d"])
 def test_what_is_compared_is_drawn_on_its_own_axes(client, grid, more):
     for path in ("/links/RAL_DATADISK/Glasgow_DATADISK/", "/sites/Glasgow/", "/"):

@@ -86,6 +86,7 @@ def rounded(table: LinkTable) -> dict[tuple[str, str, str], tuple[float, ...]]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sealed", [False, True])
 def test_the_glasgow_sonar_table_comes_out(db, sealed):
     table = rows()

@@ -106,6 +106,7 @@ def nothing_is_kept() -> Iterator[None]:
     forget()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sealed", ["before", "after", ""])
 def test_experiments_change_no_answer(client, measured, sealed):
     if sealed == "before":
@@ -120,6 +121,7 @@ def test_experiments_change_no_answer(client, measured, sealed):
     assert "500" not in words(html(client, "/table/?window=24h"))
 
 
+@pytest.mark.long
 def test_experiments_are_there_for_who_asks(client, measured):
     try_out(measured)
     sealing.seal(NOW)
@@ -173,6 +175,7 @@ def test_lists_of_single_results_show_experiments_and_say_why_each_was_made(clie
     assert len(chosen["transfers"]) == sum(one["purpose"] == "experiment" for one in whole)
 
 
+@pytest.mark.long
 def test_the_page_of_a_link_counts_without_experiments_lists_them_and_leads_to_them(
     client, measured
 ):
@@ -195,6 +198,7 @@ def test_the_page_of_a_link_counts_without_experiments_lists_them_and_leads_to_t
     assert 'id="left-out"' not in alone
 
 
+@pytest.mark.long
 def test_the_matrix_says_nothing_of_ways_that_only_experiments_have(client, measured):
     try_out(measured)
     for path in ("/?window=24h", "/table/?window=24h"):
@@ -219,6 +223,7 @@ def test_a_purpose_that_there_is_not_is_refused_by_its_name(client, db):
     ]
 
 
+@pytest.mark.long
 def test_experiments_cost_no_query_more(measured, django_assert_max_num_queries):
     sealing.seal(NOW)
     query = grid.MatrixQuery(window="24h")

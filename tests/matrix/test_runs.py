@@ -411,6 +411,7 @@ def test_what_is_written_and_sealed_while_a_window_is_read_is_not_in_it(
     assert_equal_to_sql(asked)
 
 
+@pytest.mark.long
 def test_a_reader_sees_each_batch_of_a_writer_whole_or_not_at_all(real_commits: None):
     small_world = world.make()
     stopped = Event()

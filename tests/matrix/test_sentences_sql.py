@@ -124,6 +124,7 @@ def said_levels(levels: dict[Pair, dict[str, Any]]) -> dict[Pair, str]:
     }
 
 
+@pytest.mark.long
 def test_a_link_says_what_sql_says(on):
     """Its verdict, how it is among the links of its ends, its diagnosis, sizes and card."""
     levels, kinds = said_levels(on.levels()), set()
@@ -271,6 +272,7 @@ def fail(m: re.Match[str]) -> None:
     pytest.fail(f"not so since then: {m[0]}")
 
 
+@pytest.mark.long
 def test_a_site_says_what_sql_says(on):
     """Against its own past, against its peers, in figures, and why its links are slow."""
     levels, model = (

@@ -74,6 +74,7 @@ def test_a_page_without_a_window_has_one_link(client, small_world):
     assert "link to exactly these numbers" not in shown
 
 
+@pytest.mark.long
 def test_every_link_of_the_block_answers(client, small_world):
     transfer(small_world.ral, small_world.glasgow, 5.0, ago=HOUR)
     for path in ("/", "/table/", "/sites/", "/sites/RAL/", LINK, "/operations/"):

@@ -137,6 +137,7 @@ def interval_by_hand(
     return float(np.exp(shift.log)), low, high
 
 
+@pytest.mark.long
 def test_all_links_together_are_as_sql_numpy_and_scipy_have_them():
     site = compared(ASKED)
     for end, comparison in site.comparisons.items():
@@ -170,6 +171,7 @@ def test_few_tests_of_each_link_are_enough_together(client):
     )
 
 
+@pytest.mark.long
 def test_the_call_compares_as_the_page_does(client):
     site = compared(ASKED)
     url = f"/api/v1/sites/{GLASGOW}/?{urlencode(ASKED)}"
@@ -247,6 +249,7 @@ def test_the_page_says_it_and_lists_what_changed_first(client):
     assert f"compare={between(BEFORE)}" in rows[0].links()[0], "the link is compared, too"
 
 
+@pytest.mark.long
 def test_both_windows_are_drawn_relative_to_the_same_usual_rates(client):
     plain = figures(responses.page(client, f"/sites/{GLASGOW}/"))
     assert all(len(drawn["data"]) == 3 for drawn in plain)
@@ -275,6 +278,7 @@ def test_the_opposite_direction_is_the_other_end_upside_down():
         assert there.ratio == pytest.approx(1 / pair.ratio, nan_ok=True)
 
 
+@pytest.mark.long
 def test_without_results_on_the_other_side_it_says_so(client):
     old = between(Window(NOW.replace(year=2020, second=0), NOW.replace(year=2021, second=0)))
     page = responses.page(client, f"/sites/{GLASGOW}/?compare={old}")
@@ -290,6 +294,7 @@ def test_filters_on_links_are_no_parameters_here(client):
     assert client.get("/sites/PIC/?compare=yesterday").status_code == 400
 
 
+@pytest.mark.long
 def test_a_comparison_costs_as_many_queries_however_much_there_is(client):
     counts = []
     for text in ("", "?compare=previous", "?compare=reverse"):

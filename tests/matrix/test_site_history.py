@@ -111,6 +111,7 @@ def notes_of_all() -> list[Annotation]:
     return list(Annotation.objects.all())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", [NOTED, CHANGED])
 def test_a_note_says_what_comparing_around_it_does(changed, moment):
     Annotation.objects.update(starts_at=moment)

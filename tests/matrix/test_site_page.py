@@ -116,6 +116,7 @@ def send_all(small_world: World, *, size: str, rate: float) -> None:
                 some.add(*ends, rate, ago=hours * HOUR, size=size)
 
 
+@pytest.mark.long
 def test_the_answer_says_how_the_other_size_classes_are_and_leads_to_each(client, small_world):
     send_all(small_world, size="small", rate=2.0)
     send_all(small_world, size="medium", rate=3.0)
@@ -197,6 +198,7 @@ def test_what_is_not_tested_yet_is_asked_for_like_more_than_ten(client, small_wo
 GLASGOW = "/sites/UKI-SCOTGRID-GLASGOW/"
 
 
+@pytest.mark.long
 def test_a_site_that_changed_says_so_in_each_of_its_parts(client, db):
     changed_site.make()
     page = look(client, GLASGOW)
@@ -461,6 +463,7 @@ def test_notes_on_the_site_are_shown(client, small_world):
     assert "New switch" not in look(client, "/sites/DESY/").source
 
 
+@pytest.mark.long
 def test_the_number_of_queries_is_the_same_for_little_and_for_much(client, small_world):
     def queries() -> int:
         seen[:] = statements(look, client)

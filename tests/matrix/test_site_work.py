@@ -348,6 +348,7 @@ def desy() -> Site:
     return Site.objects.get(name="DESY")
 
 
+@pytest.mark.long
 def test_quiet_hours_are_set_changed_and_taken_away(admin):
     page = followed(admin, admin.post(QUIET, NIGHT))
     assert desy().quiet_hours == "22:00-04:00"

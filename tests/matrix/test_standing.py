@@ -190,6 +190,7 @@ def same(rate: float, bytes_per_second: float) -> bool:
     return rate * 1e6 == pytest.approx(bytes_per_second, rel=3e-7, nan_ok=True)
 
 
+@pytest.mark.long
 @examples(120)
 @given(histories=HISTORIES, text=st.tuples(WINDOWS, st.sampled_from(list(FILTERS))))
 def test_any_history_is_judged_as_sql_judges_it(small_world, histories, text):

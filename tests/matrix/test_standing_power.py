@@ -85,6 +85,7 @@ def shares(case: Case, factor: float) -> Shares:
     return Shares(found / (CHANGED * TRIALS), false / max(found + false, 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("case", "factor", "least", "most_false"),
     [

@@ -224,6 +224,7 @@ FROM unnest(%s::int[], %s::float8[]) AS sample (cell, rate) GROUP BY cell
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", ["sonar.wsgi", "sonar.celery"], ids=["web", "worker"])
 def test_linear_algebra_has_no_threads_of_its_own_beside_those_of_requests(program: str) -> None:
     code = f"""

@@ -322,6 +322,7 @@ def beside(running: loopback.Web) -> int:
     return running.get(URL, {"format": "csv", "size": "small"}).status
 
 
+@pytest.mark.long
 def test_a_stream_arrives_whole_or_has_no_end(web, much, tmp_path):
     """Of one server and another, which take seconds to start, all is asked that there is to ask."""
     running = web()

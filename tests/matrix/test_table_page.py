@@ -179,6 +179,7 @@ def have_links_of(endpoints: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_table, "build", lambda *asked, **also: table)
 
 
+@pytest.mark.long
 def test_the_pages_of_the_table_have_each_link_once(client, db, monkeypatch):
     have_links_of(16, monkeypatch)
     seen = []

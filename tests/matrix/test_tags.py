@@ -65,6 +65,7 @@ def in_sql(text: str) -> set[tuple[str, str]]:
         return set(cursor.fetchall())
 
 
+@pytest.mark.long
 def test_matrix_rows_of_links_table_and_transfers_choose_as_sql_does(client, tagged, subtests):
     for text in FILTERS:
         with subtests.test(text):

@@ -367,6 +367,7 @@ SHOW = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("first", "given", "limits"),
     [

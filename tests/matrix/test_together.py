@@ -209,6 +209,7 @@ def test_days_tell_how_far_the_links_of_each_choice_scatter_together() -> None:
     assert (lonely.single[0], lonely.common[0]) == (pytest.approx(of_one, rel=1e-4), 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of", [{}, {"heavy": 1.0}, {"link_days": 0.1, "site_days": 0.05}], ids=str)
 def test_a_site_at_four_fifths_is_found_and_one_that_did_not_change_is_not(
     of: dict[str, float],
@@ -279,6 +280,7 @@ def test_what_a_day_does_to_all_of_its_tests_counts_as_often_as_there_are_tests(
     assert mean_variance(np.zeros(28), 6, 0.2, 0.1) == pytest.approx(expected, rel=0.06)
 
 
+@pytest.mark.long
 def test_a_level_that_drifts_by_half_or_jumps_once_hardly_counts() -> None:
     drift = np.linspace(0, -0.7, 28)
     assert mean_variance(drift, 6, 0.2) == pytest.approx(0.04, rel=0.1)
@@ -297,6 +299,7 @@ def test_days_without_tests_are_passed_over_and_of_few_days_nothing_is_known() -
     assert (known.dof == 0).sum() == 3
 
 
+@pytest.mark.long
 def test_of_three_in_a_row_what_a_day_does_counts_three_times_however_many_a_day_has() -> None:
     for tests in (8, 24):
         found = mean_variance(np.zeros(28), tests, 0.2, 0.1, in_a_row=3)

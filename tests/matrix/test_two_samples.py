@@ -70,6 +70,7 @@ def test_many_pairs_at_once_are_what_each_is_by_itself_by_the_same_rule(of: str)
             assert getattr(together, name)[number] == pytest.approx(value, rel=1e-6, nan_ok=True)
 
 
+@pytest.mark.long
 def test_large_numbers_of_pairs_are_compared_by_several_threads_to_the_same_end() -> None:
     rng = np.random.default_rng(4)
     own, other = np.exp(0.3 * rng.standard_normal((2, 12_000, 4)))
@@ -128,6 +129,7 @@ def test_intervals_and_p_are_those_of_a_t_by_all_that_is_known(counts: tuple[int
         assert (found.p[0] < 0.05) == (found.high[0] < 1 or found.low[0] > 1)
 
 
+@pytest.mark.long
 def test_a_median_scatters_by_as_much_more_than_a_mean_as_is_said() -> None:
     rng = np.random.default_rng(2)
     for count in (3, 4, 5, 6, 7, 10, 25, 40):
@@ -175,6 +177,7 @@ def test_discoveries_are_those_of_benjamini_and_hochberg_and_nan_is_no_test() ->
     assert not discoveries(np.array([])).size
 
 
+@pytest.mark.long
 def test_the_share_of_false_discoveries_is_what_was_asked_for() -> None:
     rng = np.random.default_rng(11)
     shares = []

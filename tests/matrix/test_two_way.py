@@ -182,6 +182,7 @@ def test_the_published_matrix_by_a_polish() -> None:
     assert np.exp(np.median(np.abs(model.rest))) == pytest.approx(1.13, rel=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", two_way.FITS)
 def test_intervals_hold_the_true_effect_as_often_as_they_say(how: str) -> None:
     rng = np.random.default_rng(20261123)

@@ -93,6 +93,7 @@ django.setup()
 DEADLINES = {"http", "http.deadlines", "http.peers", "file_address"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "needed"),
     [

@@ -117,6 +117,7 @@ def body(base_url: str, name: str = "NEW") -> dict[str, str]:
     return {"name": name, "site": "RAL", "base_url": base_url}
 
 
+@pytest.mark.long
 def test_the_api_names_the_endpoint_that_has_the_place_and_not_its_url(root: Client):
     for url in SAME:
         response = post(root, "endpoints/", body(url))

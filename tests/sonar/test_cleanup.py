@@ -153,6 +153,7 @@ def test_one_file_that_never_goes_does_not_keep_the_others(storage):
         assert names() == ["stuck"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("real_commits")
 def test_of_many_cleaners_one_works_at_an_endpoint(storage, monkeypatch):
     glasgow, lancs = endpoint("GLASGOW"), endpoint("LANCS")

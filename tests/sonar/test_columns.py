@@ -153,6 +153,7 @@ def test_what_is_taken_by_the_column_is_taken_by_the_row_and_is_the_same(known, 
         assert same(found, expected)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("grid")
 def test_no_way_to_write_a_cell_is_taken_otherwise_than_by_the_row():
     for name in FIELDS:

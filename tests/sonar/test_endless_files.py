@@ -67,6 +67,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.long
 def test_what_has_no_end_is_refused_by_its_line_before_it_is_held(tmp_path: Path) -> None:
     paths = {
         kind: packed(tmp_path / f"{kind}.csv.gz", (piece, ENDLESS_MB * MB // len(piece)))
@@ -78,6 +79,7 @@ def test_what_has_no_end_is_refused_by_its_line_before_it_is_held(tmp_path: Path
         assert held < MOST_MB, kind
 
 
+@pytest.mark.long
 def test_long_lines_are_not_held_by_the_thousand(tmp_path: Path) -> None:
     """A cell costs more than its comma: these would come to four times what is allowed."""
     long = b"," * (LONGEST_LINE - 10) + b"\n"

@@ -190,6 +190,7 @@ def test_a_stopped_test_goes_back_to_the_queue(ends, server: Iperf3Server):
     assert clients_of(server.url) == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("real_commits")
 def test_a_killed_worker_leaves_no_client_and_its_test_is_lost(
     settings, server: Iperf3Server, tmp_path: Path

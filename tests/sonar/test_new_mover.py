@@ -133,6 +133,7 @@ def test_a_worker_without_the_program_says_so_in_its_result(tmp_path, monkeypatc
     )
 
 
+@pytest.mark.long
 def test_pages_and_api_name_a_new_mover_without_loading_it():
     program = """
 from sonar.movers import catalogue

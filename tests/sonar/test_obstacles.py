@@ -194,6 +194,7 @@ def probe_of(schedule: Schedule) -> Probe:
     )
 
 
+@pytest.mark.long
 @given(data=st.data())
 def test_what_an_obstacle_holds_back_it_blocks_and_nothing_else(data: Draw):
     with undone():

@@ -279,6 +279,7 @@ def test_a_test_that_runs_or_has_ended_is_not_cancelled(db):
     assert Transfer.objects.count() == 1
 
 
+@pytest.mark.long
 def test_a_test_is_cancelled_or_taken_by_a_worker_and_never_both(unsent):
     glasgow, lancs, _ = three_endpoints()
     for _ in range(20):
@@ -315,6 +316,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
         return [done.result() for done in [threads.submit(one, call) for call in calls]]
 
 
+@pytest.mark.long
 def test_planners_orders_and_ends_at_once_never_give_a_link_two_tests(unsent):
     glasgow, lancs, ral = three_endpoints()
     mesh()

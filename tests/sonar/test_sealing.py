@@ -84,6 +84,7 @@ def check_clean_buckets() -> None:
                 assert held.get(start) == true.get(start), (level, start)
 
 
+@pytest.mark.long
 @examples(60)
 @given(steps=STEPS)
 def test_a_clean_bucket_holds_what_the_raw_rows_say_after_any_history(store, steps):

@@ -72,12 +72,14 @@ def test_whatever_starts_on_a_newer_database_says_so_and_ends(tmp_path: Path) ->
         all_end_with(NEWER, ADDRESS, tmp_path, commands)
 
 
+@pytest.mark.long
 def test_whatever_starts_before_migrate_has_ended_says_so_and_ends(tmp_path: Path) -> None:
     """A beat looks as a worker does, which the test above shows."""
     with of_another_time(KNOWN - {LAST}):
         all_end_with(HALF, ADDRESS, tmp_path, [WEB, WORKER, LOAD])
 
 
+@pytest.mark.long
 def test_what_looks_at_the_database_before_it_makes_tables_ends_with_its_encoding(
     tmp_path: Path,
 ) -> None:

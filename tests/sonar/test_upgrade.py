@@ -98,6 +98,7 @@ def store_first() -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("real_commits")
 def test_results_and_credentials_of_an_older_sonar_come_along_and_go_back():
     """Every migration is undone and done again; `migrate` goes no way back."""
@@ -183,6 +184,7 @@ def report_connections() -> None:
         )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("real_commits")
 def test_notes_tokens_tests_pauses_and_reports_of_an_older_sonar_come_along():
     glasgow, _, ral = world.three_endpoints()
@@ -277,6 +279,7 @@ def purposes() -> dict[int, str]:
     return {identifier.int: purpose for identifier, purpose in rows}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("real_commits")
 def test_results_of_an_older_sonar_get_their_purpose_are_sealed_anew_and_go_back():
     glasgow, _, ral = world.three_endpoints()

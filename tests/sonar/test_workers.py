@@ -89,6 +89,7 @@ def queued(*movers: str) -> list[Probe]:
     return made
 
 
+@pytest.mark.long
 def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(worker: Worker):
     probes = queued(*["deaf"] * 100)
     # What has been claimed and does not move yet would still hear that it is to stop.
@@ -108,6 +109,7 @@ def test_a_worker_whose_transfers_never_end_hands_them_back_and_ends_in_time(wor
     assert cleanup.due_endpoints(timezone.now()) == []  # a server may yet create a file
 
 
+@pytest.mark.long
 def test_a_worker_shares_connections_says_what_broke_and_ends_by_itself(worker: Worker):
     worker.wait_until(SignOfLife.objects.exists)
     before = sessions()
@@ -147,6 +149,7 @@ def sessions() -> int:
         return int(cursor.fetchone()[0])
 
 
+@pytest.mark.long
 def test_a_worker_loads_no_page_and_nothing_that_another_one_may_have_to_do():
     program = "from sonar.celery import app\napp.loader.import_default_modules()"
     show = "\nimport sys\nprint(*app.tasks, *sys.modules)"
