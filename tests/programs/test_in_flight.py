@@ -23,6 +23,7 @@ def worker(real_commits: None, tmp_path: Path) -> Iterator[int]:
     processes.close()
 
 
+@pytest.mark.long
 def test_what_is_held_midway_is_in_the_memory_of_one_worker_and_ends_well(worker: int):
     with held.grid() as grid:
         together, alone = held.measure(grid, worker, COUNTS)

@@ -57,6 +57,7 @@ def servers(room: Path) -> Iterator[Terminal]:
     shell.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_an_example_shows_what_the_page_shows(
     room: Path, desk: terminal.Desk, servers: Terminal, title: str

@@ -84,6 +84,7 @@ def failure(order: Order) -> MoverError:
     return error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mover", ["xrootd", "gfal2"])
 def test_both_servers_are_shown_the_proxy_and_see_who_it_is(
     guarded: Guarded, proxy: Path, mover: str

@@ -65,6 +65,7 @@ def states(fts: FtsServer) -> list[str]:
     return [job.state for job in list(fts.jobs.values())]
 
 
+@pytest.mark.long
 def test_a_worker_that_ends_leaves_no_job_and_no_token(guarded: Pair, processes: Processes) -> None:
     pair, place = guarded, Path(processes.env["SONAR_CREDENTIALS_DIR"])
     tokens = tokens_of(pair)

@@ -201,6 +201,7 @@ def value_of(client: redis.Redis, key: bytes) -> object:
     return reading[kind](key)
 
 
+@pytest.mark.long
 def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_path):
     """One test, as what is searched takes its time to come about."""
     assert_that_they_told(world.planted)

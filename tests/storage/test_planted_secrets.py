@@ -205,6 +205,7 @@ def command() -> str:
     return out.getvalue() + str(caught.value)
 
 
+@pytest.mark.long
 def test_no_secret_and_no_token_given_for_it_is_found_anywhere(run: Run):
     """One test, as what is searched takes its time to come about."""
     # A token is of no use without its signature; of what it claims nothing is a secret.
