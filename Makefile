@@ -22,9 +22,9 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 19 m
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
 # keep: they run all at once and before the others, which keep two cores busy three at a time, and
-# give way: those that go on longest first, and of the rest what waits for a browser.
+# give way: those that go on longest first.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
-COMPUTING := .test-browser .test-rest .test-matrix .test-seen .test-sonar .test-asked .test-types
+COMPUTING := .test-matrix .test-browser .test-sonar .test-rest .test-seen .test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs
 # Whole Sonars, which lose their parts one by one: a lane of servers has time for them.
