@@ -246,6 +246,20 @@ def test_faster_says_the_same_the_other_way_round():
     assert (kind, headline) == ("faster", words)
 
 
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (2.3, "Faster than usual"),
+        (4.7, "More than twice the usual rate"),
+        (11.5, "More than four times the usual rate"),
+        (12.1, "More than ten times the usual rate"),
+    ],
+)
+def test_how_much_faster_is_true_of_the_factor(now, words):
+    small = {"level": "faster", "now": now, "since": EVENING, "ratio_low": 1.5, "ratio_high": 15.0}
+    assert said({"small": small})[1].startswith(f"{words} since")
+
+
 def test_what_is_slower_comes_before_what_is_faster():
     kind, _, rest = said({"small": {"level": "faster", "now": 3.0}, "large": SLOWER})
     assert kind == "slower"
