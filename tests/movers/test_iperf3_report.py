@@ -15,7 +15,7 @@ from sonar.movers.network import PathFigures
 from sonar.movers.programs import iperf3
 from sonar.movers.programs.iperf3 import Report
 from sonar.movers.programs.tool import Ended
-from sonar.movers.watch import MAX_SAMPLES
+from sonar.movers.watch import MAX_SAMPLES, Watch
 from tests.api import edges
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -50,6 +50,16 @@ def test_one_stream_over_92_ms_with_a_small_window():
         5_549_664,
     ]
     assert [round(sample.seconds, 2) for sample in seen.samples] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("received", "seconds"), [({"seconds": 5.0, "end": 6.0}, 5.0), ({"end": 6.0}, 6.0)]
+)
+def test_the_time_is_that_of_the_bytes_received_or_else_their_end(monkeypatch, received, seconds):
+    report = Report.model_validate({"end": {"sum_received": {"bytes": 10**6} | received}})
+    monkeypatch.setattr(iperf3, "run", lambda *_: (Ended(0, 7.0, ""), report))
+    receipt = iperf3.Iperf3().move(order(), Watch())
+    assert (receipt.bytes, receipt.seconds) == (10**6, seconds)
 
 
 def test_nine_streams_are_one_way_together():

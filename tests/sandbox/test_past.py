@@ -42,6 +42,13 @@ def medians(link: tuple[str, str], *bounds: float) -> list[float]:
     ]
 
 
+def test_what_fails_was_closed_early_or_refused_half_the_time_each():
+    draws = np.random.default_rng(1)
+    sides = [past.error(draws, 5)[1] for _ in range(1000)]
+    assert set(sides) == {"transfer", "source"}
+    assert 400 < sides.count("transfer") < 600
+
+
 def test_a_seed_gives_the_same_results_and_another_one_others():
     again, others = next(past.results()), next(past.results(seed=1))
     first = next(iter(DRAWN.values()))
