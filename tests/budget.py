@@ -77,8 +77,8 @@ class Lane:
             return f"{words}; its budget is {self.budget:.0f} s."
         return (
             f"{words}, more than its budget of {self.budget:.0f} s and a third: make its tests "
-            "cheaper, mark those as long that take a second, or give it more in tests/budget.py "
-            "and say why."
+            "cheaper, mark those as long that the README calls so, or give it more in "
+            "tests/budget.py and say why."
         )
 
 

@@ -276,10 +276,11 @@ def test_a_collector_waits_while_its_table_is_not_there(taking: Collector):
 
 
 @pytest.mark.parametrize(
-    ("away", "said"), [(1, "1 stored, none"), (99, "0 stored, dropped: 1 database away")]
+    ("away", "patience", "said"),
+    [(1, 60.0, "1 stored, none"), (99, 0.1, "0 stored, dropped: 1 database away")],
 )
 def test_a_collector_that_ends_waits_a_little_for_the_database(
-    taking: Collector, monkeypatch: pytest.MonkeyPatch, away: int, said: str
+    taking: Collector, monkeypatch: pytest.MonkeyPatch, away: int, patience: float, said: str
 ):
     store, failures = collector.store, iter([OperationalError("restarts")] * away)
 
@@ -290,7 +291,7 @@ def test_a_collector_that_ends_waits_a_little_for_the_database(
 
     monkeypatch.setattr(collector, "store", once_it_is_back)
     monkeypatch.setattr(collector, "BATCH_SECONDS", 0.01)
-    monkeypatch.setattr(collector, "END_SECONDS", 0.1)
+    monkeypatch.setattr(collector, "END_SECONDS", patience)
     taking.take(firefly(), SENDER)
     stop = Event()
     stop.set()

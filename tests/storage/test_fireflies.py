@@ -236,5 +236,5 @@ def test_a_collector_takes_thousands_of_hostile_packets_and_goes_on(tmp_path):
     stored, dropped = re.findall(r"([0-9]+) stored, dropped: (.*)", said)[-1]
     assert "database" not in dropped
     assert int(stored) + sum(map(int, re.findall("[0-9]+", dropped))) == MANY + 1
-    assert int(stored) > MANY / 5
+    assert MANY / 5 < int(stored) < MANY
     assert len(list(Flow.objects.values())) > MANY / 10
