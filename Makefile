@@ -13,16 +13,16 @@ help: ## List the commands
 run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
-test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 7 minutes on two cores)
-	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
+test: $(VENV)/.test ## Check style and types, and run all but the long tests (about 6 minutes on two cores)
+	@$(MAKE) --no-print-directory .lanes AT_ONCE=4 CHOSEN='-m "not long"'
 
 test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 19 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
-# keep: they run all at once and before the others, which keep two cores busy three at a time, and
-# give way: those that go on longest first.
+# keep: they run all at once and before the others, which keep two cores busy three at a time (four
+# without the long tests, whose lanes wait more), and give way: those that go on longest first.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
 COMPUTING := .test-matrix .test-browser .test-sonar .test-rest .test-seen .test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
@@ -48,7 +48,7 @@ LANES := --no-print-directory -k $(SYNC)
 	@MAKEFLAGS= $(MAKE) $(LANES) -j4 $(WAITING)
 
 .computing:
-	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
+	@MAKEFLAGS= nice $(MAKE) $(LANES) -j$(or $(AT_ONCE),3) $(COMPUTING)
 
 .test-storage:
 	$(BIN)/python -m pytest --lane=storage $(CHOSEN) tests/storage $(addprefix --ignore=,$(WHOLE))

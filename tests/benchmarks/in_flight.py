@@ -148,9 +148,10 @@ def busy(children: Known, size: Size) -> Goal:
 
 
 def per_second(children: Known, seconds: float) -> float:
+    """Return how many end in a second, in so many seconds and until one has ended."""
     began, before = time.monotonic(), results()
     time.sleep(seconds)
-    children.check()
+    wait(children, lambda: results() > before)
     return (results() - before) / (time.monotonic() - began)
 
 
