@@ -166,12 +166,12 @@ def test_what_is_not_there_cannot_be_started(monkeypatch):
 
 def test_it_does_not_outlive_a_killed_worker(tmp_path):
     script = """
-from sonar.movers import tool
 from tests.movers.test_tool import ORDER, move, shell
-move(shell("echo 5; exec sleep 6500"), ORDER)
+move(shell("echo 5; exec sleep 65" + "00"), ORDER)
 """
     worker = subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT)
     assert wait_for(lambda: pids_of("sleep 6500"), 30, 0.05)
+    assert worker.poll() is None
     worker.send_signal(signal.SIGKILL)
     worker.wait()
     wait_until_none("sleep 6500")
