@@ -1,9 +1,10 @@
 """The house has one wall and imports go one way: this reads the imports and holds it."""
 
 import ast
+import contextlib
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -283,6 +284,75 @@ WAYS = """
 @pytest.mark.parametrize("code", textwrap.dedent(WAYS).strip().splitlines())
 def test_each_way_to_name_something_is_seen(code: str):
     assert "Finder" in identifiers(ast.walk(ast.parse(code.replace("|", "\n"))))
+
+
+HOUSEHOLD = re.compile(r"(sonar|matrix|tests)(\.|$)")
+
+
+def programs(path: Path) -> Iterator[ast.Module]:
+    """Yield the texts of a module that are Python themselves, as other processes are given it."""
+    for node in nodes(path):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and "import" in node.value
+        ):
+            with contextlib.suppress(SyntaxError, ValueError):  # a text, or one with a null in it
+                yield ast.parse(textwrap.dedent(node.value))
+
+
+def named(program: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield what a program imports of ours: modules, and names in them."""
+    for node in ast.walk(program):
+        if isinstance(node, ast.Import):
+            yield from ((one.name, "") for one in node.names if HOUSEHOLD.match(one.name))
+        elif isinstance(node, ast.ImportFrom) and HOUSEHOLD.match(node.module or ""):
+            yield from ((str(node.module), one.name) for one in node.names)
+
+
+def lacking(program: ast.Module, paths: Mapping[str, Path]) -> list[str]:
+    """Say which modules a program imports, or names from them, there are not."""
+    return [
+        f"{module} {name}".strip()
+        for module, name in named(program)
+        if module not in paths
+        or (name and f"{module}.{name}" not in paths and name not in names_in(paths[module]))
+    ]
+
+
+def names_in(path: Path) -> set[str]:
+    """Return all names of a module, among them those that can be imported from it."""
+    return identifiers(nodes(path)) | {
+        one.asname or one.name
+        for node in nodes(path)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for one in node.names
+    }
+
+
+def test_programs_in_texts_of_tests_import_what_there_is():
+    tests = dict(modules("tests"))
+    found = {
+        f"{name}: {one}"
+        for name, path in tests.items()
+        if name != __name__  # which has one that imports in vain, below
+        for program in programs(path)
+        for one in lacking(program, ALL | tests)
+    }
+    assert found == set()
+
+
+def test_what_a_program_imports_in_vain_is_found():
+    program = """
+import sonar.nothing
+from sonar.movers import tool, base
+from sonar.movers.base import End, Fin
+"""
+    assert lacking(ast.parse(program), ALL) == [
+        "sonar.nothing",
+        "sonar.movers tool",
+        "sonar.movers.base Fin",
+    ]
 
 
 def test_no_two_classes_of_matrix_have_one_name():
