@@ -24,15 +24,15 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 19 m
 # keep: they run all at once and before the others, which keep two cores busy three at a time (four
 # without the long tests, whose lanes wait more), and give way: those that go on longest first.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
-COMPUTING := .test-browser .test-matrix .test-matrix-m .test-sonar .test-rest .test-seen .test-asked .test-types
+COMPUTING := .test-browser .test-matrix .test-matrix-m .test-sonar .test-rest .test-seen \
+	.test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs
 # Whole Sonars, which lose their parts one by one: a lane of servers has time for them.
 WHOLE := $(addprefix tests/storage/test_,health_live.py readers.py survival.py)
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
-# Halves by the first letter: a lane of all would go on alone when the others are done.
-TO_L := tests/matrix/test_[a-l]*.py
-FROM_M := tests/matrix/test_[m-z]*.py
+# The second half of the longest lane, by the first letter: as one, it went on when others were done.
+FROM_M := $(filter-out $(wildcard $(ASKED)),$(wildcard tests/matrix/test_[m-z]*.py))
 SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser/test_time*.py
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
@@ -71,7 +71,7 @@ LANES := --no-print-directory -k $(SYNC)
 	$(BIN)/python -m pytest --lane=matrix $(CHOSEN) tests/matrix $(patsubst %,--ignore-glob='%',$(ASKED) $(FROM_M))
 
 .test-matrix-m:
-	$(BIN)/python -m pytest --lane=matrix-m $(CHOSEN) tests/matrix $(patsubst %,--ignore-glob='%',$(ASKED) $(TO_L))
+	$(BIN)/python -m pytest --lane=matrix-m $(CHOSEN) $(FROM_M)
 
 # The API and the pages of it, as they answer.
 .test-asked:

@@ -1,10 +1,10 @@
 """The house has one wall and imports go one way: this reads the imports and holds it."""
 
 import ast
-import contextlib
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -297,7 +297,7 @@ def programs(path: Path) -> Iterator[ast.Module]:
             and isinstance(node.value, str)
             and "import" in node.value
         ):
-            with contextlib.suppress(SyntaxError, ValueError):  # a text, or one with a null in it
+            with suppress(SyntaxError, ValueError):  # a text, or one with a null in it
                 yield ast.parse(textwrap.dedent(node.value))
 
 
