@@ -14,15 +14,15 @@ run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.y
 	@exec $(BIN)/python -m sonar.sandbox
 
 test: $(VENV)/.test ## Check style and types, and run all but the long tests (six to seven minutes on two cores)
-	@$(MAKE) --no-print-directory .lanes AT_ONCE=4 CHOSEN='-m "not long"'
+	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
 test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 19 minutes on two cores)
 	@HYPOTHESIS_PROFILE=thorough $(MAKE) --no-print-directory .lanes
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
-# keep: they run all at once and before the others, which keep two cores busy three at a time (four
-# without the long tests, whose lanes wait more), and give way: those that go on longest first.
+# keep: they run all at once and before the others, which keep two cores busy three at a time, and
+# give way: those that go on longest first.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs
 COMPUTING := .test-browser .test-matrix .test-matrix-m .test-sonar .test-rest .test-seen \
 	.test-asked .test-types
@@ -51,7 +51,7 @@ LANES := --no-print-directory -k $(SYNC)
 	@MAKEFLAGS= $(MAKE) $(LANES) -j4 $(WAITING)
 
 .computing:
-	@MAKEFLAGS= nice $(MAKE) $(LANES) -j$(or $(AT_ONCE),3) $(COMPUTING)
+	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
 
 .test-storage:
 	$(BIN)/python -m pytest --lane=storage $(CHOSEN) tests/storage $(addprefix --ignore=,$(WHOLE))
