@@ -81,21 +81,14 @@ def envorigins(name: str) -> list[str]:
     return origins
 
 
-def envhosts(name: str) -> list[str]:
-    """Read names of hosts, or IP addresses, without ports; in lower case."""
-    hosts = [host.lower() for host in envlist(name, "")]
-    for host in hosts:
-        if not re.fullmatch(HOST, host):
-            raise ImproperlyConfigured(
-                f"{name}: {host!r} is not a host like pool1.example.org, 192.0.2.7 or "
-                "[2001:db8::7]: no scheme, port, path or wildcard."
-            )
-        if is_nobodys(host):
-            raise ImproperlyConfigured(
-                f"{name}: {host!r} is an address at which no host can be: link-local, unspecified, "
-                "multicast or broadcast."
-            )
-    return hosts
+RETIRED = {"SONAR_STORAGE_HOSTS": "declare data_hosts of the endpoints (docs/registry.md)"}
+"""What was a setting once, and what to do instead."""
+
+
+def refuse_retired_settings() -> None:
+    for name, advice in RETIRED.items():
+        if os.environ.get(name):
+            raise ImproperlyConfigured(f"{name} is read no more: {advice}, and unset it.")
 
 
 def envcontact(name: str) -> str:
@@ -541,8 +534,7 @@ SONAR_RATE_ACCOUNT = envrate("SONAR_RATE_ACCOUNT")
 SONAR_CA_BUNDLE = os.environ.get("SONAR_CA_BUNDLE", "")
 # The iperf3:// endpoint that workers of this environment stand for: they are where it is.
 SONAR_NETWORK_ENDPOINT = envtext("SONAR_NETWORK_ENDPOINT")
-# Beside the endpoints' own, hosts to which a storage server may redirect what only reads.
-SONAR_STORAGE_HOSTS = envhosts("SONAR_STORAGE_HOSTS")
+refuse_retired_settings()
 # Where `collect_fireflies` listens by UDP, and to whom.
 SONAR_FIREFLIES_LISTEN = os.environ.get("SONAR_FIREFLIES_LISTEN") or "127.0.0.1:10514"
 SONAR_FIREFLIES_ALLOW = envnetworks("SONAR_FIREFLIES_ALLOW", "127.0.0.0/8,::1/128")

@@ -101,7 +101,7 @@ class CredentialAdmin(Noticing):
 
     form = CredentialForm
     fieldsets = [
-        (None, {"fields": ["name", "kind", "hosts"]}),
+        (None, {"fields": ["name", "kind", "hosts", "to_data_hosts"]}),
         (
             "Of client_credentials alone",
             {
@@ -163,6 +163,7 @@ class EndpointAdmin(Noticing, NeverDeleted):
             "Credentials",
             {"fields": ["credential", "credential_lent", "lend_credential"], "classes": CLOSED},
         ),
+        ("Redirects", {"fields": ["data_hosts"], "classes": CLOSED}),
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
     list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "retired_at"]

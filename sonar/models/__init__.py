@@ -12,7 +12,7 @@ from sonar.models.mesh import (
     RecentRun,
     Schedule,
 )
-from sonar.models.registry import Credential, Endpoint, Site, SizeClass
+from sonar.models.registry import Credential, Endpoint, RefusedRedirect, Site, SizeClass
 from sonar.models.token import SavedView, Token
 from sonar.models.transfer import Flow, NetworkResult, Profile, Transfer
 from sonar.models.version import DirtyMark, Segment, SignOfLife, Version

@@ -27,7 +27,7 @@ from sonar.models.fields import (
     tidy,
     two_ends,
 )
-from sonar.notation import addresses
+from sonar.notation import addresses, data_hosts
 
 
 class Site(QuietHours, Pause):
@@ -203,6 +203,14 @@ class Credential(models.Model):
         "Of client_credentials, for services alone: what their tokens must allow, like fts.",
     )
 
+    to_data_hosts = models.BooleanField(
+        "to data hosts",
+        default=False,
+        db_default=False,
+        help_text="Also sent to the data hosts that an endpoint declares, where its own server "
+        "redirects there with no other credential.",
+    )
+
     class Meta:
         ordering = ["name"]
         constraints = [
@@ -242,6 +250,11 @@ MOST_CAP, MOST_DAILY_BYTES = 9999, 10**18 - 1
 
 # Columns of an endpoint that say who is sent what.
 WHERE_TOKENS_GO = ("base_url", "credential_id", "credential_lent_id", "lend_credential")
+
+
+def validate_data_host(text: str) -> None:
+    if sentence := data_hosts.problem(text):
+        raise ValidationError(sentence)
 
 
 class Endpoint(models.Model):
@@ -290,6 +303,15 @@ class Endpoint(models.Model):
     lend_credential = models.BooleanField(
         default=False,
         help_text="The other end of a copy may be given the credential itself, if none is lent.",
+    )
+    data_hosts = ArrayField(
+        models.CharField(max_length=255, validators=[validate_data_host]),
+        size=data_hosts.MOST,
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Where its server may redirect tests: hosts like st-048.example.org, "
+        "st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
     )
     simulated = models.BooleanField(
         default=False, help_text="A sandbox node: its rates are simulated and shown as such."
@@ -362,3 +384,26 @@ def has_host(url: str) -> bool:
         return bool(parts.hostname) and parts.port != 0
     except ValueError:  # an IPv6 address, or a port, that cannot be
         return False
+
+
+class RefusedRedirect(models.Model):
+    """A server to which an endpoint's own led a test, and which is not declared."""
+
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.CASCADE, related_name="refused_redirects"
+    )
+    server = models.CharField(max_length=255, help_text="Host and port.")
+    times = models.PositiveIntegerField(default=1)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-last_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["endpoint", "server"], name="refusedredirect_is_told_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.server

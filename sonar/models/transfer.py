@@ -147,6 +147,9 @@ class Transfer(models.Model):
     queue_seconds = models.FloatField(
         null=True, help_text="In the queue of the service that moved it, before it began."
     )
+    redirect_seconds = models.FloatField(
+        null=True, help_text="Until a redirector had found a data server."
+    )
     first_byte_seconds = models.FloatField(null=True)
     transfer_seconds = models.FloatField(
         null=True, help_text="While bytes moved, as a tool or a service told it."

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from sonar.notation.data_hosts import DataHost
 from sonar.notation.units import FASTEST, LONGEST_SECONDS
 
 
@@ -40,6 +41,8 @@ class MoverError(Exception):
         self.credential_trouble = ""
         """What is wrong with what the service knows us by, for operators: says nothing about a
         link. Empty if that is not why."""
+        self.refused_server = ""
+        """Host and port to which a redirect led that was not followed, for operators."""
         self.is_unsettled = False
         """Whether somebody may still write the destination file, although we have given up."""
 
@@ -103,12 +106,16 @@ class End:
     url: str
     base_url: str
     token: str = field(default="", repr=False)
-    """Sent to its own host, and to nobody else."""
+    """Sent to its own host, and to nobody else but ``data_hosts`` where it goes along."""
     lent: str = field(default="", repr=False)
     """What the other end of a third-party copy is given to reach this file; empty for nothing."""
     proxy: str = field(default="", repr=False)
     """Path of an X.509 proxy certificate with its key, for its own host and nobody else; empty
     for none."""
+    data_hosts: tuple[DataHost, ...] = ()
+    """Where its server may lead a request on."""
+    token_goes_along: bool = False
+    """Whether those are shown the token, where its server leads there."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +150,8 @@ class Order:
     overwrite: bool = False
     ca_bundle: str = ""
     """Path of the CA certificates to trust; empty for the system's."""
-    known_hosts: frozenset[str] = frozenset()
-    """Names of hosts, in lower case, to which a server may redirect what only reads."""
+    job: str = ""
+    """What servers are asked to log with the copy, so that their owners find it."""
     service: Service | None = None
     """Who is asked to move it, by movers that ask a service."""
     limits: Limits = Limits()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from sonar.notation.addresses import PORTS, address_of
+from sonar.notation.data_hosts import DataHost, data_host
 from sonar.redaction.disguises import Span, View, fold
 
 _DOT = r"[\s\[\](){}]{0,3}\.[\s\[\](){}]{0,3}"
@@ -129,9 +130,12 @@ class Place(NamedTuple):
 
 
 class Servers:
-    """The hosts, ports and paths of all endpoints, given by name and base URL."""
+    """The hosts, ports and paths of all endpoints, given by name and base URL.
 
-    def __init__(self, base_urls: Iterable[tuple[str, str]]) -> None:
+    And the names of data servers to which they lead, as they are declared.
+    """
+
+    def __init__(self, base_urls: Iterable[tuple[str, str]], declared: Iterable[str] = ()) -> None:
         self.places: dict[str, list[Place]] = defaultdict(list)
         self._bases: dict[str, set[str]] = defaultdict(set)
         self._spelt, self._names = set[str](), set[str]()
@@ -149,6 +153,9 @@ class Servers:
             if not address_of(host):
                 forms = {host, *international(spelt.lower())}
                 self._hosts_by_form |= dict.fromkeys(forms, host)
+        self._patterns: dict[str, list[DataHost]] = defaultdict(list)
+        for one in filter(None, map(data_host, declared)):
+            self._add_data_host(one)
         self._in_order = sorted(self._hosts_by_form)
 
     def _add(self, name: str, base_url: str) -> None:
@@ -165,6 +172,13 @@ class Servers:
         if path:
             self._bases[path].add(name)
         self._spelt.add(re.sub(r":\d*$", "", spelt).strip("[]").rstrip("."))
+
+    def _add_data_host(self, declared: DataHost) -> None:
+        """Note a name or a pattern; addresses are hidden whosoever they are."""
+        if "*" in declared.pattern:
+            self._patterns[declared.pattern.partition(".")[2]].append(declared)
+        elif declared.pattern:
+            self._hosts_by_form.setdefault(declared.pattern, declared.pattern)
 
     def hide(self, text: str, first: Collection[str] = ()) -> str:
         """Return a text without what tells where servers are.
@@ -191,8 +205,14 @@ class Servers:
             if bare in self._hosts_by_form:
                 host = self._hosts_by_form[bare]
                 yield self._server(view, start, start + len(bare), host, first)
-            elif any(parent in self._hosts_by_form for parent in parents(bare)):
+            elif self._is_known(bare):
                 yield self._server(view, start, start + len(bare), "", first)
+
+    def _is_known(self, host: str) -> bool:
+        """Say whether a host is below a registered one, or declared by a pattern."""
+        patterns = self._patterns.get(host.partition(".")[2], ())
+        is_below = any(parent in self._hosts_by_form for parent in parents(host))
+        return is_below or any(one.matches(host) for one in patterns)
 
     def _server(self, view: View, start: int, end: int, host: str, first: Collection[str]) -> Span:
         """Return a host with its scheme, port and base path, and whose it is."""

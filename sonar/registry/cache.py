@@ -1,17 +1,12 @@
 """What is made of the registry once for a process, and again when its version has moved."""
 
-import logging
 from collections.abc import Callable
 from threading import Lock
 from typing import Generic, TypeVar
 
-from django.conf import settings
 from django.db import connection
 
-from sonar.database.retry import DATABASE_AWAY, one_line
-from sonar.models import Endpoint
 from sonar.models.version import RAISED
-from sonar.movers.http.peers import host_in
 
 Value = TypeVar("Value")
 VERSION = RAISED.format("registry")
@@ -46,28 +41,3 @@ def registry_version() -> str:
         cursor.execute(VERSION)
         row = cursor.fetchone()
     return str(row[0]) if row else ""
-
-
-log = logging.getLogger(__name__)
-
-
-def hosts_in_use() -> frozenset[str]:
-    """Return the hosts of the endpoints that are not retired; one query."""
-    urls = Endpoint.objects.filter(retired_at=None).values_list("base_url", flat=True)
-    return frozenset(filter(None, map(host_in, urls.iterator())))
-
-
-_registered = RegistryCache(hosts_in_use)
-
-
-def known_hosts() -> frozenset[str]:
-    """Return the names of all hosts that reading requests may be redirected to.
-
-    While the database is away those of the registry are as they were read last.
-    """
-    try:
-        registered = _registered.read()
-    except DATABASE_AWAY as error:
-        log.warning("redirects go to the hosts known before: %s", one_line(error))
-        registered = _registered.last() or frozenset()
-    return registered | {host_in(f"http://{host}") for host in settings.SONAR_STORAGE_HOSTS}

@@ -27,11 +27,12 @@ def servers() -> Servers:
 
 
 def _read_servers() -> Servers:
-    """Read where endpoints are, and the services that move files for them. One SQL query."""
-    ends = Endpoint.objects.order_by().values_list("id", "name", "base_url")
-    services = Mesh.objects.exclude(service="").order_by()
-    named = services.values_list(Value(0), Value(SERVER), "service")
-    return Servers((name, url) for _, name, url in ends.union(named).order_by("id"))
+    """Read where endpoints and their data are, and services that move files. Two SQL queries."""
+    ends = Endpoint.objects.order_by("id").values_list("name", "base_url", "data_hosts")
+    services = Mesh.objects.exclude(service="").order_by().values_list(Value(SERVER), "service")
+    rows = list(ends)
+    urls = [*services.distinct(), *((name, url) for name, url, _ in rows)]
+    return Servers(urls, (host for _, _, hosts in rows for host in hosts))
 
 
 _registered = RegistryCache(_read_servers)

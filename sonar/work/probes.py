@@ -25,7 +25,7 @@ from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialFails
 from sonar.results import concurrency, endings
-from sonar.work import cleanup, transfer_request
+from sonar.work import cleanup, refused_redirects, transfer_request
 from sonar.work.transfer_request import CredentialWait
 
 log = logging.getLogger(__name__)
@@ -176,6 +176,7 @@ def record(probe: Probe, outcome: Outcome) -> None:
     May be called again: the filtered delete of the probe's row decides who counts.
     """
     keep_leftovers(probe, outcome)
+    refused_redirects.note_of(probe, outcome.error, timezone.now())
     if isinstance(outcome.error, Stopped):
         hand_back(probe)
     elif wait := transfer_request.awaited(probe, outcome.error):

@@ -19,12 +19,12 @@ from sonar.movers.catalogue import MoverDescription, no_such_mover
 from sonar.movers.content import adler32
 from sonar.movers.file_address import require_printable
 from sonar.notation.addresses import CredentialKind
+from sonar.notation.data_hosts import data_hosts
 from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialGivenAway
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
 from sonar.obstacles.obstacle import RunConditions, ends_of
 from sonar.registry import mesh_services
-from sonar.registry.cache import known_hosts
 
 # Beyond a test's own time, for what is asked before and after.
 MARGIN_SECONDS = 60
@@ -69,7 +69,7 @@ def order_for(probe: Probe) -> Order:
         scitag=probe.scitag,
         mode=probe.mode,
         ca_bundle=settings.SONAR_CA_BUNDLE,
-        known_hosts=known_hosts(),
+        job=f"sonar-{probe.id}",
         service=service,
         limits=Limits(total=probe.size_class.timeout_seconds),
     )
@@ -205,7 +205,13 @@ def end_at(
     if why := rules.problems(endpoint).get("credential"):
         raise refused(why)
     base_url = endpoint.base_url.rstrip("/")
-    end = End(where, f"{base_url}/{path}", base_url)
+    end = End(
+        where,
+        f"{base_url}/{path}",
+        base_url,
+        data_hosts=data_hosts(tuple(endpoint.data_hosts)),
+        token_goes_along=bool(endpoint.credential and endpoint.credential.to_data_hosts),
+    )
     require_printable(end)
     own = endpoint.credential
     if own is None or not is_taken(own, mover):

@@ -14,6 +14,8 @@ STARTED = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n"
 class Scripted:
     """Accepts connections and plays a script on each, once its request head has come."""
 
+    lacks_files = False
+
     def __init__(self, play: Script, host: str = "127.0.0.1", port: int = 0) -> None:
         self._play, self._host = play, host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -41,6 +43,9 @@ class Scripted:
     def _answer(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
             while head := self._head(connection):
+                if self.lacks_files and head.startswith("HEAD "):
+                    status("404 Not Found")(connection)
+                    continue
                 self.requests.append(head)
                 self._play(connection)
 
@@ -59,6 +64,21 @@ class Scripted:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
             sock.close()
+
+
+class Copying(Scripted):
+    """One that has no file yet, and says so who asks with HEAD; of that nothing is kept."""
+
+    lacks_files = True
+
+
+@contextmanager
+def copying(play: Script, host: str = "127.0.0.1", port: int = 0) -> Iterator[Scripted]:
+    server = Copying(play, host, port)
+    try:
+        yield server
+    finally:
+        server.close()
 
 
 @contextmanager

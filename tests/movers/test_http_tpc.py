@@ -4,6 +4,7 @@ import re
 import socket
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from sonar.movers.base import Limits, MoverError, Order, Receipt, Stopped, Where
 from sonar.movers.content import adler32
+from sonar.movers.http.exchange import Request
 from sonar.movers.http.tpc import HttpTpc, failed
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
@@ -23,6 +25,7 @@ from tests.movers.scripted import (
     Script,
     Scripted,
     chunk,
+    copying,
     goes_on,
     marker,
     says,
@@ -43,7 +46,7 @@ SOURCE = "http://source.example"
 
 def pull(play: Script, watch: Watch | None = None, **wishes: object) -> Receipt:
     """Pull to a destination that plays this script."""
-    with scripted(play) as server:
+    with copying(play) as server:
         order = order_between(SOURCE, server.url, **{"limits": PATIENT, **wishes})
         return HttpTpc().move(order, watch or Watch())
 
@@ -86,9 +89,9 @@ def test_an_answer_without_chunks_is_read_as_it_comes():
 
 @pytest.mark.parametrize(("streams", "scitag"), [(1, None), (9, 139)])
 def test_the_request_says_all_there_is_to_say(streams: int, scitag: int | None):
-    with scripted(says(STARTED, SUCCESS)) as server:
+    with copying(says(STARTED, SUCCESS)) as server:
         order = order_between("davs://source.example", server.url, streams=streams, limits=PATIENT)
-        order = replace(order, scitag=scitag)
+        order = replace(order, scitag=scitag, job="sonar-7")
         order = replace(
             order,
             source=replace(order.source, token="for-source", lent="lent-by-source"),
@@ -104,6 +107,9 @@ def test_the_request_says_all_there_is_to_say(streams: int, scitag: int | None):
     assert "TransferHeaderAuthorization: Bearer lent-by-source\r\n" in head
     assert "Overwrite: F\r\n" in head
     assert "Credential: none\r\n" in head
+    assert "X-No-Delegate: true\r\n" in head
+    assert "RequireChecksumVerification: false\r\n" in head
+    assert "ClientInfo: job-id=sonar-7\r\n" in head
     assert ("X-Number-Of-Streams: 9\r\n" in head) == (streams == 9)
     assert ("\r\nSciTag: 139\r\n" in head) == (scitag == 139)
     assert ("\r\nTransferHeaderSciTag: 139\r\n" in head) == (scitag == 139)
@@ -138,20 +144,33 @@ def test_any_failure_text_becomes_one_short_line(text: str):
 
 
 @pytest.mark.parametrize(
-    ("play", "words"),
+    "play",
     [
-        (goes_on(b"", b"", 0.05), "no answer within 0.5 s"),
-        (goes_on(b"HTTP/1.1 201 Cre", b"a", 0.05), "no answer within 0.5 s"),
-        (goes_on(b"HTTP/1.1 201 Created\r\n", b"X-More: 1\r\n", 0.01), "no answer within 0.5 s"),
-        (goes_on(STARTED, b"", 0.05), "fell silent"),
-        (goes_on(STARTED + chunk(marker(5)), b"", 0.05), "fell silent"),
-        (goes_on(STARTED, chunk(b"x"), 0.05), "fell silent"),
-        (goes_on(STARTED, b"0", 0.05), "fell silent"),
+        goes_on(b"", b"", 0.05),
+        goes_on(b"HTTP/1.1 201 Cre", b"a", 0.05),
+        goes_on(b"HTTP/1.1 201 Created\r\n", b"X-More: 1\r\n", 0.01),
     ],
 )
-def test_a_silent_server_is_given_up_within_the_limit(play: Script, words: str):
+def test_a_server_without_an_answer_is_given_up_within_the_limit(play: Script):
+    began = time.monotonic()
+    with scripted(play) as server, pytest.raises(MoverError, match=r"no answer within 0.5 s") as it:
+        HttpTpc().move(order_between(SOURCE, server.url, limits=BRIEF), Watch())
+    assert it.value.where == Where.DESTINATION
+    assert time.monotonic() - began < 0.5 + SLACK_SECONDS
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        goes_on(STARTED, b"", 0.05),
+        goes_on(STARTED + chunk(marker(5)), b"", 0.05),
+        goes_on(STARTED, chunk(b"x"), 0.05),
+        goes_on(STARTED, b"0", 0.05),
+    ],
+)
+def test_a_silent_server_is_given_up_within_the_limit(play: Script):
     error, seconds = pull_fails(play, limits=BRIEF)
-    assert words in str(error)
+    assert "fell silent" in str(error)
     assert error.where == Where.DESTINATION
     assert seconds < 0.5 + SLACK_SECONDS
 
@@ -211,6 +230,47 @@ def test_a_refusal_before_the_start_is_the_active_ends(line: str, permanent: boo
     assert f": {line}: no, said the server" in str(error)
 
 
+STORM = "Third party transfer error: "
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "where", "permanent"),
+    [
+        ("412 No", f"{STORM}403 status code: 403, reason phrase: Forbidden", "source", True),
+        ("412 No", f"{STORM}500 status code: 500, reason phrase: Oops", "source", False),
+        ("412 No", f"{STORM}Connection error", "source", False),
+        ("412 No", f"{STORM}some words", "source", False),
+        ("412 No", "Target file exists and Overwrite is false", "destination", True),
+        ("400 No", "Unknown source hostname", "source", False),
+    ],
+)
+def test_a_refusal_that_is_of_the_other_end_says_so(
+    line: str, text: str, where: str, permanent: bool
+):
+    error, _ = pull_fails(status(line, text))
+    assert (error.where, error.permanent) == (where, permanent)
+
+
+def test_the_time_in_which_a_transfer_waits_for_its_turn_is_in_no_rate():
+    """It is no stall either, however long it takes."""
+    waiting = chunk(b"Perf Marker\n    State: Queued on pool\n    Stripe Status: QUEUED\nEnd\n")
+    watch = Watch()
+    body = [STARTED, *[waiting] * 5, chunk(marker(5)), SUCCESS]
+    limits = replace(PATIENT, stall=0.8)
+    receipt = pull(says(*body, pause=0.3), watch, limits=limits)
+    assert watch.seen.queue_seconds
+    assert watch.seen.queue_seconds >= 1.2
+    assert 0.3 <= receipt.seconds < watch.seen.queue_seconds
+    (sample,) = watch.seen.samples
+    assert sample.seconds < receipt.seconds
+
+
+def test_a_transfer_that_never_waited_has_no_queue():
+    watch = Watch()
+    pull(says(STARTED, chunk(marker(5)), SUCCESS), watch)
+    assert watch.seen.queue_seconds is None
+
+
 @pytest.mark.parametrize("found", [True, False])
 @pytest.mark.parametrize(
     "text", ["Failed to open local resource", "No servers are available to read the file."]
@@ -220,7 +280,7 @@ def test_the_manager_of_a_cluster_is_given_time_to_find_a_server(text: str, foun
         asked.append(server.requests[-1].split()[0])
         if asked[-1] == "HEAD":
             status("404 Not Found")(connection)
-        elif found and len(asked) > 1:
+        elif found and len(asked) > 2:
             says(STARTED, SUCCESS)(connection)
         else:
             status("400 Unknown", text)(connection)
@@ -230,7 +290,7 @@ def test_the_manager_of_a_cluster_is_given_time_to_find_a_server(text: str, foun
         order = order_between(SOURCE, server.url, limits=PATIENT)
         with nullcontext() if found else pytest.raises(MoverError) as caught:
             HttpTpc().move(order, Watch())
-    assert asked == ["COPY", "HEAD", "COPY"]
+    assert asked == ["HEAD", "COPY", "HEAD", "COPY"]
     if caught:
         assert (caught.value.where, caught.value.permanent) == (Where.DESTINATION, False)
         assert "its manager has found no data server for the file yet" in str(caught.value)
@@ -246,6 +306,14 @@ FAILURES = [
     ("Remote side failed with status code 403", "passive", True),
     ("Remote side failed with status code 500", "passive", False),
     ("rejected GET: 401 Unauthorized", "passive", True),
+    ("403 status code: 403, reason phrase: Forbidden", "passive", True),
+    ("rejected PUT: 507 Insufficient Storage", "passive", False),
+    ("connection failed for PUT", "passive", False),
+    ("socket timeout on GET", "passive", False),
+    ("remote server not ready for GET request after 30 s", "passive", False),
+    ("transfer not accepted: no pool", "active", False),
+    ("RemoteTransferManager restarted", "active", False),
+    ("problem sending data: broken pipe", "transfer", False),
     ("Transferred a partial file", "transfer", False),
     ("Failure when receiving data from the peer", "transfer", False),
     ("Timeout was reached", "transfer", False),
@@ -256,9 +324,11 @@ FAILURES = [
 @pytest.mark.parametrize(("text", "whose", "permanent"), FAILURES)
 @pytest.mark.parametrize("mode", ["pull", "push"])
 def test_a_failure_line_tells_whose_it_is(text: str, whose: str, permanent: bool, mode: str):
-    passive = Where.SOURCE if mode == "pull" else Where.DESTINATION
+    ends = [Where.SOURCE, Where.DESTINATION][:: 1 if mode == "pull" else -1]
     error = failed(replace(ORDER, mode=mode), text)
-    assert error.where == (passive if whose == "passive" else Where.TRANSFER)
+    assert error.where == dict(zip(("passive", "active"), ends, strict=True)).get(
+        whose, Where.TRANSFER
+    )
     assert error.permanent is permanent
 
 
@@ -268,7 +338,7 @@ def test_a_mode_that_does_not_exist_is_our_own_error():
 
 
 def test_a_destination_outside_its_base_is_never_asked():
-    with scripted(says(STARTED, SUCCESS)) as server:
+    with copying(says(STARTED, SUCCESS)) as server:
         order = order_between(SOURCE, server.url)
         outside = replace(order.destination, url=f"{server.url}/base/../etc/passwd")
         with pytest.raises(MoverError, match="not below its base"):
@@ -283,7 +353,7 @@ def test_no_message_holds_a_token_or_a_query():
         text = f'Bearer {secret} https://u:{secret}@se.example/f?authz={secret} "{secret}"'
         status("403 Forbidden", text)(connection)  # type: ignore[arg-type]
 
-    with scripted(told) as server:
+    with copying(told) as server:
         url = f"{server.url.replace('//', f'//user:{secret}@')}/base/f?authz={secret}"
         end = replace(order.destination, url=url, base_url=f"{server.url}/base", token=secret)
         with pytest.raises(MoverError) as caught:
@@ -296,7 +366,7 @@ def test_no_message_holds_a_token_or_a_query():
 def test_a_stop_that_came_before_sends_nothing():
     watch = Watch()
     watch.stop()
-    with scripted(says(STARTED, SUCCESS)) as server:
+    with copying(says(STARTED, SUCCESS)) as server:
         with pytest.raises(Stopped):
             HttpTpc().move(order_between(SOURCE, server.url), watch)
         assert server.requests == []
@@ -315,11 +385,18 @@ def test_a_token_with_a_line_break_inside_is_refused_without_telling_it():
 
 
 def test_connections_are_kept_apart_by_credential():
-    with scripted(lambda c: c.sendall(STARTED + SUCCESS)) as server:
-        mover, order = HttpTpc(), order_between(SOURCE, server.url, limits=PATIENT)
+    shown: dict[socket.socket, set[str]] = defaultdict(set)
+
+    def play(connection: socket.socket) -> None:
+        head = server.requests[-1].partition("Authorization: ")[2]
+        shown[connection].add(head.partition("\r\n")[0])
+        status("200 OK")(connection)
+
+    with scripted(play) as server:
+        files, order = HttpTpc().files, order_between(SOURCE, server.url, limits=PATIENT)
         for token in ("one", "one", "two", "", "one"):
-            mover.move(with_token(order, token), Watch())
-        assert len(server._open) == 3
+            files.web.ask(Request("HEAD", with_token(order, token).destination), order)
+    assert sorted(map(sorted, shown.values())) == [[""], ["Bearer one"], ["Bearer two"]]
 
 
 # A COPY answered without a word: the destination says what became of it.

@@ -104,6 +104,8 @@ def test_markers_tell_what_has_moved_and_by_which_connections(
         *((MARKER + b"success: Created" + end, (True, "Created")) for end in ENDINGS),
         (b"success: Created", (True, "Created")),  # a short transfer may have no marker
         (MARKER + b"failure: no such file", (False, "no such file")),
+        (MARKER + b"failed: no such file", (False, "no such file")),
+        (MARKER + b"aborted", (False, "")),
         *((body, None) for body in (b"", MARKER, MARKER[:50], b"succ", b"201 Created\n")),
         (b"successfully begun", None),
         (b"success: Created\n" + MARKER, None),

@@ -21,7 +21,16 @@ from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import clean_up, measure
 from sonar.movers.watch import Watch, within
 from tests.movers.orders import ORDER, SIZE_BYTES, order_between
-from tests.movers.scripted import STARTED, Scripted, chunk, goes_on, scripted, status, take_body
+from tests.movers.scripted import (
+    STARTED,
+    Scripted,
+    chunk,
+    copying,
+    goes_on,
+    scripted,
+    status,
+    take_body,
+)
 
 PATIENT = Limits(connect=30, answer=30, stall=30, total=60, checksum=60)
 AT_ONCE = 10.0
@@ -43,6 +52,7 @@ class Hanging:
     def __init__(self, method: str, turn: int, watch: Watch) -> None:
         self._method, self._turn, self._watch = method, turn, watch
         self.hung_at = 0.0
+        self._is_copied = False
 
     def play(self, connection: socket.socket) -> None:
         method = self.server.requests[-1].split()[0]
@@ -54,6 +64,7 @@ class Hanging:
             self._watch.stop()
             silent(connection)
         elif method == "COPY":
+            self._is_copied = True
             connection.sendall(DONE)
         elif method == "HEAD" and self._missing():
             status("404 Not Found")(connection)
@@ -66,8 +77,10 @@ class Hanging:
             status("200 OK")(connection)
 
     def _missing(self) -> bool:
-        """Say that the source file is not there, so that it is uploaded."""
-        return self._method in {"PUT", "MOVE"} and "/source/" in self.server.requests[-1]
+        """Say that the source file is not there, so that it is uploaded; or the other, yet."""
+        if "/source/" in self.server.requests[-1]:
+            return self._method in {"PUT", "MOVE"}
+        return "/incoming/" in self.server.requests[-1] and not self._is_copied
 
     server: Scripted
 
@@ -78,9 +91,10 @@ class Hanging:
         ("HEAD", 1),  # the look at the source
         ("PUT", 1),
         ("MOVE", 1),
+        ("HEAD", 2),  # the look at the destination, before
         ("COPY", 1),
-        ("HEAD", 2),  # the look at the destination
-        ("HEAD", 3),  # its checksum
+        ("HEAD", 3),  # and after
+        ("HEAD", 4),  # its checksum
         ("DELETE", 1),
     ],
 )
@@ -94,7 +108,7 @@ def test_a_stop_ends_whatever_exchange_there_is(method: str, turn: int):
         seconds = time.monotonic() - hanging.hung_at
     assert hanging.hung_at
     assert seconds < AT_ONCE
-    known = (method, turn) in {("HEAD", 3), ("DELETE", 1)}  # a rate that is known stays
+    known = (method, turn) in {("HEAD", 4), ("DELETE", 1)}  # a rate that is known stays
     assert isinstance(outcome.error, Stopped) != known
     assert bool(outcome.receipt) == known
 
@@ -303,7 +317,7 @@ def test_an_answer_that_never_ends_is_cut_though_it_tells_of_progress(monkeypatc
     growing = b"".join(
         chunk(b"Perf Marker\nStripe Bytes Transferred: %d\nEnd\n" % moved) for moved in range(5000)
     )
-    with scripted(goes_on(STARTED, growing, 0.0)) as server:
+    with copying(goes_on(STARTED, growing, 0.0)) as server:
         order = order_between("http://source.example", server.url, limits=PATIENT)
         with pytest.raises(MoverError, match="the answer does not end"):
             HttpTpc().move(order, Watch())

@@ -11,9 +11,11 @@ from rest_framework.request import Request
 from matrix.api.registry.resource import CallText, Resource, of_row, of_words, yes_or_no
 from matrix.api.registry.values import (
     CREDENTIAL_NAME,
+    DataHosts,
     Moment,
     Tags,
     Values,
+    data_host_list,
     flag,
     line,
     name_of,
@@ -168,7 +170,7 @@ URL_MEANING = (
 CREDENTIAL = "the name of a registered credential; empty for none"
 CREDENTIALS = ("credential", "credential_lent")
 # What is for those who may see it, as that may be where Sonar writes and with what.
-INTERNAL = ("base_url", *CREDENTIALS, "lend_credential")
+INTERNAL = ("base_url", *CREDENTIALS, "lend_credential", "data_hosts")
 # What decides which X.509 proxy an end has, and whether it is an end at all.
 PROXY_FIELDS = ("base_url", "credential", "retired")
 # What is answered otherwise than it is sent.
@@ -178,6 +180,7 @@ AS_ANSWERED: dict[str, Any] = {
     "credential": (str, ""),
     "credential_lent": (str, ""),
     "lend_credential": (bool, False),
+    "data_hosts": (list[str], []),
 }
 
 
@@ -204,6 +207,7 @@ class NewEndpoint(Body):
         bool,
         flag("whether the other end of a copy is given credential if there is no credential_lent"),
     ] = False
+    data_hosts: Annotated[DataHosts, data_host_list("to which its server may redirect tests")] = []
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
     retired: Annotated[bool, flag("if retired, it is no longer tested and keeps its history")] = (
         False

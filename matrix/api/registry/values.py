@@ -26,6 +26,7 @@ from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules as credentials
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
+from sonar.notation import data_hosts
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
 
@@ -113,6 +114,29 @@ def tag_list(meaning: str) -> FieldInfo:
     return field(rule, meaning, max_length=MOST_TAGS)
 
 
+def data_host_list(meaning: str) -> FieldInfo:
+    rule = (
+        f"a list of at most {data_hosts.MOST} hosts in lower case, each a name, an address, a "
+        "network or a name whose first part has a *, with a port or a range of ports if it is only "
+        "for these: st-*.example.org:8443"
+    )
+    return field(rule, meaning, max_length=data_hosts.MOST)
+
+
+def declarable(host: str) -> str:
+    if data_hosts.problem(host):
+        raise ValueError("not a data host")
+    return host
+
+
+# Of the notation only what a schema can say.
+DataHosts = list[
+    Annotated[
+        str,
+        Field(strict=True, max_length=255, pattern=r"^[a-z0-9_.*:/\[\]-]+$"),
+        AfterValidator(declarable),
+    ]
+]
 Tags = Annotated[list[Annotated[str, Field(strict=True, pattern=f"^{TAG}$")]], AfterValidator(tidy)]
 # A time with a zone; without one it is UTC.
 Moment = Annotated[

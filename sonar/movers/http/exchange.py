@@ -1,7 +1,7 @@
 """One HTTP exchange with a storage server: deadlines that hold, errors that say whose they are.
 
 urllib3 does the work (pooling, TLS, chunks). What is added here: a ``Wait`` for each exchange,
-connections kept apart by credential, redirects that lead to no stranger (``peers``), foreign
+connections kept apart by credential, redirects to no stranger (``redirects``, ``peers``), foreign
 errors as MoverError.
 """
 
@@ -15,16 +15,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urljoin
 
 import urllib3
 from cachetools import LRUCache
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
-from urllib3.util import Timeout, parse_url
+from urllib3.util import Timeout
 
 from sonar.movers.base import End, MoverError, Order, Stopped, Where
-from sonar.movers.file_address import PORTS, host_of, parsed, place_of, web_url
+from sonar.movers.file_address import host_of, place_of, web_url
 from sonar.movers.http.deadlines import (
     CURRENT_WAIT,
     KEEP_ALIVE,
@@ -33,7 +32,8 @@ from sonar.movers.http.deadlines import (
     Wait,
 )
 from sonar.movers.http.failures import foreign_failure
-from sonar.movers.http.peers import READING, ForbiddenPeer, plain_host, without_credentials
+from sonar.movers.http.peers import ForbiddenPeer, Route
+from sonar.movers.http.redirects import STATUSES, NotFollowed, Step, following
 from sonar.movers.messages import one_line
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import current
@@ -132,7 +132,7 @@ class Web:
         wait = Wait(limits.answer, min(total, limits.total))
         with self.open(request, order, wait) as response:
             time.sleep(request.hold_seconds)  # what is read to its end is free for others
-            text = wait.route.quotable(read_text(response, request.end))
+            text = wait.route.quotable(read_text(response, request.end, wait.route))
             return Reply(response.status, response.headers, text, wait.route.data_server)
 
     @contextmanager
@@ -153,14 +153,14 @@ class Web:
                 response.close()  # of no effect on a connection that was read to its end
 
     def _send(self, request: Request, order: Order, wait: Wait) -> BaseHTTPResponse:
-        end, url = request.end, web_url(request.end)
-        headers, token = {**authorization(end), **request.headers}, end.token
-        for _ in range(MAX_REDIRECTS):
+        end = request.end
+        step = Step(web_url(end), {**authorization(end), **request.headers}, end.token)
+        for _ in range(MAX_REDIRECTS + 1):
             try:
-                response = self._pool(order.ca_bundle, token).urlopen(
+                response = self._pool(order.ca_bundle, step.token).urlopen(
                     request.method,
-                    url,
-                    headers=headers,
+                    step.url,
+                    headers=step.headers,
                     body=_Upload(request.body, wait) if request.body else None,
                     redirect=False,
                     retries=False,
@@ -170,14 +170,13 @@ class Web:
             finally:
                 if request.sent_by:
                     request.sent_by(wait.connection())
-            location = response.get_redirect_location()
-            if not location:
+            if response.status not in STATUSES:
                 return response
             response.close()
-            url = redirected(request, url, location, order.known_hosts)
-            wait.route.lead(parse_url(web_url(end)), parse_url(url))
-            if wait.route.elsewhere:
-                headers, token = without_credentials(headers), ""
+            try:
+                step = following(step, request.method, end, response, wait.route)
+            except NotFollowed as refusal:
+                raise not_followed(request, refusal) from None
             if request.body:
                 request.body.seek(0)
         raise MoverError(end.where, f"{request.place}: more than {MAX_REDIRECTS} redirects")
@@ -225,11 +224,11 @@ def new_trust(ca_bundle: str) -> ssl.SSLContext:
         raise MoverError(Where.CONTROL, message, permanent=True) from error
 
 
-def read_text(response: BaseHTTPResponse, end: End) -> str:
+def read_text(response: BaseHTTPResponse, end: End, route: Route) -> str:
     """Return the beginning of a short answer as one line."""
     # Not decoded: 64 KiB of gzip may hold 64 MiB.
     content = response.read(MAX_ANSWER_BYTES, decode_content=False)
-    return one_line(content.decode("utf-8", "replace"), end.token, end.lent)
+    return one_line(content.decode("utf-8", "replace"), end.token, end.lent, *route.secrets)
 
 
 def authorization(end: End) -> dict[str, str]:
@@ -254,27 +253,9 @@ def failure_of(error: Exception, request: Request, wait: Wait) -> MoverError:
     return foreign_failure(error, request.end, place, overdue, elsewhere=elsewhere)
 
 
-def redirected(request: Request, url: str, location: str, known_hosts: frozenset[str]) -> str:
-    """Return where a redirect leads, or raise MoverError: never from https to http.
-
-    What it says is in no error: it may hold a secret, or name who has nothing to do with it.
-    """
-    try:
-        before, after = parse_url(url), parse_url(urljoin(url, location))
-    except ValueError:  # not a URL at all, to either of the two, whose words repeat it
-        raise not_followed(request, "redirects to something that is not a URL") from None
-    if after.scheme not in PORTS or not after.host:
-        raise not_followed(request, "redirects to something other than an http or https URL")
-    if before.scheme == "https" and after.scheme != "https":
-        raise not_followed(request, "redirects from https to http")
-    host, own = plain_host(after), plain_host(parsed(request.end, request.end.base_url))
-    if host != own and request.method not in READING:
-        raise not_followed(request, "redirects to another host, where Sonar must not write")
-    if host != own and host not in known_hosts:
-        raise not_followed(request, "redirects to a host that is not known storage")
-    return after._replace(auth=None, fragment=None).url
-
-
-def not_followed(request: Request, why: str) -> MoverError:
-    message = f"{request.place}: the server {why}: not followed"
-    return MoverError(request.end.where, message, permanent=True)
+def not_followed(request: Request, refusal: NotFollowed) -> MoverError:
+    """Return the error for a redirect that leads where Sonar does not go."""
+    message = f"{request.place}: the server {refusal}: not followed"
+    error = MoverError(request.end.where, message, permanent=True)
+    error.refused_server = refusal.server
+    return error

@@ -1,10 +1,6 @@
-"""Whom an exchange with a storage server may reach: by name before, by address as it connects.
+"""Whom an exchange with a storage server may reach by address; by name ``redirects`` decides.
 
-A server may redirect, and its owner may not be the owner of where that leads. So:
-
-- what writes (all but GET and HEAD) stays at the host of its endpoint's base URL;
-- what reads may also go to a host that the order knows;
-- nothing goes to an address that no storage has: link-local, multicast, unspecified, broadcast;
+- Nothing goes to an address that no storage has: link-local, multicast, unspecified, broadcast;
 - after a redirect only public addresses are connected to, and those of the kind at which the
   endpoint itself answered: a loopback endpoint may lead to loopback, one in 10.0.0.0/8 to private
   addresses, a public one to neither.
@@ -17,13 +13,11 @@ import socket
 from ipaddress import ip_address
 from typing import Any
 
-from urllib3.exceptions import HTTPError
-from urllib3.util import Url, parse_url
+from urllib3.util import Url
 
 from sonar.movers.file_address import PORTS
 from sonar.notation.addresses import NOBODYS, Kind, kind_of, name_of
 
-READING = frozenset({"GET", "HEAD"})
 NOT_REPEATED = "said by another server, to which it redirected"
 """Stands for the words of an answer that its endpoint did not give itself."""
 
@@ -50,19 +44,26 @@ class Route:
         """Whether some redirect led to another scheme, host or port than the endpoint's."""
         self.data_server = ""
         """Host and port of the server to which it was led, if it is not the endpoint's own."""
+        self.secrets: tuple[str, ...] = ()
+        """What redirects had in their URLs, and nobody may read."""
+        self._is_strange = False
         self._redirected = False
         self._own: Kind | None = None
 
-    def lead(self, own: Url, target: Url) -> None:
+    def lead(
+        self, own: Url, target: Url, *, is_declared: bool, secrets: tuple[str, ...] = ()
+    ) -> None:
         """Note a redirect; what led elsewhere once has led elsewhere, even if it came back."""
         self._redirected = True
+        self.secrets += secrets
         is_elsewhere = origin(target) != origin(own)
         self.elsewhere = self.elsewhere or is_elsewhere
         self.data_server = host_and_port(target) if is_elsewhere else ""
+        self._is_strange = self._is_strange or (is_elsewhere and not is_declared)
 
     def quotable(self, words: str) -> str:
-        """Return the words of an answer, unless somebody else than the endpoint said them."""
-        return NOT_REPEATED if self.elsewhere else words
+        """Return the words of an answer, unless who said them is not declared by the endpoint."""
+        return NOT_REPEATED if self._is_strange else words
 
     def permitted(self, addresses: Addresses) -> Addresses:
         """Return those addresses of a host that may be connected to, or raise ForbiddenPeer."""
@@ -107,20 +108,3 @@ def host_and_port(address: Url) -> str:
 def plain_host(address: Url) -> str:
     """Return a host as one compares it."""
     return name_of(address.host or "")
-
-
-def without_credentials(headers: dict[str, str]) -> dict[str, str]:
-    """Return the headers that a server may see which is not the endpoint's own.
-
-    ``TransferHeader...`` is what a COPY lends: another site's credential.
-    """
-    secret = ("authorization", "transferheader")
-    return {name: value for name, value in headers.items() if not name.lower().startswith(secret)}
-
-
-def host_in(url: str) -> str:
-    """Return the name of the host in a URL of any scheme, as one compares it; empty for none."""
-    try:
-        return plain_host(parse_url(url))
-    except HTTPError:
-        return ""

@@ -20,7 +20,11 @@ MAX_LINE_BYTES = 64 * 1024
 MAX_STRIPES = 1024
 MAX_CONNECTIONS = 64
 
-VERDICT = re.compile(rb"(success|failure)\b[ \t]*:?[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
+VERDICT = re.compile(
+    rb"(success|failure|failed|aborted)\b[ \t]*:?[ \t]*(.*)", re.IGNORECASE | re.DOTALL
+)
+QUEUED = re.compile(rb"\bqueued\b|\bnew\b", re.IGNORECASE)
+"""How dCache says that a transfer has not begun: `State: Queued on pool`, `Stripe Status: NEW`."""
 NUMBER = re.compile(rb"[0-9]{1,18}")
 ADDRESS = re.compile(r"\w+:\[?(?P<host>[0-9A-Fa-f:.]+)\]?:(?P<port>\d+)")
 
@@ -39,6 +43,8 @@ class PerfMarkers:
 
     moved_bytes: int = 0
     """Moved so far: the stripes of the last whole marker and those before it, summed."""
+    is_queued: bool = False
+    """Whether the last marker says that the transfer waits for its turn."""
     remote_connections: tuple[str, ...] = ()
     is_empty: bool = True
     """Whether there was nothing but blank lines."""
@@ -103,8 +109,10 @@ class PerfMarkers:
     def _complete(self, marker: dict[bytes, bytes]) -> bool:
         self._marker = None
         moved = NUMBER.fullmatch(marker.get(b"Stripe Bytes Transferred", b""))
+        says_so = any(QUEUED.search(marker.get(field, b"")) for field in STATES)
+        self.is_queued = says_so and (moved is None or int(moved[0]) == 0)
         if not moved:
-            return False
+            return self.is_queued
         stripe = NUMBER.fullmatch(marker.get(b"Stripe Index", b"0"))
         index = int(stripe[0]) if stripe else 0
         if index in self._stripes or len(self._stripes) < MAX_STRIPES:
@@ -120,7 +128,8 @@ class PerfMarkers:
         self.remote_connections = tuple(connections)[:MAX_CONNECTIONS]
 
 
-FIELDS = frozenset({b"Stripe Index", b"Stripe Bytes Transferred", b"RemoteConnections"})
+STATES = (b"State", b"Stripe Status")
+FIELDS = frozenset({b"Stripe Index", b"Stripe Bytes Transferred", b"RemoteConnections", *STATES})
 
 
 def data_server(connections: tuple[str, ...]) -> str:

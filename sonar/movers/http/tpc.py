@@ -27,6 +27,8 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """An hour of markers of a hundred stripes is less."""
 SCITAG_HEADERS = ("SciTag", "TransferHeaderSciTag")
 """For the active end, and for it to hand on to the passive one."""
+NO_DELEGATION = {"Credential": "none", "X-No-Delegate": "true"}
+"""Nobody is to ask for a proxy of ours."""
 PLAIN_SUCCESS = {200, 201, 204}
 CALL_SECONDS = BLAME_SECONDS / 2
 """How long an end may take to show that it is there, once a COPY got no answer."""
@@ -41,17 +43,26 @@ STILL_LOOKING = re.compile(
 The second is said of a source that was just put, until the data server has told of it.
 """
 NO_DIRECTORY = re.compile(r"no such file|not found|parent|does not exist", re.IGNORECASE)
-REMOTE_NO_DIRECTORY = re.compile(r"status code 4(04|09)\b|rejected PUT: 4(04|09)", re.IGNORECASE)
+REMOTE_NO_DIRECTORY = re.compile(r"status code:? 4(04|09)\b|rejected PUT: 4(04|09)", re.IGNORECASE)
+
+OF_OTHER_END = re.compile(r"third.party transfer error:\s*(.*)", re.IGNORECASE)
+"""How StoRM begins what went wrong at the passive end, with a 412 and before any marker."""
+UNKNOWN_HOST = re.compile(r"unknown (source|destination) host", re.IGNORECASE)
+FILE_EXISTS = re.compile(r"file exists", re.IGNORECASE)
 
 # What the active end says of the passive one: (words, whether trying again is in vain).
 PASSIVE_FAILURES: tuple[tuple[str, bool], ...] = (
-    (r"(status code|rejected \w+:) (401|403|404|405|409|410|412)\b", True),
-    (r"(status code|rejected \w+:) [1-5]\d\d\b", False),
+    (r"(status code:?|rejected \w+:) (401|403|404|405|409|410|412)\b", True),
+    (r"(status code:?|rejected \w+:) [1-5]\d\d\b", False),
     (r"peer certificate|certificate (verif|has expired|is not)", True),
-    (r"could(n't| not) resolve|unknown host|name or service not known", False),
+    (r"could(n't| not) resolve|unknown (\w+ )?host|name or service not known", False),
     (r"could(n't| not) connect|failed to connect|connection refused|no route to host", False),
     (r"network is unreachable|ssl connect error", False),
+    # dCache: of its own way to the other end, and of what that end does not answer.
+    (r"connection failed for (GET|PUT|HEAD)|socket timeout on|remote server not ready", False),
 )
+# What the active end says of itself: that need not last.
+ACTIVE_FAILURES = re.compile(r"transfer not accepted|TransferManager restarted", re.IGNORECASE)
 
 
 class NoAnswer(MoverError):
@@ -77,22 +88,23 @@ class HttpTpc:
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         require_inside(order.destination)
-        if order.mode == "push":
-            self._check_destination(order)
+        asked = self._seconds_to_find(order)
         try:
-            return self._copy_into_directory(order, watch)
+            return self._copy_into_directory(order, watch, asked)
         except StillLooking:
             active, _ = ends(order)
+            began = time.monotonic()
             self.files.stat(active, order)  # answered once it has found out
-        return self._copy_into_directory(order, watch)
+            asked += time.monotonic() - began
+        return self._copy_into_directory(order, watch, asked)
 
-    def _copy_into_directory(self, order: Order, watch: Watch) -> Receipt:
+    def _copy_into_directory(self, order: Order, watch: Watch, asked: float) -> Receipt:
         """Copy the file, and again into a directory made for it if there is none."""
         try:
-            return self._copy(order, watch)
+            return self._copy(order, watch, asked)
         except DirectoryMissing as missing:
             order = self._with_directory(order, missing)
-        return self._copy(order, watch)
+        return self._copy(order, watch, asked)
 
     def _with_directory(self, order: Order, missing: DirectoryMissing) -> Order:
         """Make what is missing; return how to copy the file now.
@@ -130,18 +142,25 @@ class HttpTpc:
                 return MoverError(end.where, f"{error}; {silence}")
         return MoverError(Where.TRANSFER, f"{error}, although both endpoints answer HEAD requests")
 
-    def _check_destination(self, order: Order) -> None:
-        """Raise MoverError for what a pull is refused: XRootD 5.5.3 lets a push do both.
+    def _seconds_to_find(self, order: Order) -> float:
+        """Ask the destination after the file before it is copied; return how long that took.
 
-        Asked after the file even where it may be overwritten: the manager of a cluster takes 5 s
-        and more for a new name, which then are no part of the copy.
+        The manager of a cluster takes 5 s and more for a new name, and refuses to pull to one
+        until then. Raise MoverError for a file that is there and may not be overwritten, and for
+        a push to where no base directory is: XRootD 5.5.3 does both.
         """
         end = order.destination
-        self.files.require_base(end, order)
-        if self.files.stat(end, order) and not order.overwrite:
+        if order.mode == "push":
+            self.files.require_base(end, order)
+        began = time.monotonic()
+        found = self.files.stat(end, order)
+        seconds = time.monotonic() - began
+        if found and not order.overwrite:
             raise MoverError(end.where, f"{place_of(end)}: the file exists", permanent=True)
+        return seconds
 
-    def _copy(self, order: Order, watch: Watch) -> Receipt:
+    def _copy(self, order: Order, watch: Watch, asked: float) -> Receipt:
+        """Copy the file; ``asked`` is for how many seconds the destination has looked for it."""
         watch.check()
         watch.seen = Seen(scitag=order.scitag)
         active, _ = ends(order)
@@ -150,6 +169,8 @@ class HttpTpc:
         try:
             with watch.on_stop(wait.stop), self.files.web.open(request, order, wait) as response:
                 watch.seen.data_server = wait.route.data_server
+                if wait.route.data_server:
+                    watch.seen.redirect_seconds = asked + wait.sent_at - wait.began
                 watch.seen.streams_used = streams_used(order, response.headers.get("Server", ""))
                 require_started(response, order, wait.route)
                 return _follow(response, order, wait, watch)
@@ -167,10 +188,14 @@ class CopyWait(Wait):
         self._moved = -1
         self._progress_at = self._heard_at = self.sent_at
 
-    def heard(self, markers: int, moved: int) -> float:
-        """Note that the server said something; return the seconds since the request."""
+    def heard(self, markers: int, moved: int, *, is_queued: bool = False) -> float:
+        """Note that the server said something; return the seconds since the request.
+
+        A transfer that waits for its turn there does not stall.
+        """
         now = time.monotonic()
-        progress = moved > self._moved or not self._started or self._order.streams > 1
+        many = self._order.streams > 1
+        progress = moved > self._moved or not self._started or many or is_queued
         if progress:
             self._progress_at, self._moved = now, moved
         if progress or markers:
@@ -213,8 +238,12 @@ def copy_headers(order: Order) -> dict[str, str]:
     headers = {
         "Source" if order.mode == "pull" else "Destination": web_url(passive),
         "Overwrite": "T" if order.overwrite else "F",
-        "Credential": "none",
+        **NO_DELEGATION,
+        # Sonar compares checksums itself; dCache refuses a pull from who tells none, else.
+        "RequireChecksumVerification": "false",
     }
+    if order.job:
+        headers["ClientInfo"] = f"job-id={order.job}"
     if passive.lent:
         headers["TransferHeaderAuthorization"] = f"Bearer {bearer(passive, passive.lent)}"
     if order.streams > 1:
@@ -229,9 +258,15 @@ def require_started(response: BaseHTTPResponse, order: Order, route: Route) -> N
     if 200 <= response.status < 300:
         return
     active, passive = ends(order)
-    text = one_line(read_text(response, active), passive.token, passive.lent)
+    text = one_line(read_text(response, active, route), passive.token, passive.lent)
     verdict = route.quotable(text)
     error = refused(active, f"COPY {place_of(active)}", response.status, verdict)
+    if response.status == 412 and (other := OF_OTHER_END.search(text)):
+        raise failed(order, other[1], route, otherwise=passive.where)
+    if response.status == 412 and FILE_EXISTS.search(text):
+        raise MoverError(order.destination.where, str(error), permanent=True)
+    if response.status == 400 and UNKNOWN_HOST.search(text):
+        raise MoverError(passive.where, str(error))
     no_directory = response.status == 409 or NO_DIRECTORY.search(text)
     if order.mode == "pull" and response.status in {400, 404, 409} and no_directory:
         missing = DirectoryMissing(active.where, str(error), permanent=True)
@@ -245,7 +280,7 @@ def require_started(response: BaseHTTPResponse, order: Order, route: Route) -> N
 
 def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Watch) -> Receipt:
     """Read the markers to the verdict, and make of it a receipt or an error."""
-    markers, seen, taken = PerfMarkers(), watch.seen, 0
+    markers, seen, taken, queued = PerfMarkers(), watch.seen, 0, 0.0
     seconds = wait.heard(0, 0)
     # Not decoded: nobody was told that it may be packed.
     while chunk := response.read1(READ_BYTES, decode_content=False):
@@ -256,17 +291,21 @@ def _follow(response: BaseHTTPResponse, order: Order, wait: CopyWait, watch: Wat
             message = f"COPY {place_of(active)}: the answer does not end, {taken} bytes so far"
             raise MoverError(active.where, message)
         completed = markers.feed(chunk)
-        seconds = wait.heard(completed, markers.moved_bytes)
-        if not completed:
+        seconds = wait.heard(completed, markers.moved_bytes, is_queued=markers.is_queued)
+        if markers.is_queued:
+            queued = seen.queue_seconds = seconds
+        if markers.is_queued or not completed:
             continue
         if not wait.route.elsewhere:
             seen.remote_connections = markers.remote_connections
             seen.data_server = data_server(markers.remote_connections)
         seen.ip_version = ip_version(markers.remote_connections)
         if order.streams == 1:
-            watch.report(markers.moved_bytes, seconds)
+            watch.report(markers.moved_bytes, seconds - queued)
     watch.check()  # a stop may look like the end of an answer
-    return Receipt(order.bytes, seconds, verdict_of(response.status, markers, order, wait.route))
+    return Receipt(
+        order.bytes, seconds - queued, verdict_of(response.status, markers, order, wait.route)
+    )
 
 
 def verdict_of(status: int, markers: PerfMarkers, order: Order, route: Route) -> str:
@@ -290,11 +329,13 @@ def require_success(verdict: Verdict | None, order: Order, route: Route) -> None
         message = f"COPY {place_of(active)}{whose}: the answer ended without a verdict"
         raise MoverError(active.where, message)
     if not verdict.success:
-        tokens = (active.token, active.lent, passive.token, passive.lent)
+        tokens = (active.token, active.lent, passive.token, passive.lent, *route.secrets)
         raise failed(order, one_line(verdict.text, *tokens), route)
 
 
-def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
+def failed(
+    order: Order, text: str, route: Route | None = None, otherwise: Where = Where.TRANSFER
+) -> MoverError:
     """Return the error for a ``failure:`` line: whose it is, and whether it will last."""
     active, passive = ends(order)
     why = text or "failed, without a reason"
@@ -305,7 +346,9 @@ def failed(order: Order, text: str, route: Route | None = None) -> MoverError:
     for pattern, permanent in PASSIVE_FAILURES:
         if re.search(pattern, text, re.IGNORECASE):
             return MoverError(passive.where, message, permanent=permanent)
-    return MoverError(Where.TRANSFER, message)
+    if ACTIVE_FAILURES.search(text):
+        return MoverError(active.where, message)
+    return MoverError(otherwise, message)
 
 
 # XRootD, measured with 5.5.3 by the connections that carried data, and read in the sources of

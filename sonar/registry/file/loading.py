@@ -175,6 +175,9 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Endpoint()
         values = section.model_dump(exclude={"site", "retired"})
+        # Operators declare them on a page: what a file does not say of them leaves them.
+        if "data_hosts" not in section.model_fields_set:
+            del values["data_hosts"]
         if section.site not in sites:
             loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
             continue

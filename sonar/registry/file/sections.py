@@ -116,6 +116,7 @@ class CredentialSection(Section):
     audience: str = ""
     path_prefix: str = ""
     scope: str = ""
+    to_data_hosts: bool = False
 
 
 class EndpointSection(Section):
@@ -131,6 +132,7 @@ class EndpointSection(Section):
     credential: str = ""
     credential_lent: str = ""
     lend_credential: bool = False
+    data_hosts: list[str] = Field(default_factory=list)
     simulated: bool = False
     retired: bool = False
 

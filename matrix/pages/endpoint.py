@@ -1,0 +1,139 @@
+"""The page of one endpoint: what is registered of it, and where its server leads tests."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE as LOG_CHANGE
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from matrix.answers import data_servers
+from matrix.answers.site.overview import registered
+from matrix.http.page_rights import for_whom, holders, readers
+from matrix.pages.base import Page
+from matrix.pages.parts.share import Share
+from matrix.pages.site import work
+from matrix.pages.site.work_forms import LIMITS
+from matrix.pages.views import rendered, showing
+from matrix.query.addresses import address, endpoint_url, site_url
+from matrix.query.forms import check_names
+from matrix.query.matrix_query import MatrixQuery
+from matrix.store.data_version import DataVersion
+from sonar.models import Endpoint
+from sonar.notation import data_hosts
+from sonar.people import roles
+from sonar.people.roles import Anyone
+
+SEE = "sonar.view_endpoint"
+# Who registers endpoints says where they are, and so where they lead: not the admins of a site.
+DECLARE = "sonar.add_endpoint"
+
+
+def site_of(name: str, **_: object) -> list[int]:
+    return [registered(name).id]
+
+
+def endpoint_of(name: str, endpoint: str) -> Endpoint:
+    """Return an endpoint of a site; raise Http404 with a sentence if there is none."""
+    rows = Endpoint.objects.select_related("site", "credential", "credential_lent")
+    row = rows.filter(site__name=name, name=endpoint).first()
+    if row is None:
+        raise Http404(f"{registered(name).name} has no endpoint “{endpoint}”.")
+    return row
+
+
+class DataHostsForm(forms.Form):
+    """What an endpoint declares, one to a line."""
+
+    data_hosts = forms.CharField(
+        label="Data hosts, one to a line",
+        required=False,
+        max_length=data_hosts.MOST * 257,
+        widget=forms.Textarea({"class": "form-control", "rows": 4, "cols": 50}),
+    )
+
+    def clean_data_hosts(self) -> list[str]:
+        hosts = list(dict.fromkeys(self.cleaned_data["data_hosts"].split()))
+        if len(hosts) > data_hosts.MOST:
+            raise ValidationError(f"At most {data_hosts.MOST} data hosts: use patterns.")
+        for number, host in enumerate(hosts, start=1):
+            if sentence := data_hosts.problem(host):
+                raise ValidationError(f"Line {number}: {sentence}")
+        return hosts
+
+
+@dataclass(frozen=True)
+class EndpointPage(Page):
+    template: ClassVar[str] = "endpoint.html"
+    route: ClassVar[str] = "endpoint"
+
+    endpoint: Endpoint
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(endpoint_of(**path))
+
+    def path(self) -> str:
+        return address(self.route, self.endpoint.site.name, self.endpoint.name)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        endpoint, site = self.endpoint, self.endpoint.site
+        return {
+            "heading": endpoint.name,
+            "endpoint": endpoint,
+            "site_url": site_url(site.name, MatrixQuery()),
+            "matrix_url": endpoint_url(endpoint.name),
+            "simulated": endpoint.simulated,
+            "share": Share.of(address("api-endpoint", endpoint.name)),
+            "internal": roles.may(reader, SEE, [site.id]),
+            "data_servers": data_servers.of_endpoint(endpoint),
+            "form": self.form(reader),
+            "missing": None,
+        }
+
+    def form(self, reader: Anyone, data: QueryDict | None = None) -> DataHostsForm | None:
+        if not roles.may(reader, DECLARE):
+            return None
+        return DataHostsForm(data, initial={"data_hosts": "\n".join(self.endpoint.data_hosts)})
+
+
+show_endpoint = showing(EndpointPage)
+
+
+@for_whom(GET=readers, POST=holders(LIMITS, site_of))
+def endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
+    """Show an endpoint, or change its limits."""
+    if request.method == "POST":
+        return work.change_limits(request, name=name, endpoint=endpoint)
+    return show_endpoint(request, name=name, endpoint=endpoint)
+
+
+@for_whom(POST=holders(DECLARE))
+def declare_data_hosts(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
+    """Keep what an endpoint declares, in the log of the admin too."""
+    page = EndpointPage(endpoint_of(name, endpoint))
+    form = DataHostsForm(request.POST)
+    if not form.is_valid():
+        return rendered(request, page, timezone.now(), None, status=400, form=form)
+    hosts: list[str] = form.cleaned_data["data_hosts"]
+    with transaction.atomic():
+        row = Endpoint.objects.select_for_update(of=("self",)).get(pk=page.endpoint.pk)
+        if row.data_hosts == hosts:
+            messages.info(request, f"{row.name} stays as it is: nothing was changed.")
+            return HttpResponseRedirect(page.path())
+        row.data_hosts = hosts
+        row.save(update_fields=["data_hosts"])
+        sentence = f"Declared data hosts of {row.name}: {', '.join(hosts) or 'none'}."
+        user = cast(User, request.user)
+        LogEntry.objects.log_actions(user.pk, [row], LOG_CHANGE, sentence, single_object=True)
+    messages.success(request, f"{sentence} Tests from now on are led there.")
+    return HttpResponseRedirect(page.path())
