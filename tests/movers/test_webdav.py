@@ -12,11 +12,12 @@ import pytest
 from sonar.movers import messages
 from sonar.movers.base import End, Limits, MoverError, Order, Stopped, Where, aside
 from sonar.movers.file_address import directories_below_base, require_inside, web_url
+from sonar.movers.http import deadlines
 from sonar.movers.http.webdav import WebDav, adler32_of
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Watch
 from tests.movers.orders import ORDER, order_between
-from tests.movers.scripted import Script, says, scripted, status
+from tests.movers.scripted import Script, says, scripted, status, take_body
 
 LIMITS = Limits(connect=2, answer=1, total=5)
 
@@ -300,6 +301,65 @@ def test_a_server_that_takes_no_more_of_an_upload_is_given_up():
             WebDav().put(replace(order, source=order.destination), Watch())
         over.set()
     assert time.monotonic() - began < 30  # the server goes on for longer
+
+
+GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "said", [(GO_ON,), (b"",), (GO_ON[:9], GO_ON[9:])], ids=["go on", "nothing", "half a line"]
+)
+def test_the_body_of_an_upload_is_held_back_until_the_server_wants_it(
+    said: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(deadlines, "CONTINUE_SECONDS", 0.2)
+    early: list[bytes] = []
+
+    def answer(connection: socket.socket) -> None:
+        head = server.requests[-1]
+        if head.startswith("PUT"):
+            connection.settimeout(0.05)
+            with suppress(TimeoutError):
+                early.append(connection.recv(1000))
+            connection.settimeout(None)
+            for piece in said:
+                connection.sendall(piece)
+                time.sleep(0.4 if len(said) > 1 else 0)
+            take_body(connection, "", size=10_000)
+        status("201 Created")(connection)
+
+    with scripted(answer) as server:
+        order = replace(order_to(server.url), bytes=10_000)
+        WebDav().put(replace(order, source=order.destination), Watch())
+        (put,) = (head for head in server.requests if head.startswith("PUT"))
+    assert "Expect: 100-continue" in put
+    assert early == []
+
+
+def test_an_upload_that_is_redirected_or_refused_is_not_sent():
+    """The server reads nothing and hangs up: what it says is heard nevertheless."""
+    bodies: list[bytes] = []
+
+    def answer(connection: socket.socket) -> None:
+        head = server.requests[-1]
+        if not head.startswith("PUT"):
+            status("201 Created")(connection)
+        elif "/elsewhere/" not in head:
+            path = head.split()[1]
+            to = f"{server.url}/elsewhere{path}"
+            said = f"HTTP/1.1 307 Over There\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"
+            connection.sendall(said.encode())
+            connection.shutdown(socket.SHUT_WR)
+            with suppress(OSError):
+                bodies.append(connection.recv(1000))
+        else:
+            says(b"HTTP/1.1 507 Full\r\nContent-Length: 5\r\n\r\nfull.")(connection)
+
+    with scripted(answer) as server:
+        order = replace(order_to(server.url), bytes=50_000_000)
+        with pytest.raises(MoverError, match=r"PUT .* 507 Insufficient Storage: full"):
+            WebDav().put(replace(order, source=order.destination), Watch())
+    assert bodies == [b""]
 
 
 def test_an_upload_is_not_begun_where_even_looking_is_forbidden():

@@ -20,6 +20,7 @@ from sonar.movers.content import adler32
 from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.measure import measure, remove
 from sonar.movers.watch import Watch
+from sonar.notation.data_hosts import data_host
 from tests.storage.recorder import Diary, Heard, Recorder, Trick, between, recording
 from tests.storage.xrootd import Authority, Server, make_room
 
@@ -45,13 +46,22 @@ class Road:
     to: str = ""
     """Where those are redirected to; empty to refuse them."""
     works: bool = True
+    along: bool = False
+    """Whether B's credential says that it goes to its data hosts, too."""
+    query: str = ""
+    """What the redirect adds to the URL."""
 
     @property
     def name(self) -> str:
-        return f"{self.deed} to {self.to}" if self.to else self.deed
+        words = f"{self.deed} to {self.to}" if self.to else self.deed
+        if self.to == DATA_SERVER:
+            words += ", where its credential may go" if self.along else ""
+            words += ", by a URL that lets in" if self.query else ""
+        return words
 
 
-STRANGER, OTHER_PORT = "a stranger", "another port of B"
+STRANGER, OTHER_PORT, DATA_SERVER = "a stranger", "another port of B", "its data server"
+CAPABILITY = "?cap.sym=of-minutes&cap.msg=for-this-file"
 ROADS = [
     Road("pull, A active", "B", "pull"),
     Road("push, A active", "A", "push"),
@@ -75,6 +85,14 @@ ROADS = [
     Road("push, A active; B redirects HEAD", "A", "push", "HEAD", OTHER_PORT),
     Road("pull, A active; B redirects GET", "B", "pull", "GET", OTHER_PORT),
     Road("push, A active; B redirects PUT", "A", "push", "PUT", OTHER_PORT),
+    *(
+        Road(deed, source, "pull", methods, DATA_SERVER, along=along, query=query)
+        for deed, source, methods in (
+            ("pull, B active; B redirects all", "A", "COPY HEAD DELETE"),
+            ("pull, A active; B redirects all", "B", "HEAD PUT MOVE GET"),
+        )
+        for along, query in ((False, ""), (True, ""), (True, CAPABILITY))
+    ),
 ]
 
 
@@ -91,7 +109,7 @@ class World:
     errors: dict[str, MoverError | None] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
 
-    def end(self, site: str, where: Where, name: str) -> End:
+    def end(self, site: str, where: Where, name: str, *, along: bool) -> End:
         url = self.xrootd.url if site == "A" else self.recorder.url
         lent = f"lent of {site}" + (f" to {where}" if site == "A" else "")
         return End(
@@ -100,13 +118,17 @@ class World:
             f"{url}/base",
             self.macaroons[f"own of {site}"],
             lent=self.macaroons[lent],
+            data_hosts=(data_host("127.0.0.3"),) if site == "B" else (),
+            token_goes_along=along and site == "B",
         )
 
     def order(self, road: Road) -> Order:
         destination = "B" if road.source == "A" else "A"
         return Order(
-            self.end(road.source, Where.SOURCE, f"source/{next(self.numbers)}"),
-            self.end(destination, Where.DESTINATION, f"incoming/{next(self.numbers)}"),
+            self.end(road.source, Where.SOURCE, f"source/{next(self.numbers)}", along=road.along),
+            self.end(
+                destination, Where.DESTINATION, f"incoming/{next(self.numbers)}", along=road.along
+            ),
             bytes=SIZE_BYTES,
             adler32=adler32(SIZE_BYTES),
             mode=road.mode,
@@ -120,7 +142,7 @@ class World:
         def spoil(method: str, path: str) -> tuple[int, dict[str, str]] | None:
             if method not in methods:
                 return None
-            return (307, {"Location": f"{to.url}{path}"}) if to else (403, {})
+            return (307, {"Location": f"{to.url}{path}{road.query}"}) if to else (403, {})
 
         return spoil
 
@@ -166,6 +188,7 @@ def world(authority: Authority) -> Iterator[World]:
                 ("B", "127.0.0.1"),
                 (STRANGER, "127.0.0.2"),
                 (OTHER_PORT, "127.0.0.1"),
+                (DATA_SERVER, "127.0.0.3"),
             )
         }
         note_what_sonar_sends(patch, diary, server.port)
@@ -236,17 +259,31 @@ def test_a_test_ends_as_its_table_row_supposes(road: Road, world: World):
 
 @by_road
 def test_what_is_an_ends_own_is_sent_to_its_own_host_by_sonar_alone(road: Road, world: World):
+    """And to the data hosts that it declares, if its credential says so."""
     for one in world.heard[road.name]:
         for token in one.tokens:
             if token.startswith("own"):
-                assert (one.sender, one.receiver) == ("Sonar", token[-1])
+                declared = {DATA_SERVER} if token == "own of B" and road.along else set()
+                assert one.sender == "Sonar"
+                assert one.receiver in {token[-1], *declared}
+
+
+def test_a_credential_goes_along_where_it_may_and_no_other_is_in_the_url(world: World):
+    for road in ROADS:
+        if road.to == DATA_SERVER:
+            shown = {
+                "own of B" in one.tokens
+                for one in world.heard[road.name]
+                if (one.sender, one.receiver) == ("Sonar", DATA_SERVER)
+            }
+            assert shown == {road.along and not road.query}, road.name
 
 
 @by_road
 def test_what_is_lent_is_known_to_the_two_ends_alone(road: Road, world: World):
     for one in world.heard[road.name]:
         if any(token.startswith("lent") for token in one.tokens):
-            assert {one.sender, one.receiver} <= {"Sonar", "A", "B"}
+            assert {one.sender, one.receiver} <= {"Sonar", "A", "B", DATA_SERVER}
             assert one.method == "COPY" or one.sender != "Sonar"
 
 
@@ -254,7 +291,7 @@ def test_what_is_lent_is_known_to_the_two_ends_alone(road: Road, world: World):
 def test_sonar_itself_asks_no_stranger(road: Road, world: World):
     for one in world.heard[road.name]:
         if one.sender == "Sonar":
-            assert one.receiver in {"A", "B", OTHER_PORT}
+            assert one.receiver in {"A", "B", OTHER_PORT, DATA_SERVER}
             assert one.receiver != OTHER_PORT or not one.tokens
 
 

@@ -47,6 +47,8 @@ TOO_SHORT_SECONDS = 0.5
 """In which a server that is there may not be reached: it says nothing of the server."""
 FIRST_REFUSAL = 400
 LOOK_UP_SLICE_SECONDS = 0.1
+CONTINUE_SECONDS = 1.0
+"""So long a body is held back for a server that says nothing to ``Expect`` (RFC 9110, 10.1.1)."""
 
 
 class Wait:
@@ -60,6 +62,8 @@ class Wait:
         self.stopped = self.is_shortened = False
         self.was_sent = False
         """Whether the whole request has left."""
+        self.is_body_refused = False
+        """Whether the server answered before it was sent the body."""
         self.route = Route()
         self._handle: socket.socket | None = None
         self._last_seen = b""
@@ -106,6 +110,14 @@ class Wait:
         self.sent_at = time.monotonic()
         self.deadline = min(self.sent_at + self.answer, self.end)
 
+    def hold_back(self, seconds: float) -> None:
+        """Begin to wait for a server that may want the body of the request, or not."""
+        self.deadline = min(time.monotonic() + seconds, self.end)
+
+    def send_body(self) -> None:
+        """Go on with the request."""
+        self.was_sent, self.deadline = False, self.end
+
     def remaining(self) -> float:
         """Return the seconds the next step may take, or raise TimeoutError."""
         left = self.deadline - time.monotonic()
@@ -146,7 +158,7 @@ class _PatientSocket(io.RawIOBase):
 
     def readinto(self, buffer: Buffer) -> int | None:
         self._sock.settimeout(self._wait.remaining())
-        return self._raw.readinto(buffer)
+        return self._sock.recv_into(buffer)  # the raw side reads no more after one time-out
 
     def close(self) -> None:
         with suppress(OSError):  # closed already; else it goes back to the pool
@@ -178,10 +190,49 @@ class _PatientResponse(http.client.HTTPResponse):
         self.will_close = self.will_close or self.status >= FIRST_REFUSAL
 
 
+class _HeldResponse(_PatientResponse):
+    """The answer to a request whose body is held back until the server says to go on."""
+
+    _first_line: tuple[str, int, str] | None = None
+
+    def has_come(self) -> bool:
+        """Wait for the server to say something; say whether it takes no body any more."""
+        try:
+            self.fp.peek(1)  # of nothing that came a byte is lost
+        except TimeoutError:
+            return False
+        CURRENT_WAIT.get().sent()
+        line = self._read_status()
+        if line[1] == http.client.CONTINUE:
+            http.client.parse_headers(self.fp)
+            return False
+        self._first_line = line
+        return True
+
+    def _read_status(self) -> tuple[str, int, str]:
+        line, self._first_line = self._first_line, None
+        return line or super()._read_status()  # type: ignore[misc] # typeshed leaves it out
+
+    def begin(self) -> None:
+        is_early = self._first_line is not None
+        super().begin()
+        self.will_close = self.will_close or is_early  # the body that was announced is owed
+
+
 class _Patient(HTTPConnection):
     """A connection that is made, and written to, under the exchange's Wait."""
 
-    response_class = _PatientResponse
+    _expects = False
+    _held: _HeldResponse | None = None
+
+    def response_class(  # type: ignore[override] # a class to its base, which calls it the same
+        self, sock: socket.socket, debuglevel: int = 0, method: str | None = None
+    ) -> http.client.HTTPResponse:
+        if self._held is None:
+            return _PatientResponse(sock, debuglevel, method)
+        held, self._held = self._held, None
+        CURRENT_WAIT.get().sent()
+        return held
 
     def _new_conn(self) -> socket.socket:
         address, wait = (self._dns_host, self.port or self.default_port), CURRENT_WAIT.get()
@@ -204,7 +255,27 @@ class _Patient(HTTPConnection):
             wait = CURRENT_WAIT.get()
             wait.hold(self.sock)
             wait.route.meet(self.sock)  # it may have been kept from another exchange
+        self._expects, self._held = False, None
         super().putrequest(*arguments, **named)
+
+    def putheader(self, header: str | bytes, *values: Any) -> None:  # noqa: ANN401 - as its base
+        self._expects = self._expects or header == "Expect"
+        super().putheader(header, *values)  # type: ignore[arg-type] # narrower in typeshed's stub
+
+    def endheaders(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as its base has
+        """Send the headers; one of ``Expect`` has the body wait for what the server says to it.
+
+        Who redirects or refuses an upload says so now and takes no body. It would be sent twice,
+        or the answer be lost as the server closes the connection. Doors of dCache redirect only
+        those who wait.
+        """
+        super().endheaders(*arguments, **named)
+        if self._expects and self.sock is not None:
+            self._held = _HeldResponse(self.sock, method="PUT")
+            wait = CURRENT_WAIT.get()
+            wait.hold_back(CONTINUE_SECONDS)
+            wait.is_body_refused = self._held.has_come()
+            wait.send_body()
 
     def send(self, data: Any) -> None:  # noqa: ANN401 - as its base has; bytes in all we do
         """Send in pieces each of which leaves in time, to a server that takes few at a time."""

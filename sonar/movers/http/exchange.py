@@ -86,14 +86,14 @@ class Reply:
 
 
 class _Upload:
-    """A body that is not read on once the exchange's time is up."""
+    """A body that is not read on once the exchange's time is up, or the server wants no more."""
 
     def __init__(self, body: Body, wait: Wait) -> None:
         self._body, self._wait = body, wait
 
     def read(self, size: int = -1) -> bytes:
         self._wait.remaining()
-        return self._body.read(size)
+        return b"" if self._wait.is_body_refused else self._body.read(size)
 
 
 @contextmanager

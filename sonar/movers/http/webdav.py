@@ -83,7 +83,11 @@ class WebDav:
 
     def _put(self, end: End, order: Order, watch: Watch) -> Reply:
         # XRootD refuses a PUT without reading its body, then hangs up: nothing to keep.
-        headers = {"Content-Length": str(order.bytes), "Connection": "close"}
+        headers = {
+            "Content-Length": str(order.bytes),
+            "Connection": "close",
+            "Expect": "100-continue",
+        }
         body = WatchedFile(order.bytes, watch)
         return self.web.ask(Request("PUT", end, headers, body, sent_by=body.sent_by), order)
 
