@@ -123,11 +123,15 @@ class Cluster:
         meeting = free_port()
         try:
             for role in ("manager", "server", "server"):
-                self.members.append(Member(make_room(), self.authority, role, meeting))
+                self.members.append(self.member(role, meeting))
                 self.members[-1].start()
         except RuntimeError:
             return False
         return True
+
+    def member(self, role: str, meeting: int) -> Member:
+        """Make one of them; the manager comes first."""
+        return Member(make_room(), self.authority, role, meeting)
 
     def _is_ready(self) -> bool:
         command = ["xrdfs", f"127.0.0.1:{self.manager.port}", "locate", "*"]

@@ -4,8 +4,9 @@ import os
 import shlex
 from pathlib import Path
 
+from tests.storage.cluster import Cluster, Member
 from tests.storage.issuer import Issuer
-from tests.storage.xrootd import Server, give_to_server
+from tests.storage.xrootd import Server, give_to_server, make_room
 
 CONFIG = """
 ofs.authorize 1
@@ -26,14 +27,15 @@ default_user = xrootd
 SYSTEM_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
 
-class TokenServer(Server):
-    """A storage server; its issuer's paths begin at ``base_path`` of it."""
+class Believer(Server):
+    """A server that believes an issuer."""
 
-    def __init__(self, room: Path, issuer: Issuer, base_path: str = "/") -> None:
-        super().__init__(room, issuer.authority)
+    def believe(self, issuer: Issuer, audience: str, base_path: str = "/") -> None:
+        """Let in who shows a token for this audience; paths in it begin at ``base_path``."""
+        room = self.room
         with (room / "server.cfg").open("a") as config:
             config.write(CONFIG.format(room=room))
-        text = ISSUERS.format(audience=self.url, issuer=issuer.url, base_path=base_path)
+        text = ISSUERS.format(audience=audience, issuer=issuer.url, base_path=base_path)
         (room / "scitokens.cfg").write_text(text)
         for path in (room / "cache", room / "scitokens.cfg"):
             if not path.exists():
@@ -53,3 +55,29 @@ class TokenServer(Server):
         )
         apart = ["--mount"] if os.getuid() == 0 else ["--map-root-user", "--mount"]
         return ["unshare", *apart, "sh", "-c", script]
+
+
+class TokenServer(Believer):
+    """A storage server of its own; its issuer's paths begin at ``base_path`` of it."""
+
+    def __init__(self, room: Path, issuer: Issuer, base_path: str = "/") -> None:
+        super().__init__(room, issuer.authority)
+        self.believe(issuer, self.url, base_path)
+
+
+class TokenMember(Believer, Member):
+    """One machine of a cluster, each of which takes tokens for the manager."""
+
+
+class TokenCluster(Cluster):
+    """A cluster whose manager hands the token that it is shown on, in the URL of its redirect."""
+
+    def __init__(self, issuer: Issuer) -> None:
+        super().__init__(issuer.authority)
+        self.issuer = issuer
+
+    def member(self, role: str, meeting: int) -> Member:
+        made = TokenMember(make_room(), self.authority, role, meeting)
+        manager = self.members[0] if self.members else made
+        made.believe(self.issuer, manager.url)
+        return made

@@ -14,6 +14,7 @@ from sonar.movers.http.tpc import HttpTpc
 from sonar.movers.http.webdav import WebDav
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch
+from sonar.notation.data_hosts import data_hosts
 from tests.storage.cluster import LOOKUP_SECONDS, Cluster
 from tests.storage.conftest import SIZE_BYTES, Pair
 from tests.storage.xrootd import Server, give_to_server
@@ -35,13 +36,14 @@ class World:
     cluster: Cluster
     single: Server
 
-    def orders(self, mode: str, *, to_cluster: bool = True, **wishes: object) -> Iterator[Order]:
+    def orders(
+        self, mode: str, *, to_cluster: bool = True, from_cluster: bool = False, **wishes: object
+    ) -> Iterator[Order]:
         """Return orders between new bases, without end: nothing but these directories is there."""
-        source, destination = self.single, self.cluster
-        if not to_cluster:
-            source, destination = destination, source
+        source = self.cluster if from_cluster or not to_cluster else self.single
+        destination = self.cluster if to_cluster else self.single
         base = f"base-{next(_numbers)}"
-        for server in (source, destination):
+        for server in {source, destination}:
             server.make_directory(base)
         for number in count(1):
             order = Order(
@@ -89,11 +91,14 @@ def over_another_file(world: World, order: Order) -> Order:
     return order
 
 
-def by_another_name(order: Order) -> Order:
-    """Call the manager by a host name that its data servers do not have."""
-    end = order.destination
-    names = (url.replace("127.0.0.1", "localhost") for url in (end.url, end.base_url))
-    return replace(order, destination=End(end.where, *names))
+def by_another_name(order: Order, *declared: str) -> Order:
+    """Call a cluster by a host name that its data servers do not have; these it declares."""
+
+    def renamed(end: End) -> End:
+        names = (url.replace("127.0.0.1", "localhost") for url in (end.url, end.base_url))
+        return End(end.where, *names, data_hosts=data_hosts(declared))
+
+    return replace(order, source=renamed(order.source), destination=renamed(order.destination))
 
 
 def scenarios(world: World, mode: str) -> dict[str, list[Order]]:
@@ -105,6 +110,11 @@ def scenarios(world: World, mode: str) -> dict[str, list[Order]]:
         "overwriting": [next(over), over_another_file(world, next(over))],
         "unreadable": [without_its_source(world, next(alone))],
         "elsewhere": [by_another_name(next(world.orders(mode)))],
+        "declared": [
+            by_another_name(next(world.orders(mode, to_cluster=to_cluster)), "127.0.0.1")
+            for to_cluster in (True, False)
+        ],
+        "within": [next(world.orders(mode, to_cluster=True, from_cluster=True))],
     }
 
 
@@ -135,6 +145,24 @@ def test_the_data_server_that_moved_a_file_is_named(mode: str, world: World, out
     said = {"pull": servers, "push": {*servers, ""}}
     assert {outcome.seen.data_server for _, outcome in outcomes["to", mode]} <= said[mode]
     assert {outcome.seen.data_server for _, outcome in outcomes["from", mode]} <= servers
+
+
+@each_mode
+def test_declared_data_servers_on_other_hosts_are_written_to(
+    mode: str, world: World, outcomes: Outcomes
+):
+    servers = {f"127.0.0.1:{server.port}" for server in world.cluster.servers}
+    for order, outcome in outcomes["declared", mode]:
+        assert (outcome.error, outcome.leftover, outcome.verified) == (None, None, True)
+        assert {outcome.seen.data_server} <= servers | {""}
+        assert world.kept(order.destination) == []
+
+
+@each_mode
+def test_a_file_is_copied_within_a_cluster(mode: str, world: World, outcomes: Outcomes):
+    ((order, outcome),) = outcomes["within", mode]
+    assert (outcome.error, outcome.leftover, outcome.verified) == (None, None, True)
+    assert world.kept(order.destination) == []
 
 
 @each_mode
@@ -182,6 +210,7 @@ def test_data_servers_on_other_hosts_are_not_written_to_and_the_error_says_so(
     assert (outcome.error.where, outcome.error.permanent) == (Where.DESTINATION, True)
     assert "the server redirects to " in str(outcome.error)
     assert str(outcome.error).endswith(": not followed")
+    assert outcome.error.refused_server in {f"127.0.0.1:{s.port}" for s in world.cluster.servers}
     assert world.kept(order.destination) == []
 
 

@@ -118,7 +118,18 @@ def led(step: Step, method: str, end: End, after: Url, *, is_declared: bool) -> 
         step = replace(step, headers=without(step.headers, OWN), token="")
     if not (is_declared and method == "COPY"):
         step = replace(step, headers=without(step.headers, LENT))
+    if method == "MOVE" and carries_credential(after):
+        step = replace(step, headers=moved_by(step.headers, after))
     return step
+
+
+def moved_by(headers: Mapping[str, str], after: Url) -> dict[str, str]:
+    """Return the headers of a MOVE whose new name has the credential of the old one, too.
+
+    Data servers of XRootD 5.5.3 ask for one for each of the two names.
+    """
+    destination = headers["Destination"].partition("?")[0]
+    return {**headers, "Destination": f"{destination}?{after.query}"}
 
 
 def without(headers: Mapping[str, str], beginning: str) -> dict[str, str]:
