@@ -90,6 +90,7 @@ PAGE = {
         *("/operations/", "/tokens/", "/views/", "/login/", "/experiments/<uuid:id>/"),
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
+        "/sites/<str:name>/endpoints/<str:endpoint>/",
     )
 } | {
     "/changes/": Sample("/changes/", good=(302,)),
@@ -160,6 +161,7 @@ FORMS: dict[str, dict[str, Any]] = {
     },
     f"{SITE}/downtimes/<int:id>/": {"end": ""},
     f"{SITE}/endpoints/<str:endpoint>/": {"inbound_cap": "3", "outbound_cap": "3"},
+    f"{SITE}/endpoints/<str:endpoint>/data-hosts/": {"data_hosts": "st-*.example.org:1094"},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},

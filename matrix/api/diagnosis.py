@@ -22,6 +22,7 @@ from matrix.api.schema.records import As, At, Number, record, to_number
 from matrix.api.schema.schemas import Answer
 from matrix.api.series import echo_of_link, ends
 from matrix.http.negotiation import asked_format
+from matrix.http.permissions import MACHINES, sees
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.evidence import Trend
@@ -135,12 +136,17 @@ MOST_EXPERIMENTS = 5
 class DiagnosisView(ApiView):
     @described("Why a link is slow or fails", answer=LinkDiagnosed, parameters=LINK, tag="results")
     def get(self, request: Request) -> HttpResponse:
-        """With the evidence that the rules go by; of a healthy link there is no diagnosis."""
+        """With the evidence that the rules go by; of a healthy link there is no diagnosis.
+
+        Operators and administrators are told of slow data servers, too.
+        """
         link, now = read_link(request), timezone.now()
         answer = report.answer(link, now)
         source, destination = link.ends
         newest = experiments.newest_reports(source.id, destination.id, now, MOST_EXPERIMENTS)
-        diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now)
+        diagnosis = link_diagnosis.diagnosis_of_report(
+            answer, newest, now, names_machines=sees(request, MACHINES)
+        )
         query = echo_of_link(link.ends, link.query, answer.window)
         return as_json(record(LinkDiagnosed, diagnosis, query=query))
 

@@ -12,16 +12,13 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from matrix.answers import data_servers
 from matrix.answers.site.overview import registered
-from matrix.http.page_rights import for_whom, holders, readers
+from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.share import Share
-from matrix.pages.site import work
-from matrix.pages.site.work_forms import LIMITS
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address, endpoint_url, site_url
 from matrix.query.forms import check_names
@@ -35,10 +32,6 @@ from sonar.people.roles import Anyone
 SEE = "sonar.view_endpoint"
 # Who registers endpoints says where they are, and so where they lead: not the admins of a site.
 DECLARE = "sonar.add_endpoint"
-
-
-def site_of(name: str, **_: object) -> list[int]:
-    return [registered(name).id]
 
 
 def endpoint_of(name: str, endpoint: str) -> Endpoint:
@@ -107,14 +100,6 @@ class EndpointPage(Page):
 
 
 show_endpoint = showing(EndpointPage)
-
-
-@for_whom(GET=readers, POST=holders(LIMITS, site_of))
-def endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
-    """Show an endpoint, or change its limits."""
-    if request.method == "POST":
-        return work.change_limits(request, name=name, endpoint=endpoint)
-    return show_endpoint(request, name=name, endpoint=endpoint)
 
 
 @for_whom(POST=holders(DECLARE))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -216,6 +216,34 @@ def data_servers(rows: QuerySet[Transfer]) -> list[ServerSummary]:
     return [
         ServerSummary(server, size, ok, failed, np.nan if median is None else median / MB)
         for server, size, ok, failed, median in groups[:MOST_SERVERS]
+    ]
+
+
+MOST_LED = 10_000
+
+
+class LedTest(NamedTuple):
+    """A successful test that was led on: by which host, how long that took, its rate in MB/s.
+
+    The host is empty, and seconds are NaN, where nobody tells.
+    """
+
+    host: str
+    redirect_seconds: float
+    rate: float
+
+
+def led_tests(rows: QuerySet[Transfer], size: str) -> list[LedTest]:
+    """Return the newest successes of a size class of which a data server or a redirect is known.
+
+    One SQL query. Ports are left out: pools of dCache take one at random for each file.
+    """
+    led = rows.filter(~Q(data_server="") | Q(redirect_seconds__isnull=False))
+    done = led.filter(state=Transfer.State.DONE, size_class__name=size).order_by("-started_at")
+    values = done.values_list("data_server", "redirect_seconds", F("bytes") / F("seconds"))
+    return [
+        LedTest(server.rpartition(":")[0], np.nan if waited is None else waited, rate / MB)
+        for server, waited, rate in values[:MOST_LED]
     ]
 
 

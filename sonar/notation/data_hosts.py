@@ -22,10 +22,10 @@ from sonar.notation.addresses import NOBODYS, address_of, kind_of
 Network = IPv4Network | IPv6Network
 
 SENTENCE = (
-    "A data host is a name in lower case, an address or a network, with a port or a range of ports "
-    "if it is only for these: st-048.example.org, st-*.example.org:8443, 192.0.2.0/24:20000-25000 "
-    "or [2001:db8::/48]. One * may stand in the first part of a name that has two parts more. A "
-    "network has at most 65,536 addresses of IPv4 (/16), or is a /32 of IPv6."
+    "A data host is a name in lower case, an address or a network; ports may follow. Examples: "
+    "st-048.example.org, st-*.example.org:8443, 192.0.2.0/24:20000-25000 or [2001:db8::/48]. One * "
+    "may stand in the first part of a name that has two parts more. A network has at most 65,536 "
+    "addresses of IPv4 (/16), or is a /32 of IPv6."
 )
 MOST = 100
 """So many data hosts an endpoint may declare."""
@@ -108,7 +108,7 @@ def data_hosts(texts: tuple[str, ...]) -> tuple[DataHost, ...]:
 
 def are_covered(declared: Iterable[DataHost], host: str, port: int) -> bool:
     """Say whether a host and port are among those declared."""
-    return any(one.covers(host, port) for one in declared)
+    return any(entry.covers(host, port) for entry in declared)
 
 
 def covers_server(declared: Iterable[DataHost], server: str) -> bool:

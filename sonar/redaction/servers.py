@@ -154,8 +154,8 @@ class Servers:
                 forms = {host, *international(spelt.lower())}
                 self._hosts_by_form |= dict.fromkeys(forms, host)
         self._patterns: dict[str, list[DataHost]] = defaultdict(list)
-        for one in filter(None, map(data_host, declared)):
-            self._add_data_host(one)
+        for entry in filter(None, map(data_host, declared)):
+            self._add_data_host(entry)
         self._in_order = sorted(self._hosts_by_form)
 
     def _add(self, name: str, base_url: str) -> None:
@@ -212,7 +212,7 @@ class Servers:
         """Say whether a host is below a registered one, or declared by a pattern."""
         patterns = self._patterns.get(host.partition(".")[2], ())
         is_below = any(parent in self._hosts_by_form for parent in parents(host))
-        return is_below or any(one.matches(host) for one in patterns)
+        return is_below or any(pattern.matches(host) for pattern in patterns)
 
     def _server(self, view: View, start: int, end: int, host: str, first: Collection[str]) -> Span:
         """Return a host with its scheme, port and base path, and whose it is."""

@@ -1,6 +1,7 @@
 """Which server moved the bytes: exact, for operators on pages and in the API, for nobody else."""
 
 from datetime import timedelta
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -168,3 +169,47 @@ def test_a_matrix_of_one_server_has_its_rates(moved, operator):
     values = {value for row in answer["cells"]["value"] for value in row if value is not None}
     assert values == {50.0}
     assert f"only with data server {SLOW}" in answer["description"]
+
+
+def diagnosed(client: Client, moved: World) -> dict[str, dict[str, Any]]:
+    """Return what the API says of the link, by its kind."""
+    ends = {"source": moved.ral.name, "destination": moved.glasgow.name}
+    answer = client.get("/api/v1/diagnosis/", ends | {"window": "7d", "size": "large"}).json()
+    return {each["kind"]: each for each in answer["diagnoses"]}
+
+
+def test_the_slow_server_is_named_to_those_who_may_see_machines(moved, operator, client):
+    said = diagnosed(operator, moved)["slow-server"]
+    assert said["headline"] == (
+        "The slow ones ran on st-048.example.org: 25 % of the rate of the other data server."
+    )
+    assert said["evidence"] == [
+        "st-048.example.org: 50.0 MB/s (n = 12).",
+        "1 other: 200 MB/s (n = 13).",
+    ]
+    page = f"/links/{moved.ral.name}/{moved.glasgow.name}/?window=7d&size=large"
+    assert "The slow ones ran on" in operator.get(page, follow=True).content.decode()
+    assert "slow-server" not in diagnosed(client, moved)
+    assert "st-048" not in client.get(page, follow=True).content.decode()
+
+
+def test_servers_as_fast_as_each_other_are_not_named(small_world, operator):
+    rng = np.random.default_rng(34)
+    for number in range(40):
+        seconds, server = rng.lognormal(3, 0.1), (FAST, SLOW)[number % 2]
+        at = NOW - timedelta(minutes=7) - number * HOUR
+        send(small_world.ral, small_world.glasgow, at, seconds=seconds, data_server=server)
+    assert "slow-server" not in diagnosed(operator, small_world)
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(5.04, True), (0.4, False)])
+def test_how_long_a_redirector_took_is_told_to_all_readers(small_world, client, seconds, is_told):
+    for number in range(4):
+        at = NOW - timedelta(minutes=7) - number * HOUR
+        send(small_world.ral, small_world.glasgow, at, redirect_seconds=seconds, data_server=FAST)
+    said = diagnosed(client, small_world)
+    assert ("slow-redirect" in said) == is_told
+    if is_told:
+        assert said["slow-redirect"]["headline"] == (
+            "5.04 s before the redirect: the lookup delay of the redirector."
+        )

@@ -29,7 +29,7 @@ from matrix.statistics.transfers.evidence import (
     fit_slope,
     scatter,
 )
-from matrix.store.transfers import SimilarFailures
+from matrix.store.transfers import LedTest, SimilarFailures
 from sonar.models import Profile, Site
 from sonar.notation.units import format_count, format_factor
 from sonar.notation.windows import format_minute
@@ -49,6 +49,8 @@ Kind = Literal[
     "loss-limited",
     "at-capacity",
     "storage-limited",
+    "slow-server",
+    "slow-redirect",
     "slow-link",
 ]
 
@@ -156,7 +158,8 @@ class LinkEvidence:
     tests with the fewest streams, ``scatter`` how much tests scatter that were made alike.
     ``sending`` is the source on its other links, ``receiving`` the destination. ``disobeyed`` says
     which experiment with streams was of no use. Where ``network`` has no test of the network alone
-    between the same sites, ``rtt_ms`` is what servers reported of connections.
+    between the same sites, ``rtt_ms`` is what servers reported of connections. ``led`` are tests
+    that were led on to a data server; its name is only there for those who may see it.
     """
 
     source: str
@@ -182,6 +185,7 @@ class LinkEvidence:
     rtt_ms: float | None = None
     disobeyed: str = ""
     around: tuple[float, float] = (np.nan, np.nan)
+    led: Sequence[LedTest] = ()
 
     @property
     def ends(self) -> dict[str, PeerEnd]:
@@ -236,6 +240,7 @@ def link_evidence(
     failures: Sequence[SimilarFailures] = (),
     network: NetworkTests = UNTESTED,
     reported_round_trip_ms: float | None = None,
+    led: Sequence[LedTest] = (),
 ) -> LinkEvidence:
     """Put together what is known; ``links`` are those of all endpoints in the same class.
 
@@ -277,6 +282,7 @@ def link_evidence(
         network=network,
         rtt_ms=reported_round_trip_ms if network.rtt_ms is None else network.rtt_ms,
         around=median_interval(rates),
+        led=led,
     )
 
 

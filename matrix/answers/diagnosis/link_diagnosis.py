@@ -21,6 +21,7 @@ from matrix.answers.diagnosis.rules import diagnose, rate_words
 from matrix.answers.link.report import LinkReport
 from matrix.answers.matrix import grid
 from matrix.answers.ordering.experiments import ExperimentReport
+from matrix.store.transfers import led_tests
 from sonar.notation.units import format_count, three_digits, two_digits
 
 
@@ -97,11 +98,16 @@ class LinkDiagnosis:
 
 
 def diagnosis_of_report(
-    answer: LinkReport, reports: Sequence[ExperimentReport], now: datetime
+    answer: LinkReport,
+    reports: Sequence[ExperimentReport],
+    now: datetime,
+    *,
+    names_machines: bool,
 ) -> LinkDiagnosis:
     """Diagnose the direction of a report in the size class of its question.
 
-    ``reports`` are the newest experiments of the link, newest first.
+    ``reports`` are the newest experiments of the link, newest first. Data servers are named only
+    for those who may see machines.
     """
     question, ends = answer.question, answer.question.ends
     source, destination = ends
@@ -109,6 +115,7 @@ def diagnosis_of_report(
     there = of_class.there
     link = DirectedLink(source, destination, there.size, there.level, there.usual, there.now)
     links = grid.build(evidence.beside_query(question.query), now)
+    led = led_tests(answer.rows, link.size)
     of_ends = evidence.link_evidence(
         link,
         links,
@@ -123,6 +130,7 @@ def diagnosis_of_report(
         failures=answer.failures,
         network=answer.network,
         reported_round_trip_ms=answer.reported_round_trip_ms,
+        led=led if names_machines else [test._replace(host="") for test in led],
     )
     where = where_of(chain.from_iterable(answer.errors.values()))
     counts = FailureCounts(of_ends.names, where, evidence.failed_elsewhere(links, link))

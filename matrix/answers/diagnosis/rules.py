@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from matrix.answers.causes.attribution import NOTABLE
 from matrix.answers.causes.words import ELSEWHERE, VERBS, evidence_words, percent
+from matrix.answers.diagnosis.clusters import slow_redirect, slow_server
 from matrix.answers.diagnosis.evidence import SLOW, Diagnosis, LinkEvidence
 from matrix.answers.diagnosis.failures import OPPOSITE, failing_pattern
 from matrix.query.attributes import ENDS
@@ -310,7 +311,11 @@ RULES: tuple[Callable[[LinkEvidence], Diagnosis | None], ...] = (
     connection_limited,
     at_capacity,
     storage_limited,
+    slow_server,
+    slow_redirect,
 )
+# Of these a link is not slow.
+NO_CAUSE = {"failing-pattern", "slow-redirect"}
 
 
 def diagnose(link: LinkEvidence) -> list[Diagnosis]:
@@ -320,12 +325,12 @@ def diagnose(link: LinkEvidence) -> list[Diagnosis]:
     added to what is said of a slow link.
     """
     said = [diagnosis for rule in RULES if (diagnosis := rule(link))]
-    if all(diagnosis.kind == "failing-pattern" for diagnosis in said):
+    if all(diagnosis.kind in NO_CAUSE for diagnosis in said):
         said += filter(None, [slow_link(link)])
     strongest = sorted(said, key=lambda diagnosis: -diagnosis.strength)[:MOST_DIAGNOSES]
     return [
         diagnosis
-        if diagnosis.kind == "failing-pattern"
+        if diagnosis.kind in NO_CAUSE
         else replace(
             diagnosis, evidence=tuple(dict.fromkeys((*diagnosis.evidence, *network_words(link))))
         )

@@ -158,7 +158,8 @@ class LinkPage(QueryPage):
         newest = experiments.newest(now)
         profile_choices = profiles.read()
         network = network_part(answer.network, answer.question.ends)
-        diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now)
+        internal = roles.may(reader, MACHINES)
+        diagnosis = link_diagnosis.diagnosis_of_report(answer, newest, now, names_machines=internal)
         said = verdict_of(answer.link_now())
         fails = said.kind in FAILS
         verdict = verdict_alone(network) or self.verdict(answer, said)
@@ -207,7 +208,7 @@ class LinkPage(QueryPage):
                 for line in answer.classes
             ],
             **self.results(answer, profile_choices),
-            "data_servers": self.data_servers(answer) if roles.may(reader, MACHINES) else [],
+            "data_servers": self.data_servers(answer) if internal else [],
             "notes": note_lines(self, notes_on_link, now),
             "may_note": roles.may(reader, notes.WRITE, notes.sites_of(there, back)),
             "drawn": drawn(

@@ -245,19 +245,18 @@ def cost(
 
 
 def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any]]:
-    """Yield endpoints with what is planned for them, and the page of their row and column.
+    """Yield endpoints with what is planned for them, and their pages.
 
     `of_budget` is which share of its budget of bytes a day the plan takes.
     """
     for endpoint in Endpoint.objects.filter(site=page.site):
         load, budget = plan.of(endpoint=endpoint.id), endpoint.budget_bytes_per_day
-        filters = Filter("endpoint", endpoint.name), *page.query.filters
         yield {
             "endpoint": endpoint,
             "load": load,
             "running_out": plan.running(endpoint.id, OUT),
             "running_in": plan.running(endpoint.id, IN),
-            "url": matrix_url(page.query.replace(filters=filters)),
+            "url": address("endpoint", page.site.name, endpoint.name),
             "of_budget": load.bytes_per_day / budget if budget else None,
         }
 

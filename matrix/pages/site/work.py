@@ -13,10 +13,12 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from matrix.answers.site.overview import question, registered
-from matrix.http.page_rights import for_whom, holders
+from matrix.http.page_rights import for_whom, holders, readers
+from matrix.pages.endpoint import show_endpoint
 from matrix.pages.parts.notes import back
 from matrix.pages.site.page import SitePage
 from matrix.pages.site.work_forms import (
@@ -165,6 +167,14 @@ def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
     row.save(update_fields=list(form.changes))
     sentence = f"Changed {row.name}: {', '.join(form.words())}."
     return sentence, "This applies from now on; running tests continue."
+
+
+@for_whom(GET=readers, POST=holders(LIMITS, lambda name, **_: [registered(name).id]))
+def endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
+    """Show an endpoint, or change its limits."""
+    if request.method == "POST":
+        return change_limits(request, name=name, endpoint=endpoint)
+    return show_endpoint(request, name=name, endpoint=endpoint)
 
 
 @acting(TIMES)

@@ -272,13 +272,17 @@ def inflation(of: str, counts: Integers, variance: Floats) -> Floats:
 
 def compare(rates: ArrayLike, others: ArrayLike, of: str = "median") -> Ratios:
     """Compare one pair of samples of rates in MB/s by itself: arrays without a dimension."""
-    sides = [np.asarray(side, dtype=np.float64).ravel() for side in (rates, others)]
+    return compare_each([(rates, others)], of).taken(0)
+
+
+def compare_each(pairs: Sequence[tuple[ArrayLike, ArrayLike]], of: str = "median") -> Ratios:
+    """Compare pairs of samples of rates in MB/s, of which all say what is beyond chance."""
+    sides = [[np.asarray(side, dtype=np.float64).ravel() for side in pair] for pair in pairs]
     middle = np.median if of == "median" else np.mean
-    centres = [float(middle(side)) if side.size else np.nan for side in sides]
-    squares = sum(log_squares(side) for side in sides)
-    counts = np.array([[side.size] for side in sides])
-    pair = Pairs(counts, np.array(centres)[:, None], np.array([squares]))
-    return judged(pair, of)[0].taken(0)
+    centres = [[float(middle(side)) if side.size else np.nan for side in pair] for pair in sides]
+    squares = [sum(log_squares(side) for side in pair) for pair in sides]
+    counts = [[side.size for side in pair] for pair in sides]
+    return judged(Pairs(np.array(counts).T, np.array(centres).T, np.array(squares)), of)[0]
 
 
 def log_squares(rates: Floats) -> float:
