@@ -98,14 +98,14 @@ def target_of(url: str, response: BaseHTTPResponse) -> Url:
     return after._replace(auth=None, fragment=None)
 
 
-def is_same_file(asked: str, found: str) -> bool:
+def is_same_file(path: str, found: str) -> bool:
     """Say whether a path is that of the file, or of the same one below what a disk server adds."""
     try:
         if any({".", ".."} & set(segments(reading)) for reading in readings(found)):
             return False
     except ValueError:
         return False
-    own, led_to = segments(asked), segments(found)
+    own, led_to = segments(path), segments(found)
     return led_to[-len(own) :] == own if own else not led_to
 
 

@@ -88,23 +88,23 @@ class HttpTpc:
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         require_inside(order.destination)
-        asked = self._seconds_to_find(order)
+        lookup = self._seconds_to_find(order)
         try:
-            return self._copy_into_directory(order, watch, asked)
+            return self._copy_into_directory(order, watch, lookup)
         except StillLooking:
             active, _ = ends(order)
             began = time.monotonic()
             self.files.stat(active, order)  # answered once it has found out
-            asked += time.monotonic() - began
-        return self._copy_into_directory(order, watch, asked)
+            lookup += time.monotonic() - began
+        return self._copy_into_directory(order, watch, lookup)
 
-    def _copy_into_directory(self, order: Order, watch: Watch, asked: float) -> Receipt:
+    def _copy_into_directory(self, order: Order, watch: Watch, lookup: float) -> Receipt:
         """Copy the file, and again into a directory made for it if there is none."""
         try:
-            return self._copy(order, watch, asked)
+            return self._copy(order, watch, lookup)
         except DirectoryMissing as missing:
             order = self._with_directory(order, missing)
-        return self._copy(order, watch, asked)
+        return self._copy(order, watch, lookup)
 
     def _with_directory(self, order: Order, missing: DirectoryMissing) -> Order:
         """Make what is missing; return how to copy the file now.
@@ -159,8 +159,8 @@ class HttpTpc:
             raise MoverError(end.where, f"{place_of(end)}: the file exists", permanent=True)
         return seconds
 
-    def _copy(self, order: Order, watch: Watch, asked: float) -> Receipt:
-        """Copy the file; ``asked`` is for how many seconds the destination has looked for it."""
+    def _copy(self, order: Order, watch: Watch, lookup: float) -> Receipt:
+        """Copy the file; ``lookup`` is for how many seconds the destination has looked for it."""
         watch.check()
         watch.seen = Seen(scitag=order.scitag)
         active, _ = ends(order)
@@ -170,7 +170,7 @@ class HttpTpc:
             with watch.on_stop(wait.stop), self.files.web.open(request, order, wait) as response:
                 watch.seen.data_server = wait.route.data_server
                 if wait.route.data_server:
-                    watch.seen.redirect_seconds = asked + wait.sent_at - wait.began
+                    watch.seen.redirect_seconds = lookup + wait.sent_at - wait.began
                 watch.seen.streams_used = streams_used(order, response.headers.get("Server", ""))
                 require_started(response, order, wait.route)
                 return _follow(response, order, wait, watch)
