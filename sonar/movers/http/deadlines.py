@@ -6,10 +6,12 @@ Here a ``Wait`` is asked before each read, headers included, and another thread 
 
 from __future__ import annotations
 
+import errno
 import http.client
 import io
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterable
@@ -284,7 +286,12 @@ class _Patient(HTTPConnection):
         wait, whole, each = CURRENT_WAIT.get(), memoryview(data), float(self.timeout or 0)
         for start in range(0, len(whole), PIECE_BYTES):
             self.sock.settimeout(min(each, wait.remaining()))
-            super().send(whole[start : start + PIECE_BYTES])
+            try:
+                super().send(whole[start : start + PIECE_BYTES])
+            except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
+                # Redirected or refused before the body was read: urllib3 knows this error as one
+                # after which an answer may be read, and those of TLS it does not.
+                raise BrokenPipeError(errno.EPIPE, "broken pipe") from error
 
 
 class _PatientHTTPS(_Patient, HTTPSConnection):
