@@ -295,11 +295,13 @@ def test_while_a_service_does_not_answer_nothing_changes(secrets):
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        *((200, ""), (404, ""), (500, "")),
+        *((200, ""), (404, ""), (500, "it is empty"), (429, "it is empty")),
         *((401, "FTS, GET whoami: 401 Unauthorized"), (403, "FTS, GET whoami: 403 Forbidden")),
     ],
 )
-def test_any_answer_but_a_refusal_is_that_of_who_knows_us(secrets, fts, status: int, said: str):
+def test_an_answer_is_that_of_who_knows_us_or_not_or_says_nothing(
+    secrets, fts, status: int, said: str
+):
     fails(known_at(fts))
     secret_in(secrets, "fts", "another")
     fts.trick = lambda _method, _path, _body: (status, {}, b"{}")

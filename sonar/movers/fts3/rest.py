@@ -150,15 +150,17 @@ class Fts:
     def introduce(self) -> None:
         """Ask who we are; raise MoverError, with the trouble, if our token is not taken.
 
-        Any other answer is fine. That question needs no rights: who is refused there is so as such,
-        for being banned, of a VO that is not served, or without the scope that it wants.
+        It needs no rights: who is refused there is so as such, for being banned, of a VO that is
+        not served, or without the scope that it wants. A server that does not know the question
+        is fine; one that cannot answer it just now raises MoverError without a trouble.
         """
         try:
             answer = self._answer(Question("GET", "whoami"))
         except Refusal as error:
-            if error.status not in (UNAUTHORIZED, FORBIDDEN):
+            if error.status in (UNAUTHORIZED, FORBIDDEN):
+                error.credential_trouble = str(error)
+            elif error.permanent:
                 return
-            error.credential_trouble = str(error)
             raise
         if isinstance(answer, dict) and answer.get("method") == NOBODY:
             failure = MoverError(Where.CONTROL, NOT_TAKEN, permanent=True)
