@@ -1,9 +1,10 @@
 """What FTS3 says, read from what a real one has said; and whatever else it may say."""
 
+import http.client
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -22,7 +23,16 @@ from sonar.notation.units import LONGEST_SECONDS
 from tests.api import edges
 from tests.movers.orders import order_between
 from tests.movers.scripted import scripted, status
-from tests.storage.fts import FILE, JOB, SAMPLES, sample, unknown
+from tests.storage.fts import (
+    FILE,
+    JOB,
+    REFUSALS,
+    SAMPLES,
+    FtsServer,
+    fts_server,
+    sample,
+    unknown,
+)
 from tests.storage.fts import Job as ServedJob
 
 ORDER = order_between("davs://glasgow.example:1094", "davs://ral.example:1094")
@@ -190,7 +200,11 @@ def test_jobs_are_taken_from_an_answer_in_parts():
     rows = [JOB | {"http_status": "200 Ok"}, unknown("nope"), refused, {"job_id": "foreign"}, 7]
     with answering(json.dumps(rows).encode(), "207 Multi-Status") as server:
         answer = Fts(Service(server.url)).jobs([JOB["job_id"], "nope", "not-ours", "out"])
+    withheld = answer.pop("not-ours")
     assert answer == {JOB["job_id"]: rows[0], "nope": None}
+    assert isinstance(withheld, rest.Refusal)
+    assert str(withheld) == "FTS, GET jobs: 403 Forbidden for this job"
+    assert withheld.permanent
 
 
 def test_a_refusal_is_told_in_its_own_words():
@@ -231,8 +245,130 @@ def test_the_server_of_these_tests_answers_as_a_real_one_does():
     assert_alike(served.file_row(), ACTIVE | {"throughput": None, "log_file": "/x"})
     served.state, served.finished, served.seconds = "FINISHED", 2.0, 1.0
     assert_alike(served.file_row(), FINISHED | {"log_file": "/x"})
-    lost = re.search(r'^\{"job_id": "nope".*$', SAMPLES, re.MULTILINE)
-    assert unknown("nope") == json.loads(lost[0])  # type: ignore[index]
+    waiting = ServedJob(asked | {"params": asked["params"] | {"max_time_in_queue": "3600s"}})
+    assert waiting.row()["max_time_in_queue"] == int(waiting.submitted) + 3600
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[FtsServer]:
+    with fts_server(token="known") as server:
+        yield server
+
+
+PLAYED = [
+    one
+    for one in REFUSALS
+    if one["who"] in ("known", "stranger") and not re.search("macaroon|banned", one["asked"])
+]
+"""The server of these tests knows no banned storage, and takes whatever the ends lend."""
+
+
+@pytest.mark.parametrize("one", PLAYED, ids=lambda one: f"{one['who']}: {one['asked']}")
+def test_the_server_of_these_tests_refuses_as_a_real_one_does(served: FtsServer, one: Json):
+    body = one.get("body")
+    if body is None and one["method"] == "POST":
+        asked = sample("POST /jobs body")
+        body = json.dumps(asked | {"files": [asked["files"][0] | one["file"]]})
+    headers = {"Authorization": f"Bearer {one['who']}", "Content-Type": one.get("content_type", "")}
+    connection = http.client.HTTPConnection("127.0.0.1", served.port)
+    connection.request(one["method"], one["path"], body, headers)
+    answer = connection.getresponse()
+    said = json.loads(answer.read())
+    connection.close()
+    assert (answer.status, answer.getheader("Content-Type"), said) == (
+        one["status"],
+        one["type"],
+        one["said"],
+    )
+
+
+def test_a_job_that_has_ended_is_cancelled_in_vain_and_so_it_says(served: FtsServer):
+    fts = Fts(Service(served.url, "fts", lambda: "known"))
+    number = fts.submit(sample("POST /jobs body"))
+    fts.cancel(number)
+    fts.cancel(number)
+    row = fts._ask("DELETE", f"jobs/{number}")
+    assert isinstance(row, dict)
+    assert (row["http_status"], row["job_state"]) == ("304 Not Modified", "CANCELED")
+
+
+QUESTIONS: dict[str, Callable[[Fts], object]] = {
+    "submit": lambda fts: fts.submit(sample("POST /jobs body")),
+    "poll of one": lambda fts: fts.jobs(["a"]),
+    "poll of two": lambda fts: fts.jobs(["a", "b"]),
+    "list": lambda fts: fts.unfinished("https://a"),
+    "cancel": lambda fts: fts.cancel("a"),
+    "who": lambda fts: fts.introduce(),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_whose_token_is_not_taken_is_told_so_whatever_the_server_says(
+    served: FtsServer, question: str
+):
+    """A real one takes him for nobody: it says 403, or breaks (500)."""
+    with pytest.raises(MoverError) as caught:
+        QUESTIONS[question](Fts(Service(served.url, "fts", lambda: "stranger")))
+    assert caught.value.credential_trouble == rest.NOT_TAKEN
+    assert caught.value.permanent
+
+
+def said_of(asked: str, who: str) -> Json:
+    return next(one for one in REFUSALS if (one["asked"], one["who"]) == (asked, who))
+
+
+def page(one: Json) -> tuple[int, dict[str, str], bytes]:
+    said = one["said"] if isinstance(one["said"], str) else json.dumps(one["said"])
+    return one["status"], {"Content-Type": one["type"]}, said.encode()
+
+
+@pytest.mark.parametrize("who", ["banned", "without scope"])
+def test_who_is_turned_away_by_a_page_is_told_its_words(served: FtsServer, who: str):
+    turned_away = page(said_of("who I am", who))
+    served.trick = lambda *_: turned_away
+    words = {"banned": "The user has been banned"}.get(who, "(Invalid OAuth2 credentials)")
+    for ask in QUESTIONS.values():
+        with pytest.raises(MoverError, match=r"403 Forbidden: [^<]+$") as caught:
+            ask(Fts(Service(served.url, "fts", lambda: "known")))
+        assert words in caught.value.credential_trouble
+    served.forget()
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        said_of("a copy from a storage that is banned", "known"),
+        said_of("a copy with a macaroon lent", "known"),
+        said_of("a copy", "certificate"),
+        said_of("a job", "stranger"),
+    ],
+    ids=lambda one: one["asked"],
+)
+def test_what_is_refused_to_one_who_is_known_says_nothing_of_his_token(
+    served: FtsServer, one: Json
+):
+    served.trick = lambda _, path, __: None if path == "/whoami" else page(one)
+    with pytest.raises(MoverError, match=re.escape(one["said"]["message"])) as caught:
+        QUESTIONS["submit"](Fts(Service(served.url, "fts", lambda: "known")))
+    served.forget()
+    assert (caught.value.credential_trouble, caught.value.permanent) == ("", one["status"] < 500)
+
+
+def test_a_job_that_we_may_not_see_among_others_ends_its_test_alone(served: FtsServer):
+    served.trick = lambda *_: page(said_of("jobs of somebody else", "certificate"))
+    poller = Poller(Fts(Service(served.url, "fts", lambda: "known")))
+    jobs = [Job("JOB"), Job("out")]
+    for _ in range(poll.SURE):
+        poller._ask_after(jobs)
+    served.forget()
+    assert str(jobs[0].error) == "FTS, GET jobs: 403 Forbidden for this job"
+    assert not jobs[1].over.is_set()
+
+
+def test_a_job_that_waited_too_long_was_cancelled_by_nobody():
+    reason = "Job has been canceled because it stayed in the queue for too long"
+    error = failure_of(Progress("CANCELED", reason))
+    assert (error.where, str(error)) == (Where.CONTROL, f"FTS: the job was cancelled: {reason}")
 
 
 def assert_alike(mine: Json, real: Json) -> None:
@@ -241,7 +377,7 @@ def assert_alike(mine: Json, real: Json) -> None:
     kinds = {name: (type(mine[name]), type(real[name])) for name in mine}
     differ = {name for name, (one, other) in kinds.items() if one is not other}
     # What a job was not asked for is null.
-    assert differ <= {"max_time_in_queue", "overwrite_flag"}
+    assert differ <= {"overwrite_flag"}
     assert json.loads(json.dumps(mine)) == mine
 
 

@@ -1,8 +1,10 @@
 """An FTS3 server for tests: its REST interface, and copies that really move bytes.
 
-It answers as the samples of a real one do (tests/movers/samples/fts_rest.txt), and copies by HTTP
-third-party copy, or by xrdcp for root://. Each job waits in its queue for a while, and is timed by
-a clock of its own. `python -m tests.storage.fts` runs it by itself.
+It answers and refuses as the samples of a real one do (tests/movers/samples/fts_rest.txt and
+fts_refusals.json), and copies by HTTP third-party copy, or by xrdcp for root://. Each job waits in
+its queue for a while, and is timed by a clock of its own. Otherwise than a real one, it takes any
+token that it knows, whatever the ends lend, and who shows none if it knows nobody by a token: that
+stands for a certificate. `python -m tests.storage.fts` runs it by itself.
 """
 
 import argparse
@@ -36,7 +38,10 @@ Trick = Callable[[str, str, bytes], Answer | None]
 FINAL = {"FINISHED", "FAILED", "CANCELED"}
 PATIENCE_SECONDS = 60.0
 VERDICT = re.compile(r"^(success|failure): ?(.*)$", re.MULTILINE)
-SAMPLES = (Path(__file__).parents[1] / "movers" / "samples" / "fts_rest.txt").read_text()
+SCITAGS = range(65, 65_536)
+HERE = Path(__file__).parents[1] / "movers" / "samples"
+SAMPLES = (HERE / "fts_rest.txt").read_text()
+REFUSALS: list[Json] = json.loads((HERE / "fts_refusals.json").read_text())["answers"]
 
 
 def sample(heading: str) -> Any:
@@ -49,6 +54,9 @@ def sample(heading: str) -> Any:
 # Their fields that no test of ours sets are as they are there.
 JOB: Json = sample("GET /jobs/ (SUBMITTED)")[0]
 FILE: Json = sample("GET /jobs/8d578836-e4b6-11f1-aaf6-02fc00000001/files (SUBMITTED)")[0]
+NOBODY: Json = next(one["said"] for one in REFUSALS if one["path"] == "/whoami")
+BROKEN = next(one["said"]["message"] for one in REFUSALS if one["status"] == 500)
+NOWHERE = next(one["said"]["message"] for one in REFUSALS if one["path"] == "/nowhere")
 
 
 @dataclass
@@ -56,6 +64,8 @@ class Job:
     """One job of one file, as it was asked for, and how far it is."""
 
     asked: Json
+    method: str = "certificate"
+    """By which its owner is known."""
     number: str = field(default_factory=lambda: str(uuid4()))
     state: str = "SUBMITTED"
     reason: str | None = None
@@ -86,10 +96,16 @@ class Job:
 
     @property
     def parameters(self) -> str:
-        params = {"nostreams": "nostreams", "buffersize": "buffer_size"}
+        params = {"nostreams": "nostreams", "timeout": "timeout", "buffersize": "buffer_size"}
         return ",".join(
             f"{name}:{self.params[param]}" for name, param in params.items() if param in self.params
         )
+
+    @property
+    def in_queue_until(self) -> int | None:
+        """Return that in seconds of the epoch; it was asked for as a number and ``s``."""
+        seconds = self.params.get("max_time_in_queue")
+        return seconds and int(self.submitted + int(seconds.removesuffix("s")))
 
     def row(self) -> Json:
         """Return it as GET /jobs/<id> answers."""
@@ -99,7 +115,8 @@ class Job:
             "submit_time": moment(self.submitted),
             "cancel_job": self.state == "CANCELED",
             "internal_job_params": self.parameters,
-            "job_metadata": self.params["job_metadata"] | {"auth_method": "certificate"},
+            "job_metadata": self.params["job_metadata"] | {"auth_method": self.method},
+            "max_time_in_queue": self.in_queue_until,
             "overwrite_flag": "Y" if self.params.get("overwrite") else None,
             "retry": self.params["retry"],
             "verify_checksum": "n",
@@ -123,7 +140,7 @@ class Job:
             "dest_surl": self.destination,
             "user_filesize": self.file["filesize"],
             "scitag": self.file.get("scitag"),
-            "checksum": self.file.get("checksum"),
+            "checksum": self.file.get("checksum") or "ADLER32",
             "file_metadata": self.file.get("metadata"),
             "start_time": moment(self.started),
             "finish_time": moment(self.finished),
@@ -131,7 +148,7 @@ class Job:
             "throughput": self.seconds and self.file["filesize"] / 2**20 / self.seconds,
             "transfer_host": "fts-here" if begun else None,
             "log_file": f"/var/log/fts3/{self.number}" if begun else None,
-            "internal_file_params": f"{self.parameters},timeout:1200" if begun else None,
+            "internal_file_params": self.parameters if begun else None,
         }
 
 
@@ -215,7 +232,7 @@ class FtsServer:
         )
 
     def submit(self, asked: Json) -> Job:
-        job = Job(asked)
+        job = Job(asked, "oauth2" if self.token else "certificate")
         self.jobs[job.number] = job
         threading.Thread(target=self._work, args=(job,), daemon=True).start()
         return job
@@ -354,9 +371,18 @@ class _Handler(AnyMethod):
             if trick:
                 self.answer(*trick)
             elif self.fts.token and self.fts.token not in self.headers.get("Authorization", ""):
-                self.refuse("401 Unauthorized", "Invalid token")
+                self.turn_away()
             else:
                 self.behave(body)
+
+    def turn_away(self) -> None:
+        """Answer to who shows a token that is not taken, and so is nobody; some of it breaks."""
+        if self.path == "/whoami":
+            self.say(NOBODY)
+        elif self.path.startswith("/jobs/"):
+            self.refuse("500 Internal Server Error", BROKEN)
+        else:
+            self.refuse("403 Forbidden", "Not enough permissions")
 
     def behave(self, body: bytes) -> None:
         """Do as a real one does; `/heard`, which that has not, says how often it was asked."""
@@ -367,42 +393,49 @@ class _Handler(AnyMethod):
         path, _, query = self.path.partition("?")
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         parts = path.strip("/").split("/")
-        if self.command == "POST":
-            self.submit(json.loads(body))
-        elif self.command == "GET" and parts == ["whoami"]:
-            self.say({"user_dn": JOB["user_dn"], "method": "oauth2", "is_root": False})
-        elif self.command == "GET" and parts == ["jobs"]:
-            self.say(list(self.listed(asked)))
-        elif self.command == "GET" and parts[2:] == ["files"]:
-            self.say([self.fts.jobs[parts[1]].file_row()])
-        elif self.command == "GET":
-            self.jobs(parts[1].split(","), asked.get("files", ""))
-        elif self.command == "DELETE":
-            self.cancel(parts[1])
-        else:
-            self.refuse("404 Not Found", "Not found")
+        match self.command, *parts:
+            case "POST", "jobs":
+                self.submit(body)
+            case "GET", "whoami":
+                method = "oauth2" if self.fts.token else "certificate"
+                self.say(NOBODY | {"user_dn": JOB["user_dn"], "method": method})
+            case "GET", "jobs":
+                self.say(list(self.listed(asked)))
+            case "GET", "jobs", number, "files":
+                self.files(number)
+            case "GET", "jobs", numbers:
+                self.jobs(numbers.split(","), asked.get("files", ""))
+            case "DELETE", "jobs", number:
+                self.cancel(number)
+            case _:
+                self.refuse("404 Not Found", NOWHERE)
 
-    def submit(self, asked: Json) -> None:
-        file, params = asked["files"][0], asked["params"]
-        if not self.fts.unmanaged and "unmanaged_tokens" in params:
-            self.refuse("400 Bad Request", "Unmanaged tokens are not allowed!")
-        elif ("source_tokens" in file) != ("destination_tokens" in file):
-            self.refuse("400 Bad Request", "Both source and destination tokens are needed")
+    def submit(self, body: bytes) -> None:
+        try:
+            kind = self.headers.get("Content-Type", "")
+            asked = asked_for(kind, body, unmanaged=self.fts.unmanaged)
+        except BadRequest as error:
+            self.refuse("400 Bad Request", str(error))
         else:
             self.say({"job_id": self.fts.submit(asked).number})
+
+    def files(self, number: str) -> None:
+        if job := self.fts.jobs.get(number):
+            self.say([job.file_row()])
+        else:
+            self.refuse("404 Not Found", unknown(number)["http_message"])
 
     def listed(self, asked: Mapping[str, str]) -> Iterator[Json]:
         for job in list(self.fts.jobs.values()):
             row = job.row()
             if job.state in FINAL or asked.get("dest_se", row["dest_se"]) != row["dest_se"]:
                 continue
-            fields = asked["fields"].split(",") if "fields" in asked else list(row)
-            yield {name: row[name] for name in fields}
+            yield only(row, asked["fields"]) if "fields" in asked else row
 
     def jobs(self, numbers: list[str], fields: str) -> None:
-        rows = [self.row(number, fields) for number in numbers]
+        rows = [self.row(number, fields) for number in filter(None, numbers)]
         lost = [row for row in rows if row["http_status"].startswith("404")]
-        if len(rows) == 1:
+        if len(numbers) == 1:
             self.say(rows[0], 404 if lost else 200)
         else:
             self.say(rows, 207 if lost else 200)
@@ -411,17 +444,16 @@ class _Handler(AnyMethod):
         job = self.fts.jobs.get(number)
         if job is None:
             return unknown(number)
-        file = job.file_row()
-        files = [{name: file[name] for name in fields.split(",")}] if fields else None
         row = job.row() | {"http_status": "200 Ok"}
-        return row | {"files": files} if files else row
+        return row | {"files": [only(job.file_row(), fields)]} if fields else row
 
     def cancel(self, number: str) -> None:
         job = self.fts.jobs.get(number)
         if job is None:
             self.say(unknown(number), 404)
         elif job.state in FINAL:
-            self.answer(304)
+            words = "The job is in a terminal state"
+            self.say(job.row() | {"http_status": "304 Not Modified", "http_message": words})
         else:
             self.fts.cancel(job)
             self.say(job.row() | {"http_status": "200 Ok", "http_message": None})
@@ -431,6 +463,58 @@ class _Handler(AnyMethod):
 
     def say(self, content: Json | list[Json], status: int = 200) -> None:
         self.answer(status, {"Content-Type": "application/json"}, json.dumps(content).encode())
+
+
+class BadRequest(Exception):
+    """A job that is not taken; its text says why."""
+
+
+def asked_for(content_type: str, body: bytes, *, unmanaged: bool) -> Json:
+    """Return what is asked for with a job; raise BadRequest in the words of a real one."""
+    if not content_type.startswith("application/json"):
+        raise BadRequest("Expecting application/json or application/x-www-form-urlencoded")
+    try:
+        asked = json.loads(body)
+    except ValueError:
+        raise BadRequest("Badly formatted JSON request") from None
+    if not isinstance(asked, dict):
+        raise BadRequest("Expecting a dictionary")
+    (file,) = asked["files"]
+    if "unmanaged_tokens" in asked["params"] and not unmanaged:
+        raise BadRequest("Unmanaged tokens are not allowed!")
+    if bool(file.get("source_tokens")) != bool(file.get("destination_tokens")):
+        wanted = "Both source_tokens and destination_tokens are required"
+        raise BadRequest(f"{wanted} if one of them is present.")
+    wrong = [fault_of_url(url) for url in (*file["sources"], *file["destinations"])]
+    wrong.append(fault_of_scitag(file.get("scitag")))
+    for words in filter(None, wrong):
+        raise BadRequest(f"Invalid value within the request: {words}")
+    return asked
+
+
+def fault_of_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return f"Can not transfer local files ({url})"
+    there = {
+        "scheme": parts.scheme,
+        "path": parts.path.strip("/") or parts.query,
+        "host": parts.hostname,
+    }
+    return next((f"Missing {what} ({url})" for what, value in there.items() if not value), "")
+
+
+def fault_of_scitag(scitag: object) -> str:
+    if scitag is None or (isinstance(scitag, int) and scitag in SCITAGS):
+        return ""
+    if isinstance(scitag, int):
+        return f"Invalid SciTag value: {scitag} (not in [65, 65535] range)"
+    return f"Invalid SciTag value: {scitag}. Must be an integer in the [65, 65535] range!"
+
+
+def only(row: Json, fields: str) -> Json:
+    """Return these fields, separated by commas; one that is not known is left out."""
+    return {name: row[name] for name in fields.split(",") if name in row}
 
 
 def unknown(number: str) -> Json:

@@ -328,7 +328,7 @@ def test_one_lost_job_of_several_leaves_the_others_alone(fts, plain):
 def test_a_job_that_somebody_cancels_fails_and_blames_nobody(fts, plain):
     running = in_queue(fts, plain)
     fts.cancel(only_job(fts))
-    fails(running.ended(), Where.CONTROL, "somebody cancelled", permanent=False)
+    fails(running.ended(), Where.CONTROL, "cancelled: job canceled by the user", permanent=False)
 
 
 def test_a_job_that_does_not_begin_in_time_is_cancelled_and_blames_no_link(fts, plain):
@@ -484,7 +484,10 @@ def test_what_a_service_repeats_of_its_tokens_is_in_no_error(secure, guarded):
     secure.forget()
     order = lending(secure, guarded, source="a-lends-this", destination="b-lends-that")
     text = f"no: {OWN} {order.source.lent} {order.destination.lent}"
-    secure.trick = answers(403, json.dumps({"message": text}))
-    words = str(measure(Fts3(), order, Watch()).error)
+    secure.trick = lambda *_: (403, {}, json.dumps({"message": text}).encode())
+    error = measure(Fts3(), order, Watch()).error
+    assert error
+    assert "whoami" in error.credential_trouble
+    words = f"{error} {error.credential_trouble}"
     for secret in (OWN, order.source.lent, order.destination.lent):
         assert secret not in words

@@ -89,8 +89,8 @@ def service_of(order: Order) -> Service:
 def submit(fts: Fts, job: Json) -> str:
     """Ask for a job; return its id.
 
-    Tokens that FTS neither renews nor exchanges spare it a queue of its own; a server that does
-    not know of such, or allows none, is asked once more without.
+    Tokens that FTS neither renews nor exchanges spare it a queue of its own; a server that allows
+    none is asked once more without. FTS 3.13 knows of no such wish, and leaves it aside.
     """
     try:
         return fts.submit(job)

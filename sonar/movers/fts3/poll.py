@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sonar.movers.base import MoverError, Order, Service, Where
-from sonar.movers.fts3.rest import Fts, Json, Refusal
+from sonar.movers.fts3.rest import Fts, JobAnswer, Refusal
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Seen, UnexpectedError, Watch, as_failures
 from sonar.notation import scitags
@@ -92,10 +92,10 @@ def progress_of(job: Mapping[str, object]) -> Progress:
 
 def failure_of(progress: Progress, *secrets: str) -> MoverError:
     """Return whose fault it was that a job did not succeed, and whether it will last."""
-    if progress.state == CANCELLED:
-        return MoverError(Where.CONTROL, "FTS: somebody cancelled the job")
-    match = REASON.match(progress.reason)
     words = one_line(progress.reason, *secrets) or "no reason is given"
+    if progress.state == CANCELLED:  # by somebody, or by FTS for having waited too long
+        return MoverError(Where.CONTROL, one_line(f"FTS: the job was cancelled: {words}"))
+    match = REASON.match(progress.reason)
     where = SCOPES[match[1]] if match else Where.TRANSFER
     permanent = bool(match and match[2] in PERMANENT)
     return MoverError(where, one_line(f"FTS: {words}"), permanent=permanent)
@@ -259,7 +259,10 @@ class Poller:
             else:
                 job.miss(MoverError(Where.CONTROL, "FTS, GET jobs: the answer leaves jobs out"))
 
-    def _tell(self, job: Job, answer: Json | None) -> None:
+    def _tell(self, job: Job, answer: JobAnswer) -> None:
+        if isinstance(answer, Refusal):
+            job.miss(answer)
+            return
         try:
             with as_failures(f"the answer for the job {job.number} of FTS"):
                 job.learn(answer)

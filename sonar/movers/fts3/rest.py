@@ -5,6 +5,7 @@ would leave in doubt whether a job was submitted. No redirect is followed: whoev
 and those that endpoints lend, is the host that was registered.
 """
 
+import html
 import http.client
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from urllib3.util import Timeout
 from sonar.movers.base import End, Limits, MoverError, Service, Stopped, Where
 from sonar.movers.http.deadlines import Wait
 from sonar.movers.http.exchange import FOREIGN, authorization, in_time, new_pool
-from sonar.movers.http.failures import foreign_failure, refused
+from sonar.movers.http.failures import foreign_failure, lasts, refused
 from sonar.movers.messages import one_line
 
 Json = dict[str, Any]
@@ -48,13 +49,25 @@ MEANINGS = {
     424: "something that it depends on has failed",
 }
 NOT_MODIFIED = 304
-"""Its answer to the cancelling of a job that has ended."""
+"""Of a job that has ended, to whoever cancels it; 3.13 says so within a 200."""
 UNKNOWN = 404
 UNAUTHORIZED = 401
-"""Its answer to a token that it does not take; 403 is that of who knows us and does not allow it.
+FORBIDDEN = 403
+DOUBTFUL = {FORBIDDEN, http.client.INTERNAL_SERVER_ERROR}
+"""What 3.13 answers to a token that it does not take: 500 where a job is asked after or cancelled.
+
+It says the same to others, too.
 """
+NOBODY = "unauthenticated"
+"""By which method it knows somebody whose token it does not take, or who shows none."""
+NOT_TAKEN = (
+    "FTS, GET whoami: the token is not accepted. It may have expired, or be for another audience."
+    " Or its issuer is not known there"
+)
 OK = "200"
 """How the status of a job begins, in an answer about several."""
+PARAGRAPH = re.compile("<p>([^<]{1,500})</p>", re.IGNORECASE)
+"""In which a web page says why it refuses."""
 
 
 class Refusal(MoverError):
@@ -67,6 +80,10 @@ class Refusal(MoverError):
 
 class NotAsked(MoverError):
     """The question has not left: nothing was begun."""
+
+
+JobAnswer = Json | Refusal | None
+"""What it says of a job: None if it knows none, and a Refusal if we may not see it."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +115,8 @@ class Fts:
             raise MoverError(Where.CONTROL, "FTS, POST jobs: the answer has no id of a job")
         return number
 
-    def jobs(self, numbers: Sequence[str]) -> dict[str, Json | None]:
-        """Return these jobs as it knows them, None for each that it says not to know."""
+    def jobs(self, numbers: Sequence[str]) -> dict[str, JobAnswer]:
+        """Return these jobs as it knows them."""
         fields = ",".join(FILE_FIELDS)
         try:
             answer = self._ask("GET", f"jobs/{','.join(numbers)}?files={fields}")
@@ -131,16 +148,50 @@ class Fts:
                 raise
 
     def introduce(self) -> None:
-        """Ask who we are; any answer is fine but that it does not take our token."""
+        """Ask who we are; raise MoverError, with the trouble, if our token is not taken.
+
+        It needs no rights: who is refused there is so as such, for being banned, of a VO that is
+        not served, or without the scope that it wants. A server that does not know the question
+        is fine; one that cannot answer it just now raises MoverError without a trouble.
+        """
         try:
-            self._ask("GET", "whoami")
+            answer = self._answer(Question("GET", "whoami"))
         except Refusal as error:
-            if error.status == UNAUTHORIZED:
-                raise
+            if error.status in (UNAUTHORIZED, FORBIDDEN):
+                error.credential_trouble = str(error)
+            elif error.permanent:
+                return
+            raise
+        if isinstance(answer, dict) and answer.get("method") == NOBODY:
+            failure = MoverError(Where.CONTROL, NOT_TAKEN, permanent=True)
+            failure.credential_trouble = NOT_TAKEN
+            raise failure
 
     def _ask(self, method: str, path: str, body: Json | None = None) -> Json | list[Any]:
+        """Make one request; return what its JSON says, an object or a list.
+
+        What refuses it may be that our token is not taken, which is asked for then.
+        """
+        try:
+            return self._answer(Question(method, path, body))
+        except Refusal as error:
+            if self.service.credential and error.status in DOUBTFUL:
+                error.credential_trouble = one_line(self._trouble(), *secrets_in(body))
+                error.permanent = error.permanent or bool(error.credential_trouble)
+            raise
+
+    def _trouble(self) -> str:
+        """Say why our token is not taken; nothing if it is, or if that cannot be known."""
+        try:
+            self.introduce()
+        except Stopped:
+            raise
+        except MoverError as error:
+            return error.credential_trouble
+        return ""
+
+    def _answer(self, question: Question) -> Json | list[Any]:
         """Make one request; return what its JSON says, an object or a list."""
-        question = Question(method, path, body)
         try:
             end = End(Where.CONTROL, self.service.url, self.service.url, self.service.token())
             headers, pool = {**authorization(end), **HEADERS}, new_pool(self.ca_bundle)
@@ -188,7 +239,7 @@ def _sent(
         pool.clear()
 
 
-def _of_jobs(answer: Json | list[Any], numbers: set[str]) -> Iterator[tuple[str, Json | None]]:
+def _of_jobs(answer: Json | list[Any], numbers: set[str]) -> Iterator[tuple[str, JobAnswer]]:
     """Yield each job that was asked for; one alone comes without a list around it."""
     for job in answer if isinstance(answer, list) else [answer]:
         number = job.get("job_id") if isinstance(job, dict) else None
@@ -199,6 +250,15 @@ def _of_jobs(answer: Json | list[Any], numbers: set[str]) -> Iterator[tuple[str,
             yield number, job
         elif status.startswith(str(UNKNOWN)):
             yield number, None
+        elif re.match("[1-9][0-9]{2}\\b", status):
+            yield number, _withheld(int(status[:3]))
+
+
+def _withheld(status: int) -> Refusal:
+    """Return what it means that one job of several is not told; its own words may quote a token."""
+    phrase = http.client.responses.get(status, "")
+    message = f"FTS, GET jobs: {status} {phrase} for this job"
+    return Refusal(status, message, "", permanent=lasts(status))
 
 
 def _json(content: bytes, place: str) -> Json | list[Any]:
@@ -230,11 +290,12 @@ def refusal(response: BaseHTTPResponse, end: End, question: Question) -> Refusal
 
 
 def words_of(content: bytes) -> str:
-    """Return why it refuses, which it says as JSON or else somebody before it says as text."""
+    """Return why it refuses, which it says as JSON or on a page; who is before it, as text."""
     try:
         answer = orjson.loads(content)
     except ValueError:
-        return content.decode("utf-8", "replace")
+        text = content.decode("utf-8", "replace")
+        return html.unescape(" ".join(PARAGRAPH.findall(text))) or text
     if isinstance(answer, dict):
         for name in ("message", "http_message"):
             if isinstance(answer.get(name), str):
