@@ -83,12 +83,13 @@ WITHOUT_TOKENS = [
     Case("storm", "dcache", "push", base="open"),
     # Its source tells no checksum, which dCache wants unless it is told that it need not.
     Case("storm", "dcache", "pull", spoilt="no-digest"),
+    # Its door sends an upload on itself where its pools are not declared.
+    Case("dcache", "storm", "pull", undeclared=True),
 ]
 SOURCE, DESTINATION, BETWEEN = Where.SOURCE, Where.DESTINATION, Where.TRANSFER
 REFUSED = [
     Case("eos", "storm", "pull", "", SOURCE, True, "data hosts", undeclared=True),
     Case("storm", "eos", "pull", "", DESTINATION, True, "data hosts", undeclared=True),
-    Case("dcache", "storm", "pull", "", SOURCE, True, "data hosts", undeclared=True),
     # EOS: the other end by a status, itself by what an FST says of a capability.
     Case("storm", "eos", "pull", "get-403", SOURCE, True, "status code 403"),
     Case("storm", "eos", "pull", "get-503", SOURCE, False, "status code 503"),

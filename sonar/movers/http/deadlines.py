@@ -253,8 +253,9 @@ class _Patient(HTTPConnection):
         return sock
 
     def putrequest(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as its base has
+        wait = CURRENT_WAIT.get()
+        wait.is_body_refused = False
         if self.sock is not None:
-            wait = CURRENT_WAIT.get()
             wait.hold(self.sock)
             wait.route.meet(self.sock)  # it may have been kept from another exchange
         self._expects, self._held = False, None

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -33,7 +33,7 @@ from sonar.movers.http.deadlines import (
 )
 from sonar.movers.http.failures import foreign_failure
 from sonar.movers.http.peers import ForbiddenPeer, Route
-from sonar.movers.http.redirects import STATUSES, NotFollowed, Step, following
+from sonar.movers.http.redirects import STATUSES, NotFollowed, Step, following, without
 from sonar.movers.messages import one_line
 from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import current
@@ -176,7 +176,9 @@ class Web:
             try:
                 step = following(step, request.method, end, response, wait.route)
             except NotFollowed as refusal:
-                raise not_followed(request, refusal) from None
+                if not (refusal.is_relayed and "Expect" in step.headers):
+                    raise not_followed(request, refusal) from None
+                step = replace(step, headers=without(step.headers, "expect"))
             if request.body:
                 request.body.seek(0)
         raise MoverError(end.where, f"{request.place}: more than {MAX_REDIRECTS} redirects")

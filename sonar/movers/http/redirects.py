@@ -27,13 +27,14 @@ from sonar.notation.data_hosts import are_covered, data_host
 
 STATUSES = frozenset({301, 302, 303, 307, 308})
 READING = frozenset({"GET", "HEAD"})
+RELAYED = "dcache-http-uuid"
 URL_CREDENTIALS = frozenset(
     {
         "access_token",
         "authz",
         "cap.msg",
         "cap.sym",
-        "dcache-http-uuid",
+        RELAYED,
         "x-amz-signature",
         "xrdhttptk",
     }
@@ -44,11 +45,15 @@ OWN, LENT = "authorization", "transferheader"
 
 
 class NotFollowed(Exception):
-    """A redirect leads where nobody goes; ``server`` is where, if it may be declared."""
+    """A redirect leads where nobody goes; ``server`` is where, if it may be declared.
 
-    def __init__(self, why: str, server: str = "") -> None:
+    ``is_relayed`` says that who does not expect to be redirected is let through: doors of dCache
+    send an upload on to the pool themselves.
+    """
+
+    def __init__(self, why: str, server: str = "", *, is_relayed: bool = False) -> None:
         super().__init__(why)
-        self.server = server
+        self.server, self.is_relayed = server, is_relayed
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ def following(step: Step, method: str, end: End, response: BaseHTTPResponse, rou
         raise NotFollowed(
             "redirects to a host that is not one of its declared data hosts",
             server if data_host(server) else "",
+            is_relayed=RELAYED in _names(after),
         )
     if not is_same_file(path_of(end, end.url), after.path or "/"):
         raise NotFollowed("redirects to another path")
@@ -147,7 +153,7 @@ def is_credential_shown(step: Step, after: Url) -> bool:
 
 def carries_credential(address: Url) -> bool:
     """Say whether a URL lets in whoever has it."""
-    return any(name.lower() in URL_CREDENTIALS for name, _ in _query(address))
+    return not URL_CREDENTIALS.isdisjoint(_names(address))
 
 
 def secrets_in(address: Url) -> tuple[str, ...]:
@@ -155,6 +161,10 @@ def secrets_in(address: Url) -> tuple[str, ...]:
     query = address.query or ""
     values = (value for _, value in _query(address))
     return tuple(text for text in (query, *values) if len(text) >= SHORTEST_SECRET)
+
+
+def _names(address: Url) -> set[str]:
+    return {name.lower() for name, _ in _query(address)}
 
 
 def _query(address: Url) -> list[tuple[str, str]]:
