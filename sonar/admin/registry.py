@@ -313,7 +313,7 @@ class MeshAdmin(Noticing, NeverDeleted):
     form = MeshForm
     fieldsets = [
         (None, {"fields": ["name", "enabled"]}),
-        ("What it tests", {"fields": [*map(filter_column, ENDS), *ENDS, "now"]}),
+        ("What it tests", {"fields": ["now", *map(filter_column, ENDS), *ENDS]}),
         ("How it tests", {"fields": ["mover", "mode", "streams", "priority", *LIMITS]}),
         (
             "Only for some movers",
