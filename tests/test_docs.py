@@ -1,9 +1,12 @@
 """The docs are true: every setting, command, route and library in the code is there, and back."""
 
 import re
+from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 from typing import get_args
 
+from django.core.management import call_command
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
@@ -112,6 +115,16 @@ def test_the_example_registry_file_of_the_page_loads(db):
     assert example
     changes = file.load(example[1])
     assert changes.added["endpoints"] == ["UKI-SCOTGRID-GLASGOW_DATADISK"]
+
+
+def test_the_meshes_by_filter_of_the_page_load_and_say_what_it_says(db, tmp_path):
+    section = read("docs/registry.md").partition("## Meshes by filter")[2]
+    example = re.search(r"```yaml\n(.*?)```\n\n    \$.*?\n(.*?)\n\n", section, re.DOTALL)
+    assert example
+    file, out = tmp_path / "uk.yaml", StringIO()
+    file.write_text(example[1])
+    call_command("load_registry", str(file), stdout=out)
+    assert out.getvalue() == dedent(f"{example[2]}\n")
 
 
 def test_nothing_names_a_path_of_a_machine():

@@ -8,12 +8,17 @@ from itertools import product
 from cachetools import LRUCache
 
 from matrix.query.addresses import endpoint_url, link_url, site_url
-from matrix.query.attributes import ENDPOINT_ATTRIBUTES, EndpointAttribute, Value, texts_of
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.cache import Kept
 from sonar.models import Site
+from sonar.notation.endpoint_attributes import (
+    ENDPOINT_ATTRIBUTES,
+    EndpointAttribute,
+    Value,
+    texts_of,
+)
 
 MOST_MATCHES = 20
 # Ends of a link are looked for among so many endpoints each.

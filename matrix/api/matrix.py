@@ -38,9 +38,9 @@ from matrix.plots.display import Display
 from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import UNITS
-from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import snapshot
+from sonar.notation.enumeration import either
 
 
 class MatrixEcho(Echo):

@@ -15,10 +15,11 @@ from django.http import QueryDict
 from django.utils import timezone
 from rest_framework.request import Request
 
-from matrix.query.filters import PROFILE_FILTERS, by_parameter, either
+from matrix.query.filters import PROFILE_FILTERS, by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models.fields import NAME
+from sonar.notation.enumeration import either
 from sonar.notation.windows import Window, format_time
 
 Row = TypeVar("Row", bound=Model)

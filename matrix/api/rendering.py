@@ -44,12 +44,19 @@ def as_rows(rows: Sequence[Json], form: str, columns: Sequence[str], name: str) 
 
 
 def flat(value: object) -> object:
-    """Put lists into one field, and what stands by name too: `small=600 large=86400`."""
+    """Put lists into one field, and what stands by name too: `small=600 tag=dc27,!tape`."""
     if isinstance(value, dict):
-        value = " ".join(f"{name}={part}" for name, part in value.items())
+        parts = {
+            name: ",".join(part) if isinstance(part, list) else part for name, part in value.items()
+        }
+        value = " ".join(f"{name}={part}" for name, part in parts.items())
     elif isinstance(value, list):
         value = " ".join(value)
     return csv_text.quoted(value) if isinstance(value, str) else value
+
+
+def in_one(part: object) -> object:
+    return ",".join(part) if isinstance(part, list) else part
 
 
 WRITERS = {"plotly": standalone.as_json, "html": standalone.as_html}

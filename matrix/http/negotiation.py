@@ -6,8 +6,8 @@ from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
+from sonar.notation.enumeration import either
 
 TYPES = {
     "json": "application/json",

@@ -29,7 +29,6 @@ from matrix.pages.parts.events import by_day, event_row, long_words
 from matrix.pages.parts.share import Share
 from matrix.query import forms
 from matrix.query.addresses import address
-from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
@@ -38,6 +37,7 @@ from matrix.store import changes, registry
 from matrix.store.changes import WrittenNear
 from matrix.store.data_version import DataVersion
 from sonar.models import ChangeSearch
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import Window
 from sonar.people.roles import Anyone

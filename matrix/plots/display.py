@@ -16,7 +16,6 @@ from django.utils.datastructures import MultiValueDict
 
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
 from matrix.query.catalogue import STATISTICS, VS_USUAL
-from matrix.query.filters import either
 from matrix.query.forms import (
     FILTER_FORM,
     BadQueryError,
@@ -29,6 +28,7 @@ from matrix.query.forms import (
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
+from sonar.notation.enumeration import either
 
 ORDERS = ("name", "cloud", "tier", "average", "-average")
 # Colours run from the 5th to the 95th percentile of the values, or over all of them.

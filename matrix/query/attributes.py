@@ -1,100 +1,29 @@
 """The attributes that links and transfers are chosen by, rows and columns grouped by, once each.
 
+Those of endpoints are described in sonar.notation.endpoint_attributes, where meshes find them, too.
 Whatever else has to do with them is derived from here: filters and their sentences, forms, SQL
 and masks, columns of tables, fields of answers, parameters of the API and its schema. A new one
-is an entry here, and a column of a model.
+is an entry, and a column of a model.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sonar.movers.catalogue import CLOCKS, Clock
 from sonar.notation.csv_text import DATA_SERVER, MOVER
+from sonar.notation.endpoint_attributes import (
+    ENDPOINT_ATTRIBUTES,
+    OF_ENDPOINTS,
+    Attribute,
+    EndpointAttribute,
+    Value,
+    texts_of,
+)
 
 ENDS = ("source", "destination")
 # How links are said to touch what has an attribute: at one end, or at either.
 PREPOSITIONS = {"": "from or to", "source": "from", "destination": "to"}
-# What an endpoint has in an attribute; one that can have several has them in order.
-Value = str | int | tuple[str, ...]
-# Of an endpoint: what its own column is behind, seen from there, if it is one of its site.
-SITE = "site__"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Attribute:
-    """What endpoints, and what ways of measuring, share.
-
-    ``name`` is the parameter of its filter, ``label`` what it is called in sentences and menus;
-    ``columns`` are paths from an endpoint, or from a profile, to where it is kept.
-    A value is one of ``allowed``, or fits the whole of ``pattern``, which ``rule`` says in words;
-    without either, or what the column itself allows, it is free text; it has at most ``longest``
-    characters. It is the name of a registered row if ``registered``.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    label: str = ""
-    allowed: tuple[str, ...] = ()
-    pattern: str = ""
-    rule: str = ""
-    longest: int = 80
-    registered: bool = False
-
-    @property
-    def title(self) -> str:
-        return self.label or self.name
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndpointAttribute(Attribute):
-    """An attribute of the endpoints of links, filtered by as `cloud`, `source_cloud` and so on.
-
-    Of several columns all values count. ``field`` is its name in records and tables, ``kind`` the
-    type of its values there, ``row`` what a row or column of it is called, if it makes any;
-    ``search`` are the words that a search of a table looks into; ``finds`` says whether the
-    search of all pages finds sites and endpoints by it, ``listed`` whether tables show it;
-    ``example`` is a value for the docs.
-    """
-
-    field: str = ""
-    kind: Any = str
-    row: str = ""
-    search: tuple[str, ...] = ("{}",)
-    finds: bool = False
-    listed: bool = False
-    example: Value = ""
-
-    @property
-    def key(self) -> str:
-        """Return what records and tables call it."""
-        return self.field or self.name
-
-    @property
-    def many(self) -> bool:
-        """Say whether an endpoint can have several values."""
-        return bool(self.kind == list[str])
-
-    @property
-    def site_columns(self) -> list[str]:
-        """Return the columns that are a site's, as paths from the site."""
-        return [path.removeprefix(SITE) for path in self.columns if path.startswith(SITE)]
-
-    @property
-    def is_own(self) -> bool:
-        """Say whether an endpoint has it of its own, whatever its site has."""
-        return len(self.site_columns) < len(self.columns)
-
-    def value(self, columns: Sequence[Any]) -> Value:
-        """Make one value of those of the columns."""
-        if not self.many:
-            (value,) = columns
-            return value  # type: ignore[no-any-return]  # as the database has it
-        return tuple(sorted({text for texts in columns for text in texts}))
-
-    def of_site(self, site: object) -> Value:
-        """Return what a site itself has, of a row of the registry."""
-        return self.value([getattr(site, column) for column in self.site_columns])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,41 +69,6 @@ ALONE, IN_COMPANY, NOT_NOTED = "0", "some", "unknown"
 # Why a transfer was made. Experiments count only where they are asked for: filters.counted.
 SCHEDULED, ORDERED, EXPERIMENT = "scheduled", "ordered", "experiment"
 
-ENDPOINT_ATTRIBUTES: tuple[EndpointAttribute, ...] = (
-    EndpointAttribute(
-        name="site", columns=("site__name",), registered=True, row="{}", finds=True, example="RAL"
-    ),
-    EndpointAttribute(name="cloud", columns=("site__cloud",), row="{}", listed=True, example="UK"),
-    EndpointAttribute(
-        name="tier",
-        columns=("site__tier",),
-        kind=int,
-        allowed=("0", "1", "2", "3"),
-        row="Tier {}",
-        search=("tier {}", "t{}"),
-        listed=True,
-        example=1,
-    ),
-    EndpointAttribute(name="country", columns=("site__country",), row="{}", example="GB"),
-    EndpointAttribute(name="label", columns=("label",), example="DATADISK"),
-    EndpointAttribute(
-        name="tag",
-        columns=("tags", "site__tags"),
-        field="tags",
-        kind=list[str],
-        finds=True,
-        example=("atlas",),
-    ),
-    EndpointAttribute(
-        name="endpoint",
-        columns=("name",),
-        field="name",
-        registered=True,
-        row="{}",
-        finds=True,
-        example="RAL_DATADISK",
-    ),
-)
 PROFILE_ATTRIBUTES: tuple[ProfileAttribute, ...] = (
     ProfileAttribute(
         name="mover",
@@ -283,7 +177,6 @@ RESULT_ATTRIBUTES: tuple[ResultAttribute, ...] = (
     ),
 )
 
-OF_ENDPOINTS = {attribute.name: attribute for attribute in ENDPOINT_ATTRIBUTES}
 OF_PROFILES = {attribute.name: attribute for attribute in PROFILE_ATTRIBUTES}
 OF_RESULTS = {attribute.name: attribute for attribute in RESULT_ATTRIBUTES}
 BY_NAME: dict[str, EndpointAttribute | ProfileAttribute] = {
@@ -315,11 +208,6 @@ SITE_FACTS = {
 SITE_LISTS = {
     key: attribute for key, attribute in FACTS.items() if attribute.site_columns and attribute.many
 }
-
-
-def texts_of(value: Value) -> tuple[str, ...]:
-    """Return each of the values of an attribute as text."""
-    return value if isinstance(value, tuple) else (str(value),)
 
 
 def search_text(values: Iterable[tuple[EndpointAttribute, Value]]) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from matrix.query.attributes import (
     BY_NAME,
     EXPERIMENT,
-    OF_ENDPOINTS,
     OF_PROFILES,
     OF_RESULTS,
     PREPOSITIONS,
     ProfileAttribute,
 )
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
+from sonar.notation.enumeration import either
 
 LINK_FILTERS = tuple(
     f"{end}{name}" for name in OF_ENDPOINTS for end in ("", "source_", "destination_")
@@ -100,9 +101,3 @@ def alternatives(
         if option.parameter in parameters:
             together.setdefault((option.parameter, option.exclude), []).append(option)
     return list(together.values())
-
-
-def either(options: Sequence[str]) -> str:
-    """Write `a`, `a or b`, `a, b or c`."""
-    *others, last = options
-    return f"{', '.join(others)} or {last}" if others else last

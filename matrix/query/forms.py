@@ -12,27 +12,25 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.query import comparison
-from matrix.query.attributes import (
-    BY_NAME,
-    ENDPOINT_ATTRIBUTES,
-    ENDS,
-    GROUPINGS,
-    OF_ENDPOINTS,
-    OF_RESULTS,
-    OFFERED,
-    Attribute,
-)
+from matrix.query.attributes import BY_NAME, ENDS, GROUPINGS, OF_RESULTS, OFFERED
 from matrix.query.catalogue import STATS
-from matrix.query.filters import FILTERS, Filter, either
+from matrix.query.filters import FILTERS, Filter
 from sonar.models import Endpoint, Profile, SizeClass, Transfer
 from sonar.notation import windows
+from sonar.notation.endpoint_attributes import (
+    ENDPOINT_ATTRIBUTES,
+    OF_ENDPOINTS,
+    Attribute,
+    value_problem,
+)
+from sonar.notation.endpoint_filters import MOST_FILTERS
+from sonar.notation.enumeration import either
 from sonar.notation.units import parse_duration
 from sonar.notation.windows import EARLIEST, PRESETS
 
 DEFAULT_SIZE = "large"
 
 ALL_FILTERS = frozenset((*FILTERS, *comparison.OF_FILTERS))
-MOST_FILTERS = 50
 
 PARAMETERS = (
     *("size", "window", "from", "to", "stat", "rows", "columns", "max_age"),
@@ -99,15 +97,7 @@ class FilterField(ParameterField):
 def problem(option: Filter) -> str:
     """Say what is wrong with the value of a filter; empty if nothing is."""
     parameter, value, attribute = option.parameter, option.value, BY_NAME[option.attribute]
-    allowed = ALLOWED_VALUES.get(attribute.name)
-    if allowed and value not in allowed:
-        return f"{parameter} “{value}” is not known: use {either(allowed)}."
-    if attribute.pattern and not re.fullmatch(attribute.pattern, value):
-        return f"{parameter} “{value}” is not {attribute.rule}."
-    longest = attribute.longest
-    if not value or len(value) > longest or not value.isprintable():
-        return f"{parameter} must be 1 to {longest} printable characters, after ! to exclude."
-    return ""
+    return value_problem(parameter, attribute, value, ALLOWED_VALUES.get(attribute.name, ()))
 
 
 def unregistered(filters: Iterable[Filter]) -> Iterator[tuple[str, str]]:

@@ -6,15 +6,24 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import QuerySet
+from django.db.models import QuerySet, prefetch_related_objects
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from sonar.admin.rows import CLOSED, BytesField, NeverDeleted, Rows, ScitagField, SecondsField
+from sonar.admin.rows import (
+    CLOSED,
+    BytesField,
+    EndpointFilterField,
+    NeverDeleted,
+    Rows,
+    ScitagField,
+    SecondsField,
+)
 from sonar.models import (
     Annotation,
     Credential,
@@ -25,18 +34,19 @@ from sonar.models import (
     Site,
     SizeClass,
 )
+from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS
 from sonar.notation.units import exact_bytes, exact_duration
 from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
-from sonar.registry import compatibility
+from sonar.registry import compatibility, mesh_size
 from sonar.registry.compatibility import (
-    ENDS,
     credential_problems,
     endpoint_problem,
     is_moved,
     mesh_problem,
 )
+from sonar.registry.mesh_members import read_endpoints
 from sonar.results import reclass
 
 
@@ -241,6 +251,17 @@ class MeshIntervalInline(admin.TabularInline):  # type: ignore[type-arg]
     verbose_name_plural = "How often it tests"
 
 
+def filter_field(end: str) -> EndpointFilterField:
+    wide = forms.TextInput({"class": "vLargeTextField"})
+    column: Any = Mesh._meta.get_field(filter_column(end))
+    return EndpointFilterField(
+        required=False,
+        widget=wide,
+        label=capfirst(column.verbose_name),
+        help_text=column.help_text,
+    )
+
+
 class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
     """One mesh, checked together with its endpoints: its mover must move their files."""
 
@@ -251,13 +272,21 @@ class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="Like 8 MB, only for movers that can set it; empty: the servers choose.",
     )
 
+    sources_filter = filter_field(ENDS[0])
+    destinations_filter = filter_field(ENDS[1])
+
     class Meta:
         help_texts = dict.fromkeys(
-            ENDS, "None chosen means every endpoint whose files the mover can move."
+            ENDS,
+            "None chosen, and no filter, means every endpoint whose files the mover can move.",
         )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        for end in ENDS:
+            if cleaned.get(end) and cleaned.get(filter_column(end)):
+                sentence = "Write a filter or choose endpoints, not both."
+                self.add_error(filter_column(end), sentence)
         judged = {"mover", "mode", *ENDS} & set(self.changed_data)
         if judged and not self.errors:
             ends = [cleaned[end] for end in ENDS]
@@ -266,12 +295,25 @@ class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
 
+class MeshList(ChangeList):
+    """The list of meshes, which says of each what it tests now."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read what all rows need at once: five SQL queries more."""
+        super().get_results(request)
+        prefetch_related_objects(meshes := list(self.result_list), *mesh_size.READ_FIRST)
+        endpoints = read_endpoints()
+        for mesh in meshes:
+            mesh.in_words = mesh_size.words(mesh, mesh_size.size_of(mesh, endpoints))
+        self.result_list = meshes
+
+
 @admin.register(Mesh)
 class MeshAdmin(Noticing, NeverDeleted):
     form = MeshForm
     fieldsets = [
         (None, {"fields": ["name", "enabled"]}),
-        ("What it tests", {"fields": ["sources", "destinations"]}),
+        ("What it tests", {"fields": ["now", *map(filter_column, ENDS), *ENDS]}),
         ("How it tests", {"fields": ["mover", "mode", "streams", "priority", *LIMITS]}),
         (
             "Only for some movers",
@@ -282,8 +324,25 @@ class MeshAdmin(Noticing, NeverDeleted):
         ),
         ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
     ]
-    list_display = ["name", "enabled", "mover", "mode", "streams", "priority"]
+    list_display = ["name", "enabled", "now", "mover", "mode", "streams", "priority"]
+    readonly_fields = ["now"]
     inlines = [MeshIntervalInline]
+
+    @admin.display(description="what it tests now")
+    def now(self, mesh: Mesh) -> str:
+        if mesh._state.adding:
+            return "It is not saved yet."
+        return getattr(mesh, "in_words", "") or mesh_size.words_now(mesh)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[MeshList]:
+        return MeshList
+
+    def save_related(
+        self, request: HttpRequest, form: forms.ModelForm[Mesh], formsets: list[Any], change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        for line in mesh_size.lines([form.instance.name]):
+            self.message_user(request, f"{capfirst(line)}.", messages.INFO)
 
     def formfield_for_dbfield(
         self,

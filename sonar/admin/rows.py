@@ -13,7 +13,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
 from sonar.notation import scitags
+from sonar.notation.endpoint_filters import FilterError, as_query, from_query
 from sonar.notation.units import exact_bytes, exact_duration, parse_bytes, parse_seconds
+from sonar.registry.mesh_filters import read_filter
 
 
 class Choices(forms.CheckboxSelectMultiple):
@@ -56,6 +58,23 @@ class ScitagField(WrittenField):
     """A flow label as experiment/activity."""
 
     read, write = staticmethod(scitags.parsed), staticmethod(scitags.written)
+
+
+class EndpointFilterField(forms.Field):
+    """A filter on endpoints, in the notation of the matrix: `cloud=UK&tag=!tape`."""
+
+    def prepare_value(self, value: object) -> object:
+        return as_query(value) if isinstance(value, dict) else value
+
+    def to_python(self, value: object) -> dict[str, list[str]]:
+        text = str(value or "").strip()
+        try:
+            return read_filter(from_query(text)) if text else {}
+        except FilterError as error:
+            raise ValidationError(f"{capfirst(str(error))}.") from error
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        return str(self.prepare_value(initial) or "") != str(data or "")
 
 
 # A section that is opened by who needs it.

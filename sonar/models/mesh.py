@@ -21,6 +21,7 @@ from sonar.models.fields import (
     two_endpoints,
     two_ends,
 )
+from sonar.models.member_filters import MemberFilters
 from sonar.models.registry import Credential, Endpoint, SizeClass
 from sonar.movers import catalogue
 from sonar.notation import scitags
@@ -39,7 +40,7 @@ LIMITS = ("bytes_per_hour",)
 """Columns of limits at which an obstacle holds tests back: each door of the registry has them."""
 
 
-class Mesh(QuietHours):
+class Mesh(MemberFilters, QuietHours):
     """Which links are tested, how often per size class, with what, and in which hours."""
 
     name = name_field()

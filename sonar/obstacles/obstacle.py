@@ -28,12 +28,13 @@ from sonar.models import (
     Schedule,
     SizeClass,
 )
+from sonar.models.member_filters import ENDS
 from sonar.notation import addresses
 from sonar.notation.addresses import scheme_of
 from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import Capacity
 from sonar.obstacles.credential_states import CredentialUse
-from sonar.registry.compatibility import ENDS
+from sonar.registry import mesh_members
 
 COLUMNS = [
     f"site__{name}"
@@ -252,7 +253,7 @@ def proxy_conflicts(conditions: RunConditions) -> dict[int, str]:
     """Say of each mesh in use, by id, how many of its links have two X.509 proxies.
 
     Its mover shows one to both ends: such tests are not started. Of the first link it says what to
-    do. No SQL query while no mesh has such a mover, else three.
+    do. No SQL query while no mesh has such a mover, else three, and one for meshes by filter.
     """
     in_use = (mesh for mesh in conditions.meshes if mesh.enabled)
     meshes = [mesh for mesh in in_use if mesh.mover_description.one_proxy]
@@ -260,14 +261,15 @@ def proxy_conflicts(conditions: RunConditions) -> dict[int, str]:
         return {}
     prefetch_related_objects(meshes, *ENDS)
     endpoints = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
-    sentences = {mesh.id: _conflict(mesh, endpoints) for mesh in meshes}
+    of_filters = mesh_members.by_filter(meshes)
+    sentences = {mesh.id: _conflict(mesh, endpoints, of_filters) for mesh in meshes}
     return {mesh: sentence for mesh, sentence in sentences.items() if sentence}
 
 
-def _conflict(mesh: Mesh, in_use: Collection[Endpoint]) -> str:
+def _conflict(mesh: Mesh, in_use: Collection[Endpoint], of_filters: mesh_members.ByFilter) -> str:
     schemes = mesh.mover_description.schemes_in(mesh.mode)
     moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
-    sources, destinations = (_chosen(mesh, ends, moved) for ends in ENDS)
+    sources, destinations = (_chosen(mesh, ends, moved, of_filters) for ends in ENDS)
     of_destinations = Counter(map(proxy_of, destinations))
     others = {end: len(destinations) - of_destinations[proxy_of(end)] for end in sources}
     links = sum(others.values())
@@ -279,6 +281,10 @@ def _conflict(mesh: Mesh, in_use: Collection[Endpoint]) -> str:
     return f"{count} not tested. {two_proxies(first, other, mesh.mover_description)}"
 
 
-def _chosen(mesh: Mesh, ends: str, moved: Sequence[Endpoint]) -> Sequence[Endpoint]:
+def _chosen(
+    mesh: Mesh, ends: str, moved: Sequence[Endpoint], of_filters: mesh_members.ByFilter
+) -> Sequence[Endpoint]:
+    if (fitting := of_filters.get((mesh.pk, ends))) is not None:
+        return [end for end in moved if end.pk in fitting]
     named = {end.pk for end in getattr(mesh, ends).all()}
     return [end for end in moved if end.pk in named] if named else moved

@@ -13,6 +13,7 @@ from django.db.models import Q
 from sonar.credentials import rules
 from sonar.credentials.rules import names
 from sonar.models import Credential, Endpoint, Mesh
+from sonar.models.member_filters import ENDS
 from sonar.movers.catalogue import MoverDescription, describe
 from sonar.notation.addresses import scheme_of
 
@@ -43,7 +44,6 @@ def size_class_problems(classes: Iterable[SizeRange]) -> list[str]:
     return sentences
 
 
-ENDS = ("sources", "destinations")
 # Of many meshes or endpoints that something does not fit, as many are named.
 MOST_NAMED = 5
 
@@ -81,7 +81,10 @@ def _nothing_fits(name: str, mover: MoverDescription, mode: str) -> str:
 
 
 def kept_mesh_problem(mesh: Mesh) -> str:
-    """Say the same of a mesh whose endpoints are written already. Two SQL queries."""
+    """Say the same of a mesh whose endpoints are written already. Two SQL queries.
+
+    One by filter means those that it fits, like one of every endpoint.
+    """
     ends = [list(getattr(mesh, end).all()) for end in ENDS]
     return mesh_problem(mesh.name, mesh.mover, mesh.mode, ends)
 

@@ -67,6 +67,8 @@ def mended(name: str, given: object) -> object:
         return [mended(name, one) for one in given]
     if name == "every":
         return {"small": "6h", "large": 86400}
+    if isinstance(given, dict):
+        return {key: mended(key, one) for key, one in given.items()}
     if isinstance(given, float):
         return round(given % 1000, 3)
     if not isinstance(given, str):

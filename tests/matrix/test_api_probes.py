@@ -15,12 +15,12 @@ from django.test import Client
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from matrix.query.filters import either
 from sonar import scheduler
 from sonar.models import Endpoint, Probe, Transfer
 from sonar.movers.base import Receipt
 from sonar.movers.catalogue import names
 from sonar.movers.measure import Outcome
+from sonar.notation.enumeration import either
 from sonar.ordering import request_probes
 from sonar.people import tokens
 from sonar.people.roles import Role

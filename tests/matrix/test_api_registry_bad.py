@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
-from matrix.query.filters import either
 from sonar.movers.catalogue import names
+from sonar.notation.enumeration import either
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
 from tests.properties import examples
 
@@ -109,7 +109,15 @@ WRONG = [
     ("meshes", {"streams": 0}, "streams", "streams 0 is not a whole number from 1 to 9999."),
     ("meshes", {"tcp_buffer_bytes": 65536}, "tcp_buffer_bytes", f"The {NO_BUFFERS} be left empty"),
     ("meshes", {"priority": 2**31}, "priority", "is not a whole number from 0 to 9999"),
-    ("meshes", {"sources": []}, "sources", 'sources [] is not "all", or a list of names'),
+    ("meshes", {"sources": []}, "sources", 'sources [] is not "all", a list of names'),
+    ("meshes", {"sources": {}}, "sources", "sources: a filter has at least one of site, cloud"),
+    ("meshes", {"sources": {"klout": "UK"}}, "sources", "no attribute “klout” to choose endpoints"),
+    ("meshes", {"sources": {"tier": 4}}, "sources", "tier “4” is not known: use 0, 1, 2 or 3."),
+    ("meshes", {"sources": {"cloud": None}}, "sources", "cloud has a value that is no text"),
+    ("meshes", {"sources": {"cloud": ["!"]}}, "sources", "cloud must be 1 to 80 printable"),
+    ("meshes", {"sources": {"tag": ["a" * 81]}}, "sources", "tag has a value of more than 80"),
+    ("meshes", {"sources": {"site": "Nowhere"}}, "sources", "site “Nowhere” is not known: use"),
+    ("meshes", {"sources": {"label": [*"abc"] * 17 + [*map(str, range(50))]}}, "sources", "53 va"),
     ("meshes", {"sources": "some"}, "sources", 'sources "some" is not "all"'),
     ("meshes", {"sources": ["Nowhere"]}, "sources", "sources “Nowhere” is not known: use names"),
     ("meshes", {"sources": ["a\0b"]}, "sources", "is not"),

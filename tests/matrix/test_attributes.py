@@ -1,4 +1,4 @@
-"""Each attribute stands in matrix/query/attributes.py alone, and one more is an entry there."""
+"""Each attribute stands in one place alone, and one more is an entry there."""
 
 import ast
 import importlib.util
@@ -15,15 +15,24 @@ from django.http import QueryDict
 from drf_spectacular.settings import spectacular_settings
 from rest_framework.settings import api_settings
 
-from matrix.query import attributes
-from matrix.query.attributes import OF_ENDPOINTS, OF_PROFILES
+from matrix.query.attributes import OF_PROFILES
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
-from tests.imports import PROJECT, modules, within
+from sonar.notation import endpoint_attributes
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
+from tests.imports import PROJECT, modules, within_any
 from tests.matrix.world import NOW, World, transfers
 from tests.recipes import block
 
-REGISTRY = "matrix.query.attributes"
+REGISTRY = "sonar.notation.endpoint_attributes"
+# What is made of the attributes as it is imported.
+OF_ATTRIBUTES = (
+    "matrix",
+    REGISTRY,
+    "sonar.notation.endpoint_filters",
+    "sonar.registry.mesh_filters",
+    "sonar.registry.mesh_members",
+)
 # Two of them may be compared, or be examples; three are a list.
 FEW = 2
 # Fields of what is registered, ordered or recorded, whichever of them links are chosen by: a site,
@@ -100,14 +109,17 @@ def test_a_list_of_attributes_is_seen(source):
 
 
 # The entry of the recipe, of a column that there is already.
-TOY = f"    {block('A filter', 'matrix/query/attributes.py').strip()},\n"
+TOY = f"    {block('A filter', 'sonar/notation/endpoint_attributes.py').strip()},\n"
 LAST = '    EndpointAttribute(\n        name="endpoint",'
 
 
 @pytest.fixture
 def with_software(tmp_path) -> Iterator[None]:
-    """All of matrix/ as if the registry had an attribute more, read anew from its files."""
-    source = Path(attributes.__file__).read_text()
+    """All of matrix/ as if the registry had an attribute more, read anew from its files.
+
+    And what meshes by filter are made of.
+    """
+    source = Path(endpoint_attributes.__file__).read_text()
     assert LAST in source
     path = tmp_path / "attributes.py"
     path.write_text(source.replace(LAST, TOY + LAST))
@@ -119,13 +131,15 @@ def with_software(tmp_path) -> Iterator[None]:
     for lazy in (api_settings, spectacular_settings):
         for name in lazy.defaults:
             getattr(lazy, name)
-    real = {name: sys.modules.pop(name) for name in list(sys.modules) if within(name, "matrix")}
+    real = {
+        name: sys.modules.pop(name) for name in list(sys.modules) if within_any(name, OF_ATTRIBUTES)
+    }
     try:
         sys.modules[REGISTRY] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[REGISTRY])
         yield
     finally:
-        for name in [name for name in sys.modules if within(name, "matrix")]:
+        for name in [name for name in sys.modules if within_any(name, OF_ATTRIBUTES)]:
             del sys.modules[name]
         sys.modules.update(real)
 
@@ -159,6 +173,13 @@ class TestOneEntryMore:
         assert [group.name for group in grid.sources] == ["RAL_DATADISK"]
         grid = part("answers.matrix.grid").build(self.asked("software=!dCache 9"), NOW)
         assert "RAL_DATADISK" not in [group.name for group in grid.sources]
+
+    def test_meshes_are_filtered_by_it(self):
+        filters = importlib.import_module("sonar.registry.mesh_filters")
+        members = importlib.import_module("sonar.registry.mesh_members")
+        chosen = filters.read_filter({"software": "dCache 9"})
+        (end,) = members.fitting(chosen, members.read_endpoints())
+        assert end.texts["endpoint"] == ("RAL_DATADISK",)
 
     def test_the_form_offers_it(self):
         form = part("query.forms")

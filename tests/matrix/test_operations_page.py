@@ -7,7 +7,6 @@ import pytest
 from django.test import Client
 
 from matrix.answers.status import figures
-from matrix.query.filters import either
 from matrix.store import probes
 from sonar import settings as project
 from sonar.models import (
@@ -22,6 +21,7 @@ from sonar.models import (
     Site,
 )
 from sonar.movers.catalogue import names
+from sonar.notation.enumeration import either
 from sonar.people.roles import Role
 from tests import refusing
 from tests.accounts import account

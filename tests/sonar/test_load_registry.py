@@ -108,7 +108,7 @@ def test_a_changed_value_changes_its_row_only_and_an_interval_or_member_its_mesh
     assert "as before: 1 endpoint: RAL_DATADISK" in said
     said = load(tmp_path, GOOD.replace("10m", "20m"))
     assert "changed: 1 mesh: uk" in said
-    assert "mesh" not in said.partition("as before")[2]
+    assert "1 mesh" not in said.partition("as before")[2]
     all_sources = GOOD.replace("sources: [GLASGOW_DATADISK]", "sources: all").replace("10m", "20m")
     assert "changed: 1 mesh: uk" in load(tmp_path, all_sources)
 
@@ -164,6 +164,18 @@ BAD = [
     ("2/11", "2/64", "meshes[0].scitag (line 20): write a scitag"),
     ("23:00-04:30", "25:00-26:00", "meshes[0].quiet_hours (line 19): "),
     ("[GLASGOW_DATADISK]", "[NOWHERE]", "meshes[0].sources[0] (line 17): there is no endpoint"),
+    (
+        "[GLASGOW_DATADISK]",
+        "{klout: UK}",
+        "meshes[0].sources.klout (line 17): there is no attribute",
+    ),
+    (
+        "[GLASGOW_DATADISK]",
+        "{cloud: UK, country: NO}",
+        "sources.country (line 17): country has a v",
+    ),
+    ("[GLASGOW_DATADISK]", "{cloud: !UK }", "line 17: not YAML: could not determine a constructor"),
+    ("[GLASGOW_DATADISK]", "some", 'meshes[0].sources (line 17): write "all", a list of names'),
     ("[GLASGOW_DATADISK]", "[]", 'meshes[0].sources (line 17): name endpoints, or write "all"'),
     ("name: RAL_DATADISK", "name: GLASGOW_DATADISK", "GLASGOW_DATADISK appears twice"),
     ("    label: DATADISK", "    site: RAL", "'site' appears twice in one mapping (line 7)"),

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags, Floats, Integers
@@ -23,6 +22,7 @@ from matrix.statistics.estimates.student import two_sided
 from matrix.statistics.estimates.two_way import FITS, TwoWay
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
+from sonar.notation.enumeration import either
 
 ENDS = ("source", "destination")
 # What is made of the rates of each cell before the model is fitted.

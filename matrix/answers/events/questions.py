@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from matrix.answers.events.event import KINDS, LEVELS, Event
-from matrix.query.filters import LINK_FILTERS, either, on_links, words_of
+from matrix.query.filters import LINK_FILTERS, on_links, words_of
 from matrix.query.filters import alternatives as grouped
 from matrix.query.forms import BadQueryError, check_names
 from matrix.query.matrix_query import MatrixQuery
@@ -18,6 +18,7 @@ from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store.changes import LEVELS as CHANGE_LEVELS
 from matrix.store.changes import ChangeSelection
 from sonar.models import Change, SizeClass
+from sonar.notation.enumeration import either
 from sonar.notation.units import three_digits
 from sonar.notation.windows import EARLIEST, Window, format_minute, format_time, parse_time
 

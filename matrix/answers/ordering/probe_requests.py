@@ -6,13 +6,13 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from matrix.query.filters import either
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.store import probes, transfers
 from sonar.models import Endpoint, Experiment, Probe, Site, SizeClass, Transfer
 from sonar.models.fields import NAME
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
+from sonar.notation.enumeration import either
 from sonar.ordering.request_probes import ProbeRequest, Sweep
 from sonar.people import roles
 from sonar.people.roles import Anyone

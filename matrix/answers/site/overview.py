@@ -10,22 +10,17 @@ from django.http import Http404, QueryDict
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.site.reports import ENDS, RankedSide, Standing, of_sites, standings
-from matrix.query.attributes import (
-    OF_ENDPOINTS,
-    SITE_FACTS,
-    SITE_LISTS,
-    EndpointAttribute,
-    search_text,
-    texts_of,
-)
+from matrix.query.attributes import SITE_FACTS, SITE_LISTS, search_text
 from matrix.query.comparison import OF_A_LINK
-from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter, alternatives, either
+from matrix.query.filters import LINK_FILTERS, PROFILE_FILTERS, Filter, alternatives
 from matrix.query.forms import BadQueryError, check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import registry
 from matrix.store.data_version import snapshot
 from sonar.models import Site
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS, EndpointAttribute, texts_of
+from sonar.notation.enumeration import either
 
 # More links than a site has.
 MANY = 1e6

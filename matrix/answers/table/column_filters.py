@@ -16,13 +16,14 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.table.link_table import LinkTable
-from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS, EndpointAttribute
+from matrix.query.attributes import BY_KEY, ENDS, NAME, PREPOSITIONS
 from matrix.query.catalogue import TABLE_QUANTILES
-from matrix.query.filters import either
 from matrix.query.forms import BadQueryError, read_age, read_number
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.standing import LEVELS, SLOWER
 from matrix.statistics.cells.states import FAILING, LOOKS, MEASURED, STATES, fail_partly
+from sonar.notation.endpoint_attributes import EndpointAttribute
+from sonar.notation.enumeration import either
 
 
 def how_of(attribute: EndpointAttribute) -> str:

@@ -29,10 +29,10 @@ from matrix.answers.table.columns import COLUMNS, COMPARED, LINE_COLUMNS
 from matrix.answers.table.link_table import TROUBLE, LinkTable
 from matrix.query.attributes import ENDS, FACTS
 from matrix.query.catalogue import TABLE_QUANTILES, Statistic
-from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Integers
+from sonar.notation.enumeration import either
 
 PER_PAGE = (25, 50, 100, 250, 1000)
 # Of the size class that the query asks for.

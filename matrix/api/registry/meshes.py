@@ -1,6 +1,7 @@
 """Meshes: which links are tested, how, and how often; and size classes, checked together."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -8,10 +9,11 @@ from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 from django.utils.text import capfirst
 from pydantic import Field, create_model
-from pydantic.fields import FieldInfo
+from rest_framework.request import Request
 
 from matrix.answers.words.phrases import lower_first
 from matrix.api.parameters import wrong
+from matrix.api.registry.mesh_ends import Ends, Filter, Names, ends, filter_at, members, names
 from matrix.api.registry.resource import BY_SIZE, CallText, Resource
 from matrix.api.registry.values import (
     CREDENTIAL_NAME,
@@ -19,7 +21,6 @@ from matrix.api.registry.values import (
     field,
     flag,
     line,
-    name_of,
     own_name,
     quiet_times,
     record_of,
@@ -27,29 +28,32 @@ from matrix.api.registry.values import (
 )
 from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
-from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules
 from sonar.models import Endpoint, Mesh, SizeClass
+from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS, mover_choices
 from sonar.models.registry import MOST_DAILY_BYTES
 from sonar.movers import catalogue
 from sonar.notation import scitags
+from sonar.notation.enumeration import either
 from sonar.notation.units import MOST_BYTES
 from sonar.obstacles.catalogue import advice_on
 from sonar.records.record import cut
 from sonar.registry import compatibility
-from sonar.registry.compatibility import ENDS, kept_mesh_problem
+from sonar.registry.compatibility import kept_mesh_problem
 from sonar.registry.file.sections import (
+    ALL,
     LONGEST_INTERVAL_SECONDS,
     interval,
     quiet_columns,
     set_intervals,
     set_members,
 )
+from sonar.registry.mesh_members import read_endpoints
+from sonar.registry.mesh_size import MeshSize, size_of, words
 from sonar.results import reclass
 
-ALL = "all"
 MOVERS = [name for name, _ in mover_choices()]
 MOVER = f"^({'|'.join(map(re.escape, MOVERS))})$"
 MOVER_WORDS = f"the name of a mover: {either(MOVERS)}"
@@ -69,24 +73,7 @@ SCITAG = field(
 )
 Seconds = Annotated[int, Field(strict=True, ge=1, le=LONGEST_INTERVAL_SECONDS)]
 Duration = Annotated[str, Field(strict=True, pattern=DURATION)]
-Names = Annotated[list[Annotated[str, name_of("endpoint")]], Field(min_length=1)]
 
-
-def without_constant(schema: Json) -> None:
-    """Describe "all" or names as a list or a text.
-
-    Of a constant beside a list some generators make clients that refuse every list.
-    """
-    constant, names = schema.pop("anyOf")
-    schema["anyOf"] = [names, {"type": constant["type"], "pattern": f"^{constant['const']}$"}]
-
-
-def ends(meaning: str) -> FieldInfo:
-    words = f'"all", or a list of names of endpoints ({meaning})'
-    return field(words, strict=None, json_schema_extra=without_constant)
-
-
-Ends = Annotated[Literal["all"] | list[str], Field(json_schema_extra=without_constant)]
 
 # What is answered otherwise than it is sent.
 AS_ANSWERED: dict[str, Any] = {
@@ -95,6 +82,15 @@ AS_ANSWERED: dict[str, Any] = {
     "every": dict[str, int],
     "service": (str, ""),
     "service_credential": (str, ""),
+}
+# What it tests now, if it is enabled, of sonar.registry.mesh_size.
+NOW: dict[str, Any] = {
+    "sources_now": int,
+    "destinations_now": int,
+    "links_now": int,
+    "tests_per_day": float,
+    "bytes_per_day": float,
+    "in_words": str,
 }
 
 
@@ -149,8 +145,10 @@ class MeshBody(Body):
     priority: Annotated[
         int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
     ] = 5
-    sources: Annotated[Literal["all"] | Names, ends("the sources of its links")] = "all"
-    destinations: Annotated[Literal["all"] | Names, ends("the destinations of its links")] = "all"
+    sources: Annotated[Literal["all"] | Names | Filter, ends("the sources of its links")] = "all"
+    destinations: Annotated[
+        Literal["all"] | Names | Filter, ends("the destinations of its links")
+    ] = "all"
     every: Annotated[
         dict[str, Seconds | Duration],
         Field(
@@ -170,9 +168,11 @@ class Meshes(Resource[Mesh]):
     new = NewMesh
     answer = record_of(
         NewMesh,
-        "A mesh. Intervals are in seconds by size class; those not named are not tested. Its "
+        "A mesh. Intervals are in seconds by size class; those not named are not tested. What it "
+        "tests now, if it is enabled, is in `in_words` and the numbers before it. Its "
         "service and the credential for it are shown only to those who may see them.",
         **AS_ANSWERED,
+        **NOW,
     )
     written = record_of(
         NewMesh,
@@ -180,6 +180,7 @@ class Meshes(Resource[Mesh]):
         "`notice` says why, and what to do.",
         name="MeshWritten",
         **AS_ANSWERED,
+        **NOW,
         notice=(str, ""),
     )
     internal = INTERNAL
@@ -200,9 +201,22 @@ class Meshes(Resource[Mesh]):
         rows = Mesh.objects.select_related("service_credential")
         return rows.prefetch_related(*members, "intervals__size_class")
 
+    def records(self, rows: Iterable[Mesh], request: Request) -> list[Json]:
+        in_use = read_endpoints()
+        for row in (listed := list(rows)):
+            row.size = size_of(row, in_use)  # type: ignore[attr-defined]  # for `others`
+        return super().records(listed, request)
+
     def others(self, row: Mesh) -> Json:
-        ends = {end: [member.name for member in getattr(row, end).all()] or ALL for end in ENDS}
-        return ends | {
+        size: MeshSize = row.size  # type: ignore[attr-defined]  # by `records`
+        return {
+            **{end: row.filter_of(end) or names(row, end) or ALL for end in ENDS},
+            "sources_now": size.sources,
+            "destinations_now": size.destinations,
+            "links_now": size.links,
+            "tests_per_day": size.tests_per_day,
+            "bytes_per_day": size.bytes_per_day,
+            "in_words": words(row, size),
             "service_credential": str(row.service_credential or ""),
             "every": {step.size_class.name: step.every_seconds for step in row.intervals.all()},
             "quiet_hours": row.quiet_hours,
@@ -219,7 +233,8 @@ class Meshes(Resource[Mesh]):
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
         if "scitag" in values:
             columns["scitag"] = values["scitag"] and scitags.parsed(values["scitag"])
-        return columns | quiet_columns(values)
+        filters = {filter_column(end): filter_at(end, values[end]) for end in ENDS if end in values}
+        return columns | filters | quiet_columns(values)
 
     def save_related(self, row: Mesh, values: Values) -> None:
         for end in ENDS:
@@ -230,18 +245,6 @@ class Meshes(Resource[Mesh]):
         judged = [field for field in ("mover", "mode", *ENDS) if field in values]
         if judged and (sentence := kept_mesh_problem(row)):
             raise BadQueryError({judged[0]: [sentence]})
-
-
-def members(end: str, names: str | list[str]) -> list[Endpoint]:
-    """Return the endpoints that stand at an end of a mesh: none for all of them."""
-    if isinstance(names, str):
-        return []
-    endpoints = list(Endpoint.objects.filter(name__in=names))
-    unknown = set(names) - {endpoint.name for endpoint in endpoints}
-    if unknown:
-        sentence = "use names of registered endpoints"
-        raise wrong(end, f"{end} “{min(unknown)}” is not known: {sentence}, or “all”.")
-    return endpoints
 
 
 def intervals(every: dict[str, int | str]) -> dict[SizeClass, int]:

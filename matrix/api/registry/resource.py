@@ -1,7 +1,7 @@
 """A resource of the registry: the one description that its calls, schema, CSV and rights follow."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -233,6 +233,10 @@ class Resource(Generic[Row]):
     def visible_to(self, reader: Anyone) -> Q:
         """Return what holds for the rows that somebody may know of."""
         return Q()
+
+    def records(self, rows: Iterable[Row], request: Request) -> list[Json]:
+        """Return rows as they are answered; what all of them need is read once."""
+        return [self.record(row, request) for row in rows]
 
     def record(self, row: Row, request: Request) -> Json:
         """Return a row as it is answered, as far as the reader may see it."""

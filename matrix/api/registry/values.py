@@ -22,11 +22,11 @@ from rest_framework.request import Request
 
 from matrix.api.base import body_of
 from matrix.api.schema.schemas import Answer, Body
-from matrix.query.filters import either
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules as credentials
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
 from sonar.notation import data_hosts
+from sonar.notation.enumeration import either
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
 

@@ -124,10 +124,10 @@ def listed(resource: Resource[Any], request: Request) -> HttpResponse:
         rows = rows.filter(parameter.read(params))
     if form == "json":
         page_rows, last = keyset.page(rows, order.fields, page.size, page.after)
-        records = [resource.record(row, request) for row in page_rows]
+        records = resource.records(page_rows, request)
         next_page = following(request, order.write(last) if last else None)
         return as_json({resource.field: records, "next": next_page})
-    records = [resource.record(row, request) for row in rows.order_by(*order.fields)]
+    records = resource.records(rows.order_by(*order.fields), request)
     return as_rows(records, form, tuple(resource.answer.model_fields), resource.slug)
 
 
@@ -154,7 +154,8 @@ def show(resource: Resource[Any], request: Request, key: object) -> HttpResponse
     check_names(request.query_params, ("format",))
     asked_format(request, ("json",))
     row = visible(resource, resource.rows(), key, reader_of(request))
-    return as_json(resource.record(row, request))
+    (record,) = resource.records([row], request)
+    return as_json(record)
 
 
 def change(resource: Resource[Any], request: Request, key: object) -> HttpResponse:
@@ -205,7 +206,8 @@ def recorded(
     Within its transaction: after that the row may be gone.
     """
     row = resource.rows().get(pk=pk)
-    return as_json(resource.record(row, request) | resource.remarks(row, values), status)
+    (record,) = resource.records([row], request)
+    return as_json(record | resource.remarks(row, values), status)
 
 
 def in_turn(request: Request, write: Callable[[], Result]) -> Result:

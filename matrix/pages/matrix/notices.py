@@ -14,7 +14,6 @@ from matrix.pages.parts.notices import Notice, about_work, mixed, no_endpoints, 
 from matrix.plots.arrangement import Arrangement
 from matrix.plots.display import Display
 from matrix.query.addresses import address
-from matrix.query.filters import either
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import pauses_of
 from matrix.statistics.cells.states import STALE, STALE_AFTER_INTERVALS
@@ -22,6 +21,7 @@ from matrix.statistics.transfers.overhead import BENT, FEW, FEWEST_TRANSFERS, LE
 from matrix.store import registry
 from sonar.models import Endpoint
 from sonar.models.fields import end_words
+from sonar.notation.enumeration import either
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import format_minute
 from sonar.results import store

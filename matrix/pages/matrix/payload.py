@@ -16,13 +16,14 @@ from matrix.plots.layout import labels_for
 from matrix.plots.marks import number
 from matrix.plots.matrix import figure
 from matrix.query.addresses import about_link, address, link_url, table_url
-from matrix.query.attributes import NAME, OF_ENDPOINTS
+from matrix.query.attributes import NAME
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.states import MEASURED, STALE, STATE_WORDS, STATES
 from matrix.statistics.compare.two_samples import Ratios
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.units import DASH
 from sonar.notation.windows import format_window
 

@@ -13,12 +13,14 @@ from matrix.pages.parts.controls import Choice, kept, select
 from matrix.plots import display
 from matrix.plots.display import Display
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
-from matrix.query.attributes import BY_NAME, OF_ENDPOINTS, OF_PROFILES, OFFERED
+from matrix.query.attributes import BY_NAME, OF_PROFILES, OFFERED
 from matrix.query.catalogue import VS_USUAL
-from matrix.query.filters import LINK_FILTERS, Filter, alternatives, either
+from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.store import registry
 from matrix.store.profiles import ProfileChoices
 from sonar.models import Mesh
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
+from sonar.notation.enumeration import either
 
 # Written by static/js/matrix/palette.js.
 PALETTE_COOKIE = "sonar_palette"

@@ -23,11 +23,11 @@ from matrix.answers.ordering.probe_requests import (
     form_values,
     sentence,
 )
-from matrix.query.filters import either
 from matrix.query.forms import DEFAULT_SIZE, BadQueryError, OneOf, check_names
 from sonar.models import Endpoint, Experiment, SizeClass
 from sonar.models.mesh import Mode
 from sonar.movers import catalogue
+from sonar.notation.enumeration import either
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import ProbeRequest, Sweep
 

@@ -11,10 +11,10 @@ from typing import Any
 from matrix.answers.link.rate_profile import SHAPE_WORDS, TransferProfiles, verb
 from matrix.answers.words.phrases import shortened
 from matrix.plots.rates import share_figure
-from matrix.query.filters import either
 from matrix.statistics.transfers.rate_profile import Stretch
 from matrix.store.transfers import rate_of
 from sonar.models import Probe, Profile, Transfer
+from sonar.notation.enumeration import either
 from sonar.notation.result_columns import COLUMNS
 from sonar.notation.scitags import Scitag
 from sonar.notation.units import (

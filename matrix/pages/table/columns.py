@@ -13,12 +13,12 @@ import numpy as np
 from matrix.answers.table.column_filters import how_of
 from matrix.answers.table.link_table import LinkTable
 from matrix.query.addresses import link_url
-from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.states import DOWN, MEASURED, STATE_WORDS, STATES
 from matrix.templatetags.figures import age_words
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.units import DASH, format_bytes, format_count, three_digits
 from sonar.notation.windows import format_moment
 

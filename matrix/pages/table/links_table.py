@@ -29,12 +29,12 @@ from matrix.pages.table.columns import (
     Values,
 )
 from matrix.pages.table.standing_columns import COMPARED, OF_LINES, STANDING, StateColumn
-from matrix.query.attributes import OF_ENDPOINTS
 from matrix.query.catalogue import Statistic
 from matrix.query.forms import BadQueryError
 from matrix.statistics.arrays import Integers
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.templatetags.figures import pads
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 
 PARAMETERS = ("filter_column", "filter_how", "filter_value")
 # Each with its name in an ordering.

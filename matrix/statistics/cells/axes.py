@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.query.attributes import FACTS, NAME, OF_ENDPOINTS, Value, texts_of
+from matrix.query.attributes import FACTS, NAME
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.samples.pooling import Numbering
+from sonar.notation.endpoint_attributes import OF_ENDPOINTS, Value, texts_of
 
 
 class SitePause(NamedTuple):

@@ -10,6 +10,7 @@ from django.utils import timezone
 from sonar.management.base import QuickCommand
 from sonar.obstacles import catalogue as obstacles
 from sonar.registry import file as registry_file
+from sonar.registry import mesh_size
 from sonar.results import reclass
 
 
@@ -39,6 +40,8 @@ class Command(QuickCommand):
                 f"{name} was not loaded; nothing was changed:\n{problems}"
             ) from error
         self.stdout.write(registry_file.describe(changes))
+        for line in mesh_size.lines(changes.names("meshes")):
+            self.stdout.write(line)
         if changes.bounds_moved and (notice := reclass.notice(reclass.outside())):
             self.stdout.write(notice)
         if notice := obstacles.notice(timezone.now()):

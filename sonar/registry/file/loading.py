@@ -10,7 +10,9 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
+from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation import addresses
+from sonar.notation.endpoint_filters import FilterError
 from sonar.registry import compatibility
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
@@ -22,6 +24,7 @@ from sonar.registry.file.sections import (
     set_intervals,
     set_members,
 )
+from sonar.registry.mesh_filters import read_filter
 
 CREDENTIALS = ("credential", "credential_lent")
 # What a single row of a section is called.
@@ -43,6 +46,12 @@ class Changes:
     left: dict[str, list[str]] = field(default_factory=dict)
     # Whether a size class begins elsewhere, or there is a new one.
     bounds_moved: bool = False
+
+    def names(self, kind: str) -> list[str]:
+        """Return those that the file has, changed or not."""
+        return [
+            name for rows in (self.added, self.changed, self.left) for name in rows.get(kind, [])
+        ]
 
 
 class _Loader:
@@ -226,6 +235,9 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
         values = section.model_dump(exclude={"sources", "destinations", "every", "quiet_hours"})
         start, end = section.quiet_hours or (None, None)
         values |= {"quiet_from": start, "quiet_until": end}
+        values |= {
+            filter_column(end): _filter(loader, index, end, getattr(section, end)) for end in ENDS
+        }
         keys = ("service_credential",)
         if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
             continue
@@ -233,7 +245,7 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
             continue
         changed = [
             set_members(row, end, _members(loader, index, end, getattr(section, end)))
-            for end in compatibility.ENDS
+            for end in ENDS
         ]
         if any([*changed, set_intervals(row, _intervals(loader, index, section.every))]):
             loader.renote_changed("meshes", row.name)
@@ -241,9 +253,19 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
             loader.wrong(("meshes", index, "mover"), sentence)
 
 
-def _members(loader: _Loader, index: int, end: str, names: str | list[str]) -> list[Endpoint]:
-    """Return the endpoints at one end of a mesh; none means every endpoint."""
-    if isinstance(names, str):
+def _filter(loader: _Loader, index: int, end: str, value: object) -> dict[str, list[str]]:
+    """Return the filter at one end of a mesh, empty if it is said otherwise what it tests."""
+    try:
+        return read_filter(value) if isinstance(value, dict) else {}
+    except FilterError as error:
+        place: Place = ("meshes", index, end, error.attribute)
+        loader.wrong(place if error.attribute else place[:-1], str(error))
+        return {}
+
+
+def _members(loader: _Loader, index: int, end: str, names: object) -> list[Endpoint]:
+    """Return the endpoints that one end of a mesh names; none for every endpoint, or a filter."""
+    if not isinstance(names, list):
         return []
     if not names:
         loader.wrong(("meshes", index, end), 'name endpoints, or write "all"')

@@ -155,7 +155,10 @@ def composed(text: str) -> tuple[object, Lines]:
         raise at_line(line, f"not YAML: it has the character {error.character!r}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise at_line(line, f"not YAML: {error.problem}") from error
+        # `cloud: !UK` is a tag of YAML.
+        is_tag = isinstance(error, yaml.constructor.ConstructorError)
+        advice = ": put a text that begins with ! in quotes" if is_tag else ""
+        raise at_line(line, f"not YAML: {error.problem}{advice}") from error
 
 
 def parse(text: str) -> tuple[RegistryFile, Lines]:

@@ -3,9 +3,17 @@
 import re
 from collections.abc import Collection, Mapping
 from datetime import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    create_model,
+)
 
 from sonar.credentials.kinds import FILE
 from sonar.models import Endpoint, Mesh, MeshInterval, SizeClass
@@ -15,6 +23,8 @@ from sonar.movers.catalogue import DEFAULT, names
 from sonar.notation.scitags import parsed as parsed_scitag
 from sonar.notation.units import parse_duration
 
+# Every endpoint, in the place of names.
+ALL = "all"
 # Thirty years; PostgreSQL's integer ends at 68.
 LONGEST_INTERVAL_SECONDS = 10**9
 
@@ -53,6 +63,19 @@ def quiet_columns(values: Mapping[str, object]) -> dict[str, time | None]:
     return {"quiet_from": start, "quiet_until": end}
 
 
+def members(value: object) -> str | list[str] | dict[str, Any]:
+    """Want "all", a list of names or a filter; raise ValueError with a sentence.
+
+    What a filter may say is for `sonar.registry.mesh_filters` to judge.
+    """
+    of_names = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if value == ALL or of_names or isinstance(value, dict):
+        return value  # type: ignore[return-value]  # as was just looked at
+    raise ValueError(
+        'write "all", a list of names of endpoints, or a filter like {cloud: UK, label: DATADISK}'
+    )
+
+
 def set_members(mesh: Mesh, end: str, endpoints: Collection[Endpoint]) -> bool:
     """Set the `sources` or `destinations` of a mesh, none for all; say if that changed it."""
     relation = getattr(mesh, end)
@@ -77,6 +100,7 @@ def set_intervals(mesh: Mesh, every: Mapping[SizeClass, int]) -> bool:
     return True
 
 
+Members = Annotated[str | list[str] | dict[str, Any], PlainValidator(members)]
 # Judged by the model; in the order in which they are kept, so that the same ones are no change.
 Tags = Annotated[list[str], AfterValidator(tidy)]
 QuietTimes = Annotated[tuple[time, time], BeforeValidator(quiet_times)]
@@ -152,8 +176,8 @@ class MeshSection(Limits):  # type: ignore[valid-type, misc]  # a column each
     service: str = ""
     service_credential: str = ""
     priority: int = 5
-    sources: Literal["all"] | list[str] = "all"
-    destinations: Literal["all"] | list[str] = "all"
+    sources: Members = ALL
+    destinations: Members = ALL
     every: dict[str, Annotated[int, BeforeValidator(interval)]]
     quiet_hours: QuietTimes | None = None
 
