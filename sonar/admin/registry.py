@@ -25,6 +25,7 @@ from sonar.admin.rows import (
     SecondsField,
 )
 from sonar.models import (
+    Alias,
     Annotation,
     Credential,
     Downtime,
@@ -34,12 +35,14 @@ from sonar.models import (
     Site,
     SizeClass,
 )
+from sonar.models.aliases import BY_HAND
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS
 from sonar.notation.units import exact_bytes, exact_duration
 from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
 from sonar.registry import compatibility, mesh_size
+from sonar.registry.aliases import forget
 from sonar.registry.compatibility import (
     credential_problems,
     endpoint_problem,
@@ -374,6 +377,31 @@ class DowntimeAdmin(Rows):
         ),
         ("When (UTC)", {"fields": ["starts_at", "ends_at"]}),
     ]
+
+
+@admin.register(Alias)
+class AliasAdmin(Rows):
+    list_display = ["name", "kind", "site", "endpoint", "origin"]
+    list_filter = ["kind", "origin"]
+    list_select_related = ["site", "endpoint"]
+    search_fields = ["name", "site__name", "endpoint__name"]
+    autocomplete_fields = ["site", "endpoint"]
+    fieldsets = [
+        (
+            None,
+            {
+                "fields": ["kind", "name", "site", "endpoint"],
+                "description": "Choose a site, or a single endpoint.",
+            },
+        ),
+    ]
+
+    def save_model(
+        self, request: HttpRequest, obj: Alias, form: forms.ModelForm[Alias], change: bool
+    ) -> None:
+        obj.origin = BY_HAND
+        super().save_model(request, obj, form, change)
+        forget([(obj.kind, obj.name)])
 
 
 @admin.register(Annotation)

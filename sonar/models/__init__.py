@@ -1,5 +1,6 @@
 """What Sonar keeps, one file per subject; others import the models from here."""
 
+from sonar.models.aliases import Alias, UnknownName
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Downtime, Outage
 from sonar.models.mesh import (
     Circuit,
@@ -14,5 +15,6 @@ from sonar.models.mesh import (
 )
 from sonar.models.registry import Credential, Endpoint, RefusedRedirect, Site, SizeClass
 from sonar.models.token import SavedView, Token
+from sonar.models.topology import SourcedValues
 from sonar.models.transfer import Flow, NetworkResult, Profile, Transfer
 from sonar.models.version import DirtyMark, Segment, SignOfLife, Version

@@ -1,0 +1,55 @@
+"""Compare the registry with CRIC, Rucio or a storage's own report, and bring it in line."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from sonar.management.base import QuickCommand
+from sonar.registry.topology import catalogue
+from sonar.registry.topology.applying import apply
+from sonar.registry.topology.comparing import compare
+from sonar.registry.topology.describing import described
+from sonar.registry.topology.reading import TopologyError
+
+
+class Command(QuickCommand):
+    help = (
+        "Compare the registry with what a source says of sites and endpoints (diff). Bring it in "
+        "line, all or nothing (apply). Nothing is deleted, and values that people set are kept. "
+        "docs/topology.md describes the sources."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("verb", choices=("diff", "apply"))
+        parser.add_argument("--from", dest="source", required=True, choices=list(catalogue.SOURCES))
+        parser.add_argument(
+            "places", metavar="FILE-or-URL", nargs="+", help="its answers, or https:// URLs"
+        )
+        parser.add_argument(
+            "--ca-file",
+            default=settings.SONAR_CA_BUNDLE,
+            help="the certificates to trust, in PEM; SONAR_CA_BUNDLE if it is left out",
+        )
+        parser.add_argument(
+            "--join",
+            action="store_true",
+            help="take new endpoints into use at once: meshes of all endpoints test them then",
+        )
+        parser.add_argument(
+            "--retire",
+            action="store_true",
+            help="retire endpoints that the source said once and does not say any more",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        work = apply if options["verb"] == "apply" else compare
+        try:
+            topology = catalogue.read(options["source"], options["places"], options["ca_file"])
+        except TopologyError as error:
+            problems = "\n".join(f"  {problem}" for problem in error.problems)
+            raise CommandError(f"Nothing was changed:\n{problems}") from error
+        changes = work(topology, joins=options["join"], retires=options["retire"])
+        self.stdout.write(described(changes))
+        if work is compare and changes:
+            self.stdout.write("\nNothing was changed. Run `topology apply` to do so.")

@@ -1,0 +1,1 @@
+"""Sites, endpoints and names from the systems of grids: read, compared, and applied as a whole."""

@@ -1,0 +1,40 @@
+"""Which of the protocols of an endpoint Sonar should test by, and its base URL."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from sonar.models.registry import BASE_URL, has_host
+from sonar.notation.addresses import PORTS, host_of
+
+# The first that an endpoint has is taken: tests by HTTP reach most others.
+PREFERRED = ("davs", "https", "root", "xroot", "gsiftp", "dav", "http")
+
+
+def base_url(place: str, prefix: str) -> str:
+    """Join a URL and the path below it; a port that goes without saying is left out."""
+    scheme, _, rest = place.partition("://")
+    server, _, path = rest.partition("/")
+    server = server.removesuffix(f":{PORTS.get(scheme, 0)}")
+    segments = [segment for segment in f"{path}/{prefix}".split("/") if segment]
+    return f"{scheme}://{'/'.join([server, *segments])}"
+
+
+def best(urls: Iterable[str]) -> str:
+    """Return the base URL to test by, of those given the likeliest first; empty for none."""
+    by_scheme: dict[str, str] = {}
+    for url in urls:
+        if re.match(BASE_URL, url) and has_host(url):
+            by_scheme.setdefault(urlsplit(url).scheme, url)
+    return next((by_scheme[scheme] for scheme in PREFERRED if scheme in by_scheme), "")
+
+
+def hosts_of(urls: Iterable[str]) -> set[str]:
+    """Return the hosts of URLs of any scheme; what has none is passed over."""
+    return {host_of(url) for url in urls if has_host(url)}
+
+
+def schemes(urls: Iterable[str]) -> str:
+    """Name the schemes of URLs that nothing can be tested by."""
+    names = sorted({url.partition("://")[0] for url in urls})
+    return ", ".join(names) or "none at all"

@@ -1,0 +1,21 @@
+"""The sources that there are, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from sonar.registry.topology.fetching import documents
+from sonar.registry.topology.model import Topology
+from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
+
+Parser = Callable[[Mapping[str, dict[str, Any]]], Topology]
+
+SOURCES: dict[str, Parser] = {
+    module.NAME: module.parse for module in (cric_atlas, rucio, cric_wlcg, srr)
+}
+
+
+def read(source: str, places: Iterable[str], ca_file: str = "") -> Topology:
+    """Return what a source says in these files or at these URLs; raise TopologyError."""
+    return SOURCES[source](documents(places, ca_file))

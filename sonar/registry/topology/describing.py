@@ -1,0 +1,130 @@
+"""Changes in words: a line each, for terminals and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sonar.notation.units import format_bytes, format_count
+from sonar.registry.topology.changes import Change, Changes, Kept, MeshCost
+
+MOST_NAMED = 10
+WORDS = {
+    "base_url": "base URL",
+    "wan_gbit_s": "WAN capacity (Gbit/s)",
+}
+
+
+def described(changes: Changes) -> str:
+    """Return everything as text: what is added (+), changed (~), kept (=) or left out (-)."""
+    return "\n".join(_sections(changes))
+
+
+def _sections(changes: Changes) -> Iterator[str]:
+    yield summary(changes)
+    for title, lines in sections(changes):
+        yield f"\n{title}:"
+        yield from (f"  {line}" for line in lines)
+
+
+def sections(changes: Changes) -> list[tuple[str, list[str]]]:
+    """Return what there is to say, as a title and lines; sections without lines are left out."""
+    all_sections = [
+        ("sites", [_line(change) for change in changes.sites]),
+        ("endpoints", [_line(change) for change in changes.endpoints]),
+        (
+            "names of others",
+            [f"+ {row.get_kind_display()} {row.name}: {row.target}" for row in changes.aliases],
+        ),
+        ("kept", [kept_line(kept) for kept in changes.kept]),
+        ("registered and not in use yet", _names(sorted(changes.waiting))),
+        ("not in the source any more", _names(sorted(changes.gone))),
+        ("sites of the source that are not registered", _names(changes.unknown_sites)),
+        ("room", changes.remarks),
+        ("left out", [f"- {sentence}" for sentence in changes.left_out]),
+        (_cost_title(changes), [cost_line(cost) for cost in changes.costs]),
+    ]
+    return [(title, lines) for title, lines in all_sections if lines]
+
+
+def _names(names: list[str]) -> list[str]:
+    """Return names on one line, the first of many."""
+    more = len(names) - MOST_NAMED
+    rest = f" and {format_count(more)} more" if more > 0 else ""
+    return [", ".join(names[:MOST_NAMED]) + rest] if names else []
+
+
+def summary(changes: Changes) -> str:
+    """Say in a line what would become of the registry."""
+    if not changes:
+        return f"{changes.source}: nothing to change"
+    counts = (
+        (sum(change.is_new for change in changes.sites), "new site"),
+        (sum(not change.is_new for change in changes.sites), "changed site"),
+        (sum(change.is_new for change in changes.endpoints), "new endpoint"),
+        (sum(not change.is_new for change in changes.endpoints), "changed endpoint"),
+        (len(changes.aliases), "name of others"),
+    )
+    parts = [_counted(count, word) for count, word in counts if count]
+    return f"{changes.source}: {', '.join(parts)}"
+
+
+def _counted(count: int, word: str) -> str:
+    first, _, rest = word.partition(" of ")
+    plural = f"{first}s of {rest}" if rest else f"{word}s"
+    return f"{format_count(count)} {word if count == 1 else plural}"
+
+
+def _line(change: Change) -> str:
+    if change.is_new:
+        values = ", ".join(_said(name, value) for name, value in change.values.items())
+        return f"+ {change.row.name}: {values}" if values else f"+ {change.row.name}"
+    moves = [
+        _in_use(value)
+        if name == "retired"
+        else f"{_word(name)} {_written(change.before[name])} -> {_written(value)}"
+        for name, value in change.values.items()
+    ]
+    return f"~ {change.row.name}: {', '.join(moves)}"
+
+
+def _said(name: str, value: object) -> str:
+    if name == "retired":
+        return _in_use(value)
+    return f"{_word(name)} {_written(value)}"
+
+
+def _in_use(retired: object) -> str:
+    return "not in use" if retired else "in use"
+
+
+def kept_line(kept: Kept) -> str:
+    """Say which value stays, and who set it."""
+    owner = "set by hand" if kept.owner == "hand" else f"said by {kept.owner}"
+    word = f" {_word(kept.field)}" if kept.field else ""
+    return f"= {kept.name}:{word} {_written(kept.here)} ({owner}), not {_written(kept.there)}"
+
+
+def cost_line(cost: MeshCost) -> str:
+    """Say what a mesh gains."""
+    tests, volume = format_count(round(cost.tests_a_day)), format_bytes(cost.bytes_a_day)
+    links = _counted(cost.links, "more link")
+    return f"mesh {cost.mesh}: {links}, about {tests} tests and {volume} a day"
+
+
+def _cost_title(changes: Changes) -> str:
+    if changes.joins:
+        return "meshes of all endpoints that they join"
+    return "meshes of all endpoints that they would join once in use"
+
+
+def _word(name: str) -> str:
+    return WORDS.get(name, name)
+
+
+def _written(value: Any) -> str:  # noqa: ANN401 - of any column
+    if value is None or value == "":
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

@@ -1,0 +1,100 @@
+"""The registry as a topology is compared with it: read once, and found by what a source says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+
+from sonar.models import Alias, Endpoint, Site
+from sonar.models.aliases import AliasKind
+from sonar.models.topology import SourcedValues
+from sonar.notation.addresses import Place, place_of
+from sonar.registry.topology.model import EndpointFacts, SiteFacts
+
+Server = tuple[str, str, int]
+"""What of a place two endpoints must share to overlap: protocol, host and port."""
+Row = Site | Endpoint
+
+
+class Places:
+    """Where endpoints have their files; a look costs only those of the same server."""
+
+    def __init__(self) -> None:
+        self._by_server: defaultdict[Server, dict[str, Place]] = defaultdict(dict)
+
+    def add(self, name: str, base_url: str) -> None:
+        with suppress(ValueError):  # registered before such URLs were refused
+            place = place_of(base_url)
+            self._by_server[place[:3]][name] = place
+
+    def at(self, base_url: str) -> str:
+        """Return which endpoint is at this very place; empty for none."""
+        place = place_of(base_url)
+        names = (name for name, other in self._by_server[place[:3]].items() if other == place)
+        return next(names, "")
+
+    def overlapping(self, base_url: str, own: str) -> str:
+        """Return which other endpoint has its files there, above or below; empty for none."""
+        place = place_of(base_url)
+        others = self._by_server[place[:3]].items()
+        return next((name for name, other in others if name != own and place.overlaps(other)), "")
+
+
+class Registered:
+    """Rows by name; what each source said last of them; and what names of others stand for.
+
+    Five SQL queries.
+    """
+
+    def __init__(self) -> None:
+        self.sites = {row.name: row for row in Site.objects.all()}
+        endpoints = Endpoint.objects.select_related("site", "credential", "credential_lent")
+        self.endpoints = {row.name: row for row in endpoints}
+        aliases = Alias.objects.select_related("site", "endpoint")
+        self.aliases = {(row.kind, row.key): row for row in aliases}
+        self.said = list(SourcedValues.objects.select_related("site", "endpoint"))
+        self._said_of: defaultdict[tuple[str, int], dict[str, SourcedValues]] = defaultdict(dict)
+        self._by_source: dict[tuple[str, str, str], str] = {}
+        for said in self.said:
+            row = said.site or said.endpoint
+            if row is None:
+                continue
+            kind = kind_of(row)
+            self._said_of[kind, row.pk][said.source] = said
+            self._by_source[kind, said.source, said.name] = row.name
+        self._names = {
+            "site": {name.casefold(): name for name in self.sites},
+            "endpoint": {name.casefold(): name for name in self.endpoints},
+        }
+        self.places = Places()
+        for endpoint in self.endpoints.values():
+            self.places.add(endpoint.name, endpoint.base_url)
+
+    def said_of(self, row: Row) -> dict[str, SourcedValues]:
+        """Return by source what each said last of a row."""
+        return self._said_of.get((kind_of(row), row.pk), {})
+
+    def alike(self, row: Row) -> str:
+        """Return another name of its kind that only its case tells from this; empty for none."""
+        other = self._names[kind_of(row)].setdefault(row.name.casefold(), row.name)
+        return "" if other == row.name else other
+
+    def site_of(self, source: str, facts: SiteFacts) -> Site | None:
+        """Return the site that a source means: as before, by its name there, or by an alias."""
+        alias = self.aliases.get((AliasKind.RCSITE, facts.name))
+        before = self._by_source.get(("site", source, facts.name), facts.name)
+        return self.sites.get(before) or (alias.site if alias else None)
+
+    def endpoint_of(self, source: str, facts: EndpointFacts) -> Endpoint | None:
+        """Return the endpoint that a source means: as before, by a name, or by its place."""
+        if before := self._by_source.get(("endpoint", source, facts.name)):
+            return self.endpoints[before]
+        alias = self.aliases.get((AliasKind.RSE, facts.name))
+        if alias and alias.endpoint:
+            return self.endpoints[alias.endpoint.name]
+        place = self.places.at(facts.base_url)
+        return self.endpoints.get(facts.name) or self.endpoints.get(place)
+
+
+def kind_of(row: Row) -> str:
+    return "site" if isinstance(row, Site) else "endpoint"

@@ -1,0 +1,1 @@
+"""A module for each source: its documents -> a topology."""

@@ -1,0 +1,133 @@
+"""ATLAS CRIC: answers of site/query/?json and of ddmendpoint/query/?json, together or alone.
+
+Each is an object by name. An endpoint is called as its RSE.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from sonar.models.aliases import AliasKind
+from sonar.registry.topology.base_urls import base_url, best, hosts_of, schemes
+from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology, position
+from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
+from sonar.registry.topology.several import of_hosts, of_one_site
+
+NAME = "cric-atlas"
+OUT_OF_USE = "DISABLED"
+# The activities whose protocols move files between sites, the likeliest first.
+ACTIVITIES = ("third_party_copy", "write_wan", "read_wan")
+
+
+class CricSite(Shaped):
+    name: Text
+    tier_level: Annotated[int, Field(ge=0)] | None = None
+    cloud: Text | None = None
+    country_code: Text | None = None
+    latitude: float | None = None
+    longitude: float | None = None
+    rc_site: Text | None = None
+
+
+class ObjectProtocol(Shaped):
+    endpoint: Text
+    path: Text | None = None
+
+
+class DdmEndpoint(Shaped):
+    name: Text
+    site: Text
+    token: Text | None = None
+    type: Text | None = None
+    state: Text | None = None
+    is_tape: bool | None = None
+    # By activity: a URL, a priority and a path below the URL.
+    aprotocols: dict[str, list[Annotated[tuple[Text, int, Text], Field(strict=False)]]] | None = (
+        None
+    )
+    arprotocols: dict[str, list[ObjectProtocol]] | None = None
+
+
+def parse(documents: Mapping[str, dict[str, Any]]) -> Topology:
+    """Return what these documents say, by the names of their files; raise TopologyError."""
+    sites: dict[str, CricSite] = {}
+    endpoints: dict[str, DdmEndpoint] = {}
+    for name, document in documents.items():
+        if _has_endpoints(document):
+            endpoints |= shaped(dict[str, DdmEndpoint], document, name)
+        elif _has_sites(document):
+            sites |= shaped(dict[str, CricSite], document, name)
+        else:
+            sentence = "neither an answer of site/query nor of ddmendpoint/query"
+            raise TopologyError([f"{name}: {sentence}"])
+    return _topology(sites, endpoints)
+
+
+def _has_endpoints(document: dict[str, Any]) -> bool:
+    return any(isinstance(row, dict) and "site" in row for row in document.values())
+
+
+def _has_sites(document: dict[str, Any]) -> bool:
+    rows = document.values()
+    return any(isinstance(row, dict) and {"tier_level", "rc_site"} & row.keys() for row in rows)
+
+
+def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> Topology:
+    usable: list[EndpointFacts] = []
+    left_out: list[str] = []
+    hosts: dict[str, set[str]] = {}
+    for endpoint in endpoints.values():
+        urls = _urls(endpoint)
+        url = best(urls)
+        if endpoint.is_tape or not url:
+            on_tape = "it is tape, and Sonar would write test files to it"
+            sentence = on_tape if endpoint.is_tape else f"no protocol but {schemes(urls)}"
+            left_out.append(f"{endpoint.name}: {sentence}")
+            continue
+        usable.append(
+            EndpointFacts(
+                name=endpoint.name,
+                site=endpoint.site,
+                base_url=url,
+                label=endpoint.type or endpoint.token,
+                retired=None if endpoint.state is None else endpoint.state == OUT_OF_USE,
+            )
+        )
+        hosts[endpoint.name] = hosts_of(urls)
+    rcsites = [(site.rc_site, site.name) for site in sites.values() if site.rc_site]
+    aliases, several = of_one_site(AliasKind.RCSITE, rcsites)
+    of_endpoints, at_several = of_hosts(usable, hosts)
+    rses = [AliasFacts(kind=AliasKind.RSE, name=each.name, endpoint=each.name) for each in usable]
+    return Topology(
+        source=NAME,
+        sites=[_site(site) for site in sites.values()],
+        endpoints=usable,
+        aliases=[*aliases, *rses, *of_endpoints],
+        left_out=[*left_out, *several, *at_several],
+    )
+
+
+def _site(site: CricSite) -> SiteFacts:
+    latitude, longitude = position(site.latitude, site.longitude)
+    return SiteFacts(
+        name=site.name,
+        cloud=site.cloud or None,
+        tier=site.tier_level,
+        country=site.country_code or None,
+        latitude=latitude,
+        longitude=longitude,
+    )
+
+
+def _urls(endpoint: DdmEndpoint) -> list[str]:
+    """Return where files can be moved to and from, the likeliest first."""
+    urls: list[str] = []
+    for activity in ACTIVITIES:
+        protocols = (endpoint.aprotocols or {}).get(activity, [])
+        urls += [
+            base_url(url, prefix) for url, _, prefix in sorted(protocols, key=lambda row: row[1])
+        ]
+        stores = (endpoint.arprotocols or {}).get(activity, [])
+        urls += [base_url(store.endpoint, store.path or "") for store in stores]
+    return urls

@@ -1,0 +1,330 @@
+"""The registry follows CRIC, Rucio and storages: what people set stays, and nothing is deleted."""
+
+import json
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sonar.models import Alias, Endpoint, Mesh, MeshInterval, Site, SizeClass, UnknownName
+from sonar.registry.topology import catalogue, reading
+from sonar.registry.topology.applying import apply
+from sonar.registry.topology.reading import TopologyError
+from tests.sonar import topologies
+from tests.sonar.topologies import cric_endpoints, cric_sites, rse, written
+
+pytestmark = pytest.mark.django_db
+GLASGOW, BNL = "UKI-SCOTGRID-GLASGOW_DATADISK", "BNL-ATLAS_DATADISK"
+Run = Callable[..., str]
+
+
+def topology(verb: str, source: str, *places: str, **options: Any) -> str:
+    out = StringIO()
+    call_command("topology", verb, "--from", source, *places, stdout=out, **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def cric(tmp_path: Path) -> Run:
+    """Run the command on the answers of ATLAS CRIC, with other endpoints or sites."""
+
+    def run(verb: str = "apply", sites: Any = None, ends: Any = None, **options: Any) -> str:
+        documents = {"sites": sites or cric_sites(), "ends": ends or cric_endpoints()}
+        return topology(verb, "cric-atlas", *written(tmp_path, **documents), **options)
+
+    return run
+
+
+def test_a_diff_says_what_would_be_and_changes_nothing(cric):
+    text = cric("diff")
+    assert "cric-atlas: 2 new sites, 2 new endpoints, 6 names of others" in text
+    assert "+ UKI-SCOTGRID-GLASGOW: cloud UK, country GB, latitude 55.86, longitude -4.26" in text
+    assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in text
+    assert "+ storage host door-ceph.example.ac.uk: UKI-SCOTGRID-GLASGOW_DATADISK" in text
+    assert "- BNL-ATLAS_DATATAPE: it is tape, and Sonar would write test files to it" in text
+    assert "- BNL-ATLAS_OLDDISK: it is out of use, and was never registered here" in text
+    assert "Nothing was changed." in text
+    assert [model.objects.count() for model in (Site, Endpoint, Alias)] == [0, 0, 0]
+
+
+def test_applied_again_nothing_changes_and_new_endpoints_wait_until_they_are_wanted(cric):
+    cric()
+    glasgow = Endpoint.objects.get(name=GLASGOW)
+    assert (glasgow.base_url, glasgow.label, glasgow.site.country) == (
+        "davs://ceph.example.ac.uk/atlas/datadisk",
+        "DATADISK",
+        "GB",
+    )
+    assert glasgow.retired_at
+    again = cric()
+    assert again.startswith("cric-atlas: nothing to change\n")
+    assert f"registered and not in use yet:\n  {BNL}, {GLASGOW}" in again
+    assert "2 changed endpoints" in cric(join=True)
+    assert Endpoint.objects.filter(retired_at=None).count() == 2
+    assert cric() == cric(join=True) == cric("diff")
+
+
+def test_a_diff_says_which_meshes_of_all_endpoints_new_ones_would_join(cric):
+    old = Site.objects.create(name="Old")
+    for number in range(2):
+        url = f"https://old{number}.example.org/disk"
+        Endpoint.objects.create(name=f"OLD{number}", site=old, base_url=url)
+    mesh = Mesh.objects.create(name="all")
+    small = SizeClass.objects.get(name="small")
+    MeshInterval.objects.create(mesh=mesh, size_class=small, every_seconds=3600)
+    # From 2 links to 12, each 24 times a day with 20 MB.
+    assert "mesh all: 10 more links, about 240 tests and 4.80 GB a day" in cric("diff")
+    # A mesh with named endpoints gains nothing.
+    mesh.sources.set(Endpoint.objects.all())
+    mesh.destinations.set(Endpoint.objects.all())
+    assert "more links" not in cric("diff")
+
+
+def test_values_that_people_set_are_kept_and_others_follow_the_source(cric):
+    cric(join=True)
+    Site.objects.filter(name="BNL-ATLAS").update(cloud="NORTH")
+    Endpoint.objects.filter(name=GLASGOW).update(label="SCRATCH")
+    sites = cric_sites(**{"BNL-ATLAS": topologies.site("BNL-ATLAS", tier_level=2, cloud="US2")})
+    moved = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "new.example.ac.uk")
+    text = cric(sites=sites, ends=cric_endpoints(**{GLASGOW: moved}))
+    assert "= BNL-ATLAS: cloud NORTH (set by hand), not US2" in text
+    assert f"= {GLASGOW}: label SCRATCH (set by hand), not DATADISK" in text
+    assert "~ BNL-ATLAS: tier 1 -> 2" in text
+    site, endpoint = Site.objects.get(name="BNL-ATLAS"), Endpoint.objects.get(name=GLASGOW)
+    assert (site.cloud, site.tier, endpoint.label) == ("NORTH", 2, "SCRATCH")
+    assert endpoint.base_url == "davs://new.example.ac.uk/atlas/datadisk"
+
+
+def test_what_is_registered_already_is_adopted_by_its_name_its_alias_or_its_place(cric):
+    site = Site.objects.create(name="BNL-ATLAS", cloud="BY HAND", tier=0)
+    url = "https://DCGFTP.example.gov:443/atlas//datadisk/"
+    here = Endpoint.objects.create(name="BNL_DISK", site=site, base_url=url, label="MINE")
+    text = cric(join=True)
+    assert "= BNL-ATLAS: cloud BY HAND (set by hand), not US" in text
+    assert "= BNL_DISK: label MINE (set by hand), not DATADISK" in text
+    here.refresh_from_db()
+    assert (here.base_url, here.retired_at) == (url, None)
+    assert Endpoint.objects.count() == 2
+    assert Alias.objects.get(kind="rse", name=BNL).target == here
+    # It is still the same one after it was renamed.
+    Endpoint.objects.filter(pk=here.pk).update(name="RENAMED")
+    assert cric().startswith("cric-atlas: nothing to change")
+
+
+def test_what_is_disabled_or_retired_by_people_is_retired_and_what_is_gone_only_if_wanted(cric):
+    cric(join=True)
+    disabled = rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "ceph.example.ac.uk", state="DISABLED")
+    cric(ends=cric_endpoints(**{GLASGOW: disabled}))
+    assert Endpoint.objects.get(name=GLASGOW).retired_at
+    only = {GLASGOW: rse(GLASGOW, "UKI-SCOTGRID-GLASGOW", "ceph.example.ac.uk")}
+    text = cric(ends=only)
+    assert f"not in the source any more:\n  {BNL}\n" in text
+    assert Endpoint.objects.get(name=BNL).retired_at is None
+    cric(ends=only, retire=True, join=True)
+    assert Endpoint.objects.get(name=BNL).retired_at
+    assert Endpoint.objects.get(name=GLASGOW).retired_at is None
+    Endpoint.objects.filter(name=GLASGOW).update(retired_at="2026-01-01T00:00Z")
+    assert f"= {GLASGOW}: retired yes (set by hand), not no" in cric(ends=only, join=True)
+    assert Endpoint.objects.count() == 2
+
+
+LEFT_OUT = {
+    "a b": "a b: the name cannot be one here.",
+    "uki-scotgrid-glasgow_datadisk": "its name differs only in case from " + GLASGOW,
+    "TWIN": "TWIN: its base URL is that of",
+}
+
+
+@pytest.mark.parametrize(("name", "said"), LEFT_OUT.items())
+def test_what_cannot_be_registered_is_left_out_with_its_reason(cric, name: str, said: str):
+    host = "ceph.example.ac.uk" if name == "TWIN" else "other.example.ac.uk"
+    twin = rse(name, "BNL-ATLAS", host)
+    twin["aprotocols"] = {"read_wan": [[f"davs://{host}", 1, "/atlas"]]}
+    text = cric(ends=cric_endpoints(**{name: twin}))
+    assert said in text
+    assert Endpoint.objects.count() == 2
+    assert cric(ends=cric_endpoints(**{name: twin})).startswith("cric-atlas: nothing to change")
+
+
+def test_names_of_others_follow_the_source_unless_people_said_otherwise(cric):
+    UnknownName.objects.create(
+        kind="rse", name=BNL, source="x", first_at="2026-01-01T00:00Z", last_at="2026-01-01T00:00Z"
+    )
+    site = Site.objects.create(name="Mine")
+    Alias.objects.create(kind="rcsite", name="BNL", site=site)
+    assert "= WLCG site (rcsite) BNL: Mine (set by hand), not BNL-ATLAS" in cric()
+    assert not UnknownName.objects.exists()
+    assert Alias.objects.get(kind="rse", name=BNL).origin == "cric-atlas"
+
+
+def test_rucio_gives_disks_with_a_site_and_a_protocol_between_sites(tmp_path: Path):
+    (path,) = written(tmp_path, export=topologies.rucio_export())
+    text = topology("apply", "rucio", path)
+    assert "rucio: 1 new site, 1 new endpoint, 2 names of others" in text
+    disk = Endpoint.objects.get()
+    # It has root as well, and is tested by HTTP.
+    expected = "davs://davs.glasgow-datadisk.example.org:2880/vo/datadisk"
+    assert (disk.base_url, disk.label, disk.site.country) == (expected, "DATADISK", "GB")
+    for sentence in (
+        "BNL_TAPE: it is tape, and Sonar would write test files to it",
+        "SRM_ONLY: no protocol that Sonar tests, but srm",
+        "NOWHERE: it has no attribute `site`",
+    ):
+        assert f"- {sentence}" in text
+    assert topology("apply", "rucio", path).startswith("rucio: nothing to change")
+
+
+def test_two_sources_do_not_take_turns(cric, tmp_path: Path):
+    cric(join=True)
+    host = "ceph.example.ac.uk"
+    export = topologies.rucio_export()
+    (row,) = [row for row in export["rses"].values() if row["rse"] == "GLASGOW_DATADISK"]
+    row["rse"], row["attributes"]["type"] = GLASGOW, "DISK"
+    row["protocols"][1] |= {"hostname": host, "port": 443, "prefix": "/atlas/datadisk"}
+    (path,) = written(tmp_path, export=export)
+    assert f"= {GLASGOW}: label DATADISK (said by cric-atlas), not DISK" in topology(
+        "apply", "rucio", path
+    )
+    assert cric().startswith("cric-atlas: nothing to change")
+
+
+def test_wlcg_cric_names_hosts_of_registered_sites_and_adds_none(cric, tmp_path: Path):
+    cric()
+    sites, services = topologies.wlcg()
+    text = topology("apply", "cric-wlcg", *written(tmp_path, rcsites=sites, services=services))
+    assert "sites of the source that are not registered:\n  UKI-ELSEWHERE" in text
+    glasgow = Site.objects.get(name="UKI-SCOTGRID-GLASGOW")
+    names = Alias.objects.filter(origin="cric-wlcg").order_by("kind", "name")
+    assert [(row.kind, row.name, row.target) for row in names] == [
+        ("netsite", "UKI-SCOTGRID-GLASGOW-LHCONE", glasgow),
+        ("perfsonar_host", "ps-bandwidth.example.ac.uk", glasgow),
+        ("se_host", "door.example.ac.uk", glasgow),
+        ("se_host", "srm.example.ac.uk", glasgow),
+    ]
+    assert Site.objects.count() == 2
+
+
+def test_a_storage_says_its_software_and_its_room(cric, tmp_path: Path):
+    cric(join=True)
+    (path,) = written(tmp_path, srr=topologies.storage_report("ceph.example.ac.uk"))
+    text = topology("apply", "srr", path)
+    assert f"~ {GLASGOW}: software nothing -> xrootd 5.7.1" in text
+    assert "Glasgow, share atlas: 1\u202f000 TB of 10\u202f000 TB free" in text
+    assert topology("apply", "srr", path).startswith("srr: nothing to change")
+    assert cric().startswith("cric-atlas: nothing to change")
+
+
+def test_the_example_of_the_page_is_what_the_command_says(tmp_path: Path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs/topology.md").read_text()
+    sites, endpoints = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    written(tmp_path, sites=sites, endpoints=endpoints)
+    monkeypatch.chdir(tmp_path)
+    console = re.search(r"```console\n\$ manage.py topology (.*?)\n(.*?)```", page, re.DOTALL)
+    assert console
+    verb, _, source, *paths = console[1].split()
+    assert topology(verb, source, *paths) == console[2]
+
+
+WRONG = {
+    "breaks off": ('{"A": {"name": "A", "si', "line 1, column 21: not JSON"),
+    "no object": ("[]", "not an object by name, but a list"),
+    "a name twice": ('{"A": {"site": "B", "site": "C"}}', "'site' appears twice in one object"),
+    "no number": ('{"A": {"site": NaN}}', "NaN is not a number that JSON has"),
+    "deep": ("[" * 100_000, "it is nested too deep"),
+    "thousands of digits": ('{"A": ' + "9" * 5000 + "}", "Exceeds the limit"),
+    "another type": ('{"A": {"name": "A", "site": 7}}', "A.site: Input should be a valid string"),
+    "a long line": (
+        json.dumps({"A": {"name": "x" * 10_000_000, "site": "B"}}),
+        "A.name: String should have at most 255 characters",
+    ),
+    "a line break": (
+        '{"A": {"name": "A\\n", "site": "B"}}',
+        "A.name: the text has characters that cannot be printed",
+    ),
+    "a part of a pair": ('{"A": {"name": "\\ud800", "site": "B"}}', "A.name"),
+    "nothing known": ('{"A": {}}', "neither an answer of site/query nor of ddmendpoint/query"),
+    "a wrong protocol": (
+        '{"A": {"name": "A", "site": "B", "aprotocols": {"read_wan": [["x", "1", "/"]]}}}',
+        "A.aprotocols.read_wan[0][1]: Input should be a valid integer",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG.values(), ids=WRONG)
+def test_a_document_that_is_wrong_is_refused_with_its_place(tmp_path: Path, text: str, said: str):
+    paths = written(tmp_path, sites=cric_sites(), wrong=text)
+    with pytest.raises(CommandError, match="Nothing was changed") as error:
+        topology("apply", "cric-atlas", *paths)
+    assert f"{paths[1]}: {said}" in str(error.value)
+    assert not Site.objects.exists()
+
+
+def test_what_cannot_be_read_at_all_is_said(tmp_path: Path, monkeypatch):
+    latin = tmp_path / "latin.json"
+    latin.write_bytes(b'{"A": "\xe9"}')
+    monkeypatch.setattr(reading, "MOST_BYTES", 1000)
+    long = written(tmp_path, long=" " * 1001)[0]
+    for place, said in (
+        (str(latin), "byte 8 is not UTF-8"),
+        (long, "it has more than 1,000 bytes"),
+        (str(tmp_path / "none"), "it cannot be read: No such file or directory"),
+        ("http://cric.example.org/x?token=secret", "a URL is https://host/path"),
+        ("https://me:secret@cric.example.org/x", "a URL is https://host/path"),
+        ("https://169.254.169.254/x?token=secret", "169.254.169.254"),
+    ):
+        with pytest.raises(CommandError, match=said) as error:
+            topology("diff", "cric-atlas", place)
+        assert "secret" not in str(error.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=6,
+)
+VECTORS: dict[str, list[dict[str, Any]]] = {
+    "cric-atlas": [cric_sites(), cric_endpoints()],
+    "rucio": [topologies.rucio_export()],
+    "cric-wlcg": list(topologies.wlcg()),
+    "srr": [topologies.storage_report("se.example.org")],
+}
+
+
+@st.composite
+def spoilt(draw: st.DrawFn, document: Any) -> Any:
+    """Draw a document with one value, at whatever place, replaced by another."""
+    if not isinstance(document, dict | list) or not document or draw(st.integers(0, 4)) == 0:
+        return draw(JSON)
+    keys = list(document) if isinstance(document, dict) else list(range(len(document)))
+    key = draw(st.sampled_from(keys))
+    changed = draw(spoilt(document[key]))
+    if isinstance(document, dict):
+        return document | {key: changed}
+    return [changed if place == key else one for place, one in enumerate(document)]
+
+
+@pytest.mark.parametrize("source", VECTORS)
+@given(data=st.data())
+def test_a_spoilt_document_is_applied_once_or_refused_with_a_place(
+    source: str, data: st.DataObject
+):
+    documents = [*VECTORS[source]]
+    place = data.draw(st.sampled_from(range(len(documents))))
+    documents[place] = data.draw(spoilt(documents[place]))
+    contents = {str(number): json.dumps(one).encode() for number, one in enumerate(documents)}
+    problems = []
+    try:
+        decoded = {name: reading.decoded(content, name) for name, content in contents.items()}
+        spoilt_topology = catalogue.SOURCES[source](decoded)
+    except TopologyError as error:
+        problems = error.problems
+    else:
+        apply(spoilt_topology, joins=True)
+        assert not apply(spoilt_topology, joins=True)
+    assert all(problem[0].isdigit() or problem.startswith("and ") for problem in problems)
