@@ -9,7 +9,15 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from sonar.models import Annotation, Downtime, Experiment, Probe, Site, SizeClass
+from sonar.models import (
+    Annotation,
+    Downtime,
+    EndpointCheck,
+    Experiment,
+    Probe,
+    Site,
+    SizeClass,
+)
 from tests.matrix import world
 from tests.matrix.registry import BODIES
 from tests.matrix.world import HOUR, NOW
@@ -162,6 +170,7 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/downtimes/<int:id>/": {"end": ""},
     f"{SITE}/endpoints/<str:endpoint>/": {"inbound_cap": "3", "outbound_cap": "3"},
     f"{SITE}/endpoints/<str:endpoint>/data-hosts/": {"data_hosts": "st-*.example.org:1094"},
+    f"{SITE}/endpoints/<str:endpoint>/check/": {},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
@@ -185,6 +194,11 @@ WRITES = {
         for route in ("experiments/<uuid:id>/", "probes/<uuid:id>/")
     },
 }
+CHECK, CHECK_OF_RAL = (f"{API}/endpoints/{name}/check/" for name in ("<str:name>", "RAL_DATADISK"))
+CHECKS = {
+    (CHECK, "GET"): Sample(CHECK_OF_RAL),
+    (CHECK, "POST"): Sample(CHECK_OF_RAL, json={}, good=(202,)),
+}
 NOWHERE = Sample("/api/v1/nowhere/", good=(404,))
 
 SAMPLES: dict[tuple[str, str], Sample] = {
@@ -192,6 +206,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     **{(route, "POST"): of_route(route, form=form, good=(302,)) for route, form in FORMS.items()},
     **_of_registry(),
     **WRITES,
+    **CHECKS,
     **{("/api/", method): NOWHERE for method in ("GET", "POST", "PUT", "PATCH", "DELETE")},
 }
 
@@ -216,6 +231,7 @@ def scene() -> dict[str, str]:
     downtime = Downtime.objects.create(
         endpoint=made.ral, starts_at=later, ends_at=over, reason="new disks"
     )
+    EndpointCheck.objects.create(endpoint=made.ral, requested_at=NOW - HOUR)
     return {
         "transfer": str(world.transfer(made.ral, made.desy, 10.0).id),
         "probe": str(probe.id),
