@@ -105,13 +105,13 @@ class Host:
 
 NO_NETWORK = "this machine has no such network"
 ASK_DNS = (
-    "Compare the host of the base URL with the name servers that this worker asks: "
-    "`getent ahosts` shows what they say."
+    "Compare the host of the base URL with what name servers say to this worker: "
+    "`getent ahosts` shows it."
 )
 OPEN_PORT = "Start the server, let its firewall take connections from here, or correct the port."
 DEAD_ADDRESS = (
-    "Let the server take connections at all of its addresses, or remove the others from the DNS: "
-    "clients lose time there."
+    "Let the server take connections at all of its addresses, or remove the others from the DNS. "
+    "Clients lose time there."
 )
 
 

@@ -59,9 +59,9 @@ def sentence(text: str) -> str:
 BY_STATUS = {
     401: "Compare the issuer, audience and end of its credential with what the server trusts. If "
     "it has none, register one.",
-    403: "Its credential must allow Sonar to read, write and delete in sonar/ below the base URL: "
-    "storage.modify, or UPLOAD, DOWNLOAD, DELETE, MANAGE and LIST of a macaroon. If it has none, "
-    "register one.",
+    403: "Its credential must allow reading, writing and deleting in sonar/ below the base URL. "
+    "That is storage.modify, or UPLOAD, DOWNLOAD, DELETE, MANAGE and LIST of a macaroon. If it has "
+    "none, register one.",
     404: "Compare the path of the base URL with the server's own paths.",
     405: "Let the server accept this method below the base URL.",
     409: "Look whether the directory above is there, and whether something else has its name.",

@@ -121,7 +121,7 @@ def redirects_step(storage: WebStorage) -> CheckStep:
 
 LOAD_COPY = (
     "Load the module for third-party copy (XRootD: http.exthandler xrdtpc libXrdHttpTPC.so, which "
-    "wants xrd.tls). Without it, tests can only run if the other end does the copy."
+    "wants xrd.tls). Without it, only the partner of a test can do the copy."
 )
 
 
