@@ -108,7 +108,7 @@ class EndpointPage(Page):
 show_endpoint = showing(EndpointPage)
 
 
-@for_whom(POST=holders(CHECK, site_of))
+@for_whom(POST=holders(CHECK, lambda name, **_: [registered(name).id]))
 def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
     """Let a worker check an endpoint; the page shows how far it is."""
     page = EndpointPage(endpoint_of(name, endpoint))
