@@ -7,7 +7,7 @@ from typing import Literal
 
 from sonar.models import Endpoint, EndpointCheck
 from sonar.notation import check_steps
-from sonar.notation.check_steps import WRONG, CheckStep
+from sonar.notation.check_steps import CheckStep
 from sonar.notation.units import format_span
 from sonar.notation.windows import format_moment
 from sonar.ordering import request_checks
@@ -39,7 +39,7 @@ class CheckReport:
 
     @property
     def wrong(self) -> int:
-        return sum(step.state in WRONG for step in self.steps)
+        return sum(step.is_wrong for step in self.steps)
 
 
 def of_endpoint(endpoint: Endpoint, now: datetime, *, internal: bool) -> CheckReport | None:

@@ -69,6 +69,11 @@ class CheckStep:
     def tells_where(self) -> bool:
         return STEPS[self.name].tells_where
 
+    @property
+    def is_wrong(self) -> bool:
+        """Say whether somebody has to do something."""
+        return self.state in WRONG
+
     def to_json(self) -> dict[str, str]:
         return asdict(self)
 

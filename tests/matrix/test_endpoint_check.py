@@ -101,7 +101,7 @@ def test_hosts_and_addresses_are_only_for_who_may_see_them(admin, kept):
         said = section(client)
         assert "desy.example" not in said
         assert "192.0.2.7" not in said
-        assert "Host name fine Only operators and the admins of its site see this." in said
+        assert "Host name fine: Only operators and the admins of its site see this." in said
         assert "PUT DESY_DATADISK/x: 403. To do: Ask who gave it." in said
         assert "Check it" not in said
 

@@ -14,7 +14,7 @@ from sonar.management.commands.probe import named
 from sonar.models import Credential, Endpoint
 from sonar.models.registry import HOST_SENTENCE, has_host
 from sonar.notation import addresses
-from sonar.notation.check_steps import STEPS, WRONG, CheckStep
+from sonar.notation.check_steps import STEPS, CheckStep
 from sonar.ordering import request_checks
 from sonar.work import endpoint_checks
 
@@ -61,7 +61,7 @@ class Command(QuickCommand):
             steps = registered(named(Endpoint, options["name"]), console)
         else:
             steps = unregistered(endpoint_of(options), console)
-        wrong = [step for step in steps if step.state in WRONG]
+        wrong = [step for step in steps if step.is_wrong]
         if wrong:
             names = ", ".join(step.label.lower() for step in wrong)
             raise CommandError(f"Something is wrong: {names}.")
@@ -119,7 +119,7 @@ def problems(endpoint: Endpoint) -> dict[str, str]:
 
 def show(step: CheckStep, console: Console) -> None:
     """Write a step as a line, and below it what to do."""
-    word = step.state.upper() if step.state in WRONG else step.state
+    word = step.state.upper() if step.is_wrong else step.state
     console.print(f"{word:<{WORD_WIDTH}}  {step.label:<{WIDTH}}  {step.seen}", markup=False)
     if step.advice:
         console.print(f"{'':<{WORD_WIDTH}}  {'':<{WIDTH}}  -> {step.advice}", markup=False)
