@@ -10,7 +10,7 @@ from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
 from matrix.pages import account, log_in, operations, previews
 from matrix.pages.causes import CausesPage
-from matrix.pages.endpoint import declare_data_hosts
+from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
@@ -57,6 +57,7 @@ urlpatterns = [
     path("sites/<str:name>/downtimes/", work.declare_downtime, name="declare-downtime"),
     path("sites/<str:name>/downtimes/<int:id>/", work.change_downtime, name="change-downtime"),
     path(ENDPOINT, work.endpoint, name="endpoint"),
+    path(f"{ENDPOINT}check/", check_endpoint, name="check-endpoint"),
     path(f"{ENDPOINT}data-hosts/", declare_data_hosts, name="declare-data-hosts"),
     path("sites/<str:name>/quiet-hours/", work.change_quiet_hours, name="change-quiet-hours"),
     path("sites/<str:name>/pause/", work.change_pause, name="change-pause"),

@@ -598,6 +598,7 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.clean": {"queue": "cleaning"},
     # Issuers may not answer either.
     "sonar.tasks.check_credentials": {"queue": "cleaning"},
+    "sonar.tasks.check_endpoint": {"queue": "cleaning"},
     # Seconds of computing, which plans and seals must not wait for either.
     "matrix.tasks.find_changes": {"queue": "cleaning"},
 }

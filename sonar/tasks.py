@@ -32,7 +32,7 @@ from sonar.people import accounts
 from sonar.processes import heartbeats
 from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
-from sonar.work import cleanup, credential_checks, probes
+from sonar.work import cleanup, credential_checks, endpoint_checks, probes
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +68,12 @@ def clean() -> None:
 def check_credentials() -> None:
     """See which credentials work again or expire soon, by a worker that has their files."""
     credential_checks.check(timezone.now(), seconds=settings.SONAR_CREDENTIALS_SECONDS / 2)
+
+
+@task
+def check_endpoint(run: str) -> None:
+    """Check an endpoint, by a worker that has the credentials and programs for it."""
+    endpoint_checks.carry_out(UUID(run))
 
 
 @task
@@ -165,5 +171,6 @@ def stop_work(**_: Any) -> None:  # noqa: ANN401
     """End what runs, and this process within SONAR_STOP_SECONDS, however often it is told."""
     pulse.stop()
     cleanup.stopping.set()
+    endpoint_checks.running.stop_all()
     probes.running.stop_all()
     last_resort.begin(settings.SONAR_STOP_SECONDS)

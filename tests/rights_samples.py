@@ -13,6 +13,7 @@ from sonar.models import (
     Alias,
     Annotation,
     Downtime,
+    EndpointCheck,
     Experiment,
     Probe,
     Site,
@@ -176,6 +177,7 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/downtimes/<int:id>/": {"end": ""},
     f"{SITE}/endpoints/<str:endpoint>/": {"inbound_cap": "3", "outbound_cap": "3"},
     f"{SITE}/endpoints/<str:endpoint>/data-hosts/": {"data_hosts": "st-*.example.org:1094"},
+    f"{SITE}/endpoints/<str:endpoint>/check/": {},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
@@ -199,6 +201,11 @@ WRITES = {
         for route in ("experiments/<uuid:id>/", "probes/<uuid:id>/")
     },
 }
+CHECK, CHECK_OF_RAL = (f"{API}/endpoints/{name}/check/" for name in ("<str:name>", "RAL_DATADISK"))
+CHECKS = {
+    (CHECK, "GET"): Sample(CHECK_OF_RAL),
+    (CHECK, "POST"): Sample(CHECK_OF_RAL, json={}, good=(202,)),
+}
 NOWHERE = Sample("/api/v1/nowhere/", good=(404,))
 
 SAMPLES: dict[tuple[str, str], Sample] = {
@@ -206,6 +213,7 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     **{(route, "POST"): of_route(route, form=form, good=(302,)) for route, form in FORMS.items()},
     **_of_registry(),
     **WRITES,
+    **CHECKS,
     **{("/api/", method): NOWHERE for method in ("GET", "POST", "PUT", "PATCH", "DELETE")},
 }
 
@@ -233,6 +241,7 @@ def scene() -> dict[str, str]:
     alias = Alias.objects.create(kind="rcsite", name="RAL-LCG2", site=made.ral.site)
     told = {"source": "gocdb", "first_at": NOW, "last_at": NOW}
     UnknownName.objects.create(kind="rcsite", name="RAL-PPD", **told)
+    EndpointCheck.objects.create(endpoint=made.ral, requested_at=NOW - HOUR)
     return {
         "transfer": str(world.transfer(made.ral, made.desy, 10.0).id),
         "probe": str(probe.id),

@@ -1,4 +1,4 @@
-"""The page of one endpoint: what is registered of it, and where its server leads tests."""
+"""The page of one endpoint: what is registered, its check, and where its server leads tests."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils import timezone
 
-from matrix.answers import data_servers
+from matrix.answers import data_servers, endpoint_check
 from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
@@ -26,12 +26,15 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
 from sonar.models import Endpoint
 from sonar.notation import data_hosts
+from sonar.ordering import request_checks
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
 SEE = "sonar.view_endpoint"
 # Who registers endpoints says where they are, and so where they lead: not the admins of a site.
 DECLARE = "sonar.add_endpoint"
+# Who may change its caps.
+CHECK = "sonar.change_endpoint"
 
 
 def endpoint_of(name: str, endpoint: str) -> Endpoint:
@@ -80,6 +83,7 @@ class EndpointPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         endpoint, site = self.endpoint, self.endpoint.site
+        internal = roles.may(reader, SEE, [site.id])
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
@@ -87,7 +91,9 @@ class EndpointPage(Page):
             "matrix_url": endpoint_url(endpoint.name),
             "simulated": endpoint.simulated,
             "share": Share.of(address("api-endpoint", endpoint.name)),
-            "internal": roles.may(reader, SEE, [site.id]),
+            "internal": internal,
+            "report": endpoint_check.of_endpoint(endpoint, now, internal=internal),
+            "may_check": not endpoint.retired_at and roles.may(reader, CHECK, [site.id]),
             "data_servers": data_servers.of_endpoint(endpoint),
             "form": self.form(reader),
             "missing": None,
@@ -100,6 +106,17 @@ class EndpointPage(Page):
 
 
 show_endpoint = showing(EndpointPage)
+
+
+@for_whom(POST=holders(CHECK, lambda name, **_: [registered(name).id]))
+def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
+    """Let a worker check an endpoint; the page shows how far it is."""
+    page = EndpointPage(endpoint_of(name, endpoint))
+    try:
+        request_checks.order(page.endpoint, cast(User, request.user), timezone.now())
+    except request_checks.CheckRefusedError as error:
+        messages.error(request, str(error))
+    return HttpResponseRedirect(f"{page.path()}#check")
 
 
 @for_whom(POST=holders(DECLARE))

@@ -1,6 +1,7 @@
 """What Sonar keeps, one file per subject; others import the models from here."""
 
 from sonar.models.aliases import Alias, UnknownName
+from sonar.models.checks import EndpointCheck
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Downtime, Outage
 from sonar.models.mesh import (
     Circuit,

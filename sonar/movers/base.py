@@ -43,6 +43,8 @@ class MoverError(Exception):
         link. Empty if that is not why."""
         self.refused_server = ""
         """Host and port to which a redirect led that was not followed, for operators."""
+        self.status = 0
+        """With which status of HTTP a server refused; 0 if it is not for that."""
         self.is_unsettled = False
         """Whether somebody may still write the destination file, although we have given up."""
 

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 # The task by its name: who orders tests need not load what carries them out.
 TRANSFER = "sonar.tasks.transfer"
+CHECK = "sonar.tasks.check_endpoint"
 # Whoever orders waits for the answer. Without `max_retries` Celery would try for ever.
 QUICK = {"max_retries": 0, "socket_connect_timeout": 2, "socket_timeout": 2}
 
@@ -60,3 +61,15 @@ def queues_of(probes: Sequence[UUID]) -> list[tuple[UUID, str]]:
         active = source if PASSIVE_AND_ACTIVE[mode][1] == "source" else destination
         queues[probe] = queue_of(offer_for(kept(mover), active))
     return [(probe, queues[probe]) for probe in probes if probe in queues]
+
+
+def send_check(run: UUID) -> None:
+    """Let a worker begin the check of an endpoint while somebody waits; quietly in vain.
+
+    Nobody sends it again: who looks at it sees that it waits, and orders another one.
+    """
+    try:
+        with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as connection:
+            app.send_task(CHECK, (str(run),), connection=connection, retry=False)
+    except QueueAway as error:
+        log.warning("the check %s waits in vain, as the queue is away: %s", run, one_line(error))

@@ -17,6 +17,7 @@ from sonar.models import (
     Credential,
     Downtime,
     Endpoint,
+    EndpointCheck,
     Experiment,
     Leftover,
     Mesh,
@@ -29,6 +30,7 @@ from sonar.models import (
 )
 from sonar.movers.base import Receipt
 from sonar.movers.measure import Outcome
+from sonar.notation.check_steps import STEPS, CheckStep, StepState
 from sonar.people import tokens
 from sonar.people.roles import Role
 from sonar.results import endings
@@ -59,6 +61,9 @@ MARKS = {
     "author of notes": "author-mark",
     "orderer of an experiment": "orderer-mark",
     "leftover": "leftover-mark",
+    "address in a check": "198.51.100.77",
+    "base URL in a check": "base-url-mark.example.org/data/sonar/incoming",
+    "server that a check was led to": "st-check-mark.example.org",
     "name of a token": "token-mark",
     "e-mail of an account": "mail-mark",
     "database": "password-mark",
@@ -89,6 +94,7 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     lost()
     signs()
     left(made)
+    checked(made)
     return names
 
 
@@ -195,6 +201,23 @@ def left(made: World) -> None:
     )
 
 
+def checked(made: World) -> None:
+    """Keep a check that found something wrong in each step, and said where."""
+    seen = (
+        f"HEAD {MARKS['base URL in a check']}: 403, at {MARKS['address in a check']}, "
+        f"led to {MARKS['server that a check was led to']}:8443 with "
+        f"{MARKS['credential']}"
+    )
+    steps = [
+        CheckStep(name, StepState.FAILED, text, f"See {text}").to_json()
+        for name, description in STEPS.items()
+        for text in [seen if description.tells_where else f"{MARKS['base URL in a check']}: 403"]
+    ]
+    EndpointCheck.objects.create(
+        endpoint=made.ral, requested_at=NOW, started_at=NOW, ended_at=NOW, steps=steps
+    )
+
+
 def readers() -> dict[str, tuple[Client, set[str]]]:
     """Return who reads, and the marks that they may see."""
     elsewhere = account(Role.SITE_ADMIN, Site.objects.get(name="Glasgow"))
@@ -220,6 +243,7 @@ def addresses(names: dict[str, str]) -> Iterator[str]:
     for one in Transfer.objects.filter(Q(state="lost") | Q(verified=False)):
         yield from (f"/transfers/{one.id}/", f"/api/v1/transfers/{one.id}/")
     yield from ("/links/DESY_DATADISK/RAL_DATADISK/?reverse=1", "/sites/DESY/")
+    yield "/sites/RAL/endpoints/RAL_DATADISK/"
     for search in MARKS.values():
         yield from (f"/search/?q={search}", f"/api/v1/transfers/?error={search}")
     yield "/api/v1/transfers/?state=lost&state=failed&state=done"

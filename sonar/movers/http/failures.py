@@ -32,7 +32,9 @@ def refused(end: End, place: str, status: int, text: str) -> MoverError:
     phrase = http.client.responses.get(status, "")
     detail = f": {text}" if text else ""
     message = one_line(f"{place}: {status} {phrase}{detail}", end.token, end.lent)
-    return MoverError(end.where, message, permanent=permanent)
+    error = MoverError(end.where, message, permanent=permanent)
+    error.status = status
+    return error
 
 
 def foreign_failure(

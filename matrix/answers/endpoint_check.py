@@ -1,0 +1,99 @@
+"""The newest check of an endpoint, as a reader may see it: its steps, and what is to be said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sonar.models import Endpoint, EndpointCheck
+from sonar.notation import check_steps
+from sonar.notation.check_steps import CheckStep
+from sonar.notation.units import format_span
+from sonar.notation.windows import format_moment
+from sonar.ordering import request_checks
+from sonar.redaction.servers import Servers
+from sonar.registry import redacted
+
+CheckState = Literal["waiting", "running", "done", "lost"]
+SOON = timedelta(seconds=20)
+"""Within which a worker that is there begins."""
+HIDDEN = "Only operators and the admins of its site see this."
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """A check at one moment; ``lost`` is one whose worker died."""
+
+    check: EndpointCheck
+    state: CheckState
+    steps: Sequence[CheckStep]
+    is_late: bool = False
+    """Whether it has waited for longer than a worker needs that is there."""
+    sentence: str = ""
+    """How far it is, or how it ended."""
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether more of it is to come."""
+        return self.state in ("waiting", "running")
+
+    @property
+    def wrong(self) -> int:
+        return sum(step.is_wrong for step in self.steps)
+
+
+def of_endpoint(endpoint: Endpoint, now: datetime, *, internal: bool) -> CheckReport | None:
+    """Return the newest check, None if there was none; hosts and addresses only if ``internal``.
+
+    One SQL query, and one more where places are to be hidden.
+    """
+    rows = EndpointCheck.objects.select_related("requested_by")
+    check = rows.filter(endpoint=endpoint).first()
+    if check is None:
+        return None
+    steps = check_steps.read(check.steps)
+    if not internal and steps:
+        servers = redacted.servers()
+        steps = [public(step, endpoint, servers) for step in steps]
+    state = state_of(check, now)
+    is_late = state == "waiting" and now - check.requested_at > SOON
+    report = CheckReport(check, state, steps, is_late)
+    return replace(report, sentence=sentence(report, now))
+
+
+def public(step: CheckStep, endpoint: Endpoint, servers: Servers) -> CheckStep:
+    """Return a step as all readers see it; its secrets are gone since before it was kept."""
+    if step.tells_where:
+        return replace(step, seen=HIDDEN, advice="")
+    seen, advice = (servers.hide(text, [endpoint.name]) for text in (step.seen, step.advice))
+    return replace(step, seen=seen, advice=advice)
+
+
+def state_of(check: EndpointCheck, now: datetime) -> CheckState:
+    if check.ended_at:
+        return "done"
+    if check.started_at is None:
+        return "waiting"
+    return "running" if request_checks.is_running(check, now) else "lost"
+
+
+def sentence(report: CheckReport, now: datetime) -> str:
+    """Say in a sentence or two how far a check is, or how it ended."""
+    check = report.check
+    if report.is_late:
+        waited = format_span(now - check.requested_at)
+        return (
+            f"No worker has begun the check for {waited}. One for the queue "
+            "“cleaning” may not be running: Operations shows which are."
+        )
+    if report.state == "waiting":
+        return "The check waits for a worker."
+    if report.state == "running":
+        return f"The check is running; steps so far: {len(report.steps)}."
+    if report.state == "lost":
+        return "The check did not end: its worker was stopped. Check the endpoint again."
+    ended = f"Checked {format_moment(check.ended_at or now)}"
+    if not report.wrong:
+        return f"{ended}: nothing is wrong."
+    things = "1 step needs" if report.wrong == 1 else f"{report.wrong} steps need"
+    return f"{ended}: {things} attention."

@@ -1,0 +1,127 @@
+"""/api/v1/endpoints/<name>/check/: the newest check of an endpoint; POST orders another one."""
+
+from typing import Annotated, Literal, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+
+from matrix.answers import endpoint_check
+from matrix.answers.endpoint_check import CheckReport
+from matrix.api.base import ApiView, body_of
+from matrix.api.parameters import wrong
+from matrix.api.registry.sites import ENDPOINTS
+from matrix.api.registry.views import refuse_parameters, visible
+from matrix.api.rendering import as_json
+from matrix.api.schema.describe import described
+from matrix.api.schema.records import At, Json, Moment, MomentOrNull, Name, Text, record
+from matrix.api.schema.schemas import Answer
+from matrix.http.exceptions import Conflict
+from matrix.http.negotiation import asked_format
+from matrix.http.permissions import allow, reader_of, sees
+from matrix.query.addresses import address
+from matrix.query.forms import check_names
+from sonar.models import Endpoint
+from sonar.ordering import request_checks
+
+SEE, ORDER = "sonar.view_endpoint", "sonar.change_endpoint"
+
+
+class StepOfCheck(Answer):
+    """A step that was taken: what was seen, and what to do about it; null where that is nothing.
+
+    `warning` and `failed` want somebody to do something; `not tried` needs a step that failed;
+    `not checked` does not apply, or cannot be told.
+    """
+
+    name: str
+    label: str
+    state: Literal["fine", "warning", "failed", "not tried", "not checked"]
+    seen: str
+    advice: Text
+
+
+class EndpointCheckAnswer(Answer):
+    """A check of an endpoint. Hosts and addresses are only for those who may see them.
+
+    `waiting` for a worker, `running`, `done`, or `lost` as its worker died. `wrong` counts the
+    steps that want somebody to do something.
+    """
+
+    endpoint: Annotated[Name, At("check.endpoint")]
+    url: str
+    state: Literal["waiting", "running", "done", "lost"]
+    sentence: str
+    wrong: int
+    requested_at: Annotated[Moment, At("check.requested_at")]
+    started_at: Annotated[MomentOrNull, At("check.started_at")]
+    ended_at: Annotated[MomentOrNull, At("check.ended_at")]
+    steps: list[StepOfCheck]
+
+
+SHOW = described(
+    "The newest check of an endpoint, step by step",
+    answer=EndpointCheckAnswer,
+    errors=(404,),
+    tag="operation",
+)
+CHECK = described(
+    "Check an endpoint",
+    answer=EndpointCheckAnswer,
+    status=202,
+    errors=(404, 409),
+    tag="operation",
+)
+
+
+class EndpointCheckView(ApiView):
+    needs = {"POST": ORDER}
+
+    @SHOW
+    def get(self, request: Request, name: str) -> HttpResponse:
+        """Ask until `state` is `done`: it takes some seconds."""
+        check_names(request.query_params, ["format"])
+        asked_format(request, ["json"])
+        endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, reader_of(request))
+        return as_json(of_endpoint(endpoint, request))
+
+    @CHECK
+    def post(self, request: Request, name: str) -> HttpResponse:
+        """Operators may, and admins of its site.
+
+        A worker looks at its name, port, certificate and credential, writes, reads and deletes a
+        file of 100 kB, and looks whether COPY is offered and at its clock. A 409 says why not: it
+        is retired, a check of it is running, or the last one was less than a minute ago.
+        """
+        endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, request.user)
+        allow(request, ORDER, [endpoint.site_id])
+        refuse_parameters(request)
+        refuse_fields(request)
+        try:
+            request_checks.order(endpoint, cast(User, request.user), timezone.now())
+        except request_checks.CheckRefusedError as error:
+            raise Conflict({"endpoint": [str(error)]}) from error
+        return as_json(of_endpoint(endpoint, request), status=202)
+
+
+def refuse_fields(request: Request) -> None:
+    """Raise BadQueryError for a field of the body, which may be left out."""
+    for name in body_of(request):
+        raise wrong(str(name), f"There is no field “{name}” to write: a check takes none.")
+
+
+def of_endpoint(endpoint: Endpoint, request: Request) -> Json:
+    """Return the newest check as the reader may see it; raise NotFound if there is none."""
+    internal = sees(request, SEE, [endpoint.site_id])
+    report = endpoint_check.of_endpoint(endpoint, timezone.now(), internal=internal)
+    if report is None:
+        raise NotFound(f"{endpoint.name} has not been checked yet: POST to check it.")
+    return of_report(report, request)
+
+
+def of_report(report: CheckReport, request: Request) -> Json:
+    url = request.build_absolute_uri(address("api-endpoint-check", report.check.endpoint.name))
+    steps = [record(StepOfCheck, step) for step in report.steps]
+    return record(EndpointCheckAnswer, report, url=url, steps=steps)

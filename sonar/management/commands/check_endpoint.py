@@ -1,0 +1,125 @@
+"""The check of an endpoint in the foreground, step by step."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+from rich.console import Console
+
+from sonar.credentials import rules
+from sonar.management.base import QuickCommand
+from sonar.management.commands.probe import named
+from sonar.models import Credential, Endpoint
+from sonar.models.registry import HOST_SENTENCE, has_host
+from sonar.notation import addresses
+from sonar.notation.check_steps import STEPS, CheckStep
+from sonar.ordering import request_checks
+from sonar.work import endpoint_checks
+
+WIDTH = max(len(step.label) for step in STEPS.values())
+WORD_WIDTH = len("not checked")
+UNREGISTERED = "this storage"
+
+
+class Command(QuickCommand):
+    help = (
+        "Check an endpoint, in plain words: its name, port, certificate, credential and clock. A "
+        "file of 100 kB is written, read back and deleted in sonar/incoming/ below its base URL. "
+        "Whether third-party copy is offered is asked. Each line says what was seen, "
+        "and below it what to do. NAME is a registered endpoint, and its page keeps the result. "
+        "With --base-url it need not be registered: nothing is kept then. "
+        "Exit code 0: nothing is wrong; 1: something is wrong."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        subject = parser.add_mutually_exclusive_group(required=True)
+        subject.add_argument("name", nargs="?", metavar="NAME", help="name of the endpoint")
+        subject.add_argument(
+            "--base-url", metavar="URL", help="base URL of storage that is not registered yet"
+        )
+        parser.add_argument(
+            "--credential",
+            metavar="NAME",
+            help="with --base-url: the registered credential that it would have",
+        )
+        parser.add_argument(
+            "--data-host",
+            action="append",
+            default=[],
+            metavar="HOST",
+            help="with --base-url: a host to which it may redirect, as an endpoint declares it; "
+            "may be given several times",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        console = Console(highlight=False, soft_wrap=True)
+        if options["name"]:
+            if options["credential"] or options["data_host"]:
+                raise CommandError("--credential and --data-host go with --base-url only.")
+            steps = registered(named(Endpoint, options["name"]), console)
+        else:
+            steps = unregistered(endpoint_of(options), console)
+        wrong = [step for step in steps if step.is_wrong]
+        if wrong:
+            names = ", ".join(step.label.lower() for step in wrong)
+            raise CommandError(f"Something is wrong: {names}.")
+        console.print("Nothing is wrong.")
+
+
+def registered(endpoint: Endpoint, console: Console) -> list[CheckStep]:
+    """Check a registered endpoint in this process, and keep the result in its row."""
+    try:
+        check = request_checks.begin(endpoint, None, timezone.now(), here=True)
+    except request_checks.CheckRefusedError as error:
+        raise CommandError(f"Not checked: {error}") from error
+    return endpoint_checks.check_registered(endpoint, check.run, lambda step: show(step, console))
+
+
+def unregistered(endpoint: Endpoint, console: Console) -> list[CheckStep]:
+    """Check what is in no row; nothing is kept but what could not be deleted there."""
+    run = uuid4()
+    outcome = endpoint_checks.check(endpoint, run, lambda step: show(step, console))
+    if not outcome.is_clean:
+        console.print(f"Left there, to be deleted: {endpoint_checks.files_of(run)[0]}")
+    return outcome.steps
+
+
+def endpoint_of(options: dict[str, Any]) -> Endpoint:
+    """Return an endpoint as the options describe it, unsaved; CommandError for what cannot be."""
+    name = options["credential"]
+    credential = named(Credential, name) if name else None
+    endpoint = Endpoint(
+        name=UNREGISTERED,
+        base_url=options["base_url"],
+        credential=credential,
+        data_hosts=options["data_host"],
+    )
+    if wrong := problems(endpoint):
+        raise CommandError("\n".join(f"{OPTIONS[field]}: {wrong[field]}" for field in wrong))
+    return endpoint
+
+
+OPTIONS = {"base_url": "--base-url", "data_hosts": "--data-host", "credential": "--credential"}
+
+
+def problems(endpoint: Endpoint) -> dict[str, str]:
+    """Say by field what could not be registered so."""
+    try:
+        endpoint.clean_fields(exclude={field.name for field in Endpoint._meta.fields} - {*OPTIONS})
+    except ValidationError as error:
+        return {field: " ".join(texts) for field, texts in error.message_dict.items()}
+    if not has_host(endpoint.base_url):
+        return {"base_url": HOST_SENTENCE}
+    if sentence := addresses.problem(endpoint.base_url):
+        return {"base_url": sentence}
+    return rules.problems(endpoint)
+
+
+def show(step: CheckStep, console: Console) -> None:
+    """Write a step as a line, and below it what to do."""
+    word = step.state.upper() if step.is_wrong else step.state
+    console.print(f"{word:<{WORD_WIDTH}}  {step.label:<{WIDTH}}  {step.seen}", markup=False)
+    if step.advice:
+        console.print(f"{'':<{WORD_WIDTH}}  {'':<{WIDTH}}  -> {step.advice}", markup=False)

@@ -1,0 +1,146 @@
+"""The steps of a check below all protocols: the name of a host, and its port."""
+
+import errno
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sonar.movers.base import End, MoverError
+from sonar.movers.checks.sequence import sentence
+from sonar.movers.file_address import PORTS, parsed
+from sonar.movers.http.deadlines import Wait, resolve
+from sonar.movers.http.failures import detail_of
+from sonar.movers.http.peers import ForbiddenPeer
+from sonar.notation.addresses import address_of
+from sonar.notation.check_steps import CheckStep, StepState
+from sonar.notation.units import format_seconds
+
+CONNECT_SECONDS = 4.0
+"""For each address: a host may have several that do not answer."""
+MOST_ADDRESSES = 6
+VERSIONS = {socket.AF_INET: "IPv4", socket.AF_INET6: "IPv6"}
+WITHOUT_ROUTE = {errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
+"""This machine has no network of that kind: nobody knows what others see."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """One address of a host, as sockets take it."""
+
+    family: int
+    place: tuple[str | int, ...]
+
+    @property
+    def words(self) -> str:
+        """Say which it is: `192.0.2.1 (IPv4)`."""
+        return f"{self.place[0]} ({VERSIONS[socket.AddressFamily(self.family)]})"
+
+
+@dataclass(frozen=True)
+class Contact:
+    """What became of a connection to one address: empty ``why`` if it was made."""
+
+    address: Address
+    seconds: float
+    why: str = ""
+    lacks_route: bool = False
+
+
+class Host:
+    """The server of a base URL as this machine's network knows it; each thing is found out once."""
+
+    def __init__(self, end: End) -> None:
+        self.where, address = end.where, parsed(end, end.base_url)
+        self.scheme, self.name = str(address.scheme), str(address.host).strip("[]")
+        self.port = address.port or PORTS[self.scheme]
+
+    @cached_property
+    def addresses(self) -> Sequence[Address]:
+        """Return them, or raise MoverError where no storage can be found by the name."""
+        wait = Wait(CONNECT_SECONDS, CONNECT_SECONDS)
+        try:
+            places = wait.route.permitted(resolve(self.name, self.port, wait.end, wait))
+        except ForbiddenPeer as error:
+            raise MoverError(self.where, f"{self.name} {error}", permanent=True) from error
+        except TimeoutError as error:
+            why = f"name servers did not answer for {self.name} within {CONNECT_SECONDS:g} s"
+            raise MoverError(self.where, why) from error
+        except (OSError, ValueError) as error:
+            why = f"the name servers know no address of {self.name}"
+            raise MoverError(self.where, why) from error
+        return [Address(each[0], each[4]) for each in places[:MOST_ADDRESSES]]
+
+    @cached_property
+    def contacts(self) -> Sequence[Contact]:
+        return [self._contact(address) for address in self.addresses]
+
+    def _contact(self, address: Address) -> Contact:
+        began = time.monotonic()
+        try:
+            self.connected(address).close()
+        except TimeoutError:
+            return Contact(address, 0, f"no answer within {CONNECT_SECONDS:g} s")
+        except OSError as error:
+            return Contact(address, 0, detail_of(error), error.errno in WITHOUT_ROUTE)
+        return Contact(address, time.monotonic() - began)
+
+    @staticmethod
+    def connected(address: Address) -> socket.socket:
+        """Return a socket that is connected to an address; raises OSError."""
+        sock = socket.socket(address.family, socket.SOCK_STREAM)
+        sock.settimeout(CONNECT_SECONDS)
+        try:
+            sock.connect(address.place)
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+    @property
+    def first_reached(self) -> Address:
+        return next(contact.address for contact in self.contacts if not contact.why)
+
+
+NO_NETWORK = "this machine has no such network"
+ASK_DNS = (
+    "Compare the host of the base URL with what name servers say to this worker: "
+    "`getent ahosts` shows it."
+)
+OPEN_PORT = "Start the server, let its firewall take connections from here, or correct the port."
+DEAD_ADDRESS = (
+    "Let the server take connections at all of its addresses, or remove the others from the DNS. "
+    "Clients lose time there."
+)
+
+
+def name_step(host: Host) -> CheckStep:
+    """See which addresses a host has."""
+    try:
+        addresses = host.addresses
+    except MoverError as error:
+        return CheckStep("name", StepState.FAILED, sentence(str(error)), ASK_DNS)
+    named = ", ".join(address.words for address in addresses)
+    if address_of(host.name):
+        return CheckStep("name", StepState.FINE, f"The base URL has an address: {named}.")
+    versions = {VERSIONS[socket.AddressFamily(each.family)] for each in addresses}
+    lacking = [f" It has no {each} address." for each in VERSIONS.values() if each not in versions]
+    return CheckStep("name", StepState.FINE, f"{host.name}: {named}.{''.join(lacking)}")
+
+
+def port_step(host: Host) -> CheckStep:
+    """See at which of its addresses a host takes connections."""
+    open_ones = [each for each in host.contacts if not each.why]
+    dead = [each for each in host.contacts if each.why and not each.lacks_route]
+    untried = [each for each in host.contacts if each.lacks_route]
+    took = [f"{each.address.words} in {format_seconds(each.seconds)}" for each in open_ones]
+    parts = [f"Port {host.port} takes connections: {', '.join(took)}."] if open_ones else []
+    parts += [f"Not at {each.address.words}: {each.why}." for each in dead]
+    parts += [f"Not tried at {each.address.words}: {NO_NETWORK}." for each in untried]
+    if not open_ones:
+        seen = f"Port {host.port} takes no connection. {' '.join(parts)}"
+        return CheckStep("port", StepState.FAILED, seen, OPEN_PORT)
+    if dead:
+        return CheckStep("port", StepState.WARNING, " ".join(parts), DEAD_ADDRESS)
+    return CheckStep("port", StepState.FINE, " ".join(parts))

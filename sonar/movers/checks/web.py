@@ -1,0 +1,156 @@
+"""The steps of a check over http: what a server answers, and where it leads."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from sonar.movers.base import End
+from sonar.movers.checks.sequence import PlannedStep
+from sonar.movers.checks.storage import FILE_BYTES, LIMITS, SHORT, Storage, steps_of
+from sonar.movers.content import TestFile
+from sonar.movers.file_address import at_path, path_of
+from sonar.movers.http.deadlines import Wait
+from sonar.movers.http.exchange import Reply, Request
+from sonar.movers.http.webdav import ABSENT, NOT_OFFERED, WebDav, succeeded
+from sonar.movers.messages import one_line
+from sonar.notation.check_steps import CheckStep, StepState
+from sonar.notation.units import format_bytes
+
+SKEW_SECONDS = 30
+"""Certificates and tokens count from a moment on; a Date has whole seconds."""
+MOST_LETTERS = 200
+REACHED = ("port", "certificate", "credential")
+"""What is needed to ask its server anything."""
+
+
+class WebStorage(Storage):
+    """The file of a check at an endpoint of http; what its own server said of the time is kept."""
+
+    files: WebDav
+    clock_ahead: float | None = None
+    """By how many seconds its clock is ahead of this machine's; None if it did not say."""
+
+    def ask(self, method: str, end: End) -> Reply:
+        with self.asking():
+            reply = self.files.web.ask(Request(method, end), self.order)
+        if reply.data_server:
+            self.data_servers.add(reply.data_server)
+        else:
+            self._read_clock(reply.headers.get("Date", ""))
+        return reply
+
+    def _read_clock(self, date: str) -> None:
+        try:
+            moment = parsedate_to_datetime(date)
+        except ValueError:
+            return
+        if moment.tzinfo is None:  # "-0000": of no zone that is said
+            moment = moment.replace(tzinfo=UTC)
+        self.clock_ahead = (moment - datetime.now(UTC)).total_seconds()
+
+    @property
+    def base(self) -> End:
+        return at_path(self.end, path_of(self.end, self.end.base_url))
+
+
+def web_steps_of(storage: WebStorage) -> list[PlannedStep]:
+    """Plan all steps with the file of a check over http."""
+    steps = {plan.name: plan for plan in steps_of(storage)}
+    return [
+        PlannedStep("base", lambda: base_step(storage), REACHED),
+        replace(steps["directory"], needs=("base",)),
+        steps["write"],
+        PlannedStep("read", lambda: read_step(storage), ("write",)),
+        PlannedStep("redirects", lambda: redirects_step(storage), REACHED),
+        steps["checksum"],
+        PlannedStep("copy", lambda: copy_step(storage), REACHED),
+        steps["delete"],
+        PlannedStep("clock", lambda: clock_step(storage), ("port", "certificate")),
+    ]
+
+
+def base_step(storage: WebStorage) -> CheckStep:
+    """See that the base directory is there, as each upload does."""
+    path = one_line(path_of(storage.end, storage.end.base_url))
+    if storage.ask("HEAD", storage.base).status in ABSENT:
+        return CheckStep("base", StepState.FAILED, f"{path} is missing.", MAKE_BASE)
+    with storage.asking():
+        storage.files.require_base(storage.end, storage.order)
+    return CheckStep("base", StepState.FINE, f"{path} is there.")
+
+
+MAKE_BASE = "Make this directory, which Sonar does not do, or correct the path of the base URL."
+
+
+def read_step(storage: WebStorage) -> CheckStep:
+    """Read the file to its end, and compare it with what was written."""
+    wait = Wait(LIMITS.answer, LIMITS.total)
+    with (
+        storage.asking(),
+        storage.files.web.open(Request("GET", storage.end), storage.order, wait) as response,
+    ):
+        content = response.read(FILE_BYTES + 1, decode_content=False)
+    if wait.route.data_server:
+        storage.data_servers.add(wait.route.data_server)
+    reply = Reply(response.status, response.headers, "", wait.route.data_server)
+    succeeded(reply, "GET", storage.end)
+    if content != written():
+        seen = f"{len(content)} bytes came back that are not those written."
+        return CheckStep("read", StepState.FAILED, seen, SHORT)
+    seen = f"The same {format_bytes(FILE_BYTES)} came back."
+    return CheckStep("read", StepState.FINE, seen)
+
+
+def written() -> bytes:
+    """Return the content of the file."""
+    return TestFile(FILE_BYTES).read()
+
+
+def redirects_step(storage: WebStorage) -> CheckStep:
+    """Say to which servers it led what was asked so far."""
+    if storage.refused_servers:
+        servers = ", ".join(sorted(storage.refused_servers))
+        seen = f"It redirects to {servers}, not declared as a data host: not followed."
+        advice = f"If this belongs to the storage, declare {servers} as data hosts of the endpoint."
+        return CheckStep("redirects", StepState.FAILED, seen, advice)
+    if storage.data_servers:
+        servers = ", ".join(sorted(storage.data_servers))
+        return CheckStep("redirects", StepState.FINE, f"It redirects to {servers}, as declared.")
+    return CheckStep("redirects", StepState.FINE, "None: it answers itself.")
+
+
+LOAD_COPY = (
+    "Load the module for third-party copy (XRootD: http.exthandler xrdtpc libXrdHttpTPC.so, which "
+    "wants xrd.tls). Without it, only the partner of a test can do the copy."
+)
+
+
+def copy_step(storage: WebStorage) -> CheckStep:
+    """See whether the server names COPY among its methods; none is made."""
+    reply = storage.ask("OPTIONS", storage.base)
+    named = one_line(reply.headers.get("Allow", ""))[:MOST_LETTERS]
+    methods = {word.strip().upper() for word in named.split(",")} - {""}
+    if reply.status not in NOT_OFFERED:
+        succeeded(reply, "OPTIONS", storage.base)
+    if not methods:
+        seen = f"It does not say which methods it has (OPTIONS: {reply.status})."
+        return CheckStep("copy", StepState.NOT_CHECKED, f"{seen} Tests will show it.")
+    if "COPY" not in methods:
+        seen = f"COPY is not among the methods that OPTIONS lists: {', '.join(sorted(methods))}."
+        return CheckStep("copy", StepState.FAILED, seen, LOAD_COPY)
+    return CheckStep("copy", StepState.FINE, "COPY is among the methods that OPTIONS lists.")
+
+
+def clock_step(storage: WebStorage) -> CheckStep:
+    """Compare the Date of the server's last answer with this machine's clock."""
+    ahead = storage.clock_ahead
+    if ahead is None:
+        return CheckStep("clock", StepState.NOT_CHECKED, "Its answers hold no Date.")
+    if abs(ahead) <= SKEW_SECONDS:
+        return CheckStep("clock", StepState.FINE, "It agrees with this machine's.")
+    seen = f"Its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}."
+    advice = (
+        "Let it keep time by NTP, and this machine too: otherwise tokens and certificates count "
+        "too late, or no more."
+    )
+    return CheckStep("clock", StepState.WARNING, seen, advice)
