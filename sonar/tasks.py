@@ -30,6 +30,7 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
+from sonar.registry.downtimes import importing
 from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, probes
@@ -68,6 +69,12 @@ def clean() -> None:
 def check_credentials() -> None:
     """See which credentials work again or expire soon, by a worker that has their files."""
     credential_checks.check(timezone.now(), seconds=settings.SONAR_CREDENTIALS_SECONDS / 2)
+
+
+@task
+def import_downtimes() -> None:
+    """Ask where sites announce downtimes, if that is set anywhere."""
+    importing.import_all(timezone.now())
 
 
 @task

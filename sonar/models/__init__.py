@@ -1,6 +1,7 @@
 """What Sonar keeps, one file per subject; others import the models from here."""
 
-from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Downtime, Outage
+from sonar.models.downtimes import Downtime, DowntimeSource
+from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
 from sonar.models.mesh import (
     Circuit,
     Experiment,
