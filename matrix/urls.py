@@ -15,6 +15,7 @@ from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
+from matrix.pages.names import dismiss_name, names, remove_alias
 from matrix.pages.ordered_tests import (
     ExperimentPage,
     cancel_experiment,
@@ -76,6 +77,9 @@ urlpatterns = [
     path("views/rename/", account.rename_view, name="rename-view"),
     path("views/delete/", account.delete_view, name="delete-view"),
     path("operations/", showing(operations.OperationsPage), name="operations"),
+    path("operations/names/", names, name="names"),
+    path("operations/names/dismiss/", dismiss_name, name="dismiss-name"),
+    path("operations/names/remove/", remove_alias, name="remove-alias"),
     path("operations/probes/", operations.order_probes, name="order-probe"),
     path("operations/probes/<uuid:id>/cancel/", operations.cancel_probe, name="cancel-probe"),
     path("metrics", MetricsView.as_view(), name="metrics"),

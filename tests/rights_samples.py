@@ -9,7 +9,16 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from sonar.models import Annotation, Downtime, Experiment, Probe, Site, SizeClass
+from sonar.models import (
+    Alias,
+    Annotation,
+    Downtime,
+    Experiment,
+    Probe,
+    Site,
+    SizeClass,
+    UnknownName,
+)
 from tests.matrix import world
 from tests.matrix.registry import BODIES
 from tests.matrix.world import HOUR, NOW
@@ -87,7 +96,8 @@ PAGE = {
     route: of_route(route)
     for route in (
         *("/", "/table/", "/cells/", "/preview/", "/events/", "/causes/", "/metrics", "/healthz"),
-        *("/operations/", "/tokens/", "/views/", "/login/", "/experiments/<uuid:id>/"),
+        *("/operations/", "/operations/names/", "/tokens/", "/views/", "/login/"),
+        "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
     )
@@ -119,8 +129,9 @@ ONE = {
     "meshes": ("<str:name>", "everything"),
     "downtimes": ("<int:id>", "{downtime}"),
     "annotations": ("<int:id>", "{note}"),
+    "aliases": ("<int:id>", "{alias}"),
 }
-DELETED = ("sites", "downtimes", "annotations")
+DELETED = ("sites", "downtimes", "annotations", "aliases")
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
@@ -150,6 +161,9 @@ FORMS: dict[str, dict[str, Any]] = {
     "/views/delete/": {"view": "mine"},
     "/operations/probes/": {**ENDS, "size": "small"},
     "/operations/probes/<uuid:id>/cancel/": {},
+    "/operations/names/": {"kind": "rse", "name": "RAL-ECHO", "place": "RAL_DATADISK"},
+    "/operations/names/dismiss/": {"kind": "rcsite", "name": "RAL-PPD", "source": "gocdb"},
+    "/operations/names/remove/": {"kind": "rcsite", "name": "RAL-LCG2"},
     f"{LINK}/tests/": {"size": "small"},
     f"{LINK}/experiments/": {"variable": "mode", "size": "small"},
     "/experiments/<uuid:id>/cancel/": {},
@@ -214,11 +228,15 @@ def scene() -> dict[str, str]:
     downtime = Downtime.objects.create(
         endpoint=made.ral, starts_at=later, ends_at=over, reason="new disks"
     )
+    alias = Alias.objects.create(kind="rcsite", name="RAL-LCG2", site=made.ral.site)
+    told = {"source": "gocdb", "first_at": NOW, "last_at": NOW}
+    UnknownName.objects.create(kind="rcsite", name="RAL-PPD", **told)
     return {
         "transfer": str(world.transfer(made.ral, made.desy, 10.0).id),
         "probe": str(probe.id),
         "experiment": str(experiment.id),
         "note": str(note.id),
         "downtime": str(downtime.id),
+        "alias": str(alias.id),
         "table": reverse("table"),
     }

@@ -12,6 +12,7 @@ from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
 from matrix.api.network import NetworkView
 from matrix.api.probes import ProbesView, ProbeView
+from matrix.api.registry.aliases import ALIASES
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
@@ -25,6 +26,7 @@ from matrix.http.exceptions import not_found
 
 urlpatterns = [
     path("v1/", IndexView.as_view(), name="api-index"),
+    *routes(ALIASES),
     *routes(ANNOTATIONS),
     path("v1/causes/", CausesView.as_view(), name="api-causes"),
     path("v1/changes/", ChangesView.as_view(), name="api-changes"),

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
+from matrix.answers.foreign_names import count_unknown
 from matrix.answers.ordering import probe_requests
 from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.answers.status import figures
@@ -57,6 +58,7 @@ from sonar.people import roles
 from sonar.people.roles import Anyone
 from sonar.registry.downtimes.state import SourceState
 
+SEE_NAMES = "sonar.view_unknownname"
 MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
 # Of one downtime; those of more endpoints are listed with fewer.
 MOST_ROWS = 10
@@ -119,6 +121,7 @@ class OperationsPage(Page):
                 (site, pause, end_words(pause.until))
                 for site, pause in sorted(pauses_of(endpoints, now).items())
             ],
+            "unknown_names": count_unknown() if roles.may(reader, SEE_NAMES) else 0,
             "share": Share(address("api-status")),
             **form,
         }

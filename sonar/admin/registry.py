@@ -16,6 +16,7 @@ from django.utils.text import capfirst
 
 from sonar.admin.rows import CLOSED, BytesField, NeverDeleted, Rows, ScitagField, SecondsField
 from sonar.models import (
+    Alias,
     Annotation,
     Credential,
     Downtime,
@@ -25,11 +26,13 @@ from sonar.models import (
     Site,
     SizeClass,
 )
+from sonar.models.aliases import BY_HAND
 from sonar.models.mesh import LIMITS
 from sonar.notation.units import exact_bytes, exact_duration
 from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
 from sonar.registry import compatibility
+from sonar.registry.aliases import forget
 from sonar.registry.compatibility import (
     ENDS,
     credential_problems,
@@ -323,6 +326,31 @@ class DowntimeAdmin(Rows):
 
     def has_delete_permission(self, request: HttpRequest, obj: Downtime | None = None) -> bool:
         return (obj is None or obj.is_by_hand) and super().has_delete_permission(request, obj)
+
+
+@admin.register(Alias)
+class AliasAdmin(Rows):
+    list_display = ["name", "kind", "site", "endpoint", "origin"]
+    list_filter = ["kind", "origin"]
+    list_select_related = ["site", "endpoint"]
+    search_fields = ["name", "site__name", "endpoint__name"]
+    autocomplete_fields = ["site", "endpoint"]
+    fieldsets = [
+        (
+            None,
+            {
+                "fields": ["kind", "name", "site", "endpoint"],
+                "description": "Choose a site, or a single endpoint.",
+            },
+        ),
+    ]
+
+    def save_model(
+        self, request: HttpRequest, obj: Alias, form: forms.ModelForm[Alias], change: bool
+    ) -> None:
+        obj.origin = BY_HAND
+        super().save_model(request, obj, form, change)
+        forget([(obj.kind, obj.name)])
 
 
 @admin.register(Annotation)

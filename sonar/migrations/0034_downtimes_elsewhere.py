@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sonar', '0031_data_hosts'),
+        ('sonar', '0032_aliases'),
     ]
 
     operations = [

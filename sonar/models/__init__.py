@@ -1,5 +1,6 @@
 """What Sonar keeps, one file per subject; others import the models from here."""
 
+from sonar.models.aliases import Alias, UnknownName
 from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
 from sonar.models.mesh import (

@@ -25,15 +25,18 @@ GROUP = "operators"
 _FOR_SITES = frozenset(
     f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
 ) | {"add_probe", "change_endpoint", "change_site", "view_endpoint", "view_annotation"}
-_LOOKED_AT = ("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential")
+_LOOKED_AT = (
+    *("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential"),
+    *("alias", "unknownname"),
+)
 _EVERYWHERE = (
     frozenset(
         f"{verb}_{kind}"
-        for kind in ("site", "endpoint", "mesh", "meshinterval")
+        for kind in ("site", "endpoint", "mesh", "meshinterval", "alias")
         for verb in ("add", "change")
     )
     | {f"view_{kind}" for kind in _LOOKED_AT}
-    | {"delete_site", "delete_meshinterval", "add_transfer", "view_transfer"}
+    | {"delete_site", "delete_meshinterval", "delete_alias", "add_transfer", "view_transfer"}
 )
 
 # Names of permissions as `User.has_perm` takes them.

@@ -36,6 +36,10 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"site": "RAL", "starts_at": START, "ends_at": END, "reason": "new switch"},
         {"ends_at": "2026-11-20T15:00:00Z"},
     ),
+    "aliases": (
+        {"kind": "rse", "name": "RAL-ECHO_DATADISK", "endpoint": "RAL_DATADISK"},
+        {"name": "RAL-ECHO_SCRATCHDISK"},
+    ),
     "annotations": (
         {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "text": "over the backup"},
         {"public": True},

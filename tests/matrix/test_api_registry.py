@@ -15,6 +15,7 @@ from django.urls import resolve
 from matrix.api.schema import describe
 from matrix.api.schema.operation import stored_examples
 from sonar.models import (
+    Alias,
     Annotation,
     Credential,
     Downtime,
@@ -130,6 +131,11 @@ def test_lists_come_as_json_csv_and_ndjson_with_the_same_rows(root, plural: str)
 @pytest.mark.parametrize("plural", [one for one in PLURALS if one != "size-classes"])
 def test_a_list_is_turned_page_by_page(root, small_world, plural: str):
     model = {"downtimes": Downtime, "annotations": Annotation}.get(plural)
+    if plural == "aliases":
+        rows_of_ral = [
+            Alias(kind="rcsite", name=str(n), site=small_world.ral.site) for n in range(4)
+        ]
+        Alias.objects.bulk_create(rows_of_ral)
     if plural == "meshes":
         Mesh.objects.bulk_create(Mesh(name=f"mesh-{number}") for number in range(4))
     if model:

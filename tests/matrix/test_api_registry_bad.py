@@ -8,6 +8,7 @@ from django.apps import apps
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.api.registry.aliases import ALIASES
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
@@ -19,9 +20,18 @@ from tests.properties import examples
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 RESOURCES = {
     resource.slug: resource
-    for resource in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS)
+    for resource in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS, ALIASES)
 }
-MODELS = ("Site", "Endpoint", "SizeClass", "Mesh", "MeshInterval", "Downtime", "Annotation")
+MODELS = (
+    "Site",
+    "Endpoint",
+    "SizeClass",
+    "Mesh",
+    "MeshInterval",
+    "Downtime",
+    "Annotation",
+    "Alias",
+)
 
 
 def kept() -> list[Any]:
@@ -52,6 +62,10 @@ WRONG = [
     ("sites", {"cloud": "x" * 41}, "cloud", "is not a text on one line of at most 40 characters"),
     ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
     ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
+    ("aliases", {"kind": "x"}, "kind", 'kind "x" is not one of the kinds rse, se_host'),
+    ("aliases", {"name": " x"}, "name", "A name is printable, and neither begins nor ends"),
+    ("aliases", {"site": "RAL"}, "site", "choose exactly one"),
+    ("aliases", {"endpoint": "NO"}, "endpoint", "endpoint “NO” is not known"),
     ("sites", {"paused": "yes"}, "paused", 'paused "yes" is not true or false (true holds back'),
     ("sites", {"paused": True}, "pause_reason", "pause_reason is missing: say why it is paused."),
     ("sites", {"paused": True, "pause_reason": " "}, "pause_reason", "pause_reason is missing"),

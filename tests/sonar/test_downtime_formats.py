@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sonar.models.aliases import AliasKind
 from sonar.registry.downtimes import gocdb, osg
 from sonar.registry.downtimes.announcement import NO_REASON, AffectedService, Answer
 from sonar.registry.downtimes.document import BadAnswer
@@ -31,7 +32,9 @@ def test_the_sample_of_gocdb_is_read_downtime_by_downtime():
         "54470G0": 1,
     }
     network = announcements["46867G0"]
-    assert network.services[2] == AffectedService("dpm.lhep.unibe.ch", "SRM", "UNIBE-LHEP")
+    assert network.services[2] == AffectedService(
+        "dpm.lhep.unibe.ch", "SRM", "UNIBE-LHEP", AliasKind.GOCDB_SITE
+    )
     assert (network.severity, network.reason) == ("outage", "Network upgrade")
     assert network.starts_at == datetime(2011, 5, 25, 8, tzinfo=UTC)
     assert network.ends_at == datetime(2011, 5, 26, 17, 30, tzinfo=UTC)
@@ -45,7 +48,9 @@ def test_the_sample_of_osg_is_read_with_its_odd_clock():
     assert Counter(each.severity.value for each in announcements) == {"outage": 5, "warning": 3}
     sprace = by_key["2375539491"]
     assert sprace.starts_at == datetime(2026, 3, 3, 16, tzinfo=UTC)
-    assert sprace.services == (AffectedService("osg-se.sprace.org.br", "SRMv2", "SPRACE-SE"),)
+    assert sprace.services == (
+        AffectedService("osg-se.sprace.org.br", "SRMv2", "SPRACE-SE", AliasKind.OSG_RESOURCE),
+    )
     assert [each.key for each in announcements if not each.is_ever_in_force] == ["1803422265"]
 
 

@@ -10,10 +10,11 @@ from django.core.management import CommandError, call_command
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from sonar import scheduler, tasks
-from sonar.models import Annotation, Downtime, DowntimeSource, Endpoint, Schedule
+from sonar.models import Annotation, Downtime, DowntimeSource, Endpoint, Schedule, UnknownName
 from sonar.movers.base import Limits
 from sonar.obstacles.catalogue import Down
 from sonar.obstacles.obstacle import RunConditions
+from sonar.registry import aliases
 from sonar.registry.cache import registry_version
 from sonar.registry.downtimes import asking, importing, state
 from sonar.registry.downtimes.importing import NotImported
@@ -156,13 +157,35 @@ def test_the_same_answer_changes_no_version_and_an_older_one_nothing(
     content = gocdb(lasting("7G0", "disk.gla.example.org"))
     take(tmp_path, content, hours=2)
     version = registry_version()
-    # Of transactions 4; the source is made, locked and kept; endpoints and rows are read.
-    with django_assert_num_queries(9):
+    # Of transactions 6, the source 3; endpoints, aliases and rows are read, old names forgotten.
+    with django_assert_num_queries(14):
         take(tmp_path, content, hours=3)
     assert registry_version() == version
     with pytest.raises(importing.Overtaken):
         take(tmp_path, gocdb(), hours=1)
     assert kept() == {("7G0", "GLASGOW_DATADISK", "outage")}
+
+
+def test_aliases_are_followed_and_names_that_stand_for_nothing_noted(tmp_path: Path):
+    first, second = site_of_two()
+    aliases.assign("se_host", "dpm.gla.example.org", first)
+    aliases.assign("osg_resource", "AGLT2_SE", second)
+    content = gocdb(
+        lasting("7G0", "DPM.gla.example.org"),
+        lasting("8G0", "dpm.example.org", kind="SRM"),
+        lasting("9G0", "ce.example.org", kind="ARC-CE"),
+        # What OSG calls a resource is none of GOCDB's sites.
+        lasting("10G0", "ps.example.org", kind="net.perfSONAR.Latency", HOSTED_BY="AGLT2_SE"),
+    )
+    take(tmp_path, content)
+    take(tmp_path, osg(osg_downtime(7, "x.example.org", NOW, NOW + HOUR)), "osg")
+    assert kept() == {("7G0", "GLASGOW_DATADISK", "outage"), ("7", "GLASGOW_TAPE", "outage")}
+    assert set(UnknownName.objects.values_list("kind", "name", "source")) == {
+        ("se_host", "dpm.example.org", "gocdb"),
+        ("gocdb_site", "UKI-SCOTGRID-GLASGOW", "gocdb"),
+        ("perfsonar_host", "ps.example.org", "gocdb"),
+        ("gocdb_site", "AGLT2_SE", "gocdb"),
+    }
 
 
 def test_each_source_has_its_own_downtimes(tmp_path: Path):

@@ -63,6 +63,7 @@ class ByStart(Order):
 
 
 BY_NAME = Order(("name",), NAME)
+BY_ID = Order(("id",), "[0-9]{1,19}")
 BY_SIZE = Order(("from_bytes",), "[0-9]{1,19}")
 NEWEST_FIRST = ByStart(("-starts_at", "-id"), r"(-?[0-9]{1,18})\.([0-9]{1,19})")
 
@@ -196,7 +197,8 @@ class Resource(Generic[Row]):
     # The fields of a record that are only for who may view the row in the admin.
     internal: Collection[str] = ()
 
-    # What follows of these. A row is found by its name, or by its id if it has none.
+    # What follows of these. A row is found by its name, or by its id if it has none, or if a
+    # resource says so, as others may have the same name.
     word: str
     plural: str
     slug: str
@@ -216,7 +218,7 @@ class Resource(Generic[Row]):
         cls.plural = vars(cls).get("plural") or str(names.verbose_name_plural)
         cls.slug, cls.field = cls.plural.replace(" ", "-"), cls.plural.replace(" ", "_")
         cls.route, cls.row_route = f"api-{cls.slug}", f"api-{cls.word.replace(' ', '-')}"
-        cls.key = "name" if "name" in cls.new.model_fields else "id"
+        cls.key = vars(cls).get("key") or ("name" if "name" in cls.new.model_fields else "id")
         cls.change = change_of(cls.new, f"{cls.model.__name__}Change")
         cls.references = {
             column.name: column.related_model

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sonar.models import Downtime
+from sonar.models.aliases import AliasKind
 from sonar.notation.addresses import name_of
 from sonar.notation.windows import EARLIEST, LATEST
 from sonar.registry.downtimes.document import BadAnswer, Part
@@ -25,6 +26,7 @@ class AffectedService:
     host: str
     kind: str
     owner: str
+    owner_kind: AliasKind
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,6 @@ class Answer:
 
     announcements: tuple[Announcement, ...]
     next_page: str = ""
-
-
-def service_of(part: Part, host: str, kind: str, owner: str) -> AffectedService:
-    """Return the service that some elements of a part name."""
-    return AffectedService(
-        host=host_name(part, host),
-        kind=bounded(part, kind, "kind"),
-        owner=bounded(part, owner, "owner"),
-    )
 
 
 def host_name(part: Part, name: str) -> str:

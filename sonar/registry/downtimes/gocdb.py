@@ -13,15 +13,16 @@ from urllib.parse import urlencode
 from xml.etree.ElementTree import Element
 
 from sonar.models import Downtime
+from sonar.models.aliases import AliasKind
 from sonar.registry.downtimes.announcement import (
     LONGEST,
     AffectedService,
     Announcement,
     Answer,
     bounded,
+    host_name,
     moment_of,
     reason_of,
-    service_of,
 )
 from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
 
@@ -72,7 +73,16 @@ def announcement_of(part: Part) -> Announcement:
         severity=part.word("SEVERITY", SEVERITIES),
         reason=reason_of(part.text_if_any("DESCRIPTION")),
         url=page_of(part),
-        services=(service_of(part, "HOSTNAME", "SERVICE_TYPE", "HOSTED_BY"),),
+        services=(service_of(part),),
+    )
+
+
+def service_of(part: Part) -> AffectedService:
+    return AffectedService(
+        host=host_name(part, "HOSTNAME"),
+        kind=bounded(part, "SERVICE_TYPE", "kind"),
+        owner=bounded(part, "HOSTED_BY", "owner"),
+        owner_kind=AliasKind.GOCDB_SITE,
     )
 
 

@@ -14,6 +14,7 @@ from django.db import transaction
 
 from sonar.models import Downtime, DowntimeSource
 from sonar.models.downtimes import Origin
+from sonar.registry import aliases
 from sonar.registry.downtimes import asking, gocdb, matching, osg, replacing
 from sonar.registry.downtimes.announcement import Announcement, Answer
 from sonar.registry.downtimes.asking import Questions, SourceAway
@@ -140,6 +141,8 @@ def keep(origin: str, announcements: tuple[Announcement, ...], now: datetime) ->
     source.error = ""
     source.downtimes, source.of_endpoints = len(announcements), outcome.concerned
     source.save()
+    unknown = matching.unknown_names(outcome.unmatched)
+    aliases.note_unknown(origin, tuple(unknown), now)
     return outcome
 
 

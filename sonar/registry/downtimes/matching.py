@@ -8,13 +8,16 @@ one of its data hosts is one of several: that it is down is a warning there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sonar.models import Downtime, Endpoint
+from sonar.models import Alias, Downtime, Endpoint
+from sonar.models.aliases import HOSTS, AliasKind
 from sonar.movers.catalogue import carries_files
-from sonar.notation.addresses import address_of, host_of
+from sonar.notation.addresses import address_of, host_of, name_of
 from sonar.notation.data_hosts import data_hosts
+from sonar.registry import aliases
+from sonar.registry.aliases import Unknown
 from sonar.registry.downtimes.announcement import AffectedService, Announcement
 
 Unmatched = tuple[AffectedService, Announcement]
@@ -28,24 +31,42 @@ NETWORK = re.compile("perfsonar")
 
 @dataclass
 class EndpointsByHost:
-    """The endpoints in use, and who is at a host."""
+    """The endpoints in use, and who is at a host or has a resource; aliases count as well."""
 
     endpoints: list[Endpoint]
     by_host: dict[str, list[Endpoint]] = field(default_factory=dict)
+    by_resource: dict[str, list[Endpoint]] = field(default_factory=dict)
 
     @classmethod
     def read(cls) -> EndpointsByHost:
-        """Read them with their sites. One SQL query."""
+        """Read them with their sites. Two SQL queries."""
         rows = Endpoint.objects.filter(retired_at=None).select_related("site").order_by("name")
         index = cls(list(rows))
         for endpoint in index.endpoints:
             index.by_host.setdefault(host_of(endpoint.base_url), []).append(endpoint)
+        for alias in Alias.objects.filter(kind__in=[*HOSTS, AliasKind.OSG_RESOURCE]):
+            index._add(alias)
         return index
+
+    def _add(self, alias: Alias) -> None:
+        """Let an alias stand for its endpoint, or for all endpoints of its site."""
+        names, name = self.by_host, name_of(alias.name)
+        if alias.kind == AliasKind.OSG_RESOURCE:
+            names, name = self.by_resource, alias.name
+        endpoints = names.setdefault(name, [])
+        endpoints += [
+            endpoint
+            for endpoint in self.endpoints
+            if endpoint.pk == alias.endpoint_id or endpoint.site_id == alias.site_id
+        ]
 
     def at(self, service: AffectedService) -> Iterator[tuple[Endpoint, bool]]:
         """Yield the endpoints that a service is part of, and whether it is all of them."""
         for endpoint in self.by_host.get(service.host, ()):
             yield endpoint, True
+        if service.owner_kind == AliasKind.OSG_RESOURCE:
+            for endpoint in self.by_resource.get(service.owner, ()):
+                yield endpoint, True
         for endpoint in self.endpoints:
             if endpoint.data_hosts and has_data_host(endpoint, service.host):
                 yield endpoint, False
@@ -130,6 +151,24 @@ def row_of(
         url=announcement.url,
         **subject,
     )
+
+
+def unknown_names(unmatched: Sequence[Unmatched]) -> Iterator[Unknown]:
+    """Yield hosts, and sites or resources, that stand for nothing. At most four SQL queries."""
+    owners: dict[AliasKind, dict[str, str]] = {}
+    for service, _ in unmatched:
+        kind = AliasKind.PERFSONAR_HOST if is_of_network(service) else AliasKind.SE_HOST
+        yield Unknown(kind, service.host, f"{service.kind} of {service.owner}")
+        owners.setdefault(service.owner_kind, {})[service.owner] = service.host
+    for kind, hosts in owners.items():
+        known_names = aliases.find(kind, hosts.keys())
+        for owner, host in hosts.items():
+            if owner not in known_names:
+                yield Unknown(kind, owner, f"it has {host}")
+
+
+def is_of_network(service: AffectedService) -> bool:
+    return NETWORK.search(service.kind.casefold()) is not None
 
 
 def without_endpoint(

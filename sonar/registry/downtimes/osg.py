@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from xml.etree.ElementTree import Element
 
 from sonar.models import Downtime
+from sonar.models.aliases import AliasKind
 from sonar.registry.downtimes.announcement import (
     AffectedService,
     Announcement,
@@ -82,7 +83,8 @@ def services_of(part: Part) -> Iterator[AffectedService]:
     """Yield what of the resource is affected, all of it at one host."""
     host, owner = host_name(part, "ResourceFQDN"), bounded(part, "ResourceName", "owner")
     for service in part.parts("Services/Service"):
-        yield AffectedService(host, bounded(service, "Name", "kind"), owner)
+        kind = bounded(service, "Name", "kind")
+        yield AffectedService(host, kind, owner, AliasKind.OSG_RESOURCE)
 
 
 def time_of(part: Part, name: str) -> datetime:

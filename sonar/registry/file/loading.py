@@ -9,11 +9,14 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
 
-from sonar.models import Credential, Endpoint, Mesh, Site, SizeClass
+from sonar.models import Alias, Credential, Endpoint, Mesh, Site, SizeClass
+from sonar.models.aliases import BY_HAND, compared
 from sonar.notation import addresses
 from sonar.registry import compatibility
+from sonar.registry.aliases import forget
 from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
+    AliasSection,
     CredentialSection,
     EndpointSection,
     MeshSection,
@@ -31,6 +34,7 @@ SINGLE = {
     "credentials": "credential",
     "endpoints": "endpoint",
     "meshes": "mesh",
+    "aliases": "alias",
 }
 
 
@@ -59,9 +63,14 @@ class _Loader:
     def wrong(self, place: Place, sentence: str) -> None:
         self.problems.append(f"{self.lines.name(place)}: {sentence}")
 
-    def save(self, kind: str, index: int, row: models.Model, values: dict[str, Any]) -> bool:
-        """Bring a row to these values if they are valid; note whether that changed it."""
-        name = str(values["name"])
+    def save(
+        self, kind: str, index: int, row: models.Model, values: dict[str, Any], called: str = ""
+    ) -> bool:
+        """Bring a row to these values if they are valid; note whether that changed it.
+
+        ``called`` is what tells it from others, where its name alone does not.
+        """
+        name = called or str(values["name"])
         if (kind, name) in self._seen:
             self.wrong((kind, index, "name"), f"{name} appears twice in this file")
             return False
@@ -113,6 +122,7 @@ def load(text: str) -> Changes:
         _load_credentials(loader, document.credentials)
         _load_endpoints(loader, document.endpoints)
         _load_meshes(loader, document.meshes)
+        _load_aliases(loader, document.aliases)
         for place, problems in loader.in_the_end:
             for key, sentence in problems().items():
                 loader.wrong((*place, key), sentence)
@@ -265,6 +275,30 @@ def _intervals(loader: _Loader, index: int, every: dict[str, int]) -> dict[SizeC
                 ("meshes", index, "every", name), f"there is no size class {name!r}: use {names}"
             )
     return {classes[name]: seconds for name, seconds in every.items() if name in classes}
+
+
+def _load_aliases(loader: _Loader, sections: list[AliasSection]) -> None:
+    """Make names stand for what the file says, whoever said otherwise before."""
+    rows = {(row.kind, row.key): row for row in Alias.objects.select_related("site", "endpoint")}
+    by_name: dict[str, dict[str, Any]] = {
+        "site": {row.name: row for row in Site.objects.all()},
+        "endpoint": {row.name: row for row in Endpoint.objects.all()},
+    }
+    for index, section in enumerate(sections):
+        targets: dict[str, Any] = {}
+        for end, rows_of_end in by_name.items():
+            name = getattr(section, end)
+            targets[end] = rows_of_end.get(name)
+            if name and name not in rows_of_end:
+                loader.wrong(("aliases", index, end), f"there is no {end} {name!r}")
+        if bool(section.site) == bool(section.endpoint):
+            loader.wrong(("aliases", index), "name either a site or an endpoint")
+        elif any(targets.values()):
+            values = {"kind": section.kind, "name": section.name, **targets, "origin": BY_HAND}
+            key = compared(section.kind, section.name)
+            row = rows.get((section.kind, key)) or Alias()
+            loader.save("aliases", index, row, values, called=f"{section.kind} {key}")
+    forget((section.kind, section.name) for section in sections)
 
 
 def describe(changes: Changes) -> str:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from sonar.credentials.kinds import FILE
 from sonar.models import Endpoint, Mesh, MeshInterval, SizeClass
+from sonar.models.aliases import AliasKind
 from sonar.models.fields import tidy
 from sonar.models.mesh import LIMITS
 from sonar.movers.catalogue import DEFAULT, names
@@ -33,6 +34,13 @@ def known_mover(name: str) -> str:
     """Return the name of a mover that there is; raise ValueError with a sentence."""
     if name not in names():
         raise ValueError(f"there is no mover {name!r}: use {' or '.join(names())}")
+    return name
+
+
+def alias_kind(name: str) -> str:
+    """Return the name of a kind of alias; raise ValueError with a sentence."""
+    if name not in AliasKind.values:
+        raise ValueError(f"there is no kind {name!r}: use {', '.join(AliasKind.values)}")
     return name
 
 
@@ -158,9 +166,17 @@ class MeshSection(Limits):  # type: ignore[valid-type, misc]  # a column each
     quiet_hours: QuietTimes | None = None
 
 
+class AliasSection(Section):
+    kind: Annotated[str, AfterValidator(alias_kind)]
+    name: str
+    site: str = ""
+    endpoint: str = ""
+
+
 class RegistryFile(Section):
     size_classes: list[SizeClassSection] = Field(default_factory=list)
     sites: list[SiteSection] = Field(default_factory=list)
     credentials: list[CredentialSection] = Field(default_factory=list)
     endpoints: list[EndpointSection] = Field(default_factory=list)
     meshes: list[MeshSection] = Field(default_factory=list)
+    aliases: list[AliasSection] = Field(default_factory=list)

@@ -1,0 +1,151 @@
+"""The page of names that stand for nothing: operators say what they are, or that they are none."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Model
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+
+from matrix.answers import foreign_names
+from matrix.http.page_rights import for_whom, holders
+from matrix.pages.base import Page
+from matrix.pages.parts.share import Share
+from matrix.pages.views import rendered, show
+from matrix.query.addresses import address
+from matrix.store.data_version import DataVersion
+from sonar.models import Alias, Endpoint, Site, UnknownName
+from sonar.models.aliases import LONGEST_NAME, LONGEST_SOURCE, AliasKind
+from sonar.people import roles
+from sonar.people.roles import Anyone
+from sonar.registry import aliases
+from sonar.registry.aliases import Target
+
+SEE = "sonar.view_unknownname"
+ASSIGN = "sonar.add_alias"
+
+
+class NameForm(forms.Form):
+    """Which name is meant."""
+
+    kind = forms.ChoiceField(choices=AliasKind.choices)
+    name = forms.CharField(max_length=LONGEST_NAME, strip=False)
+
+
+class AssignForm(NameForm):
+    """And the site or the endpoint that it stands for."""
+
+    place = forms.CharField(
+        max_length=80, error_messages={"required": "Enter a site or an endpoint."}
+    )
+
+    def clean_place(self) -> Target:
+        """Find it. Where a site and an endpoint share a name, RSEs are endpoints, others sites."""
+        name, kind = self.cleaned_data["place"], self.cleaned_data.get("kind")
+        models: list[type[Site] | type[Endpoint]] = [Site, Endpoint]
+        for model in reversed(models) if kind == AliasKind.RSE else models:
+            if row := model._default_manager.filter(name=name).first():
+                return row
+        raise ValidationError(f"There is no site and no endpoint “{name}”.")
+
+
+class DismissForm(NameForm):
+    """And whether it is nothing that Sonar tests."""
+
+    source = forms.CharField(max_length=LONGEST_SOURCE)
+    dismissed = forms.BooleanField(required=False)
+
+
+@dataclass(frozen=True)
+class NamesPage(Page):
+    template: ClassVar[str] = "names.html"
+    route: ClassVar[str] = "names"
+    nav: ClassVar[str] = "operations"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        may_assign = roles.may(reader, ASSIGN)
+        return {
+            "names": foreign_names.build(),
+            "places": foreign_names.places() if may_assign else (),
+            "may_assign": may_assign,
+            "form": None,
+            "share": Share.of(address("api-aliases")),
+        }
+
+
+@for_whom(GET=holders(SEE), POST=holders(ASSIGN))
+def names(request: HttpRequest) -> HttpResponse:
+    """Show them, or assign one."""
+    if request.method != "POST":
+        return cast(HttpResponse, show(request, NamesPage, {}))
+    form = AssignForm(request.POST)
+    if not form.is_valid():
+        return refused(request, form)
+    kind, name, target = (form.cleaned_data[field] for field in ("kind", "name", "place"))
+    try:
+        with transaction.atomic():
+            alias = aliases.assign(kind, name, target)
+            word = target._meta.verbose_name
+            sentence = f"{name} stands for the {word} {target.name} from now on."
+            keep_in_the_log(request, alias, ADDITION, sentence)
+    except ValidationError as error:
+        form.add_error(None, error.messages[0])
+        return refused(request, form)
+    return back(request, sentence)
+
+
+@for_whom(POST=holders(ASSIGN))
+def dismiss_name(request: HttpRequest) -> HttpResponse:
+    """Ask nobody again about a name, or ask again."""
+    form = DismissForm(request.POST)
+    if not form.is_valid():
+        return refused(request, form)
+    chosen = {field: form.cleaned_data[field] for field in ("kind", "name", "source")}
+    row = UnknownName.objects.filter(**chosen).first()
+    if row is None:
+        raise Http404("This name is not among those that stand for nothing: look at them again.")
+    row.dismissed = form.cleaned_data["dismissed"]
+    row.save(update_fields=["dismissed"])
+    sentence = (
+        f"{row.name} is nothing that Sonar tests: nobody is asked about it again."
+        if row.dismissed
+        else f"{row.name} is among the names that stand for nothing again."
+    )
+    keep_in_the_log(request, row, CHANGE, sentence)
+    return back(request, sentence)
+
+
+@for_whom(POST=holders("sonar.delete_alias"))
+def remove_alias(request: HttpRequest) -> HttpResponse:
+    form = NameForm(request.POST)
+    if not form.is_valid():
+        return refused(request, form)
+    row = Alias.objects.filter(**form.cleaned_data).first()
+    if row is None:
+        raise Http404("This name stands for nothing any more: somebody else removed it.")
+    sentence = f"{row.name} does not stand for {row.target} any more."
+    with transaction.atomic():
+        keep_in_the_log(request, row, DELETION, sentence)
+        row.delete()
+    return back(request, sentence)
+
+
+def keep_in_the_log(request: HttpRequest, row: Model, action: int, sentence: str) -> None:
+    user = cast(User, request.user)
+    LogEntry.objects.log_actions(user.pk, [row], action, sentence, single_object=True)
+
+
+def refused(request: HttpRequest, form: NameForm) -> HttpResponse:
+    return rendered(request, NamesPage(), timezone.now(), None, status=400, form=form)
+
+
+def back(request: HttpRequest, sentence: str) -> HttpResponse:
+    messages.success(request, sentence)
+    return HttpResponseRedirect(NamesPage().path())

@@ -1,0 +1,142 @@
+"""What others call sites and endpoints, and names of theirs that stand for nothing here."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Lower
+
+from sonar.models.registry import Endpoint, Site
+
+LONGEST_NAME, LONGEST_SOURCE, LONGEST_EXAMPLE = 255, 40, 200
+# The origin of an alias that somebody gave; others are named after what said it.
+BY_HAND = "hand"
+
+
+class AliasKind(models.TextChoices):
+    """What a name is a name of, in the words of who uses it."""
+
+    RSE = "rse", "Rucio RSE"
+    SE_HOST = "se_host", "storage host"
+    RCSITE = "rcsite", "WLCG site (rcsite)"
+    GOCDB_SITE = "gocdb_site", "GOCDB site"
+    OSG_GROUP = "osg_group", "OSG resource group"
+    OSG_RESOURCE = "osg_resource", "OSG resource"
+    PERFSONAR_HOST = "perfsonar_host", "perfSONAR host"
+    NETSITE = "netsite", "network site (netsite)"
+
+
+HOSTS = (AliasKind.SE_HOST, AliasKind.PERFSONAR_HOST)
+"""Kinds whose names are hosts, in which case means nothing."""
+
+
+def compared(kind: str, name: str) -> str:
+    """Return a name as it is compared with others of its kind."""
+    return name.lower() if kind in HOSTS else name
+
+
+def key_column() -> models.GeneratedField:
+    """Return the column that says the same as `compared`."""
+    return models.GeneratedField(
+        expression=Case(
+            When(kind__in=[kind.value for kind in HOSTS], then=Lower("name")), default=F("name")
+        ),
+        output_field=models.CharField(max_length=LONGEST_NAME),
+        db_persist=True,
+    )
+
+
+def kind_field() -> models.CharField[str, str]:
+    return models.CharField(max_length=20, choices=AliasKind)
+
+
+def check_foreign_name(name: str) -> None:
+    """Raise ValidationError for what is no name, whoever gives it."""
+    if not name.isprintable() or name != name.strip() or not name:
+        raise ValidationError(
+            {"name": "A name is printable, and neither begins nor ends with a blank."}
+        )
+
+
+class Alias(models.Model):
+    """A name that somebody else has for a site or for an endpoint."""
+
+    kind = kind_field()
+    name = models.CharField(max_length=LONGEST_NAME, help_text="As it is written there.")
+    key = key_column()
+    site = models.ForeignKey(
+        Site, null=True, blank=True, on_delete=models.CASCADE, related_name="aliases"
+    )
+    endpoint = models.ForeignKey(
+        Endpoint, null=True, blank=True, on_delete=models.CASCADE, related_name="aliases"
+    )
+    origin = models.CharField(
+        max_length=LONGEST_SOURCE,
+        default=BY_HAND,
+        help_text=f"What said so: “{BY_HAND}” for people, else the name of a source.",
+    )
+
+    class Meta:
+        ordering = ["kind", "name"]
+        verbose_name_plural = "aliases"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "key"],
+                name="alias_means_one_thing",
+                violation_error_code="unique",
+                violation_error_message="This name stands for something already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(site__isnull=False, endpoint__isnull=True)
+                | Q(site__isnull=True, endpoint__isnull=False),
+                name="alias_of_one_site_or_endpoint",
+                violation_error_message="An alias stands for a site or for an endpoint: "
+                "choose exactly one.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        check_foreign_name(self.name)
+
+    @property
+    def target(self) -> Site | Endpoint:
+        target = self.site or self.endpoint
+        if target is None:
+            raise ValueError(f"the alias {self.name} stands for nothing yet")
+        return target
+
+
+class UnknownName(models.Model):
+    """A name in what a source said that is neither registered nor an alias.
+
+    What is ``dismissed`` is nothing that Sonar tests: it is counted on, but nobody is asked again.
+    """
+
+    kind = kind_field()
+    name = models.CharField(max_length=LONGEST_NAME)
+    key = key_column()
+    source = models.CharField(max_length=LONGEST_SOURCE, help_text="Where it was read.")
+    example = models.CharField(
+        max_length=LONGEST_EXAMPLE, blank=True, help_text="What the source said of it last."
+    )
+    times = models.PositiveIntegerField(default=1, help_text="How often it was read.")
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    dismissed = models.BooleanField(
+        default=False, db_default=Value(False), help_text="It is nothing that Sonar tests."
+    )
+
+    class Meta:
+        ordering = ["source", "kind", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "kind", "key"], name="unknownname_is_told_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

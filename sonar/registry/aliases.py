@@ -1,0 +1,171 @@
+"""What names of others stand for here, and a record of those that stand for nothing.
+
+Whoever reads what others write asks `find` for all names of a kind at once, and says by
+`note_unknown` which of them nobody knows: operators see them on a page and assign them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+
+from sonar.models import Alias, Endpoint, Site, UnknownName
+from sonar.models.aliases import (
+    BY_HAND,
+    HOSTS,
+    LONGEST_EXAMPLE,
+    LONGEST_NAME,
+    AliasKind,
+    compared,
+)
+from sonar.notation.addresses import host_of
+
+# Of one source; more would not be read by anybody.
+MOST_KEPT = 500
+# What a source has not said for so long is forgotten.
+KEPT = timedelta(days=30)
+
+Target = Site | Endpoint
+Name = tuple[str, str]
+"""Its kind, and what is written there."""
+
+SITES = (AliasKind.RCSITE, AliasKind.GOCDB_SITE, AliasKind.OSG_GROUP)
+"""Kinds whose names sites have here too, without an alias."""
+
+_NOTE = """
+    INSERT INTO sonar_unknownname (kind, name, source, example, times, first_at, last_at)
+    SELECT kind, name, %(source)s, example, 1, %(now)s, %(now)s
+    FROM unnest(%(kinds)s::text[], %(names)s::text[], %(examples)s::text[])
+         AS told (kind, name, example)
+    ON CONFLICT (source, kind, key) DO UPDATE SET
+        times = sonar_unknownname.times + 1,
+        example = excluded.example,
+        name = excluded.name,
+        last_at = greatest(sonar_unknownname.last_at, excluded.last_at)
+"""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A name that stands for nothing, and a few words of what was said of it."""
+
+    kind: AliasKind
+    name: str
+    example: str = ""
+
+
+def find(kind: AliasKind, names: Collection[str]) -> dict[str, tuple[Target, ...]]:
+    """Return by name what it stands for; names that stand for nothing are left out.
+
+    That is the site or the endpoint of its alias; else the one that is called so; else, of a host,
+    every endpoint in use whose base URL has it. At most two SQL queries, however many names.
+    """
+    targets: dict[str, tuple[Target, ...]] = {}
+    aliases = _by_key(kind, names)
+    for name in names:
+        if alias := aliases.get(compared(kind, name)):
+            targets[name] = (alias.target,)
+    others = [name for name in names if name not in targets]
+    if others:
+        targets |= _registered(kind, others)
+    return targets
+
+
+def _by_key(kind: str, names: Collection[str]) -> dict[str, Alias]:
+    """Return the aliases among these names by how they are compared. One SQL query."""
+    keys = [compared(kind, name) for name in names]
+    rows = Alias.objects.select_related("site", "endpoint__site").filter(kind=kind, key__in=keys)
+    return {alias.key: alias for alias in rows}
+
+
+def _registered(kind: AliasKind, names: Collection[str]) -> dict[str, tuple[Target, ...]]:
+    if kind in HOSTS:
+        at_hosts = _by_host()
+        hosts = {name: at_hosts.get(compared(kind, name), ()) for name in names}
+        return {name: endpoints for name, endpoints in hosts.items() if endpoints}
+    rows: list[Target] = []
+    if kind is AliasKind.RSE:
+        rows += Endpoint.objects.filter(name__in=names).select_related("site")
+    elif kind in SITES:
+        rows += Site.objects.filter(name__in=names)
+    return {row.name: (row,) for row in rows}
+
+
+def _by_host() -> dict[str, tuple[Endpoint, ...]]:
+    by_host: defaultdict[str, tuple[Endpoint, ...]] = defaultdict(tuple)
+    in_use = Endpoint.objects.filter(retired_at=None).select_related("site").order_by("name")
+    for endpoint in in_use:
+        by_host[host_of(endpoint.base_url)] += (endpoint,)
+    return by_host
+
+
+@transaction.atomic
+def note_unknown(source: str, unknown: Iterable[Unknown], now: datetime) -> None:
+    """Count names that stand for nothing, each once for this reading of the source.
+
+    Those that the source has not said for a month are forgotten, and of too many those said
+    longest ago. Three SQL queries.
+    """
+    by_key = {(row.kind, compared(row.kind, row.name)): row for row in map(_fitting, unknown)}
+    rows = [row for row in by_key.values() if row.name]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _NOTE,
+                {
+                    "source": source,
+                    "now": now,
+                    "kinds": [row.kind.value for row in rows],
+                    "names": [row.name for row in rows],
+                    "examples": [row.example for row in rows],
+                },
+            )
+    _forget_old(source, now)
+
+
+def _fitting(unknown: Unknown) -> Unknown:
+    """Return it as it can be kept: names of others may hold anything, and be of any length."""
+    name, example = (
+        "".join(character if character.isprintable() else "�" for character in text)[:most]
+        for text, most in ((unknown.name.strip(), LONGEST_NAME), (unknown.example, LONGEST_EXAMPLE))
+    )
+    return Unknown(unknown.kind, name, example)
+
+
+def _forget_old(source: str, now: datetime) -> None:
+    rows = UnknownName.objects.filter(source=source)
+    rows.filter(last_at__lt=now - KEPT).delete()
+    # What was dismissed stays longest: who is asked again has to answer again.
+    newest_first = rows.order_by("-dismissed", "-last_at", "-times", "pk")
+    too_many = newest_first.values_list("pk", flat=True)[MOST_KEPT:]
+    rows.filter(pk__in=list(too_many)).delete()
+
+
+@transaction.atomic
+def assign(kind: str, name: str, target: Target, origin: str = BY_HAND) -> Alias:
+    """Let a name stand for a site or an endpoint, whatever it stood for before.
+
+    It is unknown no more, whatever source said it. Raises ValidationError for what is no name.
+    """
+    rows = Alias.objects.select_for_update(of=("self",))
+    alias = rows.filter(kind=kind, key=compared(kind, name)).first() or Alias(kind=kind)
+    alias.name, alias.origin = name, origin
+    alias.site = target if isinstance(target, Site) else None
+    alias.endpoint = target if isinstance(target, Endpoint) else None
+    alias.full_clean()
+    alias.save()
+    forget([(kind, name)])
+    return alias
+
+
+def forget(names: Iterable[Name]) -> None:
+    """Take names that stand for something off the list of those that do not."""
+    by_kind: defaultdict[str, list[str]] = defaultdict(list)
+    for kind, name in names:
+        by_kind[kind].append(compared(kind, name))
+    for kind, keys in by_kind.items():
+        UnknownName.objects.filter(kind=kind, key__in=keys).delete()
