@@ -128,8 +128,9 @@ def envsource(name: str) -> str:
     text = envtext(name)
     if text and not (is_web_service(text) or (text.startswith("/") and text.isprintable())):
         raise ImproperlyConfigured(
-            f"{name}={text!r} is neither an address like https://goc.egi.eu/gocdbpi/public/ (http "
-            "only on this machine, no query) nor the path of a file like /etc/sonar/downtimes.xml."
+            f"{name}={text!r} is neither an address like https://goc.egi.eu/gocdbpi/public/ nor "
+            "the path of a file like /etc/sonar/downtimes.xml. An address has no query, and http "
+            "only on this machine."
         )
     return text
 
@@ -549,7 +550,7 @@ SONAR_CREDENTIALS_SECONDS = envint("SONAR_CREDENTIALS_SECONDS", 60)
 SONAR_GOCDB_URL = envsource("SONAR_GOCDB_URL")
 SONAR_OSG_DOWNTIMES_URL = envsource("SONAR_OSG_DOWNTIMES_URL")
 SONAR_DOWNTIMES_SECONDS = envint("SONAR_DOWNTIMES_SECONDS", 600)
-SONAR_DOWNTIMES_CA_FILE = envtext("SONAR_DOWNTIMES_CA_FILE")
+SONAR_DOWNTIMES_CA_BUNDLE = envtext("SONAR_DOWNTIMES_CA_BUNDLE")
 
 # How many transfers may be queued or running at once, over all workers.
 SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)

@@ -16,10 +16,9 @@ MOST_LISTED = 50
 
 class Command(QuickCommand):
     help = (
-        "Bring the downtimes of one source in line with what it says now: new ones are added, "
-        "those that were extended or shortened are changed, those that were withdrawn are removed. "
-        "If the source cannot be read, nothing is changed. docs/downtimes.md describes what is "
-        "matched with what."
+        "Bring the downtimes of one source in line with what it says now. New ones are added, and "
+        "those that were extended, shortened or withdrawn follow. If the source cannot be read, "
+        "nothing is changed. docs/downtimes.md says which endpoints a downtime concerns."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -59,7 +59,7 @@ def import_all(now: datetime) -> None:
     """Import from each source that is set; one that does not answer keeps no other from it."""
     for origin, address in addresses().items():
         try:
-            outcome = import_from(origin, address, now, settings.SONAR_DOWNTIMES_CA_FILE)
+            outcome = import_from(origin, address, now, settings.SONAR_DOWNTIMES_CA_BUNDLE)
         except (NotImported, Overtaken) as error:
             log.warning("downtimes of %s were not imported: %s", Origin(origin).label, error)
             continue
