@@ -15,7 +15,7 @@ from csp.constants import NONE, SELF, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from whitenoise.compress import Compressor
 
-from sonar.notation.addresses import is_nobodys, is_printable, is_this_machine
+from sonar.notation.addresses import HOST, is_web_service
 from sonar.people.role_rules import RoleRules
 from sonar.people.role_rules import read as read_rules
 
@@ -49,8 +49,6 @@ def envlist(name: str, default: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-HOST = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]"
-PATH = r"[A-Za-z0-9._~%/-]*"
 LONGEST_ISSUER = 200  # characters of a column of allauth's
 SHORTEST_KEY = 50  # characters, as `check --deploy` wants it
 LONGEST_KEPT_DAYS = 36_500  # a time that is as long ago is still one
@@ -112,24 +110,28 @@ def envpath(name: str) -> str | None:
     return text or None
 
 
-def is_issuer(url: str) -> bool:
-    """Say whether there can be an issuer: nobody else can read what is asked of it."""
-    parts = re.fullmatch(rf"(https?)://(?P<host>{HOST})(:[0-9]+)?(/{PATH})?", url)
-    if parts is None or not is_printable(url) or is_nobodys(parts["host"]):
-        return False
-    return parts[1] == "https" or is_this_machine(parts["host"])
-
-
 def envissuer(name: str) -> str:
     """Read the address of an OpenID Connect issuer, without a slash at its end; or nothing."""
     text = envtext(name).rstrip("/")
-    if text and not is_issuer(text):
+    if text and not is_web_service(text):
         raise ImproperlyConfigured(
             f"{name}={text!r} is not the address of an issuer, like https://iam.example.org "
             "(http only on this machine)."
         )
     if len(text) > LONGEST_ISSUER:
         raise ImproperlyConfigured(f"{name} may have {LONGEST_ISSUER} characters at most.")
+    return text
+
+
+def envsource(name: str) -> str:
+    """Read where downtimes come from: the address of a service, or the path of a file."""
+    text = envtext(name)
+    if text and not (is_web_service(text) or (text.startswith("/") and text.isprintable())):
+        raise ImproperlyConfigured(
+            f"{name}={text!r} is neither an address like https://goc.egi.eu/gocdbpi/public/ nor "
+            "the path of a file like /etc/sonar/downtimes.xml. An address has no query, and http "
+            "only on this machine."
+        )
     return text
 
 
@@ -544,6 +546,12 @@ SONAR_TOKEN_CACHE_DIR = Path(os.environ.get("SONAR_TOKEN_CACHE_DIR") or SONAR_HO
 # How often credentials are looked at: whether they work again, and whether they expire soon.
 SONAR_CREDENTIALS_SECONDS = envint("SONAR_CREDENTIALS_SECONDS", 60)
 
+# Where sites announce downtimes: nobody is asked unless one is set, and then so often.
+SONAR_GOCDB_URL = envsource("SONAR_GOCDB_URL")
+SONAR_OSG_DOWNTIMES_URL = envsource("SONAR_OSG_DOWNTIMES_URL")
+SONAR_DOWNTIMES_SECONDS = envint("SONAR_DOWNTIMES_SECONDS", 600)
+SONAR_DOWNTIMES_CA_BUNDLE = envtext("SONAR_DOWNTIMES_CA_BUNDLE")
+
 # How many transfers may be queued or running at once, over all workers.
 SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
 # How many bytes all tests may move within an hour; 0 for no limit.
@@ -601,6 +609,8 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.check_endpoint": {"queue": "cleaning"},
     # Seconds of computing, which plans and seals must not wait for either.
     "matrix.tasks.find_changes": {"queue": "cleaning"},
+    # Nor for services of others.
+    "sonar.tasks.import_downtimes": {"queue": "cleaning"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "control"
 # How often each task is sent, and after how long one that nobody has taken is of no use.
@@ -611,6 +621,7 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.sweep", SONAR_SWEEP_SECONDS, SONAR_SWEEP_SECONDS * 2),
         ("sonar.tasks.clean", SONAR_CLEAN_SECONDS, SONAR_CLEAN_SECONDS),
         ("sonar.tasks.check_credentials", SONAR_CREDENTIALS_SECONDS, SONAR_CREDENTIALS_SECONDS),
+        ("sonar.tasks.import_downtimes", SONAR_DOWNTIMES_SECONDS, SONAR_DOWNTIMES_SECONDS),
         ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
         ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),

@@ -30,6 +30,7 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
+from sonar.registry.downtimes import importing
 from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, endpoint_checks, probes
@@ -74,6 +75,12 @@ def check_credentials() -> None:
 def check_endpoint(run: str) -> None:
     """Check an endpoint, by a worker that has the credentials and programs for it."""
     endpoint_checks.carry_out(UUID(run))
+
+
+@task
+def import_downtimes() -> None:
+    """Ask where sites announce downtimes, if that is set anywhere."""
+    importing.import_all(timezone.now())
 
 
 @task

@@ -36,7 +36,7 @@ from matrix.http.negotiation import FIGURE, LIST, TABLE, asked_format
 from matrix.plots.site import end_figures
 from matrix.plots.standalone import FigureTitle
 from matrix.query.filters import PROFILE_FILTERS
-from matrix.store import notes
+from matrix.store import downtimes, notes
 
 
 class ListedSite(RegisteredSite):  # type: ignore[misc, valid-type]
@@ -140,7 +140,7 @@ class SiteView(ApiView):
         notes_on_site = notes.on_site(site, report.window, request.user)
         site_is = site_now(report, notes_on_site, now)
         if form in FIGURE:
-            declared = notes.downtimes_of(site, report.window, now)
+            declared = downtimes.declared(notes.downtimes_of(site, report.window, now))
             ends = end_figures(report, site_is, declared, notes_on_site, events_of_site(report))
             return as_figure(report, end or ENDS[0], ends, form)
         if form == "csv":

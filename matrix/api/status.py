@@ -26,6 +26,7 @@ from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
 from matrix.query.forms import check_names
 from sonar.models import CredentialState, SignOfLife
+from sonar.registry.downtimes.state import SourceState
 
 
 class LastSign(Answer):
@@ -135,6 +136,24 @@ class SizeCoverage(Answer):
     as_of: Moment
 
 
+class SourceOfDowntimes(Answer):
+    """Where downtimes are read, and when that was asked for its last good answer.
+
+    `stale` is true if that is more than an hour ago or never was; `error` is why there is no newer
+    one, only for those who may see it. `of_endpoints` of its `downtimes` concern endpoints in use.
+    """
+
+    source: Literal["gocdb", "osg"]
+    asked_regularly: Annotated[bool, At("is_set")]
+    asked_at: MomentOrNull
+    answered_at: MomentOrNull
+    stale: bool
+    downtimes: int
+    of_endpoints: int
+    failing: bool
+    error: str | None = None
+
+
 class StatusAnswer(Answer):
     """Whether Sonar itself is healthy: live processes, tests under way and waiting, coverage."""
 
@@ -152,6 +171,7 @@ class StatusAnswer(Answer):
     circuits: Annotated[list[OpenCircuit], At("work.circuits")]
     coverage: list[SizeCoverage]
     credentials: list[CredentialInTrouble]
+    downtime_sources: list[SourceOfDowntimes]
 
 
 STATUS = described("Whether Sonar itself is well", answer=StatusAnswer, tag="operation")
@@ -190,12 +210,19 @@ def of_status(status: Status, request: Request) -> Json:
         sealing=status,
         coverage=[record(SizeCoverage, row, **row.states) for row in status.coverage],
         credentials=[of_credential(row, request) for row in status.work.credentials],
+        downtime_sources=[of_source(source, with_names) for source in status.sources],
     )
 
 
 def of_sign(life: Life, sign: SignOfLife | None, late: bool) -> Json:
     every = sign and sign.every_seconds
     return record(LastSign, sign, age_seconds=life.age(sign), every_seconds=every, late=late)
+
+
+def of_source(source: SourceState, with_error: bool) -> Json:
+    """Tell how old it is; its error names files and hosts, which are not for all."""
+    more = {"error": source.error} if with_error else {}
+    return record(SourceOfDowntimes, source, failing=bool(source.error), **more)
 
 
 def of_credential(row: CredentialState, request: Request) -> Json:

@@ -42,8 +42,9 @@ from matrix.plots.display import Display
 from matrix.query.addresses import address
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo, pauses_of
-from matrix.store import probes, registry, transfers
+from matrix.store import downtimes, probes, registry, transfers
 from matrix.store.data_version import DataVersion
+from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.probes import NEXT_TICK, ProbeProgress
 from matrix.store.transfers import TransferSelection
 from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
@@ -55,9 +56,12 @@ from sonar.obstacles.catalogue import BY_NAME, all_advice
 from sonar.ordering import request_probes
 from sonar.people import roles
 from sonar.people.roles import Anyone
+from sonar.registry.downtimes.state import SourceState
 
 SEE_NAMES = "sonar.view_unknownname"
 MOST_RUNNING, MOST_ORDERED, MOST_RESULTS, MOST_DOWNTIMES = 30, 30, 10, 20
+# Of one downtime; those of more endpoints are listed with fewer.
+MOST_ROWS = 10
 AHEAD = timedelta(days=7)
 # What the beat sends, by what it is for; the second word is what logs and settings call it.
 TASK_WORDS = {
@@ -65,6 +69,7 @@ TASK_WORDS = {
     "sweep": ("sweep", "ends lost tests and sends stuck ones again"),
     CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
     "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
+    "import_downtimes": ("downtimes", "reads downtimes that sites announce elsewhere, if set up"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
     "find_changes": ("changes", "searches new results for events"),
@@ -72,7 +77,7 @@ TASK_WORDS = {
 QUEUE_WORDS = {
     "transfers": "run the tests",
     "control": "plan tests and keep results",
-    "cleaning": "clean up, check credentials and search for changes",
+    "cleaning": "clean up, check credentials, read downtimes and search for changes",
 }
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
     NEXT_TICK: "became due since tests were last planned"
@@ -110,7 +115,8 @@ class OperationsPage(Page):
             "coverage": [(line, state_urls(line)) for line in status.coverage],
             "planned": any(line.links for line in status.coverage),
             "results": results(now, endpoints),
-            "downtimes": downtimes(now),
+            "downtimes": listed_downtimes(now),
+            "sources": [(source, source_words(source, now)) for source in status.sources],
             "pauses": [
                 (site, pause, end_words(pause.until))
                 for site, pause in sorted(pauses_of(endpoints, now).items())
@@ -211,11 +217,20 @@ def results(now: datetime, endpoints: Sequence[EndpointInfo]) -> list[dict[str, 
     ]
 
 
-def downtimes(now: datetime) -> list[tuple[Downtime, bool]]:
+def listed_downtimes(now: datetime) -> list[tuple[DeclaredDowntime, bool]]:
     """Return the declared downtimes that go on or begin soon, and whether each goes on."""
     soon = Downtime.objects.filter(ends_at__gt=now, starts_at__lt=now + AHEAD)
-    rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")[:MOST_DOWNTIMES]
-    return [(downtime, downtime.starts_at <= now) for downtime in rows]
+    rows = soon.select_related("site", "endpoint").order_by("starts_at", "id")
+    listed = downtimes.declared(rows[: MOST_DOWNTIMES * MOST_ROWS])[:MOST_DOWNTIMES]
+    return [(downtime, downtime.starts_at <= now) for downtime in listed]
+
+
+def source_words(source: SourceState, now: datetime) -> str:
+    """Say how old what is known of a source of downtimes is, and what that means."""
+    if source.answered_at is None:
+        return "has not answered yet" if source.asked_at else "has not been asked yet"
+    age = f"read {format_age(now - source.answered_at)}"
+    return age if source.is_set else f"{age}; it is not asked regularly"
 
 
 def ends() -> list[tuple[str, str]]:

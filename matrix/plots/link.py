@@ -129,7 +129,7 @@ def spans_drawn(
     answer: LinkReport, notes: Sequence[Noted], changes: Sequence[TimeSpan]
 ) -> list[TimeSpan]:
     """Return downtimes, notes, changes, and since when the class fails or has another rate."""
-    spans = over_time.spans_of(answer.downtimes, notes, answer.window)
+    spans = over_time.spans_of(answer.declared, notes, answer.window)
     there = drawn_class(answer).there
     kind = there.state if there.state == "failing" else there.level
     if kind in ("failing", *SHIFTED):

@@ -22,6 +22,7 @@ Noted = Any
 # Colours of words and lines, by kind; bands have the same, fainter.
 KINDS = {
     "downtime": "var(--downtime)",
+    "at risk": "var(--downtime)",
     "note": "var(--note)",
     "failing": "var(--failing)",
     "slower": "var(--slower)",
@@ -29,7 +30,9 @@ KINDS = {
 }
 # These are moments: a line where they begin. The others are bands as long as they hold.
 LINES = ("note", "slower", "faster")
-OPACITY = {"downtime": 0.22, "note": 0.08, "failing": 0.1}
+OPACITY = {"downtime": 0.22, "at risk": 0.1, "note": 0.08, "failing": 0.1}
+# What a declared downtime is called, by whether it stops tests.
+DECLARED = {True: "downtime", False: "at risk"}
 LONGEST_WORDS = 34
 # What a letter takes of the width of a picture, and a row of words of its height, in pixels.
 LETTER, ROW = 0.0085, 16
@@ -105,10 +108,10 @@ def spans_of(
     """Return the declared downtimes and the notes that a picture of a window has."""
     downs = [
         TimeSpan(
-            "downtime",
+            DECLARED[downtime.stops_tests],
             downtime.starts_at,
             downtime.ends_at,
-            f"downtime, {downtime.site or downtime.endpoint}: {downtime.reason}",
+            f"{DECLARED[downtime.stops_tests]}, {downtime.subject}: {downtime.reason}",
         )
         for downtime in downtimes
         if downtime.starts_at < window.end

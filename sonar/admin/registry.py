@@ -364,19 +364,27 @@ class MeshAdmin(Noticing, NeverDeleted):
 
 @admin.register(Downtime)
 class DowntimeAdmin(Rows):
-    list_display = ["__str__", "starts_at", "ends_at"]
+    list_display = ["__str__", "severity", "origin", "starts_at", "ends_at"]
+    list_filter = ["origin", "severity"]
     list_select_related = ["site", "endpoint"]
     autocomplete_fields = ["site", "endpoint"]
     fieldsets = [
         (
             None,
             {
-                "fields": ["site", "endpoint", "reason"],
+                "fields": ["site", "endpoint", "severity", "reason"],
                 "description": "Choose a site, or a single endpoint.",
             },
         ),
         ("When (UTC)", {"fields": ["starts_at", "ends_at"]}),
     ]
+
+    def has_change_permission(self, request: HttpRequest, obj: Downtime | None = None) -> bool:
+        """Allow no change of what follows what is declared elsewhere."""
+        return (obj is None or obj.is_by_hand) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Downtime | None = None) -> bool:
+        return (obj is None or obj.is_by_hand) and super().has_delete_permission(request, obj)
 
 
 @admin.register(Alias)

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sonar', '0033_topology'),
+        ('sonar', '0034_downtimes_elsewhere'),
     ]
 
     operations = [

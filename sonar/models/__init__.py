@@ -2,7 +2,8 @@
 
 from sonar.models.aliases import Alias, UnknownName
 from sonar.models.checks import EndpointCheck
-from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Downtime, Outage
+from sonar.models.downtimes import Downtime, DowntimeSource
+from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
 from sonar.models.mesh import (
     Circuit,
     Experiment,

@@ -112,6 +112,21 @@ def is_nobodys(host: str) -> bool:
     return address is not None and kind_of(address) in NOBODYS
 
 
+HOST = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?|\[[0-9a-f:.]+\]"
+WEB_SERVICE = re.compile(rf"(https?)://(?P<host>{HOST})(:[0-9]+)?(/[A-Za-z0-9._~%/-]*)?")
+
+
+def is_web_service(url: str) -> bool:
+    """Say whether a service may be asked there whose answers are believed.
+
+    By https, as nobody else can read or change what is said then, or on this machine.
+    """
+    parts = WEB_SERVICE.fullmatch(url)
+    if parts is None or not is_printable(url) or is_nobodys(parts["host"]):
+        return False
+    return parts[1] == "https" or is_this_machine(parts["host"])
+
+
 def kind_of(address: Address) -> Kind:
     """Return what an IP address is for; one of IPv6 that stands for one of IPv4 is of its kind."""
     kinds = {_kind_of(meant) for meant in meanings(address)}

@@ -48,7 +48,8 @@ def test_a_sonar_that_has_never_run_says_so(client):
     never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
     assert found["planner"] == found["beat"] == never
     not_yet = never | {"late": False}
-    names = ["sweep", "clean", "check_credentials", "seal", "keep_months", "find_changes"]
+    names = ["sweep", "clean", "check_credentials", "import_downtimes", "seal", "keep_months"]
+    names += ["find_changes"]
     assert found["tasks"] == dict.fromkeys(names, not_yet)
     assert found["workers"] == {
         queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
@@ -301,7 +302,7 @@ def test_the_data_version_moves_with_everything(client, small_world):
 
 def test_what_is_dear_is_read_once_in_a_while(client, small_world, django_assert_num_queries):
     get(client)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         get(client)
 
 

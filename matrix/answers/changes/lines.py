@@ -10,7 +10,7 @@ from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.changes import Timed, WrittenNear, turns_near
-from sonar.models import Annotation, Change
+from sonar.models import Annotation, Change, Downtime
 from sonar.notation.units import MB, format_chance, format_count, format_factor, three_digits
 from sonar.notation.windows import format_minute
 
@@ -109,7 +109,7 @@ def notes_near(
         and note_concerns(note, happened, sites)
     ]
     downtimes = [
-        NearbyNote(f"{words_of_time(down.starts_at, down.ends_at)}: {down.reason}", True)
+        NearbyNote(words_of_downtime(down), True)
         for down in near.downtimes
         if turns_near(happened, [down.starts_at, down.ends_at])
         and (
@@ -118,7 +118,7 @@ def notes_near(
             else down.endpoint_id in (happened.source_id, happened.destination_id)
         )
     ]
-    return (*notes, *downtimes)
+    return (*notes, *dict.fromkeys(downtimes))
 
 
 def note_concerns(note: Annotation, happened: Happened, sites: Sequence[str]) -> bool:
@@ -128,6 +128,12 @@ def note_concerns(note: Annotation, happened: Happened, sites: Sequence[str]) ->
     same_source = happened.source_id in (None, note.source_id)
     same_destination = happened.destination_id in (None, note.destination_id)
     return bool(sites) and same_source and same_destination
+
+
+def words_of_downtime(down: Downtime) -> str:
+    """Say when it was, what for, and that it stopped no test if it did not."""
+    risk = "" if down.stops_tests else "at risk, "
+    return f"{risk}{words_of_time(down.starts_at, down.ends_at)}: {down.reason}"
 
 
 def words_of_time(start: datetime, end: datetime | None) -> str:

@@ -120,7 +120,7 @@ class StateInputs:
         down = {
             endpoint.id
             for downtime in downtimes
-            if downtime.starts_at <= now < downtime.ends_at
+            if downtime.stops_tests and downtime.starts_at <= now < downtime.ends_at
             for endpoint in ends
             if endpoint.id == downtime.endpoint_id
             or (downtime.site is not None and downtime.site.name == endpoint.site)

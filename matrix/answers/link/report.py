@@ -32,8 +32,9 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.statistics.cells.standing import Standings
-from matrix.store import data_version, registry, transfers
+from matrix.store import data_version, downtimes, registry, transfers
 from matrix.store.data_version import snapshot
+from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.keyset import Cursor
 from matrix.store.network import round_trip_ms
 from matrix.store.registry import MESH_FIELDS, asks_for_tests
@@ -146,6 +147,14 @@ class LinkReport:
         """Return the moment that states are of: now, or the end of a window that is over."""
         return min(self.now, self.window.end)
 
+    @property
+    def declared(self) -> list[DeclaredDowntime]:
+        """Return the downtimes as readers know them."""
+        return downtimes.declared(self.downtimes)
+
+    def downtimes_at(self, moment: datetime) -> list[Downtime]:
+        return [each for each in self.downtimes if each.starts_at <= moment < each.ends_at]
+
     def overhead(self) -> Overhead | None:
         """Return what its tests cost beside their bytes, in the direction of the page."""
         return overhead_of((part.size, part.results) for part in self.classes)
@@ -159,7 +168,7 @@ class LinkReport:
             errors=self.errors,
             at=at,
             is_past=at < self.now,
-            downtimes=[each for each in self.downtimes if each.starts_at <= at < each.ends_at],
+            downtimes=[each for each in self.downtimes_at(at) if each.stops_tests],
             last=self.last,
             is_scheduled=any(each.source_id == source.id for each in self.schedules),
             is_filtered=bool(self.question.query.filters),
@@ -172,9 +181,9 @@ def answer(question: Question, now: datetime) -> LinkReport:
     ends = question.source.id, question.destination.id
     with snapshot():
         sizes = dict(SizeClass.objects.values_list("id", "name"))
-        downtimes = read_downtimes(question.ends, window)
+        touching = read_downtimes(question.ends, window)
         planned = schedules(question.ends)
-        moment = StateInputs.at(min(now, window.end), downtimes, question.ends)
+        moment = StateInputs.at(min(now, window.end), touching, question.ends)
         everything = samples.read(
             question.ends, reach(window), question.query.filters, experiments=True
         )
@@ -205,7 +214,7 @@ def answer(question: Question, now: datetime) -> LinkReport:
                 .select_related("size_class", "mesh")
                 .order_by("requested_at", "id")
             ),
-            downtimes=downtimes,
+            downtimes=touching,
             rows=listed_rows,
             listing=transfers.listing(listed_rows, RESULTS_PER_PAGE, question.after),
             failures=transfers.failures(rows),

@@ -78,9 +78,9 @@ TIMES = (
 class LinkNow:
     """All size classes of both directions, smallest first, as of the moment ``at``.
 
-    ``errors`` are those of the classes that fail, by size, ``downtimes`` those that hold at that
-    moment; ``last`` is when the newest result of the link started, ever. ``is_past`` says that the
-    moment is the end of a window that is over.
+    ``errors`` are those of the classes that fail, by size, ``downtimes`` those that stop tests at
+    that moment; ``last`` is when the newest result of the link started, ever. ``is_past`` says that
+    the moment is the end of a window that is over.
     """
 
     there: Sequence[Direction]
@@ -121,7 +121,7 @@ def down(link: LinkNow) -> Verdict | None:
         return None
     first = max(link.downtimes, key=lambda downtime: downtime.ends_at)
     headline = (
-        f"Down: {first.site or first.endpoint} is in a declared downtime until "
+        f"Down: {first.subject} is in a declared downtime until "
         f"{time_words(first.ends_at.timestamp(), link.at)}: {first.reason.rstrip('.')}."
     )
     before = rates_now(link.there)

@@ -20,6 +20,8 @@ from matrix.store.probes import NEXT_TICK
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.obstacles.catalogue import NAMES
 from sonar.processes import heartbeats
+from sonar.registry.downtimes import state
+from sonar.registry.downtimes.state import SourceState
 from sonar.results import circuits
 from sonar.results.sealing import GRACE
 
@@ -29,7 +31,7 @@ QUEUES = ("transfers", "control", "cleaning")
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
 # Those that the workers for "cleaning" take; the others are for "control".
-WITH_CLEANING = (CLEAN, "check_credentials", "find_changes")
+WITH_CLEANING = (CLEAN, "check_credentials", "find_changes", "import_downtimes")
 REASONS = (*NAMES, NEXT_TICK)
 WINDOW = "24h"
 HOUR = timedelta(hours=1)
@@ -153,6 +155,7 @@ class Status:
     work: Work
     coverage: tuple[Coverage, ...]
     data_version: DataVersion
+    sources: tuple[SourceState, ...]
 
     @property
     def dirty_seconds(self) -> float:
@@ -166,7 +169,7 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:
-    """Read the status: three small SQL queries, and what is dear if it is too old."""
+    """Read the status: four small SQL queries, and what is dear if it is too old."""
     with snapshot():
         version = data_version.fetch(data_version.OF_ALL)
         return Status(
@@ -176,6 +179,7 @@ def read(now: datetime) -> Status:
             work=_work.get(version.plan, lambda: read_work(now)),
             coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
             data_version=version,
+            sources=state.states(now),
         )
 
 

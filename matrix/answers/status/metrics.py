@@ -17,6 +17,7 @@ from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
 from sonar.models import CredentialState, Probe
 from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
+from sonar.registry.downtimes.state import SourceState
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Figures(Collector):
             yield from of_life(status.life)
             yield from of_tests(status)
             yield from of_credentials(status.work.credentials)
+            yield from of_sources(status.sources)
 
 
 def read_status(now: datetime) -> Status | None:
@@ -118,6 +120,13 @@ def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:
         if row.expires_at:
             ends.add_metric(place, row.expires_at.timestamp())
     yield from (since, ends)
+
+
+def of_sources(sources: Iterable[SourceState]) -> Iterator[Metric]:
+    """When each source of downtimes last gave a good answer; who never did has no sample."""
+    answered = {each.source: each.answered_at.timestamp() for each in sources if each.answered_at}
+    words = "When a source of downtimes last gave a good answer."
+    yield gauge("downtimes_last_good_timestamp_seconds", words, answered, "source")
 
 
 def gauge(name: str, words: str, values: Mapping[str, float], label: str = "") -> Metric:

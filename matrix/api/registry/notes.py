@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
@@ -19,9 +19,18 @@ from matrix.api.registry.resource import (
     of_row,
     yes_or_no,
 )
-from matrix.api.registry.values import Moment, flag, name_of, needed_text, record_of, time
+from matrix.api.registry.values import (
+    Moment,
+    Values,
+    flag,
+    name_of,
+    needed_text,
+    record_of,
+    time,
+)
 from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
+from matrix.http.exceptions import Conflict
 from matrix.http.permissions import reader_of
 from matrix.store import notes
 from sonar.models import Annotation, Downtime, Endpoint, Site
@@ -104,6 +113,9 @@ class Annotations(Resource[Annotation]):
 ANNOTATIONS = Annotations()
 
 
+SEVERITY = Field(description="outage or warning (a warning stops no test)")
+
+
 class NewDowntime(Body):
     """A downtime to declare, of a site or of one endpoint."""
 
@@ -112,12 +124,21 @@ class NewDowntime(Body):
     starts_at: Annotated[Moment, time("")]
     ends_at: Annotated[Moment, time("after starts_at")]
     reason: Annotated[str, needed_text(200)]
+    severity: Annotated[Literal["outage", "warning"], SEVERITY] = "outage"
 
 
 class Downtimes(Resource[Downtime]):
     model = Downtime
     new = NewDowntime
-    answer = record_of(NewDowntime, "A downtime.")
+    answer = record_of(
+        NewDowntime,
+        "A downtime: by hand, or from GOCDB or OSG with its key and page there. One that is from"
+        "\nthere has a row for each site or endpoint that it concerns.",
+        severity=Literal["outage", "warning"],
+        origin=Literal["hand", "gocdb", "osg"],
+        key=str,
+        url=str,
+    )
     missing = "There is no downtime {key}."
     order = NEWEST_FIRST
     field_of = {
@@ -149,9 +170,25 @@ class Downtimes(Resource[Downtime]):
             "No test of its links starts while it lasts. Site admins declare it for their sites.",
         ),
         "show": CallText("One downtime"),
-        "change": CallText("Change a downtime", "Fields that are left out stay as they are."),
-        "remove": CallText("Remove a downtime"),
+        "change": CallText(
+            "Change a downtime",
+            "Fields that are left out stay as they are. One from elsewhere is changed there: 409.",
+        ),
+        "remove": CallText(
+            "Remove a downtime", "One that is from elsewhere is withdrawn there: 409."
+        ),
     }
+
+    def allow_change(self, request: Request, row: Downtime, values: Values) -> None:
+        super().allow_change(request, row, values)
+        self.refuse_removal(row)
+
+    def refuse_removal(self, row: Downtime) -> None:
+        if not row.is_by_hand:
+            origin = row.get_origin_display()
+            raise Conflict(
+                {"id": [f"Downtime {row.pk} is from {origin}: it follows what is there."]}
+            )
 
     def sites(self, row: Downtime) -> Collection[int]:
         if row.endpoint:

@@ -56,7 +56,7 @@ from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.transfers.rate_profile import stretches
-from matrix.store import notes, profiles
+from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from matrix.store.keyset import Cursor
 from matrix.store.profiles import ProfileChoices
@@ -336,6 +336,11 @@ class LinkPage(QueryPage):
             "mixed": mixed(query, self.url_of, mixture),
             "left_out": {"count": left_out, "url": experiments_url} if left_out else None,
             "company": self.company(answer),
+            "at_risk": [
+                each
+                for each in downtimes.declared(answer.downtimes_at(answer.now_or_end))
+                if not each.stops_tests
+            ],
             "paused": paused_sites(answer.question.ends, answer.now),
             "schedule": schedule_table(answer),
             "probes": [

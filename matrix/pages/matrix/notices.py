@@ -18,8 +18,9 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import pauses_of
 from matrix.statistics.cells.states import STALE, STALE_AFTER_INTERVALS
 from matrix.statistics.transfers.overhead import BENT, FEW, FEWEST_TRANSFERS, LEAST_RATIO
-from matrix.store import registry
-from sonar.models import Endpoint
+from matrix.store import downtimes, registry
+from matrix.store.downtimes import DeclaredDowntime
+from sonar.models import Downtime, Endpoint
 from sonar.models.fields import end_words
 from sonar.notation.enumeration import either
 from sonar.notation.units import format_age, format_count, format_span
@@ -47,7 +48,7 @@ class View:
 def notices_for(view: View, mixture: MixedWays, now: datetime) -> list[Notice]:
     """Return the notices, most serious first; of mixed ways only if many cells mix some.
 
-    Two SQL queries, and one more where there are no results or no new ones; up to two without rows.
+    Three SQL queries, one more where there are no results or no new ones; up to two without rows.
     """
     if not view.grid.sources:
         count = Endpoint.objects.filter(retired_at=None).count()
@@ -69,6 +70,7 @@ def notices_for(view: View, mixture: MixedWays, now: datetime) -> list[Notice]:
         *about_work(work, now),
         *about_results(view, work, now),
         about_pauses(view.grid),
+        about_risks(view.grid),
         about_lines(view.grid),
         about_focus(view),
         mixed(view.grid.query, view.asking, mixture, "cells") if mixture.are_many else None,
@@ -197,6 +199,34 @@ def data_stopped(grid: Grid) -> datetime | None:
     if grid.is_past or not is_late or not (grid.cells.state == STALE).any():
         return None
     return datetime.fromtimestamp(int(newest), UTC)
+
+
+def site_of(row: Downtime) -> str:
+    return DeclaredDowntime((row,)).site_name
+
+
+def about_risks(grid: Grid) -> Notice | None:
+    """Name the sites and endpoints in sight that are declared to be at risk. One SQL query."""
+    in_sight = {group.site for group in (*grid.sources, *grid.destinations)}
+    rows = [row for row in downtimes.warnings_at(grid.moment) if in_sight & {site_of(row), None}]
+    risks = downtimes.declared(rows)
+    if not risks:
+        return None
+    first = risks[0]
+    return Notice(
+        "at-risk",
+        f"{first.subject} is declared to be at risk."
+        if len(risks) == 1 and len(rows) == 1
+        else f"{format_count(len(rows))} sites or endpoints are declared to be at risk.",
+        "Their tests run, and may be slower or fail.",
+        tuple(
+            (
+                f"{risk.subject} until {format_minute(risk.ends_at)}: {risk.reason}",
+                address("site", risk.site_name),
+            )
+            for risk in risks[:MOST_PAUSES]
+        ),
+    )
 
 
 def about_lines(grid: Grid) -> Notice | None:

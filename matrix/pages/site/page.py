@@ -46,7 +46,7 @@ from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.compare.together import Together
-from matrix.store import notes, profiles
+from matrix.store import downtimes, notes, profiles
 from matrix.store.data_version import DataVersion
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.notation.units import format_factor
@@ -107,7 +107,9 @@ class SitePage(QueryPage):
             "is_quiet": site.is_quiet(now),
             # As who wrote a note: for who is logged in.
             "paused_by": reader.is_authenticated and site.paused_by,
-            "downtimes": [downtime for downtime in declared if notes.is_soon(downtime, now)],
+            "downtimes": downtimes.declared(
+                downtime for downtime in declared if notes.is_soon(downtime, now)
+            ),
             # Its ends that are tested thinly, as their tests keep failing.
             "failing": failing_endpoints(list(circuits.select_related("endpoint__site")), now),
             "endpoints": endpoints,
@@ -146,7 +148,9 @@ class SitePage(QueryPage):
         names = ShortNames.of(report.all_endpoints)
         window, site_is = report.window, site_now(report, notes_on_site, now, names.sites)
         events = EventsPart.of(report, report.all_endpoints, now)
-        figures = end_figures(report, site_is, declared, notes_on_site, events.events)
+        figures = end_figures(
+            report, site_is, downtimes.declared(declared), notes_on_site, events.events
+        )
         sides = self.sides(report, site_is, names, figures)
         sent, received = sides
         classes = [

@@ -136,6 +136,7 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     row = downtimes_of(site).select_for_update(of=("self",)).filter(id=id).first()
     if row is None:
         raise Http404(f"{site.name} has no downtime {id}: it may have been withdrawn.")
+    refuse_if_from_elsewhere(row)
     now, words = timezone.now(), f"The downtime of {subject(row)} ({row.reason})"
     if "end" not in request.POST:
         checked(DowntimeEndForm(row, request.POST))
@@ -152,6 +153,12 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
         raise PermissionDenied
     row.delete()
     return f"{words} was withdrawn before it began.", ""
+
+
+def refuse_if_from_elsewhere(row: Downtime) -> None:
+    if not row.is_by_hand:
+        sentence = f"This downtime was declared in {row.get_origin_display()}: change it there."
+        raise UnchangedError(f"{sentence} Sonar follows within minutes.", messages.ERROR)
 
 
 @acting(LIMITS)

@@ -15,6 +15,7 @@ from django.http import QueryDict
 
 from matrix.store.notes import IN_RANGE, NO_TIME, WRITE, NoteForm, TimeField
 from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.models.downtimes import Origin
 from sonar.models.registry import MOST_CAP, MOST_DAILY_BYTES
 from sonar.notation.units import format_bytes
 from sonar.people import roles
@@ -326,7 +327,7 @@ def site_work(
         "downtimes": [
             (row, row.starts_at <= now, sent(refusal, DowntimeEndForm(row)))
             for row in downtimes_of(site)
-            .filter(ends_at__gt=now)
+            .filter(ends_at__gt=now, origin=Origin.HAND)
             .order_by("starts_at", "id")[:MOST_DOWNTIMES]
         ]
         if may(CHANGE)

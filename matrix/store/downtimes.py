@@ -1,0 +1,87 @@
+"""Downtimes as readers know them: one, however many endpoints of a site it has rows for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from sonar.models import Downtime, Site
+from sonar.notation.units import format_count
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class DeclaredDowntime:
+    """Rows of one downtime: all have the same times, reason and severity."""
+
+    rows: tuple[Downtime, ...]
+
+    @property
+    def subject(self) -> str:
+        """Name the sites and endpoints that it is of, not more than anybody reads."""
+        names = [row.subject for row in self.rows]
+        if len(names) > MOST_NAMED:
+            rest = format_count(len(names) - MOST_NAMED)
+            return f"{', '.join(names[:MOST_NAMED])} and {rest} more"
+        *others, last = names
+        return f"{', '.join(others)} and {last}" if others else last
+
+    @property
+    def site(self) -> Site | None:
+        """Return the site that all of it is of; None for endpoints."""
+        return self.rows[0].site if len(self.rows) == 1 else None
+
+    @property
+    def site_name(self) -> str:
+        """Return the site of the first of what it is of."""
+        first = self.rows[0]
+        return str(first.site or (first.endpoint and first.endpoint.site))
+
+    @property
+    def starts_at(self) -> datetime:
+        return self.rows[0].starts_at
+
+    @property
+    def ends_at(self) -> datetime:
+        return self.rows[0].ends_at
+
+    @property
+    def reason(self) -> str:
+        return self.rows[0].reason
+
+    @property
+    def stops_tests(self) -> bool:
+        return self.rows[0].stops_tests
+
+    @property
+    def source(self) -> str:
+        """Name where it was declared; empty if that was here."""
+        row = self.rows[0]
+        return "" if row.is_by_hand else row.get_origin_display()
+
+    @property
+    def url(self) -> str:
+        return self.rows[0].url
+
+
+def declared(rows: Iterable[Downtime]) -> list[DeclaredDowntime]:
+    """Return the downtimes that some rows are of, in the order of their first rows."""
+    by_group: dict[tuple[object, ...], list[Downtime]] = {}
+    for row in rows:
+        by_group.setdefault(row.group, []).append(row)
+    return [DeclaredDowntime(tuple(group)) for group in by_group.values()]
+
+
+def warnings_at(moment: datetime) -> list[Downtime]:
+    """Return the rows by which endpoints are at risk at a moment. One SQL query."""
+    rows = Downtime.objects.filter(
+        Q(endpoint=None) | Q(endpoint__retired_at=None),
+        starts_at__lte=moment,
+        ends_at__gt=moment,
+        severity=Downtime.Severity.WARNING,
+    )
+    return list(rows.select_related("site", "endpoint__site").order_by("starts_at", "id"))

@@ -1,0 +1,85 @@
+"""Import the downtimes that sites announce in GOCDB or OSG Topology."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from sonar.management.base import QuickCommand, in_columns
+from sonar.models.downtimes import ELSEWHERE, Origin
+from sonar.registry.downtimes import asking, importing
+from sonar.registry.downtimes.importing import NotImported, Outcome, Overtaken
+
+MOST_LISTED = 50
+
+
+class Command(QuickCommand):
+    help = (
+        "Bring the downtimes of one source in line with what it says now. New ones are added, and "
+        "those that were extended, shortened or withdrawn follow. If the source cannot be read, "
+        "nothing is changed. docs/downtimes.md says which endpoints a downtime concerns."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "address",
+            metavar="FILE-OR-URL",
+            help="a file with the XML of the source, or its address, like "
+            "https://goc.egi.eu/gocdbpi/public/",
+        )
+        parser.add_argument(
+            "--from", dest="origin", choices=[origin.value for origin in ELSEWHERE], required=True
+        )
+        parser.add_argument(
+            "--ca-file", default="", help="CA certificates to check the source's by"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what would change, and change nothing"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        address, dry_run = options["address"], options["dry_run"]
+        if sentence := asking.problem(address):
+            raise CommandError(f"{address!r} is no source of downtimes: {sentence}.")
+        try:
+            outcome = importing.import_from(
+                options["origin"], address, timezone.now(), options["ca_file"], dry_run=dry_run
+            )
+        except (NotImported, Overtaken) as error:
+            raise CommandError(f"Nothing was changed: {error}.") from error
+        self.stdout.write(described(outcome, Origin(options["origin"]).label, dry_run=dry_run))
+
+
+def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
+    """Return the lines that say what an answer came to."""
+    lines = [
+        f"{name} announces {len(outcome.announcements)} downtimes; {outcome.concerned} of them "
+        "concern endpoints here.",
+        f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
+    ]
+    rows = [
+        (sign, row.subject, row.severity, *map(minute, (row.starts_at, row.ends_at)))
+        for sign, group in (
+            ("new", outcome.changes.new),
+            ("changed", outcome.changes.changed),
+            ("withdrawn", outcome.changes.gone),
+        )
+        for row in group
+    ]
+    if rows:
+        lines.append(in_columns(rows[:MOST_LISTED]))
+    if len(rows) > MOST_LISTED:
+        lines.append(f"and {len(rows) - MOST_LISTED} more")
+    if outcome.unmatched:
+        count = len(outcome.unmatched)
+        hosts = ", ".join(service.host for service, _ in outcome.unmatched[:MOST_LISTED])
+        more = f" and {count - MOST_LISTED} more" if count > MOST_LISTED else ""
+        plural = "host" if count == 1 else "hosts"
+        lines.append(f"No endpoint is at {count} {plural} of storage: {hosts}{more}")
+    return "\n".join(lines)
+
+
+def minute(moment: datetime) -> str:
+    """Write a time in UTC with its year: a source may tell of any."""
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

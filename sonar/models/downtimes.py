@@ -1,0 +1,184 @@
+"""Times in which sites or endpoints are declared not to work, or to be at risk.
+
+Declared here by hand, or read from where sites announce them for all (sonar.registry.downtimes).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+
+from sonar.database.cursors import planned_cursor
+from sonar.models.registry import Endpoint, Site
+
+WEB_ADDRESS = "^https?://"
+
+
+class Origin(models.TextChoices):
+    """Where a downtime was declared."""
+
+    HAND = "hand", "Sonar"
+    GOCDB = "gocdb", "GOCDB"
+    OSG = "osg", "OSG Topology"
+
+
+ELSEWHERE = tuple(origin for origin in Origin if origin != Origin.HAND)
+
+
+class Downtime(models.Model):
+    """A time in which a site, or one endpoint of it, is declared not to work, or at risk.
+
+    One that was read elsewhere has a row for each site or endpoint that it concerns, all with the
+    same ``key``. Such rows follow their origin and are changed by nobody else.
+    """
+
+    class Severity(models.TextChoices):
+        OUTAGE = "outage", "outage: no test starts"
+        WARNING = "warning", "warning: tests run, at risk"
+
+    site = models.ForeignKey(Site, null=True, blank=True, on_delete=models.CASCADE)
+    endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.CASCADE)
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    reason = models.CharField(max_length=200)
+    severity = models.CharField(
+        max_length=7,
+        choices=Severity,
+        default=Severity.OUTAGE,
+        db_default=Severity.OUTAGE,
+        help_text="A warning stops no test.",
+    )
+    origin = models.CharField(
+        max_length=5,
+        choices=Origin,
+        default=Origin.HAND,
+        db_default=Origin.HAND,
+        editable=False,
+        help_text="Where it was declared.",
+    )
+    key = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Its primary key there; empty if it was declared by hand.",
+    )
+    url = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Its page there.",
+    )
+
+    class Meta:
+        ordering = ["-starts_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(site__isnull=True) ^ Q(endpoint__isnull=True),
+                name="downtime_of_one_site_or_endpoint",
+                violation_error_message="Name either a site or an endpoint.",
+            ),
+            models.CheckConstraint(
+                condition=Q(ends_at__gt=F("starts_at")),
+                name="downtime_ends_after_it_starts",
+                violation_error_message="A downtime must end after it starts.",
+            ),
+            models.CheckConstraint(
+                condition=Q(origin="hand", key="") | ~Q(origin="hand") & ~Q(key=""),
+                name="downtime_from_elsewhere_has_a_key",
+            ),
+            models.CheckConstraint(
+                condition=Q(url="") | Q(url__regex=WEB_ADDRESS), name="downtime_url_is_of_the_web"
+            ),
+            models.UniqueConstraint(
+                fields=["origin", "key", "site"],
+                condition=~Q(origin="hand"),
+                name="downtime_once_for_a_site",
+            ),
+            models.UniqueConstraint(
+                fields=["origin", "key", "endpoint"],
+                condition=~Q(origin="hand"),
+                name="downtime_once_for_an_endpoint",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.reason}"
+
+    @property
+    def subject(self) -> str:
+        """Return the name of the site or endpoint."""
+        return str(self.site or self.endpoint)
+
+    @property
+    def stops_tests(self) -> bool:
+        return self.severity == self.Severity.OUTAGE
+
+    @property
+    def is_by_hand(self) -> bool:
+        return self.origin == Origin.HAND
+
+    @property
+    def group(self) -> tuple[object, ...]:
+        """Return what all rows of one declared downtime share, and no others."""
+        return (self.pk,) if self.is_by_hand else (self.origin, self.key, self.severity)
+
+    @classmethod
+    def endpoints_down(cls, moment: datetime) -> set[int]:
+        """Return the ids of the endpoints that are declared down at this moment.
+
+        Each matrix asks: the statement is written once, and planned once for each connection.
+        """
+        statement, parameters = _of_endpoints_down()
+        values = [moment if value == LAST else value for value in parameters]
+        with planned_cursor() as cursor:
+            cursor.execute(statement, values)
+            return {row[0] for row in cursor.fetchall()}
+
+    @classmethod
+    def of_endpoints(
+        cls, moment: datetime, severity: Severity = Severity.OUTAGE
+    ) -> models.QuerySet[Endpoint]:
+        """Return the endpoints that are declared down, or at risk, at this moment."""
+        current = cls.objects.filter(
+            starts_at__lte=moment, ends_at__gt=moment, severity=severity.value
+        )
+        return Endpoint.objects.filter(Q(downtime__in=current) | Q(site__downtime__in=current))
+
+
+LAST = datetime.max.replace(tzinfo=UTC)
+"""Stands for the moment in a statement that is written once."""
+
+
+@cache
+def _of_endpoints_down() -> tuple[str, tuple[Any, ...]]:
+    """Return the statement of Downtime.of_endpoints, with LAST where it has the moment."""
+    return Downtime.of_endpoints(LAST).order_by().values("id").query.sql_with_params()
+
+
+class DowntimeSource(models.Model):
+    """How the last questions to one source of downtimes went."""
+
+    origin = models.CharField(max_length=5, choices=Origin, primary_key=True)
+    asked_at = models.DateTimeField(help_text="When it was last asked.")
+    answered_at = models.DateTimeField(
+        null=True, help_text="When it was asked for the last answer that was good."
+    )
+    error = models.CharField(max_length=500, blank=True, help_text="What is wrong since then.")
+    downtimes = models.PositiveIntegerField(default=0, help_text="Of the last good answer.")
+    of_endpoints = models.PositiveIntegerField(
+        default=0, help_text="Those of them that concern endpoints in use."
+    )
+
+    class Meta:
+        ordering = ["origin"]
+
+    def __str__(self) -> str:
+        return self.get_origin_display()

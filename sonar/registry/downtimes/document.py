@@ -1,0 +1,105 @@
+"""XML from elsewhere, read with suspicion: every error says which element it is about.
+
+No document type, entity or external file is followed, and texts have a length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+Word = TypeVar("Word")
+LONGEST_TEXT = 20_000
+"""Characters of one element."""
+QUOTED = 80
+
+
+class BadAnswer(Exception):
+    """A source answers with what cannot be read; ``str()`` begins with the place of it."""
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(f"{place}: {why}" if place else why)
+
+
+@dataclass(frozen=True)
+class Part:
+    """An element with its place: `DOWNTIME 3 (40080G0)`."""
+
+    element: Element
+    where: str
+
+    def place(self, name: str) -> str:
+        return f"{self.where}, {name}"
+
+    def text(self, name: str) -> str:
+        """Return what an element within it says; BadAnswer if it is missing or says nothing."""
+        if not (text := self.text_if_any(name)):
+            raise BadAnswer(self.place(name), "it is missing or empty")
+        return text
+
+    def text_if_any(self, name: str) -> str:
+        """Return the same, or nothing; BadAnswer if it is there twice, too long, or no text."""
+        elements = self.element.findall(name)
+        if len(elements) > 1:
+            raise BadAnswer(self.place(name), f"it is there {len(elements)} times")
+        return self._text(elements[0], name) if elements else ""
+
+    def _text(self, element: Element, name: str) -> str:
+        if len(element):
+            raise BadAnswer(self.place(name), "it holds elements instead of a text")
+        text = (element.text or "").strip()
+        if len(text) > LONGEST_TEXT:
+            why = f"it has {len(text):,} characters, {LONGEST_TEXT:,} are allowed"
+            raise BadAnswer(self.place(name), why)
+        return text
+
+    def word(self, name: str, allowed: dict[str, Word]) -> Word:
+        """Return what a word stands for, of those that are allowed."""
+        text = self.text(name)
+        if text not in allowed:
+            *others, last = allowed
+            words = f"{', '.join(others)} or {last}"
+            raise BadAnswer(self.place(name), f"{shortened(text)} is none of {words}")
+        return allowed[text]
+
+    def whole(self, name: str) -> int:
+        """Return a whole number of at most 18 digits."""
+        text = self.text(name)
+        if not (text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= 18):
+            raise BadAnswer(self.place(name), f"{shortened(text)} is not a whole number")
+        return int(text)
+
+    def parts(self, path: str) -> Iterator[Part]:
+        """Yield the elements at a path within it, numbered from 1."""
+        name = path.rpartition("/")[2]
+        for number, element in enumerate(self.element.iterfind(path), 1):
+            yield Part(element, self.place(f"{name} {number}"))
+
+
+def shortened(text: str) -> str:
+    """Return a text in quotation marks for an error, no longer than people read."""
+    line = "".join(character if character.isprintable() else "·" for character in text)
+    return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
+
+
+def root_of(content: bytes, name: str) -> Element:
+    """Return the root of a document that is called so; BadAnswer for everything else."""
+    try:
+        root: Element = fromstring(content, forbid_dtd=True)
+    except ParseError as error:
+        raise BadAnswer("", f"this is not XML: {error}") from None
+    except DefusedXmlException:
+        why = "this XML has a document type or entities, which are not read"
+        raise BadAnswer("", why) from None
+    except (ValueError, LookupError) as error:  # an encoding that nobody knows
+        raise BadAnswer("", f"this is not XML: {error}") from None
+    if root.tag == "error":
+        raise BadAnswer("", f"the source says: {shortened(root.text or '')}")
+    if root.tag != name:
+        raise BadAnswer("", f"the root is <{root.tag[:QUOTED]}> instead of <{name}>")
+    return root

@@ -1,0 +1,128 @@
+"""Downtimes as GOCDB answers `get_downtime`: an element for each service that one affects.
+
+Elements of one PRIMARY_KEY are one downtime. What is empty is left out there, and an error comes
+as `<error>` with the status 200. Pages begin with `next_cursor=0`; each names the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+from xml.etree.ElementTree import Element
+
+from sonar.models import Downtime
+from sonar.models.aliases import AliasKind
+from sonar.registry.downtimes.announcement import (
+    LONGEST,
+    AffectedService,
+    Announcement,
+    Answer,
+    bounded,
+    host_name,
+    moment_of,
+    reason_of,
+)
+from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
+
+SEVERITIES = {"OUTAGE": Downtime.Severity.OUTAGE, "WARNING": Downtime.Severity.WARNING}
+WEB = ("http://", "https://")
+
+
+def question(address: str, now: datetime, past: timedelta) -> str:
+    """Return the URL that asks for all downtimes, past ones that ended so recently, too.
+
+    An empty scope is all scopes; without the parameter only the default one is answered.
+    """
+    window = {"windowstart": f"{now - past:%Y-%m-%d}"}
+    parameters = {"method": "get_downtime", "scope": "", **window, "next_cursor": "0"}
+    return f"{address}?{urlencode(parameters)}"
+
+
+def read(content: bytes) -> Answer:
+    """Read a page; raise BadAnswer."""
+    root = root_of(content, "results")
+    if (error := root.find("error")) is not None:
+        raise BadAnswer("", f"the source says: {shortened(error.text or '')}")
+    by_key: dict[str, Announcement] = {}
+    for part in downtimes_in(root):
+        announcement = announcement_of(part)
+        key = announcement.key
+        by_key[key] = joined(part, by_key[key], announcement) if key in by_key else announcement
+    return Answer(tuple(by_key.values()), next_page(root))
+
+
+def downtimes_in(root: Element) -> Iterator[Part]:
+    for number, element in enumerate(root.iterfind("DOWNTIME"), 1):
+        key = shortened(element.get("PRIMARY_KEY", "")) if "PRIMARY_KEY" in element.attrib else ""
+        yield Part(element, f"DOWNTIME {number}{key and f' ({key[1:-1]})'}")
+
+
+def announcement_of(part: Part) -> Announcement:
+    key = key_of(part)
+    starts_at, ends_at = (
+        moment_of(part, name, part.whole(name)) for name in ("START_DATE", "END_DATE")
+    )
+    if ends_at < starts_at:
+        raise BadAnswer(part.place("END_DATE"), "it ends before it starts")
+    return Announcement(
+        key=key,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        severity=part.word("SEVERITY", SEVERITIES),
+        reason=reason_of(part.text_if_any("DESCRIPTION")),
+        url=page_of(part),
+        services=(service_of(part),),
+    )
+
+
+def service_of(part: Part) -> AffectedService:
+    return AffectedService(
+        host=host_name(part, "HOSTNAME"),
+        kind=bounded(part, "SERVICE_TYPE", "kind"),
+        owner=bounded(part, "HOSTED_BY", "owner"),
+        owner_kind=AliasKind.GOCDB_SITE,
+    )
+
+
+def key_of(part: Part) -> str:
+    """Return the primary key, which an attribute and an element have."""
+    key = bounded(part, "PRIMARY_KEY", "key")
+    attribute = part.element.get("PRIMARY_KEY", key).strip()
+    if attribute != key:
+        why = f"{shortened(key)} is not that of the attribute, {shortened(attribute)}"
+        raise BadAnswer(part.place("PRIMARY_KEY"), why)
+    return key
+
+
+def page_of(part: Part) -> str:
+    """Return the address of its page; nothing for what is no address of the web."""
+    url = part.text_if_any("GOCDB_PORTAL_URL")
+    is_fit = url.startswith(WEB) and url.isprintable() and " " not in url
+    return url if is_fit and len(url) <= LONGEST["url"] else ""
+
+
+def joined(part: Part, before: Announcement, more: Announcement) -> Announcement:
+    """Add the service of an element to what others said of the same downtime."""
+    for name in ("starts_at", "ends_at", "severity"):
+        if getattr(before, name) != getattr(more, name):
+            why = f"an element before it has the same PRIMARY_KEY and another {words(name)}"
+            raise BadAnswer(part.where, why)
+    return with_services(before, (*before.services, *more.services))
+
+
+def words(name: str) -> str:
+    return {"starts_at": "START_DATE", "ends_at": "END_DATE", "severity": "SEVERITY"}[name]
+
+
+def with_services(announcement: Announcement, services: Iterable[AffectedService]) -> Announcement:
+    return replace(announcement, services=tuple(dict.fromkeys(services)))
+
+
+def next_page(root: Element) -> str:
+    """Return the address of the next page; nothing if this one has no downtime."""
+    if root.find("DOWNTIME") is None:
+        return ""
+    links = (link for link in root.iterfind("meta/link") if link.get("rel") == "next")
+    return next((link.get("href", "") for link in links), "")

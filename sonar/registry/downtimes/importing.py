@@ -1,0 +1,164 @@
+"""Downtimes of one source, from its address to rows, all of them or none; and how that went."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import ModuleType
+from urllib.parse import urljoin
+
+from django.conf import settings
+from django.db import transaction
+
+from sonar.models import Downtime, DowntimeSource
+from sonar.models.downtimes import Origin
+from sonar.registry import aliases
+from sonar.registry.downtimes import asking, gocdb, matching, osg, replacing
+from sonar.registry.downtimes.announcement import Announcement, Answer
+from sonar.registry.downtimes.asking import Questions, SourceAway
+from sonar.registry.downtimes.document import BadAnswer
+from sonar.registry.downtimes.replacing import Differences
+
+log = logging.getLogger(__name__)
+
+PAST = timedelta(days=3)
+"""Sources are asked for what ended so recently, too."""
+MARGIN = timedelta(days=1)
+"""Nobody can tell in which zone a source begins its days."""
+FORMATS: dict[str, ModuleType] = {Origin.GOCDB: gocdb, Origin.OSG: osg}
+
+
+class NotImported(Exception):
+    """A source does not answer, or with what cannot be read: nothing was changed."""
+
+
+class Overtaken(Exception):
+    """A later answer of the source has been kept meanwhile."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an answer came to."""
+
+    announcements: tuple[Announcement, ...]
+    concerned: int
+    """How many of them concern endpoints in use."""
+    changes: Differences
+    unmatched: tuple[matching.Unmatched, ...]
+
+
+def addresses() -> dict[str, str]:
+    """Return by origin where downtimes are asked for: those that are set."""
+    both = {Origin.GOCDB: settings.SONAR_GOCDB_URL, Origin.OSG: settings.SONAR_OSG_DOWNTIMES_URL}
+    return {origin.value: address for origin, address in both.items() if address}
+
+
+def import_all(now: datetime) -> None:
+    """Import from each source that is set; one that does not answer keeps no other from it."""
+    for origin, address in addresses().items():
+        try:
+            outcome = import_from(origin, address, now, settings.SONAR_DOWNTIMES_CA_BUNDLE)
+        except (NotImported, Overtaken) as error:
+            log.warning("downtimes of %s were not imported: %s", Origin(origin).label, error)
+            continue
+        if outcome.changes.count:
+            log.info("downtimes of %s: %s", Origin(origin).label, outcome.changes.words)
+
+
+def import_from(
+    origin: str, address: str, now: datetime, ca_file: str = "", *, dry_run: bool = False
+) -> Outcome:
+    """Ask, read, match and keep; raise NotImported, with which the state of the source is kept.
+
+    With ``dry_run`` nothing at all is written.
+    """
+    try:
+        announcements = read(origin, address, now, ca_file)
+    except (SourceAway, BadAnswer) as error:
+        if not dry_run:
+            note_failure(origin, str(error), now)
+        raise NotImported(str(error)) from error
+    if dry_run:
+        return outcome_of(origin, announcements, now)
+    return keep(origin, announcements, now)
+
+
+def read(origin: str, address: str, now: datetime, ca_file: str = "") -> tuple[Announcement, ...]:
+    """Return what a source announces; raise SourceAway or BadAnswer."""
+    source = FORMATS[origin]
+    if not asking.is_url(address):
+        return tuple(source.read(asking.read_file(address)).announcements)
+    questions = Questions(ca_file)
+    return pages(source.read, questions.ask, source.question(address, now, PAST))
+
+
+def pages(
+    read_page: Callable[[bytes], Answer], ask: Callable[[str], bytes], url: str
+) -> tuple[Announcement, ...]:
+    """Read page after page, all at one place of one host."""
+    announcements: dict[str, Announcement] = {}
+    first = url
+    while url:
+        answer = read_page(ask(url))
+        announcements |= {each.key: each for each in answer.announcements}
+        url = urljoin(url, answer.next_page) if answer.next_page else ""
+        if url and not asking.is_same_place(first, url):
+            raise SourceAway("it names a next page at another place, which is not asked")
+    return tuple(announcements.values())
+
+
+def outcome_of(origin: str, announcements: tuple[Announcement, ...], now: datetime) -> Outcome:
+    """Compare what a source announces with what is there. Two SQL queries."""
+    endpoints = matching.EndpointsByHost.read()
+    by_site = endpoints.of_sites()
+    rows: list[Downtime] = []
+    concerned = 0
+    for announcement in announcements:
+        own = matching.rows_of(announcement, endpoints, origin, by_site)
+        concerned += bool(own)
+        rows += own if announcement.is_ever_in_force else []
+    keys = [announcement.key for announcement in announcements]
+    since = now - PAST + MARGIN
+    return Outcome(
+        announcements,
+        concerned,
+        replacing.differences(origin, rows, keys, since),
+        tuple(matching.without_endpoint(announcements, endpoints)),
+    )
+
+
+@transaction.atomic
+def keep(origin: str, announcements: tuple[Announcement, ...], now: datetime) -> Outcome:
+    """Keep an answer and that it came; raise Overtaken. One import of a source at a time."""
+    source = locked(origin, now)
+    if source.answered_at and source.answered_at > now:
+        raise Overtaken("a later answer has been kept already")
+    outcome = outcome_of(origin, announcements, now)
+    replacing.keep(outcome.changes)
+    source.asked_at = source.answered_at = now
+    source.error = ""
+    source.downtimes, source.of_endpoints = len(announcements), outcome.concerned
+    source.save()
+    unknown = matching.unknown_names(outcome.unmatched)
+    aliases.note_unknown(origin, tuple(unknown), now)
+    return outcome
+
+
+@transaction.atomic
+def note_failure(origin: str, why: str, now: datetime) -> None:
+    """Keep why a source has given no answer that can be read; its downtimes stay."""
+    source = locked(origin, now)
+    if source.asked_at <= now:
+        longest = DowntimeSource._meta.get_field("error").max_length
+        source.asked_at, source.error = now, why[:longest]
+        source.save(update_fields=["asked_at", "error"])
+
+
+def locked(origin: str, now: datetime) -> DowntimeSource:
+    """Return the row of a source, made if need be, for this transaction alone."""
+    DowntimeSource.objects.bulk_create(
+        [DowntimeSource(origin=origin, asked_at=now)], ignore_conflicts=True
+    )
+    return DowntimeSource.objects.select_for_update().get(origin=origin)

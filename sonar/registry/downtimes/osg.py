@@ -1,0 +1,110 @@
+"""Downtimes as OSG Topology answers `/rgdowntime/xml`: an element for each resource and its ID.
+
+Its times have a clock of 24 hours and AM or PM beside it: `Oct 31, 2023 14:00 PM UTC`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from xml.etree.ElementTree import Element
+
+from sonar.models import Downtime
+from sonar.models.aliases import AliasKind
+from sonar.registry.downtimes.announcement import (
+    AffectedService,
+    Announcement,
+    Answer,
+    bounded,
+    host_name,
+    in_range,
+    reason_of,
+)
+from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
+
+OUTAGE, WARNING = Downtime.Severity.OUTAGE, Downtime.Severity.WARNING
+SEVERITIES = {
+    "Outage": OUTAGE,
+    "Severe": OUTAGE,
+    "Intermittent Outage": WARNING,
+    "No Significant Outage Expected": WARNING,
+}
+GROUPS = ("PastDowntimes", "CurrentDowntimes", "FutureDowntimes")
+MONTH_NAMES = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
+MONTHS = {name: number for number, name in enumerate(MONTH_NAMES.split(" "), 1)}
+TIME = re.compile(
+    r"(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), (?P<year>\d{4}) (?P<hour>\d{2}):(?P<minute>\d{2})"
+    r"(?: (?:AM|PM))? (?P<zone>UTC|GMT|[+-]\d{4})",
+    re.ASCII,
+)
+TIME_WORDS = "a time like Oct 31, 2023 14:00 PM UTC"
+
+
+def question(address: str, now: datetime, past: timedelta) -> str:
+    """Return the URL that asks for all downtimes, past ones that ended so recently, too."""
+    return f"{address}?downtime_attrs_showpast={past.days}"
+
+
+def read(content: bytes) -> Answer:
+    """Read all of it; raise BadAnswer."""
+    root = root_of(content, "Downtimes")
+    by_key: dict[str, Announcement] = {}
+    for part in downtimes_in(root):
+        announcement = announcement_of(part)
+        if announcement.key in by_key:
+            raise BadAnswer(part.place("ID"), f"{announcement.key} is there twice")
+        by_key[announcement.key] = announcement
+    return Answer(tuple(by_key.values()))
+
+
+def downtimes_in(root: Element) -> Iterator[Part]:
+    for group in GROUPS:
+        for number, element in enumerate(root.iterfind(f"{group}/Downtime"), 1):
+            yield Part(element, f"{group}, Downtime {number}")
+
+
+def announcement_of(part: Part) -> Announcement:
+    starts_at, ends_at = time_of(part, "StartTime"), time_of(part, "EndTime")
+    if ends_at < starts_at:
+        raise BadAnswer(part.place("EndTime"), "it ends before it starts")
+    return Announcement(
+        key=str(part.whole("ID")),
+        starts_at=starts_at,
+        ends_at=ends_at,
+        severity=part.word("Severity", SEVERITIES),
+        reason=reason_of(part.text_if_any("Description")),
+        url="",
+        services=tuple(services_of(part)),
+    )
+
+
+def services_of(part: Part) -> Iterator[AffectedService]:
+    """Yield what of the resource is affected, all of it at one host."""
+    host, owner = host_name(part, "ResourceFQDN"), bounded(part, "ResourceName", "owner")
+    for service in part.parts("Services/Service"):
+        kind = bounded(service, "Name", "kind")
+        yield AffectedService(host, kind, owner, AliasKind.OSG_RESOURCE)
+
+
+def time_of(part: Part, name: str) -> datetime:
+    """Return a time in UTC; AM and PM say nothing, as the clock has 24 hours."""
+    text = part.text(name)
+    match = TIME.fullmatch(text)
+    if match is None or match["month"] not in MONTHS:
+        raise BadAnswer(part.place(name), f"{shortened(text)} is not {TIME_WORDS}")
+    year, day, hour, minute = (int(match[unit]) for unit in ("year", "day", "hour", "minute"))
+    try:
+        local = datetime(year, MONTHS[match["month"]], day, hour, minute, tzinfo=UTC)
+        moment = local - offset(match["zone"])
+    except (ValueError, OverflowError):
+        raise BadAnswer(part.place(name), f"{shortened(text)} is no time that there is") from None
+    return in_range(part, name, moment)
+
+
+def offset(zone: str) -> timedelta:
+    """Return how far a zone is ahead of UTC."""
+    if not zone[1:].isdecimal():
+        return timedelta()
+    sign = -1 if zone.startswith("-") else 1
+    return sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[3:]))

@@ -1,0 +1,119 @@
+"""Downtimes on pages and in the API: outages and warnings, by hand and from elsewhere."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from sonar.models import Downtime, DowntimeSource
+from sonar.people.roles import Role
+from tests.accounts import account
+from tests.matrix import responses
+from tests.matrix.world import NOW, World, downtime
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status", "nothing_is_sent")]
+HOUR = timedelta(hours=1)
+PORTAL = "https://goc.egi.eu/portal/index.php?Page_Type=Downtime&id=7"
+
+
+def from_gocdb(key: str = "7G0", severity: str = "outage", **of: object) -> Downtime:
+    elsewhere = {"origin": "gocdb", "key": key, "severity": severity, "url": PORTAL}
+    return downtime(reason="new switch", **(elsewhere | of))
+
+
+@pytest.fixture
+def both(small_world: World) -> World:
+    """An outage of RAL, and a warning for both endpoints of DESY, both of GOCDB."""
+    from_gocdb(endpoint=small_world.ral)
+    for endpoint in (small_world.desy, small_world.scratch):
+        from_gocdb("8G0", "warning", endpoint=endpoint)
+    return small_world
+
+
+def test_the_matrix_shows_what_is_down_and_names_who_is_at_risk(client: Client, both: World):
+    cells = responses.answer(client, "/api/v1/links/?size=large")["links"]
+    down = {
+        (row["source"]["name"], row["destination"]["name"])
+        for row in cells
+        if row["large"]["state"] == "down"
+    }
+    assert down
+    assert all("RAL_DATADISK" in link for link in down)
+    page = responses.page(client, "/")
+    assert "2 sites or endpoints are declared to be at risk." in page
+    assert "DESY_DATADISK and DESY_SCRATCHDISK until 20 Nov 13:00" in page.source.replace(
+        "\u00a0", " "
+    )
+
+
+def test_a_link_is_down_by_an_outage_and_measured_at_risk(client: Client, both: World):
+    page = responses.page(client, "/links/RAL_DATADISK/Glasgow_DATADISK/")
+    assert "Down: RAL_DATADISK is in a declared downtime until" in page
+    assert f'href="{PORTAL.replace("&", "&amp;")}"' in page.source
+    page = responses.page(client, "/links/Glasgow_DATADISK/DESY_DATADISK/")
+    assert "At risk, DESY_DATADISK: new switch, until" in page
+    assert "Down:" not in page
+
+
+def test_a_site_has_one_notice_for_all_endpoints_of_a_downtime(client: Client, both: World):
+    page = responses.page(client, "/sites/DESY/")
+    assert page.source.count("At risk now") == 1
+    assert "At risk now, DESY_DATADISK and DESY_SCRATCHDISK: new switch" in page
+    assert "In declared downtime now, RAL_DATADISK: new switch" in responses.page(
+        client, "/sites/RAL/"
+    )
+
+
+def test_what_is_from_elsewhere_is_changed_there(client: Client, both: World):
+    client.force_login(account(Role.OPERATOR))
+    row = Downtime.objects.get(endpoint=both.ral)
+    page = responses.page(client, "/sites/RAL/")
+    assert "End it now" not in page
+    said = client.post(f"/sites/RAL/downtimes/{row.id}/", {"end": "1"}, follow=True)
+    assert "This downtime was declared in GOCDB: change it there." in said.content.decode()
+    url = f"/api/v1/downtimes/{row.id}/"
+    for refused in (
+        client.patch(url, {"reason": "mine"}, content_type="application/json"),
+        client.delete(url),
+    ):
+        assert refused.status_code == 409
+        assert "is from GOCDB: it follows what is there." in refused.content.decode()
+    assert Downtime.objects.get(pk=row.pk).reason == "new switch"
+    record = responses.answer(client, url)
+    assert (record["origin"], record["key"], record["url"]) == ("gocdb", "7G0", PORTAL)
+
+
+def test_operations_say_how_old_each_source_is(client: Client, both: World, settings: Settings):
+    settings.SONAR_GOCDB_URL = settings.SONAR_OSG_DOWNTIMES_URL = "https://source.example.org/"
+    page = responses.page(client, "/operations/")
+    risk = "at risk , tests run: DESY_DATADISK and DESY_SCRATCHDISK, new switch ( GOCDB )"
+    assert risk in page
+    assert "OSG Topology: has not been asked yet." in page
+    DowntimeSource.objects.create(
+        origin="gocdb",
+        asked_at=NOW,
+        answered_at=NOW - 2 * HOUR,
+        error="GET source.example.org:443/: it answers with 500",
+        downtimes=40,
+        of_endpoints=3,
+    )
+    page = responses.page(client, "/operations/")
+    assert "GOCDB: stale , read 2 h ago; 40 downtimes, 3 of endpoints here." in page
+    assert "The last question failed. Until it answers, its downtimes stay as they are." in page
+    (gocdb, osg) = responses.answer(client, "/api/v1/status/")["downtime_sources"]
+    assert (gocdb["stale"], gocdb["failing"], gocdb["answered_at"]) == (
+        True,
+        True,
+        "2026-11-20T10:00:30Z",
+    )
+    assert "error" not in gocdb
+    assert (osg["stale"], osg["answered_at"]) == (True, None)
+    assert (
+        'sonar_downtimes_last_good_timestamp_seconds{source="gocdb"}'
+        in client.get("/metrics").content.decode()
+    )
+    client.force_login(account(Role.OPERATOR))
+    assert "The last question failed: GET source.example.org" in responses.page(
+        client, "/operations/"
+    )
