@@ -16,10 +16,13 @@ from sonar.models import (
     EndpointCheck,
     Experiment,
     Probe,
+    Proposal,
     Site,
     SizeClass,
     UnknownName,
 )
+from sonar.registry.topology import proposals
+from sonar.registry.topology.model import Topology
 from tests.matrix import world
 from tests.matrix.registry import BODIES
 from tests.matrix.world import HOUR, NOW
@@ -97,7 +100,14 @@ PAGE = {
     route: of_route(route)
     for route in (
         *("/", "/table/", "/cells/", "/preview/", "/events/", "/causes/", "/metrics", "/healthz"),
-        *("/operations/", "/operations/names/", "/tokens/", "/views/", "/login/"),
+        *(
+            "/operations/",
+            "/operations/names/",
+            "/operations/topology/",
+            "/tokens/",
+            "/views/",
+            "/login/",
+        ),
         "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
@@ -163,6 +173,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "/views/delete/": {"view": "mine"},
     "/operations/probes/": {**ENDS, "size": "small"},
     "/operations/probes/<uuid:id>/cancel/": {},
+    "/operations/topology/": {"source": "cric-atlas", "digest": "{digest}"},
     "/operations/names/": {"kind": "rse", "name": "RAL-ECHO", "place": "RAL_DATADISK"},
     "/operations/names/dismiss/": {"kind": "rcsite", "name": "RAL-PPD", "source": "gocdb"},
     "/operations/names/remove/": {"kind": "rcsite", "name": "RAL-LCG2"},
@@ -242,6 +253,8 @@ def scene() -> dict[str, str]:
     told = {"source": "gocdb", "first_at": NOW, "last_at": NOW}
     UnknownName.objects.create(kind="rcsite", name="RAL-PPD", **told)
     EndpointCheck.objects.create(endpoint=made.ral, requested_at=NOW - HOUR)
+    proposals.keep(Topology(source="cric-atlas"), ["sites.json"], NOW)
+    digest = proposals.compared(Proposal.objects.get()).digest
     return {
         "transfer": str(world.transfer(made.ral, made.desy, 10.0).id),
         "probe": str(probe.id),
@@ -249,5 +262,6 @@ def scene() -> dict[str, str]:
         "note": str(note.id),
         "downtime": str(downtime.id),
         "alias": str(alias.id),
+        "digest": digest,
         "table": reverse("table"),
     }

@@ -17,6 +17,6 @@ from sonar.models.mesh import (
 )
 from sonar.models.registry import Credential, Endpoint, RefusedRedirect, Site, SizeClass
 from sonar.models.token import SavedView, Token
-from sonar.models.topology import SourcedValues
+from sonar.models.topology import Proposal, SourcedValues
 from sonar.models.transfer import Flow, NetworkResult, Profile, Transfer
 from sonar.models.version import DirtyMark, Segment, SignOfLife, Version

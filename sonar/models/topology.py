@@ -37,3 +37,18 @@ class SourcedValues(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source}: {self.name}"
+
+
+class Proposal(models.Model):
+    """What a source said when it was read last, for operators to look at and to apply."""
+
+    source = models.CharField(max_length=LONGEST_SOURCE, primary_key=True)
+    places = models.TextField(help_text="The files and URLs that were read, one to a line.")
+    read_at = models.DateTimeField()
+    topology = models.JSONField()
+
+    class Meta:
+        ordering = ["source"]
+
+    def __str__(self) -> str:
+        return self.source

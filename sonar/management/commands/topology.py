@@ -4,9 +4,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 
 from sonar.management.base import QuickCommand
-from sonar.registry.topology import catalogue
+from sonar.registry.topology import catalogue, proposals
 from sonar.registry.topology.applying import apply
 from sonar.registry.topology.comparing import compare
 from sonar.registry.topology.describing import described
@@ -16,12 +17,12 @@ from sonar.registry.topology.reading import TopologyError
 class Command(QuickCommand):
     help = (
         "Compare the registry with what a source says of sites and endpoints (diff). Bring it in "
-        "line, all or nothing (apply). Nothing is deleted, and values that people set are kept. "
-        "docs/topology.md describes the sources."
+        "line, all or nothing (apply), or let operators do so on a page (propose). Nothing is "
+        "deleted, and values that people set are kept. docs/topology.md describes the sources."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("verb", choices=("diff", "apply"))
+        parser.add_argument("verb", choices=("diff", "apply", "propose"))
         parser.add_argument("--from", dest="source", required=True, choices=list(catalogue.SOURCES))
         parser.add_argument(
             "places", metavar="FILE-or-URL", nargs="+", help="its answers, or https:// URLs"
@@ -43,12 +44,17 @@ class Command(QuickCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
-        work = apply if options["verb"] == "apply" else compare
+        places: list[str] = options["places"]
         try:
-            topology = catalogue.read(options["source"], options["places"], options["ca_file"])
+            topology = catalogue.read(options["source"], places, options["ca_file"])
         except TopologyError as error:
             problems = "\n".join(f"  {problem}" for problem in error.problems)
             raise CommandError(f"Nothing was changed:\n{problems}") from error
+        if options["verb"] == "propose":
+            proposals.keep(topology, places, timezone.now())
+            self.stdout.write(f"{topology.source}: proposed on /operations/topology/")
+            return
+        work = apply if options["verb"] == "apply" else compare
         changes = work(topology, joins=options["join"], retires=options["retire"])
         self.stdout.write(described(changes))
         if work is compare and changes:

@@ -31,7 +31,7 @@ def costs(changes: Changes) -> list[MeshCost]:
         "sources", "destinations", "intervals__size_class"
     )
     gains = (_cost(mesh, before, coming) for mesh in meshes)
-    return [cost for cost in gains if cost.links]
+    return [cost for cost in gains if cost.links and cost.tests_a_day]
 
 
 def _comes(is_new: bool, values: dict[str, object]) -> bool:

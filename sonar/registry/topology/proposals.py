@@ -1,0 +1,58 @@
+"""What a source said last, kept for operators, who look at it and apply what they saw."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from sonar.models import Proposal, Version
+from sonar.registry.topology.applying import apply
+from sonar.registry.topology.changes import Changes
+from sonar.registry.topology.comparing import compare
+from sonar.registry.topology.describing import described
+from sonar.registry.topology.fetching import shown
+from sonar.registry.topology.model import Topology
+
+
+class OutdatedError(Exception):
+    """The registry, or what the source says, is another one than somebody looked at."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A proposal compared with the registry of now; ``digest`` is that of all that it says."""
+
+    proposal: Proposal
+    changes: Changes
+    digest: str
+
+
+def keep(topology: Topology, places: Iterable[str], now: datetime) -> None:
+    """Keep it in the place of what this source said before."""
+    values = {
+        "places": "\n".join(map(shown, places)),
+        "read_at": now,
+        "topology": topology.model_dump(mode="json"),
+    }
+    Proposal.objects.update_or_create(source=topology.source, defaults=values)
+
+
+def compared(proposal: Proposal) -> Compared:
+    changes = compare(Topology.model_validate(proposal.topology))
+    text = f"{proposal.read_at.isoformat()}\n{described(changes)}"
+    return Compared(proposal, changes, hashlib.sha256(text.encode()).hexdigest())
+
+
+@transaction.atomic
+def accept(source: str, digest: str, *, joins: bool, retires: bool) -> Changes:
+    """Apply what somebody looked at; raise OutdatedError if it would be something else by now."""
+    Version.objects.select_for_update().filter(name="registry").first()
+    proposal = Proposal.objects.filter(source=source).first()
+    if proposal is None or compared(proposal).digest != digest:
+        raise OutdatedError
+    topology = Topology.model_validate(proposal.topology)
+    return apply(topology, joins=joins, retires=retires)

@@ -1,0 +1,73 @@
+"""What sources propose for the registry is looked at and applied on a page."""
+
+from pathlib import Path
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+
+from sonar.models import Endpoint, Site
+from sonar.people.roles import Role
+from tests.accounts import account
+from tests.html import Page
+from tests.matrix.world import World
+from tests.sonar import topologies
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+URL = "/operations/topology/"
+GLASGOW = "UKI-SCOTGRID-GLASGOW_DATADISK"
+
+
+@pytest.fixture
+def operator(client: Client, small_world: World) -> User:
+    user = account(Role.OPERATOR)
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def proposed(small_world: World, tmp_path: Path) -> None:
+    documents = {"sites": topologies.cric_sites(), "ends": topologies.cric_endpoints()}
+    paths = topologies.written(tmp_path, **documents)
+    call_command("topology", "propose", "--from", "cric-atlas", *paths)
+
+
+def page_of(client: Client) -> Page:
+    return Page(client.get(URL).content.decode())
+
+
+def test_it_says_how_to_propose_where_nothing_is(client, operator):
+    assert "Nothing is proposed. manage.py topology propose --from" in page_of(client)
+
+
+def test_a_proposal_is_shown_line_by_line_and_applied_once(
+    client, operator, proposed, django_assert_num_queries
+):
+    client.get(URL)  # the rights of the account are read once
+    with django_assert_num_queries(14):
+        page = page_of(client)
+    assert page.texts("h2") == ["cric-atlas: 2 new sites, 2 new endpoints, 6 names of others"]
+    assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in page
+    assert not Endpoint.objects.filter(name=GLASGOW).exists()
+    sent = dict(page.part("form.fields").hidden())
+    response = client.post(URL, sent, follow=True)
+    shown = Page(response.content.decode())
+    assert "Applied. cric-atlas: 2 new sites" in shown
+    assert "cric-atlas: nothing to change" in shown
+    assert Endpoint.objects.get(name=GLASGOW).retired_at
+    assert LogEntry.objects.get().user == operator
+    sent = dict(shown.part("form.fields").hidden())
+    client.post(URL, sent | {"join": "on"})
+    assert Endpoint.objects.get(name=GLASGOW).retired_at is None
+
+
+def test_nobody_applies_what_they_have_not_seen(client, operator, proposed):
+    sent = dict(page_of(client).part("form.fields").hidden())
+    Site.objects.create(name="BNL-ATLAS")
+    response = client.post(URL, sent)
+    assert response.status_code == 409
+    assert "has changed meanwhile" in response.content.decode()
+    assert not Endpoint.objects.filter(name=GLASGOW).exists()
+    assert client.post(URL, sent | {"digest": "x"}).status_code == 400
