@@ -135,6 +135,23 @@ def envsource(name: str) -> str:
     return text
 
 
+TOPOLOGY_SOURCES = ("cric-atlas", "cric-wlcg", "rucio", "srr")
+
+
+def envtopology(name: str) -> dict[str, list[str]]:
+    """Read which sources propose sites and endpoints, and the documents of each."""
+    documents: dict[str, list[str]] = {}
+    for part in envlist(name, ""):
+        source, _, places = part.partition("=")
+        if source not in TOPOLOGY_SOURCES or source in documents or not places.split():
+            raise ImproperlyConfigured(
+                f"{name}: {part!r} is not a source once, with its files or https URLs: write "
+                "cric-atlas=URL URL, rucio=URL. Sources are " + ", ".join(TOPOLOGY_SOURCES) + "."
+            )
+        documents[source] = places.split()
+    return documents
+
+
 def envnetworks(name: str, default: str = "") -> list[IPv4Network | IPv6Network]:
     """Read IP addresses and networks."""
     found = []
@@ -551,6 +568,9 @@ SONAR_GOCDB_URL = envsource("SONAR_GOCDB_URL")
 SONAR_OSG_DOWNTIMES_URL = envsource("SONAR_OSG_DOWNTIMES_URL")
 SONAR_DOWNTIMES_SECONDS = envint("SONAR_DOWNTIMES_SECONDS", 600)
 SONAR_DOWNTIMES_CA_BUNDLE = envtext("SONAR_DOWNTIMES_CA_BUNDLE")
+# What proposes sites and endpoints to operators, and how often it is read.
+SONAR_TOPOLOGY = envtopology("SONAR_TOPOLOGY")
+SONAR_TOPOLOGY_SECONDS = envint("SONAR_TOPOLOGY_SECONDS", 86_400)
 
 # How many transfers may be queued or running at once, over all workers.
 SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
@@ -611,6 +631,7 @@ CELERY_TASK_ROUTES = {
     "matrix.tasks.find_changes": {"queue": "cleaning"},
     # Nor for services of others.
     "sonar.tasks.import_downtimes": {"queue": "cleaning"},
+    "sonar.tasks.propose_topology": {"queue": "cleaning"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "control"
 # How often each task is sent, and after how long one that nobody has taken is of no use.
@@ -622,6 +643,7 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.clean", SONAR_CLEAN_SECONDS, SONAR_CLEAN_SECONDS),
         ("sonar.tasks.check_credentials", SONAR_CREDENTIALS_SECONDS, SONAR_CREDENTIALS_SECONDS),
         ("sonar.tasks.import_downtimes", SONAR_DOWNTIMES_SECONDS, SONAR_DOWNTIMES_SECONDS),
+        ("sonar.tasks.propose_topology", SONAR_TOPOLOGY_SECONDS, SONAR_TOPOLOGY_SECONDS),
         ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
         ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),

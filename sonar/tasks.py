@@ -31,6 +31,7 @@ from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
 from sonar.registry.downtimes import importing
+from sonar.registry.topology import proposals
 from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, endpoint_checks, probes
@@ -81,6 +82,12 @@ def check_endpoint(run: str) -> None:
 def import_downtimes() -> None:
     """Ask where sites announce downtimes, if that is set anywhere."""
     importing.import_all(timezone.now())
+
+
+@task
+def propose_topology() -> None:
+    """Read what sources say of sites and endpoints, for operators to look at."""
+    proposals.read_all(timezone.now())
 
 
 @task

@@ -70,6 +70,7 @@ TASK_WORDS = {
     CLEAN: ("cleaning", "deletes test files left behind at endpoints"),
     "check_credentials": ("credentials", "rechecks credentials and warns before they expire"),
     "import_downtimes": ("downtimes", "reads downtimes that sites announce elsewhere, if set up"),
+    "propose_topology": ("topology", "reads what catalogues say of sites and endpoints, if set up"),
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
     "find_changes": ("changes", "searches new results for events"),

@@ -48,8 +48,8 @@ def test_a_sonar_that_has_never_run_says_so(client):
     never = {"last": None, "age_seconds": None, "every_seconds": None, "late": True}
     assert found["planner"] == found["beat"] == never
     not_yet = never | {"late": False}
-    names = ["sweep", "clean", "check_credentials", "import_downtimes", "seal", "keep_months"]
-    names += ["find_changes"]
+    names = ["sweep", "clean", "check_credentials", "import_downtimes", "propose_topology"]
+    names += ["seal", "keep_months", "find_changes"]
     assert found["tasks"] == dict.fromkeys(names, not_yet)
     assert found["workers"] == {
         queue: {"count": 0} for queue in ("transfers", "control", "cleaning")

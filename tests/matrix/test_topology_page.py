@@ -5,14 +5,18 @@ from pathlib import Path
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.test import Client
 
-from sonar.models import Endpoint, Site
+from sonar import tasks
+from sonar.models import Endpoint, Proposal, Site
 from sonar.people.roles import Role
+from sonar.registry.topology.catalogue import SOURCES
+from sonar.settings import TOPOLOGY_SOURCES, envtopology
 from tests.accounts import account
 from tests.html import Page
-from tests.matrix.world import World
+from tests.matrix.world import NOW, World
 from tests.sonar import topologies
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
@@ -71,3 +75,34 @@ def test_nobody_applies_what_they_have_not_seen(client, operator, proposed):
     assert "has changed meanwhile" in response.content.decode()
     assert not Endpoint.objects.filter(name=GLASGOW).exists()
     assert client.post(URL, sent | {"digest": "x"}).status_code == 400
+
+
+def test_sources_are_read_on_a_schedule_and_one_that_breaks_keeps_its_last_proposal(
+    small_world, tmp_path, settings, caplog
+):
+    (sites,) = topologies.written(tmp_path, sites=topologies.cric_sites())
+    settings.SONAR_TOPOLOGY = {"cric-atlas": [str(sites)], "rucio": [str(tmp_path / "none")]}
+    tasks.propose_topology()
+    (proposal,) = Proposal.objects.all()
+    assert (proposal.source, proposal.read_at) == ("cric-atlas", NOW)
+    assert "rucio proposes nothing new" in caplog.text
+    Path(sites).write_text("{")
+    tasks.propose_topology()
+    assert Proposal.objects.get().topology == proposal.topology
+    assert "cric-atlas proposes nothing new" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["cric", "cric-atlas", "cric-atlas=", "rucio=a, rucio=b"])
+def test_a_schedule_that_names_no_source_stops_the_start(monkeypatch, text: str):
+    monkeypatch.setenv("SONAR_TOPOLOGY", text)
+    with pytest.raises(ImproperlyConfigured, match="SONAR_TOPOLOGY: "):
+        envtopology("SONAR_TOPOLOGY")
+
+
+def test_a_schedule_names_sources_and_their_documents(monkeypatch):
+    monkeypatch.setenv(
+        "SONAR_TOPOLOGY", "cric-atlas=https://a.example/x https://a.example/y, srr=z"
+    )
+    expected = {"cric-atlas": ["https://a.example/x", "https://a.example/y"], "srr": ["z"]}
+    assert envtopology("SONAR_TOPOLOGY") == expected
+    assert set(TOPOLOGY_SOURCES) == set(SOURCES)

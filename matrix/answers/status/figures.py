@@ -31,7 +31,13 @@ QUEUES = ("transfers", "control", "cleaning")
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
 # Those that the workers for "cleaning" take; the others are for "control".
-WITH_CLEANING = (CLEAN, "check_credentials", "find_changes", "import_downtimes")
+WITH_CLEANING = (
+    CLEAN,
+    "check_credentials",
+    "find_changes",
+    "import_downtimes",
+    "propose_topology",
+)
 REASONS = (*NAMES, NEXT_TICK)
 WINDOW = "24h"
 HOUR = timedelta(hours=1)

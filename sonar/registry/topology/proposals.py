@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
 
 from sonar.models import Proposal, Version
+from sonar.registry.topology import catalogue
 from sonar.registry.topology.applying import apply
 from sonar.registry.topology.changes import Changes
 from sonar.registry.topology.comparing import compare
 from sonar.registry.topology.describing import described
 from sonar.registry.topology.fetching import shown
 from sonar.registry.topology.model import Topology
+from sonar.registry.topology.reading import TopologyError
+
+log = logging.getLogger(__name__)
 
 
 class OutdatedError(Exception):
@@ -39,6 +45,17 @@ def keep(topology: Topology, places: Iterable[str], now: datetime) -> None:
         "topology": topology.model_dump(mode="json"),
     }
     Proposal.objects.update_or_create(source=topology.source, defaults=values)
+
+
+def read_all(now: datetime) -> None:
+    """Read the sources of SONAR_TOPOLOGY; where one cannot be read, its last proposal stays."""
+    for source, places in settings.SONAR_TOPOLOGY.items():
+        try:
+            topology = catalogue.read(source, places, settings.SONAR_CA_BUNDLE)
+        except TopologyError as error:
+            log.warning("%s proposes nothing new: %s", source, "; ".join(error.problems))
+        else:
+            keep(topology, places, now)
 
 
 def compared(proposal: Proposal) -> Compared:
