@@ -9,6 +9,7 @@ from sonar.models import EndpointCheck
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.ordering import request_checks
 from sonar.people.roles import Role
+from sonar.work import refused_redirects
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
 from tests.browser.conftest import Visit
@@ -43,6 +44,7 @@ def test_a_check_is_ordered_and_followed_to_its_end(
     visit: Visit, scene: Scene, reader, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    refused_redirects.note(scene.world.ral, "pool-7.storage.ral.example.org:20001", NOW)
     visit.log_in(account(Role.SITE_ADMIN, scene.world.ral.site))
     page = visit.open(PAGE)
     look(page, f"endpoint-never-checked-{reader}")
