@@ -1,6 +1,7 @@
 """The docs are true: every setting, command, route and library in the code is there, and back."""
 
 import re
+import shlex
 from io import StringIO
 from pathlib import Path
 from textwrap import dedent
@@ -125,6 +126,22 @@ def test_the_meshes_by_filter_of_the_page_load_and_say_what_it_says(db, tmp_path
     file.write_text(example[1])
     call_command("load_registry", str(file), stdout=out)
     assert out.getvalue() == dedent(f"{example[2]}\n")
+
+
+def test_the_commands_of_the_page_of_downtimes_run(db, tmp_path):
+    """Each address stands for a file with what the page writes into one without downtimes."""
+    page = read("docs/downtimes.md")
+    empty = re.search(r"echo '(.+?)' > none\.xml +# for OSG: (\S+)\n", page)
+    commands = re.findall(r"^    manage\.py (import_downtimes .+)$", page, re.MULTILINE)
+    assert empty
+    assert len(commands) == 3
+    for command in commands:
+        name, option, origin, _, *others = shlex.split(command)
+        file, out = tmp_path / "none.xml", StringIO()
+        file.write_text(empty[1 if origin == "gocdb" else 2])
+        call_command(name, option, origin, str(file), *others, stdout=out)
+        assert "announces 0 downtimes" in out.getvalue()
+        assert ("nothing was changed" in out.getvalue()) == ("--dry-run" in others)
 
 
 def test_nothing_names_a_path_of_a_machine():

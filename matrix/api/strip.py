@@ -25,6 +25,9 @@ from matrix.plots.standalone import FigureTitle
 from matrix.query.filters import LINK_FILTERS, alternatives, words_of
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
+from matrix.store.downtimes import DeclaredDowntime
+from sonar.models import Downtime
+from sonar.notation.windows import format_time
 
 Counts = list[int]
 
@@ -36,7 +39,10 @@ class StripBuckets(Answer):
     at least three failed tests, from its first to its last. The successful tests of
     `slower_links` have a median of at most two thirds of the usual rate, that of the 28 days before
     the day in which the window begins, and so low that by chance a link would be in 3 of 100
-    buckets at most, of all links of the class. `ok` and `failed` count tests.
+    buckets at most, of all links of the class. `ok` and `failed` count tests. An end of
+    `down_links` was declared down in a part of the bucket at least; an end of `at_risk_links`,
+    which are none of these, was at risk. Both count links that are planned or were tested in the
+    window.
     """
 
     start: list[datetime]
@@ -47,6 +53,19 @@ class StripBuckets(Answer):
     slower_links: Counts
     ok: Counts
     failed: Counts
+    down_links: Counts
+    at_risk_links: Counts
+
+
+class StripDowntime(Answer):
+    """A downtime of ends of these links; `source` is where it was declared, null if here."""
+
+    subject: str
+    severity: Downtime.Severity
+    starts_at: datetime
+    ends_at: datetime
+    reason: str
+    source: str | None
 
 
 class Strip(Answer):
@@ -54,6 +73,8 @@ class Strip(Answer):
     bucket: str
     bucket_seconds: int
     buckets: StripBuckets
+    downtimes: list[StripDowntime]
+    downtime_count: int
 
 
 FORMATS = (*TABLE, *FIGURE)
@@ -117,9 +138,22 @@ def as_json(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
             "query": echo(question.query, question.window),
             "bucket": question.cut.bucket,
             "bucket_seconds": question.width // 1000,
-            "buckets": {"start": times(strip.starts), **vars(strip.counts)},
+            "buckets": {"start": times(strip.starts), **strip.columns},
+            "downtimes": [downtime_record(each) for each in strip.downtimes],
+            "downtime_count": strip.downtime_count,
         }
     )
+
+
+def downtime_record(downtime: DeclaredDowntime) -> dict[str, object]:
+    return {
+        "subject": downtime.subject,
+        "severity": downtime.rows[0].severity,
+        "starts_at": format_time(downtime.starts_at),
+        "ends_at": format_time(downtime.ends_at),
+        "reason": downtime.reason,
+        "source": downtime.source or None,
+    }
 
 
 def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpResponse:
@@ -134,5 +168,5 @@ def as_figure(question: StripQuestion, strip: TimeStrip, form: str) -> HttpRespo
 
 def as_csv(question: StripQuestion, strip: TimeStrip) -> HttpResponse:
     """Write a line for each bucket."""
-    table = pd.DataFrame({"start": unix_time(strip.starts), **vars(strip.counts)})
+    table = pd.DataFrame({"start": unix_time(strip.starts), **strip.columns})
     return rendering.as_table(table, "sonar-strip")

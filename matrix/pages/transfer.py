@@ -35,7 +35,7 @@ from matrix.query.addresses import address, link_path, link_url, site_url
 from matrix.query.forms import check_names
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.transfers.rate_profile import stretches
-from matrix.store import network, registry, transfers
+from matrix.store import downtimes, network, registry, transfers
 from matrix.store.data_version import DataVersion
 from matrix.store.probes import progress_of
 from sonar.models import Probe, Transfer
@@ -116,6 +116,7 @@ def of_transfer(transfer: Transfer, reader: Anyone) -> dict[str, Any]:
         overhead = first_byte / transfer.seconds
     return {
         "transfer": transfer,
+        "downtimes": downtimes.of_transfer(transfer),
         "made_up": is_made_up(transfer.profile),
         "line": line,
         "ended_at": ended_at,

@@ -9,6 +9,9 @@ from sonar.notation.units import format_count
 
 # From below: a name, and the colour of its bars; slower has a pattern, as on the page.
 ALL_FAILED, PARTLY, SLOWER = "all tests failed", "some tests failed", "slower than usual"
+# Above the bars, thick and thin as on the page: links by what is declared of them, and how high.
+DOWN, AT_RISK = "declared down", "declared at risk"
+LANES = {DOWN: (0.98, 6), AT_RISK: (0.93, 2)}
 # Up to so many there is a line for each.
 FEW = 6
 OUTLINE = {"color": "var(--failing)", "width": 1}
@@ -43,7 +46,40 @@ def figure(question: StripQuestion, strip: TimeStrip) -> Json:
         for name, (number, looks) in bars.items()
     ]
     most = int((counts.failed_links + counts.slower_links).max(initial=0))
-    return {"data": data, "layout": layout(most)}
+    return {"data": data + lanes(question, strip), "layout": layout(most)}
+
+
+def lanes(question: StripQuestion, strip: TimeStrip) -> list[Json]:
+    """Return lines over the buckets in which links were down or at risk; none if none were."""
+    numbers = {DOWN: strip.declared.down_links, AT_RISK: strip.declared.at_risk_links}
+    return [
+        lane(question, strip, name, of_buckets)
+        for name, of_buckets in numbers.items()
+        if of_buckets.any()
+    ]
+
+
+def lane(question: StripQuestion, strip: TimeStrip, name: str, numbers: Integers) -> Json:
+    """Return a line from the beginning to the end of each bucket with a number, else a gap."""
+    height, wide = LANES[name]
+    x: list[int | None] = []
+    text: list[str] = []
+    for start, number in zip(strip.starts.tolist(), numbers.tolist(), strict=True):
+        if number:
+            first = round(start * 1000)
+            x += [first, first + question.width, None]
+            text += [f"{format_count(number)} links: {name}"] * 2 + [""]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": x,
+        "y": [None if moment is None else height for moment in x],
+        "yaxis": "y2",
+        "line": {"color": "var(--downtime)", "width": wide},
+        "hovertext": text,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
 
 
 def texts(name: str, number: Integers, links: Integers) -> list[str]:
@@ -63,5 +99,6 @@ def layout(most: int) -> Json:
         "margin": MARGIN,
         "xaxis": {"type": "date", "title": {"text": "UTC"}} | AXIS,
         "yaxis": {"title": {"text": "links"}, "rangemode": "tozero"} | whole | AXIS,
+        "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
         **ON_PAGE,
     }

@@ -8,10 +8,11 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from sonar.models import Downtime, Site
+from sonar.models import Downtime, Site, Transfer
 from sonar.notation.units import format_count
 
 MOST_NAMED = 5
+MOST_OF_A_TRANSFER = 20
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,22 @@ def warnings_at(moment: datetime) -> list[Downtime]:
         severity=Downtime.Severity.WARNING,
     )
     return list(rows.select_related("site", "endpoint__site").order_by("starts_at", "id"))
+
+
+def within(start: datetime, end: datetime) -> list[Downtime]:
+    """Return the rows that are in force at any moment from start to before end. One SQL query."""
+    rows = Downtime.objects.filter(starts_at__lt=end, ends_at__gt=start)
+    return list(rows.select_related("site", "endpoint__site").order_by("starts_at", "id"))
+
+
+def of_transfer(transfer: Transfer) -> list[DeclaredDowntime]:
+    """Return the downtimes of either end that were in force while it ran. One SQL query."""
+    started_at, ended_at = transfer.times()
+    ends = transfer.source, transfer.destination
+    rows = Downtime.objects.filter(
+        Q(endpoint__in=ends) | Q(site__in=[end.site_id for end in ends]),
+        starts_at__lte=ended_at,
+        ends_at__gt=started_at,
+    )
+    named = rows.select_related("site", "endpoint__site").order_by("starts_at", "id")
+    return declared(named[:MOST_OF_A_TRANSFER])

@@ -5,6 +5,13 @@ import { dayName } from "./time.js";
 const NAMES = "http://www.w3.org/2000/svg";
 const DAY = 86400e3;
 const BARS = 42; // px, above the line of ticks
+// Above the bars: where links were down, thick, and below it where they were at risk, thin.
+const LANES = [
+  { name: "down", y: 0, height: 4 },
+  { name: "at-risk", y: 5, height: 2 },
+];
+const LANE = 8;
+const LEAST_LANE = 3;
 const TICKS = 16;
 const FOOT = 4;
 const LEAST_BAR = 2;
@@ -17,8 +24,31 @@ const TICK_WIDTH = 52;
 export function picture(counts, chosen, width) {
   const step = width / counts.links.length;
   const svg = element("svg", { width, height: BARS + TICKS, "aria-hidden": "true" });
-  svg.append(hatch(), ...ticks(counts, step, width), ...bars(counts, step), ...mark(counts, chosen, step));
+  svg.append(hatch(), ...ticks(counts, step, width), ...lanes(counts, step));
+  svg.append(...bars(counts, step), ...mark(counts, chosen, step));
   return svg;
+}
+
+function lanes({ down_links: down, at_risk_links: atRisk }, step) {
+  const numbers = { down, "at-risk": atRisk };
+  return LANES.map(({ name, y, height }) => {
+    const rows = rowsOf(numbers[name]).map(([first, past]) => {
+      const wide = Math.max((past - first) * step, LEAST_LANE);
+      return `M${(first * step).toFixed(2)} ${y}h${wide.toFixed(2)}v${height}h-${wide.toFixed(2)}z`;
+    });
+    return element("path", { class: name, d: rows.join("") });
+  });
+}
+
+// The first and one past the last of each row of buckets that have a number.
+function rowsOf(numbers) {
+  const rows = [];
+  for (const [at, number] of numbers.entries()) {
+    if (!number) continue;
+    if (rows.at(-1)?.[1] === at) rows.at(-1)[1] = at + 1;
+    else rows.push([at, at + 1]);
+  }
+  return rows;
 }
 
 function element(name, attributes) {
@@ -56,7 +86,7 @@ export function fullOf({ links, failing_links: failing, slower_links: slower }) 
 // From below: links that were failing, and those that were slower.
 function bars(counts, step) {
   const { links, failing_links: failing, slower_links: slower } = counts;
-  const scale = BARS / fullOf(counts);
+  const scale = (BARS - LANE) / fullOf(counts);
   const zeros = links.map(() => 0);
   const tested = links.map((number, at) => (number ? `M${at * step} ${BARS + 0.5}h${step}` : ""));
   return [

@@ -13,6 +13,9 @@ const strip = {
   url: "",
   counts: null,
   trouble: "",
+  // Downtimes of its links that the API names, and how many more there are.
+  downtimes: [],
+  unnamed: 0,
   // The buckets that the reader is choosing, the first and one past the last, and how it began.
   pending: null,
   drag: null,
@@ -22,6 +25,7 @@ const strip = {
 
 const LEAST_HOURS = 24;
 const LEAST_TESTED = 3;
+const MOST_NAMED = 2;
 const observer = new ResizeObserver(draw);
 update();
 document.addEventListener("htmx:after:swap", update);
@@ -64,15 +68,21 @@ async function load() {
   try {
     const response = await fetch(url, { cache: "no-cache" });
     if (!response.ok) throw new Error(`status ${response.status}`);
-    const { buckets, bucket_seconds: seconds } = await response.json();
+    const { buckets, bucket_seconds: seconds, ...others } = await response.json();
     if (url !== strip.url) return;
     strip.counts = begun({ ...buckets, first: Date.parse(buckets.start[0]), width: seconds * 1000 });
+    strip.downtimes = others.downtimes.map(withTimes);
+    strip.unnamed = others.downtime_count - strip.downtimes.length;
     strip.trouble = troubleOf(buckets.links.filter(Boolean).length);
     performance.mark("strip-loaded");
   } catch (error) {
     if (url === strip.url) strip.trouble = `The failures over time did not load: ${error.message}.`;
   }
   draw();
+}
+
+function withTimes(downtime) {
+  return { ...downtime, start: Date.parse(downtime.starts_at), end: Date.parse(downtime.ends_at) };
 }
 
 // A strip by the hour begins with the first tests: before them there is nothing to see.
@@ -102,6 +112,7 @@ function draw() {
   // Of one link there is nothing to count.
   const full = isReady && !part.dataset.single ? fullOf(counts) : null;
   part.querySelector(".scale").replaceChildren(...(full ? [linksOf(full), "0"].map(line) : []));
+  part.querySelector(".declared").hidden = !isReady || ![...counts.down_links, ...counts.at_risk_links].some(Boolean);
   for (const button of part.querySelectorAll("[data-strip]"))
     button.setAttribute("aria-pressed", String(button.dataset.strip === span));
   const back = part.querySelector(".aside .back");
@@ -164,14 +175,41 @@ function words(at) {
   const { counts, part } = strip;
   const name = bucketName(timeOf(at), counts.width);
   const { links, failing, slower, ok, failed } = countsAt(at);
-  if (!links) return `${name}: no test`;
+  const declared = declaredAt(at);
+  if (!links) return `${name}: no test${declared}`;
   if (part.dataset.single) {
     const tests = `${ok + failed} ${ok + failed === 1 ? "test" : "tests"}, ${failed} failed`;
-    return `${name}: ${tests}${slower ? ", slower than usual" : ""}`;
+    return `${name}: ${tests}${slower ? ", slower than usual" : ""}${declared}`;
   }
   const more = counts.failed_links[at] - failing;
   const others = more > 0 ? `, ${more} more with a failed test` : "";
-  return `${name}: ${failing} of ${linksOf(links)} failing${others}, ${slower} slower than usual`;
+  return `${name}: ${failing} of ${linksOf(links)} failing${others}, ${slower} slower than usual${declared}`;
+}
+
+// What is declared down and at risk: how many links, and by whom.
+function declaredAt(at) {
+  const { down_links: down, at_risk_links: atRisk } = strip.counts;
+  const kinds = [
+    ["outage", "down", down[at]],
+    ["warning", "at risk", atRisk[at]],
+  ];
+  return kinds
+    .filter(([, , number]) => number)
+    .map(([severity, word, number]) => {
+      const who = namesAt(at, severity);
+      const links = strip.part.dataset.single ? "" : `${linksOf(number)} `;
+      return `; ${links}${word}${who && ` (${who})`}`;
+    })
+    .join("");
+}
+
+function namesAt(at, severity) {
+  const [from, to] = [timeOf(at), timeOf(at + 1)];
+  const isThen = (each) => each.severity === severity && each.start < to && each.end > from;
+  const names = [...new Set(strip.downtimes.filter(isThen).map(({ subject }) => subject))];
+  const rest = names.length - MOST_NAMED;
+  const others = rest > 0 ? ` and ${rest} more` : strip.unnamed ? " and others" : "";
+  return names.length ? `${names.slice(0, MOST_NAMED).join(", ")}${others}` : "";
 }
 
 function countsAt(at) {

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from sonar.models import Downtime, DowntimeSource
+from sonar.models import Downtime, DowntimeSource, Transfer
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.matrix import responses
-from tests.matrix.world import NOW, World, downtime
+from tests.matrix.world import NOW, World, downtime, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fresh_status", "nothing_is_sent")]
 HOUR = timedelta(hours=1)
@@ -117,3 +117,25 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
     assert "The last question failed: GET source.example.org" in responses.page(
         client, "/operations/"
     )
+
+
+@pytest.mark.parametrize(
+    ("severity", "word"), [("outage", "declared down"), ("warning", "at risk")]
+)
+def test_a_result_says_that_an_end_was_down_or_at_risk_while_it_ran(
+    client: Client, small_world: World, severity: str, word: str
+):
+    ends = small_world.glasgow, small_world.desy
+    with transfers() as some:
+        for hours in (2, 5):
+            some.add(*ends, 10.0, ago=hours * HOUR)
+    from_gocdb(severity=severity, starts=-3 * HOUR, site=small_world.desy.site)
+    newest, oldest = Transfer.objects.order_by("-started_at")
+    said = f"DESY was {word} while it ran: new switch, from 20 Nov 09:00"
+    marked, plain = (responses.page(client, f"/transfers/{one.id}/") for one in (newest, oldest))
+    assert said in marked
+    assert f'href="{PORTAL.replace("&", "&amp;")}"' in marked.source
+    assert "while it ran" not in plain
+    rows = responses.page(client, "/links/Glasgow_DATADISK/DESY_DATADISK/").source
+    mark = word.removeprefix("declared ")
+    assert rows.count(f'title="an end was declared {mark} while it ran"') == 1

@@ -72,6 +72,35 @@ def entries() -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("sent", "severity", "sentence"),
+    [
+        ({}, "outage", "Declared a downtime of DESY from 20 Nov 13:00 UTC"),
+        ({"severity": "outage"}, "outage", "No tests of its links start in that time"),
+        (
+            {"severity": "warning"},
+            "warning",
+            "Declared DESY to be at risk from 20 Nov 13:00 UTC to 20 Nov 18:30 UTC: new switch. "
+            "Tests of its links go on in that time, and their results are marked.",
+        ),
+    ],
+)
+def test_a_downtime_is_an_outage_unless_it_is_a_warning(admin, sent, severity: str, sentence: str):
+    page = followed(admin, admin.post(DECLARE, DOWNTIME | sent))
+    assert sentence in page
+    assert Downtime.objects.get().severity == severity
+    assert ("at risk soon" in page, "downtime soon" in page) == (
+        severity == "warning",
+        severity == "outage",
+    )
+
+
+def test_another_severity_is_refused_with_what_is_allowed(admin):
+    response = admin.post(DECLARE, DOWNTIME | {"severity": "bad"})
+    assert error(response, "downtime-severity") == "A downtime is an outage or a warning."
+    assert not Downtime.objects.exists()
+
+
 # Who sees the forms.
 
 
@@ -107,7 +136,7 @@ def test_nobody_changes_another_site(client, small_world, path: str, form: dict[
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(account(Role.ADMINISTRATOR))
     assert strict.post(path, form).status_code == 403
-    assert strict.get(path).status_code == 405
+    assert strict.get(path).status_code == (200 if path == LIMITS else 405)
     assert Version.objects.get(name="registry").value == before
     assert not Annotation.objects.exists()
     assert entries() == []

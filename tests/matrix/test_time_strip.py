@@ -239,7 +239,10 @@ def test_a_bucket_counts_links_that_failed_and_links_slower_than_usual(client, s
         "slower_links": [0, 1, 0],
         "ok": [2, 2, 0],
         "failed": [2, 0, 0],
+        "down_links": [0, 0, 0],
+        "at_risk_links": [0, 0, 0],
     }
+    assert (answer["downtimes"], answer["downtime_count"]) == ([], 0)
     lines = responses.csv_rows(client, f"/api/v1/strip/?{span}&format=csv&bucket=1d")
     assert [(line["start"], line["failed_links"], line["ok"]) for line in lines] == [
         ("2026-11-19T00:00:00Z", "2", "4"), ("2026-11-20T00:00:00Z", "0", "0"),
@@ -309,7 +312,10 @@ def test_statements_do_not_grow_with_data_and_a_304_takes_one(client, small_worl
     url = "/api/v1/strip/?from=2026-11-19T22:00:00Z&to=2026-11-20T01:00:00Z"
     client.get(url)
     night(small_world)
-    assert len(statements(client.get, url)) == 8
+    assert len(statements(client.get, url)) == 9
+    for number in range(3):
+        world.downtime(-20 * HOUR, reason=f"disks {number}", endpoint=small_world.ral)
+    assert len(statements(client.get, url)) == 11  # places and plan are of another registry
     known = {"if-none-match": client.get(url)["ETag"]}
     assert len(statements(client.get, url, headers=known)) == 1
     assert client.get(url, headers=known).status_code == 304

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
@@ -11,20 +13,26 @@ from matrix.answers.link.series import BUCKETS, Cut, cut_for
 from matrix.answers.matrix import standing
 from matrix.answers.matrix.standing import ResultsOfLinks
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Floats
+from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.standing import usual_window
-from matrix.statistics.levels import time_strip
+from matrix.statistics.levels import declared, time_strip
+from matrix.statistics.levels.declared import DeclaredCounts, DeclaredSpan
 from matrix.statistics.levels.time_strip import StripCounts, TimeBuckets
-from matrix.store import data_version, registry, runs
+from matrix.statistics.samples.run import Run
+from matrix.store import data_version, downtimes, registry, runs
 from matrix.store.cache import ANSWERS
 from matrix.store.data_version import DataVersion
+from matrix.store.downtimes import DeclaredDowntime
+from sonar.models import Downtime
 from sonar.notation.windows import Window
 
 # Nobody can tell more of them apart; with `auto` there are at most so many hours.
 WIDTHS = ("1h", "1d")
 AUTO = "auto"
 MOST_HOURS = timedelta(days=8)
+# Of more downtimes than these there are only counts.
+MOST_DOWNTIMES = 50
 
 
 @dataclass(frozen=True)
@@ -53,16 +61,26 @@ class StripQuestion:
 class TimeStrip:
     """Counts by bucket, and when each begins (Unix s); the outer ones may reach over the window.
 
-    ``simulated`` says that an end of these links is a sandbox node.
+    ``declared`` counts links that are planned or were tested in the window. ``downtimes`` are the
+    first MOST_DOWNTIMES of theirs, and ``downtime_count`` says how many there are. ``simulated``
+    says that an end of these links is a sandbox node.
     """
 
     starts: Floats
     counts: StripCounts
+    declared: DeclaredCounts
+    downtimes: tuple[DeclaredDowntime, ...]
+    downtime_count: int
     simulated: bool
 
     @property
     def nbytes(self) -> int:
-        return self.starts.nbytes + self.counts.nbytes
+        return self.starts.nbytes + self.counts.nbytes + self.declared.nbytes
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Return all counts by bucket, as answers name them."""
+        return self.counts.arrays() | self.declared.arrays()
 
 
 def version(question: StripQuestion) -> DataVersion:
@@ -82,7 +100,7 @@ def build(question: StripQuestion, known_version: DataVersion | None = None) -> 
 
 
 def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
-    """Count from the transfers that started in the window; at most ten SQL statements."""
+    """Count from the transfers that started in the window; at most twelve SQL statements."""
     query, cut = question.query, question.cut
     links = LinkIndex(registry.read_places(known_version))
     matching = links.matching(query.filters)
@@ -91,13 +109,62 @@ def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
     (of_days,) = data_version.read_results(query.size, [days])
     of_links = ResultsOfLinks.of(query.size, query.filters, links)
     usual = of_links.usual(days, of_days, links.numbering)
+    tests = runs.read(query.size, question.window, query.filters, offsets=True)
+    buckets = TimeBuckets(cut.first, question.width, cut.count)
     counts = time_strip.count(
-        runs.read(query.size, question.window, query.filters, offsets=True),
+        tests,
         links.numbering,
         matching.reshape(links.shape),
         time_strip.limits(usual),
-        TimeBuckets(cut.first, question.width, cut.count),
+        buckets,
     )
+    planned = np.isfinite(registry.read_promises(query, links, known_version))
+    shown = matching & (planned | tested(tests, links))
+    rows = rows_of(links, shown, buckets)
+    named = downtimes.declared(row for row, _ in rows)
     starts = (cut.first + np.arange(cut.count) * question.width) / 1000
     touched = np.flatnonzero(np.logical_or(*links.touched(matching))).tolist()
-    return TimeStrip(starts, counts, simulated=any(links.places[at].simulated for at in touched))
+    return TimeStrip(
+        starts,
+        counts,
+        declared.count(shown.reshape(links.shape), [span for _, span in rows], buckets),
+        tuple(named[:MOST_DOWNTIMES]),
+        len(named),
+        simulated=any(links.places[at].simulated for at in touched),
+    )
+
+
+def tested(tests: Sequence[Run], links: LinkIndex) -> Flags:
+    """Return the links that have one of these results, in the order of LinkIndex."""
+    side = links.numbering.stride  # the last one stands for places that are not known
+    flags = np.zeros(side**2, dtype=bool)
+    for run in tests:
+        flags[links.numbering.numbers(run.links)] = True
+    return flags.reshape(side, side)[:-1, :-1].ravel()
+
+
+def rows_of(
+    links: LinkIndex, shown: Flags, buckets: TimeBuckets
+) -> list[tuple[Downtime, DeclaredSpan]]:
+    """Return the downtimes of ends of these links, and when these are down. One SQL query."""
+    is_end = np.logical_or(*links.touched(shown))
+    by_id, by_site = places_of(links)
+    edges = (buckets.first, buckets.first + buckets.count * buckets.width)
+    rows = []
+    for row in downtimes.within(*(datetime.fromtimestamp(edge / 1000, UTC) for edge in edges)):
+        own = by_site.get(row.site.name, []) if row.site else by_id.get(row.endpoint_id, [])
+        places = np.array([at for at in own if is_end[at]], dtype=np.int64)
+        if places.size:
+            start, end = (round(each.timestamp() * 1000) for each in (row.starts_at, row.ends_at))
+            rows.append((row, DeclaredSpan(places, start, end, row.stops_tests)))
+    return rows
+
+
+def places_of(links: LinkIndex) -> tuple[dict[int | None, list[int]], dict[str, list[int]]]:
+    """Return where the endpoint of an id is, and where those of a site are."""
+    by_id: dict[int | None, list[int]] = {}
+    by_site: dict[str, list[int]] = {}
+    for at, place in enumerate(links.places):
+        by_id[place.id] = [at]
+        by_site.setdefault(place.site, []).append(at)
+    return by_id, by_site

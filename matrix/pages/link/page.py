@@ -293,7 +293,7 @@ class LinkPage(QueryPage):
     def results(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:
         """Return the lists of results, of ways of measuring, and of tests to come."""
         query, cursor = self.query, answer.listing.next
-        lines = [TransferLine.of(transfer) for transfer in answer.listing.results]
+        lines = [TransferLine.of(transfer, answer.downtimes) for transfer in answer.listing.results]
         alike = {line.profile_words for line in lines}
         sizes = {line.size for line in answer.classes}
         ends = [

@@ -13,7 +13,7 @@ from matrix.answers.words.phrases import shortened
 from matrix.plots.rates import share_figure
 from matrix.statistics.transfers.rate_profile import Stretch
 from matrix.store.transfers import rate_of
-from sonar.models import Probe, Profile, Transfer
+from sonar.models import Downtime, Probe, Profile, Transfer
 from sonar.notation.enumeration import either
 from sonar.notation.result_columns import COLUMNS
 from sonar.notation.scitags import Scitag
@@ -167,7 +167,10 @@ LONGEST_HOVER = 1000
 
 @dataclass(frozen=True)
 class TransferLine:
-    """One line in a list of results. ``rate`` in MB/s, NaN unless it is done."""
+    """One line in a list of results. ``rate`` in MB/s, NaN unless it is done.
+
+    ``declared`` says what an end was declared to be while it ran: `down`, `at risk` or nothing.
+    """
 
     transfer: Transfer
     rate: float
@@ -175,9 +178,10 @@ class TransferLine:
     seconds: str
     error: str
     hover: str
+    declared: str = ""
 
     @classmethod
-    def of(cls, transfer: Transfer) -> TransferLine:
+    def of(cls, transfer: Transfer, downtimes: Iterable[Downtime] = ()) -> TransferLine:
         why_no_rate = "failed: it has no rate"
         if transfer.state == Transfer.State.LOST:
             why_no_rate = "lost: its worker died, so there is no rate"
@@ -188,6 +192,7 @@ class TransferLine:
             three_digits(transfer.seconds),
             error=shortened(transfer.error),
             hover=transfer.error[:LONGEST_HOVER],
+            declared=declared_words(transfer, downtimes),
         )
 
     @property
@@ -196,6 +201,17 @@ class TransferLine:
         profile = self.transfer.profile
         company = ", alongside other tests" if profile.beside else ""
         return f"{profile_words(profile)}{company}"
+
+
+def declared_words(transfer: Transfer, downtimes: Iterable[Downtime]) -> str:
+    """Say what the downtimes of its ends that were in force while it ran made of them."""
+    started_at, ended_at = transfer.times()
+    touching = {
+        row.stops_tests
+        for row in downtimes
+        if row.starts_at <= ended_at and row.ends_at > started_at
+    }
+    return {True: "down", False: "at risk"}[max(touching)] if touching else ""
 
 
 def progress_words(probe: Probe) -> str:

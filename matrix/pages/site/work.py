@@ -123,11 +123,18 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
         row.save()
     first = form.rows[0]
     subjects = ", ".join(subject(row) for row in form.rows)
-    return (
-        f"Declared a downtime of {subjects} from {format_typed(first.starts_at)} to "
-        f"{format_typed(first.ends_at)}: {ended(first.reason)}",
-        "No tests of its links start in that time; running tests continue.",
-    )
+    declaration, effect = {
+        True: (
+            f"a downtime of {subjects}",
+            "No tests of its links start in that time; running tests continue.",
+        ),
+        False: (
+            f"{subjects} to be at risk",
+            "Tests of its links go on in that time, and their results are marked.",
+        ),
+    }[first.stops_tests]
+    times = f"from {format_typed(first.starts_at)} to {format_typed(first.ends_at)}"
+    return f"Declared {declaration} {times}: {ended(first.reason)}", effect
 
 
 @acting(CHANGE)
@@ -148,7 +155,7 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     if row.starts_at < now:
         row.ends_at = now
         row.save(update_fields=["ends_at"])
-        return f"{words} has ended.", "Tests of its links start again."
+        return f"{words} has ended.", "Tests of its links start again." if row.stops_tests else ""
     if not roles.may(request.user, WITHDRAW, [site.id]):
         raise PermissionDenied
     row.delete()

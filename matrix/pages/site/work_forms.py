@@ -88,6 +88,16 @@ class DowntimeForm(RowForm):
 
     starts_at = UtcField("from (UTC)")
     ends_at = UtcField("to (UTC)")
+    severity = forms.ChoiceField(
+        label="severity",
+        choices=[
+            (Downtime.Severity.OUTAGE, "down: tests stop"),
+            (Downtime.Severity.WARNING, "at risk: tests go on, results are marked"),
+        ],
+        required=False,
+        error_messages={"invalid_choice": "A downtime is an outage or a warning."},
+        widget=forms.Select({"class": "form-select form-select-sm"}),
+    )
     reason = line("reason, shown to everyone", 200, 40, "Say why, like “new switch”.")
     endpoints = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
@@ -102,7 +112,8 @@ class DowntimeForm(RowForm):
 
     def __init__(self, site: Site, now: datetime, data: QueryDict | None = None) -> None:
         begin = now.replace(second=0, microsecond=0)
-        initial = {"starts_at": begin, "ends_at": begin + USUAL_LENGTH}
+        times = {"starts_at": begin, "ends_at": begin + USUAL_LENGTH}
+        initial = times | {"severity": Downtime.Severity.OUTAGE}
         super().__init__(data, auto_id="downtime-%s", initial=initial)
         self.site = site
         self.rows: Sequence[Downtime] = ()
@@ -112,11 +123,15 @@ class DowntimeForm(RowForm):
         if not self.is_bound and in_use.count() < 2:
             del self.fields["endpoints"]
 
+    def clean_severity(self) -> str:
+        """Return what was chosen; whoever sends no severity means an outage, as by the API."""
+        return self.cleaned_data["severity"] or Downtime.Severity.OUTAGE.value
+
     def filled(self, cleaned: Mapping[str, Any]) -> Downtime:
-        times = {name: cleaned[name] for name in ("starts_at", "ends_at", "reason")}
+        own = {name: cleaned[name] for name in ("starts_at", "ends_at", "severity", "reason")}
         chosen = cleaned["endpoints"]
         subjects = [{"endpoint": endpoint} for endpoint in chosen] or [{"site": self.site}]
-        self.rows = [Downtime(**subject, **times) for subject in subjects]
+        self.rows = [Downtime(**subject, **own) for subject in subjects]
         return self.rows[0]
 
 
