@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar.models import Annotation, Experiment, SizeClass
+from sonar.models import Alias, Annotation, EndpointCheck, Experiment, SizeClass
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
 from tests.accounts import account
@@ -27,8 +27,8 @@ class Scene:
 
     def address(self, path: str) -> str:
         """Fill in a path of the schema: `/api/v1/meshes/{name}/`."""
-        before, brace, _ = path.partition("{")
-        return f"{before}{self.places[before]}/" if brace else path
+        before, brace, rest = path.partition("{")
+        return f"{before}{self.places[before]}{rest.partition('}')[2]}" if brace else path
 
 
 def make() -> Scene:
@@ -37,6 +37,7 @@ def make() -> Scene:
     sent.many(made.glasgow, made.ral, 30, NOW)
     administrator = account(Role.ADMINISTRATOR, name="administrator")
     site_admin = account(Role.SITE_ADMIN, made.ral.site, name="site-admin")
+    EndpointCheck.objects.create(endpoint=made.ral, requested_at=NOW)
     users = (account(name="reader"), site_admin, administrator)
     places = {
         "sites": "RAL",
@@ -48,6 +49,7 @@ def make() -> Scene:
         "experiments": str(experiment(made).id),
         "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
+        "aliases": str(Alias.objects.create(kind="rse", name="RAL-ECHO", endpoint=made.ral).id),
     }
     return Scene(
         made,
