@@ -128,8 +128,8 @@ def envsource(name: str) -> str:
     text = envtext(name)
     if text and not (is_web_service(text) or (text.startswith("/") and text.isprintable())):
         raise ImproperlyConfigured(
-            f"{name}={text!r} is neither an address like https://goc.egi.eu/gocdbpi/public/ nor "
-            "the path of a file like /etc/sonar/downtimes.xml. An address has no query, and http "
+            f"{name} is neither an address like https://goc.egi.eu/gocdbpi/public/ nor the path of "
+            "a file like /etc/sonar/downtimes.xml. An address has no user and no query, and http "
             "only on this machine."
         )
     return text

@@ -321,13 +321,6 @@ COLUMNS = (
         ),
         example=3.2,
     ),
-    _seconds(
-        "redirect_seconds",
-        "Until a redirector had found a data server: a part of `prepare_seconds`.",
-        reporter=Reporter.MOVER,
-        fact=Fact("redirect", "preparation", "{} until the redirector had found a data server"),
-        example=5.02,
-    ),
     _seconds("first_byte_seconds", "Until the first byte had moved.", reporter=Reporter.MOVER),
     _seconds(
         "transfer_seconds",
@@ -435,6 +428,13 @@ COLUMNS = (
         reporter=Reporter.MOVER,
         internal=True,
         fact=Fact("data server", "remote_connections"),
+    ),
+    _seconds(
+        "redirect_seconds",
+        "Until a redirector had found a data server: a part of `prepare_seconds`.",
+        reporter=Reporter.MOVER,
+        fact=Fact("redirect", "preparation", "{} until the redirector had found a data server"),
+        example=5.02,
     ),
     Column(
         "samples",

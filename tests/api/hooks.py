@@ -55,6 +55,9 @@ KNOWN = {
     "age": ("6h", "86400"),
     "size_mean_bytes": ("200MB", "0"),
     "size_std_bytes": ("1.5 GB", "0"),
+    "data_hosts": ("st-*.disk.example.org:1094", "192.0.2.0/24:20000-25000", "[2001:db8::/48]"),
+    "cloud": ("UK", "DE"),
+    "tag": ("dc27",),
 }
 # `source_site` is a site, `large.age.max` an age.
 NOT_THE_NAME = re.compile(r"^(compare\.)?(source_|destination_|\w+\.(?=\w+\.))?|\.(min|max)$")

@@ -6,7 +6,8 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar.models import Annotation, Experiment, SizeClass
+from sonar.models import Alias, Annotation, EndpointCheck, Experiment, SizeClass
+from sonar.notation.check_steps import CheckStep, StepState
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
 from tests.accounts import account
@@ -27,8 +28,8 @@ class Scene:
 
     def address(self, path: str) -> str:
         """Fill in a path of the schema: `/api/v1/meshes/{name}/`."""
-        before, brace, _ = path.partition("{")
-        return f"{before}{self.places[before]}/" if brace else path
+        before, brace, rest = path.partition("{")
+        return f"{before}{self.places[before]}{rest.partition('}')[2]}" if brace else path
 
 
 def make() -> Scene:
@@ -37,6 +38,7 @@ def make() -> Scene:
     sent.many(made.glasgow, made.ral, 30, NOW)
     administrator = account(Role.ADMINISTRATOR, name="administrator")
     site_admin = account(Role.SITE_ADMIN, made.ral.site, name="site-admin")
+    led_elsewhere(made)
     users = (account(name="reader"), site_admin, administrator)
     places = {
         "sites": "RAL",
@@ -48,11 +50,31 @@ def make() -> Scene:
         "experiments": str(experiment(made).id),
         "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
+        "aliases": str(Alias.objects.create(kind="rse", name="RAL-ECHO", endpoint=made.ral).id),
     }
     return Scene(
         made,
         {f"/api/v1/{plural}/": place for plural, place in places.items()},
         {str(user): tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1] for user in users},
+    )
+
+
+def led_elsewhere(made: World) -> None:
+    """Let RAL be a cluster that was checked, known by its host, and at risk as GOCDB has it."""
+    server = "st-048.disk.example.org"
+    made.ral.data_hosts = ["st-*.disk.example.org:8443"]
+    made.ral.save()
+    sent.send(made.ral, made.desy, NOW, data_server=f"{server}:8443", redirect_seconds=5.02)
+    Alias.objects.create(kind="se_host", name="door.disk.example.org", endpoint=made.ral)
+    told = {"origin": "gocdb", "key": "46867G0", "url": "https://goc.egi.eu/portal/?id=46867"}
+    world.downtime(endpoint=made.ral, severity="warning", **told)
+    steps = [CheckStep("name", StepState.FINE, server), CheckStep("write", StepState.FAILED, "403")]
+    EndpointCheck.objects.create(
+        endpoint=made.ral,
+        requested_at=NOW,
+        started_at=NOW,
+        ended_at=NOW,
+        steps=[step.to_json() for step in steps],
     )
 
 

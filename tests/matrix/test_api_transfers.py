@@ -53,6 +53,7 @@ def test_a_record_has_all_fields_of_a_result_its_class_and_its_rate(client, smal
     account = {
         "prepare_seconds": 0.5,
         "queue_seconds": 40.0,
+        "redirect_seconds": 5.02,
         "first_byte_seconds": 0.25,
         "transfer_seconds": 7.5,
         "checksum_seconds": 1.5,

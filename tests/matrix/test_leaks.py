@@ -13,6 +13,7 @@ from pytest_django import Settings
 
 from matrix.answers.status import figures
 from sonar.models import (
+    Alias,
     Annotation,
     Credential,
     Downtime,
@@ -64,6 +65,7 @@ MARKS = {
     "address in a check": "198.51.100.77",
     "base URL in a check": "base-url-mark.example.org/data/sonar/incoming",
     "server that a check was led to": "st-check-mark.example.org",
+    "alias that is a host": "alias-mark",
     "name of a token": "token-mark",
     "e-mail of an account": "mail-mark",
     "database": "password-mark",
@@ -179,7 +181,10 @@ def written(made: World) -> dict[str, str]:
         endpoint=made.ral, starts_at=NOW + HOUR, ends_at=NOW + 2 * HOUR, reason="disks"
     )
     Schedule.objects.filter(source=made.ral).update(skipped_because="cap", skipped_since=NOW)
-    return {"note": str(shown.id), "downtime": str(downtime.id)}
+    alias = Alias.objects.create(kind="rcsite", name="RAL-LCG2", site=made.ral.site)
+    host = f"{MARKS['alias that is a host']}.example.org"
+    Alias.objects.create(kind="se_host", name=host, endpoint=made.ral)
+    return {"note": str(shown.id), "downtime": str(downtime.id), "alias": str(alias.id)}
 
 
 def signs() -> None:

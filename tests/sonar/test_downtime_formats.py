@@ -54,6 +54,13 @@ def test_the_sample_of_osg_is_read_with_its_odd_clock():
     assert [each.key for each in announcements if not each.is_ever_in_force] == ["1803422265"]
 
 
+def test_a_page_whose_address_has_a_password_is_left_out():
+    page = {"GOCDB_PORTAL_URL": "https://me:sesame@goc.example.org/7"}
+    downtime = written.gocdb_downtime("7G0", "disk.example.org", NOW, NOW + HOUR, **page)
+    (announcement,) = gocdb.read(written.gocdb(downtime)).announcements
+    assert announcement.url == ""
+
+
 @pytest.mark.parametrize(
     ("text", "moment"),
     [

@@ -313,7 +313,7 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
     [
         ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml cannot be read: No such"),
         ("http://goc.example.org/", "a URL must be https"),
-        ("https://user@goc.example.org/", "without a user or a query"),
+        ("https://me:sesame@goc.example.org/", "without a user or a query"),
         ("ftp://goc.example.org/", "a URL must be https"),
         ("https://169.254.169.254/", "a URL must be https"),
     ],
@@ -322,3 +322,4 @@ def test_the_command_refuses_what_it_does_not_ask(address: str, sentence: str):
     with pytest.raises(CommandError) as caught:
         imported("--from", "gocdb", address)
     assert sentence in str(caught.value)
+    assert "sesame" not in str(caught.value)

@@ -13,6 +13,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tests.storage.hostile import decent
 from tests.storage.hostile.decent import Visit
@@ -25,6 +26,13 @@ STRANGER = "webdav.planted-host.example"
 STRANGERS_PORT = 38765
 DECENT = "decent"
 SECRETS = ("authorization", "transferheaderauthorization")
+# What lets in whoever is led to a URL with it: EOS, XRootD, doors of dCache, and others.
+CAPABILITIES = {
+    "cap.sym": "Zt6Hb2Vq9Wm4Kx1Rs7Pd3Lf8Yn5Gc0Ju",
+    "authz": "Xf3Mc8Tq1Zd6Wr9Bk4Hv7Np2Ls5Jy0Ge",
+    "dcache-http-uuid": "Pm9Rk2Yw5Cv8Tb1Nz4Dx7Hq3Fs6Lg0Ja",
+    "access_token": "Gd4Sy7Bn1Xt8Vh3Lr6Jq9Mw2Kc5Zp0Fu",
+}
 PIECE = 9
 
 
@@ -60,10 +68,14 @@ class Echo:
             if value := head.headers.get(name):
                 self.heard[value.removeprefix("Bearer ")] = None
 
-    def words(self, port: int, write: Callable[[str], str]) -> str:
-        """Return all that is known, as it is written here; as errors are cut, in turn."""
+    def words(self, port: int, write: Callable[[str], str], head: Head) -> str:
+        """Return all that is known, as it is written here; as errors are cut, in turn.
+
+        What was in the query of this request is known as well, but nobody else would tell it.
+        """
+        shown = [value for _, value in parse_qsl(urlsplit(head.target).query)]
         here = [f"{HOST}:{port}/{BASE}", f"{STRANGER}:{STRANGERS_PORT}", HOST, f"port {port}"]
-        parts = [*self.heard, *here]
+        parts = [*self.heard, *shown, *here]
         self._told += 1
         turn = self._told % len(parts)
         return " ".join(write(one) for one in [*parts[turn:], *parts[:turn]])
@@ -100,6 +112,21 @@ async def in_a_location(visit: Visit, words: str) -> None:
     await visit.peer.answer(307, words, Location=place + flat(words))
 
 
+async def in_a_refused_redirect(visit: Visit, words: str) -> None:
+    """Lead to a stranger by a URL that would let anyone in."""
+    place = f"http://{STRANGER}:{STRANGERS_PORT}{urlsplit(visit.head.target).path}"
+    await visit.peer.answer(307, words, Location=f"{place}?{urlencode(CAPABILITIES)}")
+
+
+async def in_a_followed_redirect(visit: Visit, words: str) -> None:
+    """Lead on by such a URL, and repeat it to who comes by it."""
+    place = urlsplit(visit.head.target)
+    if place.query:
+        await in_everything(visit, words)
+        return
+    await visit.peer.answer(307, Location=f"{place.path}?{urlencode(CAPABILITIES)}")
+
+
 async def in_a_refusal(visit: Visit, words: str) -> None:
     await visit.peer.answer(403, words)
 
@@ -127,11 +154,14 @@ async def in_a_digest(visit: Visit, words: str) -> None:
 
 ALL = frozenset({"HEAD", "GET", "PUT", "COPY", "MOVE", "DELETE", "MKCOL"})
 COPY = frozenset({"COPY"})
+WRITING = COPY | {"PUT"}
 ACCOUNT: dict[str, tuple[frozenset[str], Tell]] = {
     "everything": (ALL, in_everything),
     "status-line": (ALL, in_the_status_line),
     "header": (ALL, in_a_broken_header),
     "location": (ALL, in_a_location),
+    "led-astray": (WRITING, in_a_refused_redirect),
+    "led-on": (WRITING, in_a_followed_redirect),
     "refusal": (COPY, in_a_refusal),
     "failure": (COPY, in_a_failure),
     "markers": (COPY, in_markers),
@@ -170,7 +200,7 @@ class Endpoint:
                     if head.method not in self._methods:
                         await decent.behave(visit)
                         continue
-                    await self._tell(visit, self._echo.words(self.port, self._write))
+                    await self._tell(visit, self._echo.words(self.port, self._write, head))
                     return  # a body that was not read must not look like the next request
         finally:
             peer.close()

@@ -21,22 +21,45 @@ import redis
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from sonar import tasks
-from sonar.models import Endpoint, Leftover, Probe, Site, Transfer
+from sonar.models import (
+    DowntimeSource,
+    Endpoint,
+    EndpointCheck,
+    Leftover,
+    Probe,
+    Proposal,
+    RefusedRedirect,
+    Site,
+    Transfer,
+)
+from sonar.ordering import request_checks
 from sonar.people.roles import Role
 from sonar.redaction.disguises import View, codes, letters_of
+from sonar.registry.topology import proposals
+from sonar.registry.topology.model import Topology
 from sonar.sandbox import processes as children
 from tests.accounts import account, logged_in
 from tests.matrix.test_leaks import FORMATS, OF_ONE_FORMAT, content_of
 from tests.rights_samples import scene
+from tests.sonar import downtimes
 from tests.sonar.world import queued
-from tests.storage.echo import ACCOUNT, BASE, DECENT, HOST, STRANGER, STRANGERS_PORT, WRITTEN
+from tests.storage.echo import (
+    ACCOUNT,
+    BASE,
+    CAPABILITIES,
+    DECENT,
+    HOST,
+    STRANGER,
+    STRANGERS_PORT,
+    WRITTEN,
+)
 from tests.storage.workers import Processes
 from tests.test_rights import ROWS
 
@@ -47,6 +70,11 @@ TOKENS = {
     "good": "kQ7vT2mZx9LpR4wBn8Hs3Yd6Fj1GcVa5Ue0",
     "evil": "Nw5Xb8Jr1Kt4Zs7Mq0Pd3Gy6Cf9Vh2Lo-Ia_Ee",
 }
+# In addresses of sources, where no secret belongs.
+OF_SOURCES = {
+    "password of a source": "Qd8Wn3Xk6Tz1Rv9Mb5Hs2Jy7Lg4Pc0Fu",
+    "query of a source": "Vr2Lk7Zn4Hq9Xs1Tb6Wd8Mf3Jp5Gy0Ce",
+}
 # Where hosts may stand: for who may see base URLs anyway.
 FOR_OPERATORS = {
     ("sonar_endpoint", "base_url"),
@@ -55,9 +83,12 @@ FOR_OPERATORS = {
     ("sonar_leftover", "error"),
     ("sonar_transfer", "remote_connections"),
     ("sonar_transfer", "data_server"),
+    ("sonar_endpointcheck", "steps"),
+    ("sonar_refusedredirect", "server"),
 }
 WORKER = ["worker", "--pool=threads", "--loglevel=DEBUG"]
-PUSHED = ("everything", "failure")
+PUSHED = ("everything", "failure", "led-on")
+CHECKED = ("led-on", "led-astray")
 SIZE = 200_000
 # Ends of lines, rows of JSON, tags of pages.
 PIECES = re.compile(r"\n|(?<=\}),|(?=<)")
@@ -101,6 +132,8 @@ class World:
     processes: Processes
     names: dict[str, str]
     queue: str
+    said: str
+    """What commands said of sources."""
 
 
 def forms_of(token: str) -> list[str]:
@@ -152,9 +185,43 @@ def world(tmp_path: Path, processes: Processes) -> Iterator[World]:
         Leftover.objects.update(next_try=timezone.now())
         tasks.clean.delay()
         processes.wait_for(lambda: Leftover.objects.filter(tries__gt=0).exists())
-        tokens = {name: forms_of(token) for name, token in TOKENS.items()}
+        order_checks()
+        checks = EndpointCheck.objects.exclude(requested_by=None).filter(ended_at=None)
+        processes.wait_for(lambda: not checks.exists(), seconds=120)
+        said = ask_sources()
+        tokens = {name: forms_of(one) for name, one in (TOKENS | CAPABILITIES | OF_SOURCES).items()}
         planted = Planted(tokens, [*ports.values(), STRANGERS_PORT])
-        yield World(planted, processes, names, queue + everything_in_redis())
+        yield World(planted, processes, names, queue + everything_in_redis(), said)
+
+
+def order_checks() -> None:
+    """Let the worker check endpoints of some ways of telling."""
+    user = account(Role.ADMINISTRATOR, name="checker")
+    for end in Endpoint.objects.filter(site__name="Planted"):
+        if end.name.split(".")[0] in CHECKED:
+            check = request_checks.order(end, user, timezone.now())
+            tasks.check_endpoint.delay(str(check.run))
+
+
+def ask_sources() -> str:
+    """Read topology and downtimes where addresses have secrets; return what is said of it."""
+    said = []
+    password, query = OF_SOURCES.values()
+    with downtimes.serving() as feed:
+        feed.then = f"http://me:{password}@127.0.0.1:9/?token={query}"
+        for command in (
+            ("topology", "propose", "--from", "cric-atlas", f"https://me:{password}@{HOST}/x"),
+            ("topology", "propose", "--from", "cric-atlas", f"https://{HOST}/x?token={query}"),
+            ("import_downtimes", "--from", "gocdb", f"https://me:{password}@{HOST}/?q={query}"),
+            ("import_downtimes", "--from", "gocdb", feed.url),
+        ):
+            with pytest.raises(CommandError) as caught:
+                call_command(*command)
+            said.append(str(caught.value))
+    proposals.keep(
+        Topology(source="cric-atlas"), [f"https://cric.example/x?token={query}"], timezone.now()
+    )
+    return "\n".join(said)
 
 
 def start_echo(place: Path, stack: ExitStack) -> dict[str, int]:
@@ -207,6 +274,7 @@ def test_what_storage_servers_repeat_is_nowhere_to_be_read(world: World, tmp_pat
     assert_that_they_told(world.planted)
     found = in_text("a log", world.processes.logs, world.planted, places=False)
     found += in_text("Redis", world.queue, world.planted)
+    found += in_text("a command", world.said, world.planted, places=False)
     found += in_rows(world.planted)
     found += in_exports(world.planted, tmp_path)
     found += in_answers(world)
@@ -217,10 +285,21 @@ def assert_that_they_told(planted: Planted) -> None:
     """Or there was nothing to be hidden: each place of telling has its errors, and half hide it."""
     errors = list(Transfer.objects.exclude(error="").values_list("error", flat=True))
     assert len(errors) > len(WRITTEN) * (len(ACCOUNT) - 2)
-    hidden = [one for one in errors if re.search(r"\*\*\*|\[(server|address|port|base)\]", one)]
-    assert len(hidden) > len(errors) / 3, errors
+    # A HEAD, which comes before, has no body to tell in.
+    copies = [one for one in errors if one.startswith("COPY")]
+    hidden = [one for one in copies if re.search(r"\*\*\*|\[(server|address|port|base)\]", one)]
+    assert len(hidden) > len(copies) / 2, copies
     assert Transfer.objects.exclude(remote_connections=[]).exists()
     assert planted.places_in(" ".join(Leftover.objects.values_list("error", flat=True)))
+    astray = RefusedRedirect.objects.filter(endpoint__name__startswith="led-astray")
+    assert set(astray.values_list("server", flat=True)) == {f"{STRANGER}:{STRANGERS_PORT}"}
+    led_on = Transfer.objects.filter(destination__name__startswith="led-on", error__contains="500")
+    assert led_on.filter(error__contains="***").count() > len(WRITTEN) / 3
+    steps = EndpointCheck.objects.exclude(requested_by=None).values_list("steps", flat=True)
+    assert len(steps) == len(CHECKED) * len(WRITTEN)
+    assert "***" in str(list(steps))
+    assert DowntimeSource.objects.exclude(error="").exists()
+    assert "https://cric.example/x" in Proposal.objects.values_list("places", flat=True)
 
 
 def in_text(where: str, text: str, planted: Planted, *, places: bool = True) -> list[str]:
@@ -309,6 +388,10 @@ def addresses(names: dict[str, str]) -> Iterator[str]:
     yield from ("/sites/Planted/", "/api/v1/sites/Planted/", "/api/v1/endpoints/?page_size=500")
     yield "/api/v1/transfers/?state=failed&state=done&state=lost&page_size=1000"
     yield f"/api/v1/transfers/{uuid.uuid4()}/"
+    yield from ("/operations/topology/", "/operations/names/", "/api/v1/downtimes/")
+    for place in ("led-on.plain", "led-on.base64", "led-astray.plain"):
+        yield f"/sites/Planted/endpoints/{place}/"
+        yield f"/api/v1/endpoints/{place}/check/"
     yield from of_admin()
 
 

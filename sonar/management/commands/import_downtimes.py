@@ -41,7 +41,8 @@ class Command(QuickCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         address, dry_run = options["address"], options["dry_run"]
         if sentence := asking.problem(address):
-            raise CommandError(f"{address!r} is no source of downtimes: {sentence}.")
+            # It may have a password in it: it is not repeated.
+            raise CommandError(f"This is no source of downtimes: {sentence}.")
         try:
             outcome = importing.import_from(
                 options["origin"], address, timezone.now(), options["ca_file"], dry_run=dry_run

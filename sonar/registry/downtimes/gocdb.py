@@ -97,9 +97,9 @@ def key_of(part: Part) -> str:
 
 
 def page_of(part: Part) -> str:
-    """Return the address of its page; nothing for what is no address of the web."""
+    """Return the address of its page; nothing for what is no address of the web for all."""
     url = part.text_if_any("GOCDB_PORTAL_URL")
-    is_fit = url.startswith(WEB) and url.isprintable() and " " not in url
+    is_fit = url.startswith(WEB) and url.isprintable() and not {" ", "@"} & set(url)
     return url if is_fit and len(url) <= LONGEST["url"] else ""
 
 
