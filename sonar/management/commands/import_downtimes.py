@@ -53,9 +53,10 @@ class Command(QuickCommand):
 
 def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     """Return the lines that say what an answer came to."""
+    announced = len(outcome.announcements)
     lines = [
-        f"{name} announces {len(outcome.announcements)} downtimes; {outcome.concerned} of them "
-        "concern endpoints here.",
+        f"{name} announces {announced} downtime{'s' * (announced != 1)}, {outcome.concerned} of "
+        "endpoints here.",
         f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
     ]
     rows = [
