@@ -440,7 +440,12 @@ UNKNOWN = {
 def test_who_may_not_learns_not_what_there_is(made: Scene, settings: Settings) -> None:
     """What there is not is answered as what there is, to who may see and do nothing with it."""
     settings.SONAR_PUBLIC_READ = False
-    names = dict.fromkeys(made.names, str(UUID(int=7))) | {"note": "0", "downtime": "0", "key": ""}
+    names = dict.fromkeys(made.names, str(UUID(int=7))) | {
+        "note": "0",
+        "downtime": "0",
+        "alias": "0",
+        "key": "",
+    }
     reader = next(one for one in made.callers if one.role == "reader" and one.session)
     compared = 0
     for row, caller in product([row for row in ROWS if "<" in row.route], (NOBODY, reader)):

@@ -35,6 +35,7 @@ def asked(scene: Scene, tmp_path: Path) -> None:
     call_command("topology", "propose", "--from", "cric-atlas", *paths)
 
 
+@pytest.mark.long
 @everybody
 def test_operators_assign_names_and_read_proposals(visit, asked, reader):
     visit.log_in(account(Role.OPERATOR))

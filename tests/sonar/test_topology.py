@@ -227,6 +227,8 @@ def test_a_storage_says_its_software_and_its_room(cric, tmp_path: Path):
     assert f"~ {GLASGOW}: software nothing -> xrootd 5.7.1" in text
     assert "Glasgow, share atlas: 1\u202f000 TB of 10\u202f000 TB free" in text
     assert topology("apply", "srr", path).startswith("srr: nothing to change")
+    (other,) = written(tmp_path, other=topologies.storage_report("other.example.ac.uk"))
+    assert "not in the source" not in topology("apply", "srr", other, retire=True)
     assert cric().startswith("cric-atlas: nothing to change")
 
 

@@ -3,29 +3,40 @@
 Its manager has another host name than its data servers, which the endpoint declares.
 """
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from matrix.answers.diagnosis.clusters import rates_of, slow_hosts
+from matrix.store.transfers import LedTest
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import adler32
 from sonar.movers.http.tpc import HttpTpc
-from sonar.movers.measure import Outcome, measure
+from sonar.movers.http.webdav import WebDav
+from sonar.movers.measure import Outcome, measure, remove
 from sonar.movers.watch import Watch
 from sonar.notation.data_hosts import data_hosts
+from sonar.notation.units import MB
 from tests.needs import needs
-from tests.storage.cluster import Member
 from tests.storage.issuer import Issuer
 from tests.storage.scitokens import TokenCluster, TokenServer
+from tests.storage.throttle import Throttle
 from tests.storage.xrootd import Authority, Server, make_room
+from tests.waiting import wait_for
 
+pytestmark = pytest.mark.long
 SIZE_BYTES = 2_000_000
-LARGE_BYTES = 300_000_000
+MEDIUM_BYTES, LARGE_BYTES = 20_000_000, 300_000_000
+FEWEST_TESTS, AT_ONCE, MOST_ROUNDS = 4, 4, 10
+PACE, COPIES = 2_000_000, 2
 PATIENT = Limits(cleaning=60)
 SECRET = "Jf7uQm2Xs9Lc4Vz8"
 WAYS = [
@@ -76,11 +87,6 @@ class World:
         paths = [path for server in servers for path in server.data.rglob("incoming/*")]
         return [path for path in paths if path.is_file()]
 
-    def member(self, server: str) -> Member:
-        """Return the data server of this host and port."""
-        (found,) = (one for one in self.cluster.servers if f"127.0.0.1:{one.port}" == server)
-        return found
-
 
 @pytest.fixture(scope="module")
 def world(authority: Authority) -> Iterator[World]:
@@ -130,6 +136,96 @@ def test_nobody_gets_in_without_a_token(world: World):
         order.destination.base_url,
         data_hosts=order.destination.data_hosts,
     )
-    outcome = carried_out(order.__class__(**{**vars(order), "destination": stranger}))
+    outcome = carried_out(replace(order, destination=stranger))
     assert outcome.error.where == Where.DESTINATION
+    assert world.left() == []
+
+
+def test_a_rate_into_a_cluster_is_that_of_another_clock(world: World):
+    """The source sends at a pace that is known: what the manager takes to answer is in no rate.
+
+    On a busy machine some of a few copies begin late.
+    """
+    road = Throttle(world.single.port, PACE)
+    seconds = [seconds_along(road, world) for _ in range(COPIES)]
+    road.close()
+    assert min(seconds) == pytest.approx(4, rel=0.03)
+
+
+def seconds_along(road: Throttle, world: World) -> float:
+    """Return how long a copy took that Sonar measured, of a file that takes 4 s on this road."""
+    order = world.order("pull", "single", "cluster", 4 * PACE)
+    WebDav().put(order, Watch())
+    old, new = f":{world.single.port}", road.url.removeprefix("http://127.0.0.1")
+    source = order.source
+    urls = (source.url.replace(old, new), source.base_url.replace(old, new))
+    outcome = carried_out(replace(order, source=replace(source, url=urls[0], base_url=urls[1])))
+    assert outcome.error is None
+    return outcome.receipt.seconds
+
+
+@contextmanager
+def slowed(server: Server) -> Iterator[None]:
+    """Let a server do something for a tenth of the time."""
+    over = threading.Event()
+
+    def turns() -> None:
+        while not over.wait(0.01):
+            server.freeze()
+            over.wait(0.09)
+            server.thaw()
+
+    thread = threading.Thread(target=turns)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def by_server(world: World) -> dict[str, list[float]]:
+    """Pull files, some at once, while one data server is slow; return MB/s by server."""
+    rates: dict[str, list[float]] = {}
+    with slowed(world.cluster.servers[0]), ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in range(MOST_ROUNDS):
+            if len(rates) == 2 and min(map(len, rates.values())) >= FEWEST_TESTS:
+                break
+            orders = [
+                world.order("pull", "single", "cluster", MEDIUM_BYTES) for _ in range(AT_ONCE)
+            ]
+            for outcome in pool.map(carried_out, orders):
+                assert outcome.error is None
+                rate = MEDIUM_BYTES / outcome.receipt.seconds / MB
+                rates.setdefault(outcome.seen.data_server, []).append(rate)
+    return rates
+
+
+def test_the_diagnosis_names_the_data_server_that_is_slow(
+    world: World, by_server: dict[str, list[float]]
+):
+    tests = [LedTest(host, np.nan, rate) for host, rates in by_server.items() for rate in rates]
+    slow = f"127.0.0.1:{world.cluster.servers[0].port}"
+    assert slow_hosts(rates_of(tests)) == [slow]
+
+
+def test_a_data_server_that_dies_midway_fails_the_test_and_its_file_is_deleted_later(world: World):
+    """The manager cannot delete what is on a server that is away: it stays to be deleted."""
+    order = replace(
+        world.order("pull", "single", "cluster", LARGE_BYTES), limits=Limits(cleaning=4)
+    )
+    WebDav().put(order, Watch())
+    with ThreadPoolExecutor(1) as pool, slowed(world.single):
+        future = pool.submit(carried_out, order)
+        assert wait_for(lambda: any(path.stat().st_size > MB for path in world.left()), 30)
+        (part,) = world.left()
+        (victim,) = (one for one in world.cluster.servers if part.is_relative_to(one.data))
+        victim.kill()
+        outcome = future.result(timeout=120)
+    assert outcome.error.where in {Where.DESTINATION, Where.TRANSFER}
+    assert outcome.leftover
+    assert world.left() == [part]
+    victim.start()
+    assert wait_for(lambda: remove(HttpTpc().files, order) is None, 60)
     assert world.left() == []
