@@ -17,7 +17,7 @@ from matrix.http.page_rights import accepting, for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.views import rendered, show
 from matrix.store.data_version import DataVersion
-from sonar.models import Mesh, Proposal
+from sonar.models import Endpoint, Mesh, Proposal
 from sonar.people.roles import Anyone
 from sonar.registry.topology import catalogue, proposals
 from sonar.registry.topology.describing import sections, summary
@@ -37,6 +37,12 @@ class ApplyForm(forms.Form):
     digest = forms.RegexField("^[0-9a-f]{64}$")
     join = forms.BooleanField(required=False)
     retire = forms.BooleanField(required=False)
+
+
+def lacks_mesh() -> bool:
+    """Say whether endpoints are in use and none is tested. One or two SQL queries."""
+    has_mesh = Mesh.objects.filter(enabled=True).exists()
+    return not has_mesh and Endpoint.objects.filter(retired_at=None).exists()
 
 
 class FilesInput(forms.FileInput):
@@ -104,7 +110,7 @@ class TopologyPage(Page):
             ],
             "refusal": "",
             "form": DocumentsForm(),
-            "has_mesh": Mesh.objects.filter(enabled=True).exists(),
+            "lacks_mesh": lacks_mesh(),
         }
 
 
