@@ -28,7 +28,7 @@ from matrix.pages.site import work
 from matrix.pages.site.page import SitePage
 from matrix.pages.sites import SitesPage
 from matrix.pages.table.page import TablePage
-from matrix.pages.topology import topology
+from matrix.pages.topology import propose_topology, topology
 from matrix.pages.transfer import transfer
 from matrix.pages.views import showing
 
@@ -83,6 +83,7 @@ urlpatterns = [
     path("operations/names/dismiss/", dismiss_name, name="dismiss-name"),
     path("operations/names/remove/", remove_alias, name="remove-alias"),
     path("operations/topology/", topology, name="topology"),
+    path("operations/topology/propose/", propose_topology, name="propose-topology"),
     path("operations/probes/", operations.order_probes, name="order-probe"),
     path("operations/probes/<uuid:id>/cancel/", operations.cancel_probe, name="cancel-probe"),
     path("metrics", MetricsView.as_view(), name="metrics"),

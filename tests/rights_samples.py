@@ -162,6 +162,15 @@ def _of_registry() -> dict[tuple[str, str], Sample]:
     return found
 
 
+class Document:
+    """A file that is uploaded, as often as it is read."""
+
+    name = "sites.json"
+
+    def read(self) -> bytes:
+        return b'{"RAL": {"name": "RAL", "tier_level": 1}}'
+
+
 SITE = "/sites/<str:name>"
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
@@ -174,6 +183,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "/operations/probes/": {**ENDS, "size": "small"},
     "/operations/probes/<uuid:id>/cancel/": {},
     "/operations/topology/": {"source": "cric-atlas", "digest": "{digest}"},
+    "/operations/topology/propose/": {"source": "cric-atlas", "documents": Document()},
     "/operations/names/": {"kind": "rse", "name": "RAL-ECHO", "place": "RAL_DATADISK"},
     "/operations/names/dismiss/": {"kind": "rcsite", "name": "RAL-PPD", "source": "gocdb"},
     "/operations/names/remove/": {"kind": "rcsite", "name": "RAL-LCG2"},

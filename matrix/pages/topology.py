@@ -1,4 +1,4 @@
-"""The page of topology: what sources propose for the registry, for operators to apply."""
+"""The page of topology: operators upload what sources say, look at it, and apply it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,20 +8,26 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
-from matrix.http.page_rights import for_whom, holders
+from matrix.http.page_rights import accepting, for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.views import rendered, show
 from matrix.store.data_version import DataVersion
-from sonar.models import Proposal
+from sonar.models import Endpoint, Mesh, Proposal
 from sonar.people.roles import Anyone
-from sonar.registry.topology import proposals
+from sonar.registry.topology import catalogue, proposals
 from sonar.registry.topology.describing import sections, summary
+from sonar.registry.topology.model import Topology
 from sonar.registry.topology.proposals import OutdatedError
+from sonar.registry.topology.reading import TopologyError
 
 REGISTER = "sonar.add_endpoint"
+# As much as the API takes, and a proxy lets pass (docs/security.md).
+MOST_UPLOADED_BYTES = 8_000_000
 
 
 class ApplyForm(forms.Form):
@@ -31,6 +37,55 @@ class ApplyForm(forms.Form):
     digest = forms.RegexField("^[0-9a-f]{64}$")
     join = forms.BooleanField(required=False)
     retire = forms.BooleanField(required=False)
+
+
+def lacks_mesh() -> bool:
+    """Say whether endpoints are in use and none is tested. One or two SQL queries."""
+    has_mesh = Mesh.objects.filter(enabled=True).exists()
+    return not has_mesh and Endpoint.objects.filter(retired_at=None).exists()
+
+
+class FilesInput(forms.FileInput):
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """One or several files of different names."""
+
+    widget = FilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> "list[UploadedFile[bytes]]":  # noqa: ANN401 - Django's
+        files = [super(FilesField, self).clean(each, initial) for each in data or [None]]
+        names = [file.name for file in files]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValidationError(f"Two documents have the name {twice.pop()}: rename one.")
+        return files
+
+
+class DocumentsForm(forms.Form):
+    """What a source says, as files; `topology` is that once the form is valid."""
+
+    source = forms.ChoiceField(
+        label="Source",
+        choices=[(name, name) for name in catalogue.SOURCES],
+        widget=forms.Select({"class": "form-select form-select-sm"}),
+    )
+    documents = FilesField(
+        label="Its documents (JSON)",
+        widget=FilesInput({"class": "form-control form-control-sm", "accept": ".json"}),
+        error_messages={"required": "Choose the files that the source answered with."},
+    )
+    topology: Topology
+
+    def clean(self) -> dict[str, Any]:
+        chosen = super().clean() or {}
+        if not self.errors:
+            contents = {file.name: file.read() for file in chosen["documents"]}
+            try:
+                self.topology = catalogue.read_contents(chosen["source"], contents)
+            except TopologyError as error:
+                self.add_error("documents", error.problems)
+        return chosen
 
 
 @dataclass(frozen=True)
@@ -54,6 +109,8 @@ class TopologyPage(Page):
                 for row in compared
             ],
             "refusal": "",
+            "form": DocumentsForm(),
+            "lacks_mesh": lacks_mesh(),
         }
 
 
@@ -79,6 +136,18 @@ def topology(request: HttpRequest) -> HttpResponse:
     LogEntry.objects.log_actions(user.pk, [row], CHANGE, sentence, single_object=True)
     messages.success(request, sentence)
     return HttpResponseRedirect(TopologyPage().path())
+
+
+@accepting(MOST_UPLOADED_BYTES)
+@for_whom(POST=holders(REGISTER))
+def propose_topology(request: HttpRequest) -> HttpResponse:
+    """Keep what somebody uploads as the proposal of its source; nothing is applied."""
+    form, page, now = DocumentsForm(request.POST, request.FILES), TopologyPage(), timezone.now()
+    if not form.is_valid():
+        return rendered(request, page, now, None, status=400, form=form)
+    names = [file.name for file in form.cleaned_data["documents"]]
+    proposals.keep(form.topology, names, now)
+    return HttpResponseRedirect(f"{page.path()}#of-{form.topology.source}")
 
 
 def refused(request: HttpRequest, sentence: str, status: int) -> HttpResponse:

@@ -56,7 +56,7 @@ def begin(
 def refusal(endpoint: Endpoint, before: EndpointCheck | None, now: datetime) -> str:
     """Say why an endpoint is not checked now; empty if it may be."""
     if endpoint.retired_at:
-        return f"{endpoint.name} is retired: it is not checked."
+        return f"{endpoint.name} is retired: it is not checked until it is in use."
     if before is None:
         return ""
     if is_running(before, now):

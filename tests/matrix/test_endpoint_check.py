@@ -120,7 +120,7 @@ def test_a_retired_endpoint_is_not_checked(admin, small_world):
     Endpoint.objects.filter(pk=small_world.desy.pk).update(retired_at=NOW)
     assert "Check it" not in section(admin)
     admin.post(f"{PAGE}check/")
-    assert "is retired: it is not checked" in responses.html(admin, PAGE)
+    assert "is retired: it is not checked until it is in use." in responses.html(admin, PAGE)
     assert not EndpointCheck.objects.exists()
 
 

@@ -47,7 +47,9 @@ def test_no_endpoints_no_mesh_and_no_match_are_told_apart(small_world):
     assert list(told("size=small")) == ["no-mesh"]
     assert "An administrator can add a mesh" in told("size=small")["no-mesh"].links[0][0]
     Endpoint.objects.update(retired_at=NOW)
-    assert list(told("size=small")) == ["no-endpoints"]
+    notice = told("size=small")["no-endpoints"]
+    assert notice.sentence.startswith("4 endpoints are registered. None is tested until")
+    assert notice.links[0][1] == "/operations/topology/"
 
 
 def test_the_view_without_the_filters_is_drawn_as_before(small_world):

@@ -1,12 +1,15 @@
 """What sources propose for the registry is looked at and applied on a page."""
 
+import json
 from pathlib import Path
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from django.http import HttpResponse
 from django.test import Client
 
 from sonar import tasks
@@ -43,32 +46,71 @@ def page_of(client: Client) -> Page:
 
 
 def test_it_says_how_to_propose_where_nothing_is(client, operator):
-    assert "Nothing is proposed. manage.py topology propose --from" in page_of(client)
+    page = page_of(client)
+    assert "Nothing is proposed yet: upload what a source says" in page
+    assert "manage.py topology propose --from" in page
+
+
+def upload(client: Client, *documents: str, source: str = "cric-atlas") -> HttpResponse:
+    files = [SimpleUploadedFile("ends.json", each.encode()) for each in documents]
+    return client.post(f"{URL}propose/", {"source": source, "documents": files}, follow=True)
+
+
+def test_what_somebody_uploads_is_proposed_and_not_applied(client, operator):
+    page = Page(upload(client, json.dumps(topologies.cric_endpoints())).content.decode())
+    assert "from ends.json" in page
+    assert f"- {GLASGOW}: its site UKI-SCOTGRID-GLASGOW is not known" in page
+    assert Proposal.objects.get().places == "ends.json"
+    assert not Endpoint.objects.filter(name=GLASGOW).exists()
+
+
+@pytest.mark.parametrize(
+    ("documents", "source", "said"),
+    [
+        ([], "cric-atlas", "Choose the files that the source answered with."),
+        ([""], "cric-atlas", "The submitted file is empty."),
+        (["{}", "{}"], "cric-atlas", "Two documents have the name ends.json: rename one."),
+        (['{"a": 1'], "cric-atlas", "ends.json: line 1, column 8: not JSON"),
+        (["{}"], "gocdb", "gocdb is not one of the available choices."),
+    ],
+)
+def test_what_cannot_be_read_is_refused_at_its_field(client, operator, documents, source, said):
+    response = upload(client, *documents, source=source)
+    assert response.status_code == 400
+    assert said in Page(response.content.decode())
+    assert not Proposal.objects.exists()
+
+
+def test_documents_may_be_larger_than_other_forms_up_to_a_limit(client, operator):
+    large = json.dumps(topologies.cric_endpoints()) + " " * 2_000_000
+    assert upload(client, large).status_code == 200
+    assert upload(client, large + " " * 6_000_000).status_code == 413
 
 
 def test_a_proposal_is_shown_line_by_line_and_applied_once(
     client, operator, proposed, django_assert_num_queries
 ):
     client.get(URL)  # the rights of the account are read once
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(15):
         page = page_of(client)
-    assert page.texts("h2") == ["cric-atlas: 2 new sites, 2 new endpoints, 6 names of others"]
+    summary = "cric-atlas: 2 new sites, 2 new endpoints, 6 names of others"
+    assert page.texts("h2") == [summary, "Propose from documents"]
     assert f"+ {GLASGOW}: base URL davs://ceph.example.ac.uk/atlas/datadisk" in page
     assert not Endpoint.objects.filter(name=GLASGOW).exists()
-    sent = dict(page.part("form.fields").hidden())
+    sent = dict(page.parts("form.fields")[0].hidden())
     response = client.post(URL, sent, follow=True)
     shown = Page(response.content.decode())
     assert "Applied. cric-atlas: 2 new sites" in shown
     assert "cric-atlas: nothing to change" in shown
     assert Endpoint.objects.get(name=GLASGOW).retired_at
     assert LogEntry.objects.get().user == operator
-    sent = dict(shown.part("form.fields").hidden())
+    sent = dict(shown.parts("form.fields")[0].hidden())
     client.post(URL, sent | {"join": "on"})
     assert Endpoint.objects.get(name=GLASGOW).retired_at is None
 
 
 def test_nobody_applies_what_they_have_not_seen(client, operator, proposed):
-    sent = dict(page_of(client).part("form.fields").hidden())
+    sent = dict(page_of(client).parts("form.fields")[0].hidden())
     Site.objects.create(name="BNL-ATLAS")
     response = client.post(URL, sent)
     assert response.status_code == 409

@@ -65,12 +65,15 @@ def test_applied_again_nothing_changes_and_new_endpoints_wait_until_they_are_wan
     again = cric()
     assert again.startswith("cric-atlas: nothing to change\n")
     assert f"registered and not in use yet:\n  {BNL}, {GLASGOW}" in again
+    assert again.endswith(
+        "2 endpoints are not in use: nothing tests them. `topology apply --join` changes that.\n"
+    )
     assert "2 changed endpoints" in cric(join=True)
     assert Endpoint.objects.filter(retired_at=None).count() == 2
     assert cric() == cric(join=True) == cric("diff")
 
 
-def test_a_diff_says_which_meshes_of_all_endpoints_new_ones_would_join(cric):
+def test_a_diff_says_which_meshes_new_endpoints_would_join(cric):
     old = Site.objects.create(name="Old")
     for number in range(2):
         url = f"https://old{number}.example.org/disk"
@@ -80,6 +83,13 @@ def test_a_diff_says_which_meshes_of_all_endpoints_new_ones_would_join(cric):
     MeshInterval.objects.create(mesh=mesh, size_class=small, every_seconds=3600)
     # From 2 links to 12, each 24 times a day with 20 MB.
     assert "mesh all: 10 more links, about 240 tests and 4.80 GB a day" in cric("diff")
+    # A mesh by filter gains what fits, as the source says its site: one of the two new ones.
+    Site.objects.filter(name="Old").update(cloud="UK")
+    mesh.sources_filter = mesh.destinations_filter = {"cloud": ["UK"]}
+    mesh.save()
+    assert "mesh all: 4 more links, about 96 tests and 1.92 GB a day" in cric("diff")
+    mesh.sources_filter = mesh.destinations_filter = {}
+    mesh.save()
     # A mesh with named endpoints gains nothing.
     mesh.sources.set(Endpoint.objects.all())
     mesh.destinations.set(Endpoint.objects.all())

@@ -64,12 +64,28 @@ def work_at_hand(size: str) -> dict[str, Any]:
 
 
 def no_endpoints() -> Notice:
+    """Say what to do first, or which step is missing. One SQL query."""
+    topology = address("topology")
+    if waiting := Endpoint.objects.count():
+        return Notice(
+            "no-endpoints",
+            "No endpoint is in use.",
+            f"{counted(waiting, 'endpoint', 'is', 'are')} registered. None is tested "
+            "until somebody takes it into use.",
+            (
+                ("An operator can do that for what a source proposed", topology),
+                ("an administrator for single ones", address("admin:sonar_endpoint_changelist")),
+            ),
+        )
     return Notice(
         "no-endpoints",
         "No endpoints are registered yet.",
         "Sonar measures the rates between registered storage endpoints. It needs sites and their "
         "endpoints, then a mesh that says which links are tested and how often.",
-        (("An administrator can add a site in the admin", address("admin:sonar_site_add")),),
+        (
+            ("An operator can take them from CRIC or Rucio", topology),
+            ("an administrator can add a site in the admin", address("admin:sonar_site_add")),
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from sonar.registry.downtimes import asking, importing
 from sonar.registry.downtimes.importing import NotImported, Outcome, Overtaken
 
 MOST_LISTED = 50
+SETTINGS = {Origin.GOCDB: "SONAR_GOCDB_URL", Origin.OSG: "SONAR_OSG_DOWNTIMES_URL"}
 
 
 class Command(QuickCommand):
@@ -50,13 +51,17 @@ class Command(QuickCommand):
         except (NotImported, Overtaken) as error:
             raise CommandError(f"Nothing was changed: {error}.") from error
         self.stdout.write(described(outcome, Origin(options["origin"]).label, dry_run=dry_run))
+        if not dry_run and options["origin"] not in importing.addresses():
+            setting = SETTINGS[options["origin"]]
+            self.stdout.write(f"{setting} is not set: workers do not ask for later ones.")
 
 
 def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     """Return the lines that say what an answer came to."""
+    announced = len(outcome.announcements)
     lines = [
-        f"{name} announces {len(outcome.announcements)} downtimes; {outcome.concerned} of them "
-        "concern endpoints here.",
+        f"{name} announces {announced} downtime{'s' * (announced != 1)}, {outcome.concerned} of "
+        "endpoints here.",
         f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
     ]
     rows = [

@@ -7,8 +7,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from sonar.management.base import QuickCommand
+from sonar.models import Mesh
 from sonar.registry.topology import catalogue, proposals
 from sonar.registry.topology.applying import apply
+from sonar.registry.topology.changes import Changes
 from sonar.registry.topology.comparing import compare
 from sonar.registry.topology.describing import described
 from sonar.registry.topology.reading import TopologyError
@@ -57,5 +59,19 @@ class Command(QuickCommand):
         work = apply if options["verb"] == "apply" else compare
         changes = work(topology, joins=options["join"], retires=options["retire"])
         self.stdout.write(described(changes))
-        if work is compare and changes:
-            self.stdout.write("\nNothing was changed. Run `topology apply` to do so.")
+        if sentence := next_step(changes, is_applied=work is apply):
+            self.stdout.write(f"\n{sentence}")
+
+
+def next_step(changes: Changes, *, is_applied: bool) -> str:
+    """Say what is left to do; empty if that is nothing."""
+    count = len(changes.idle)
+    if changes and not is_applied:
+        new = "; with --join, new endpoints are in use at once" if count else ""
+        return f"Nothing was changed. Run `topology apply` to do so{new}."
+    if count:
+        idle, they = ("1 endpoint is", "it") if count == 1 else (f"{count} endpoints are", "them")
+        return f"{idle} not in use: nothing tests {they}. `topology apply --join` changes that."
+    if not Mesh.objects.exists():
+        return "No mesh is registered, so nothing is tested: docs/a-grid.md has one."
+    return ""

@@ -7,6 +7,7 @@ from typing import Any
 
 from sonar.registry.topology.fetching import documents
 from sonar.registry.topology.model import Topology
+from sonar.registry.topology.reading import decoded
 from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
 
 Parser = Callable[[Mapping[str, dict[str, Any]]], Topology]
@@ -19,3 +20,8 @@ SOURCES: dict[str, Parser] = {
 def read(source: str, places: Iterable[str], ca_file: str = "") -> Topology:
     """Return what a source says in these files or at these URLs; raise TopologyError."""
     return SOURCES[source](documents(places, ca_file))
+
+
+def read_contents(source: str, contents: Mapping[str, bytes]) -> Topology:
+    """Return what a source says in documents, by their names; raise TopologyError."""
+    return SOURCES[source]({name: decoded(each, name) for name, each in contents.items()})

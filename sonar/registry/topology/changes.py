@@ -70,6 +70,12 @@ class Changes:
         return bool(self.sites or self.endpoints or self.aliases)
 
     @property
+    def idle(self) -> list[str]:
+        """Return the endpoints that would be registered, and not in use until somebody joins."""
+        new = [row for row in self.endpoints if row.is_new and row.values.get("retired")]
+        return [*(change.row.name for change in new), *self.waiting]
+
+    @property
     def moved(self) -> list[Change]:
         """Those whose base URL becomes another one, which is where tests write."""
         changes = self.endpoints

@@ -114,8 +114,8 @@ def cost_line(cost: MeshCost) -> str:
 
 def _cost_title(changes: Changes) -> str:
     if changes.joins:
-        return "meshes of all endpoints that they join"
-    return "meshes of all endpoints that they would join once in use"
+        return "meshes that they join"
+    return "meshes that they would join once in use"
 
 
 def _word(name: str) -> str:

@@ -1,64 +1,69 @@
-"""What meshes of every endpoint gain by endpoints that come into use: links, tests and bytes."""
+"""What meshes that name no endpoints gain by those that come into use: links, tests and bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import reduce
 
 from sonar.models import Endpoint, Mesh
 from sonar.notation.addresses import scheme_of
+from sonar.notation.endpoint_attributes import ENDPOINT_ATTRIBUTES, texts_of
+from sonar.registry import mesh_size
+from sonar.registry.mesh_members import EndpointInUse, read_endpoints
+from sonar.registry.mesh_size import MeshSize
 from sonar.registry.topology.changes import Changes, MeshCost
-
-DAY_SECONDS = 86_400
 
 
 def costs(changes: Changes) -> list[MeshCost]:
-    """Return what each mesh of all endpoints would gain by those that are new or wait.
+    """Return what each enabled mesh would gain by endpoints that are new or wait.
 
-    Four SQL queries, none where there are none.
+    Five SQL queries, none where there are no such endpoints.
     """
-    coming = {
-        change.row.name: change.row.base_url
-        for change in changes.endpoints
-        if isinstance(change.row, Endpoint) and _comes(change.is_new, change.values)
-    }
-    in_use = Endpoint.objects.filter(retired_at=None).values_list("name", "base_url")
-    waiting = Endpoint.objects.filter(name__in=changes.waiting).values_list("name", "base_url")
-    coming |= dict(waiting) if changes.waiting else {}
+    coming = _coming(changes)
     if not coming:
         return []
-    before = {name: url for name, url in in_use if name not in coming}
-    meshes = Mesh.objects.filter(enabled=True).prefetch_related(
-        "sources", "destinations", "intervals__size_class"
+    names = {endpoint.id for endpoint in coming}
+    before = [endpoint for endpoint in read_endpoints() if endpoint.id not in names]
+    meshes = Mesh.objects.filter(enabled=True).prefetch_related(*mesh_size.READ_FIRST)
+    gains = (
+        _gain(mesh, mesh_size.size_of(mesh, before), mesh_size.size_of(mesh, [*before, *coming]))
+        for mesh in meshes
     )
-    gains = (_cost(mesh, before, coming) for mesh in meshes)
-    return [cost for cost in gains if cost.links and cost.tests_a_day]
+    return [gain for gain in gains if gain.links and gain.tests_a_day]
+
+
+def _coming(changes: Changes) -> list[EndpointInUse]:
+    """Return those that would come into use; new ones have ids below 0 here."""
+    rows = [
+        change.row
+        for change in changes.endpoints
+        if isinstance(change.row, Endpoint) and _comes(change.is_new, change.values)
+    ]
+    if changes.waiting:
+        waiting = Endpoint.objects.filter(name__in=changes.waiting).select_related("site")
+        rows += waiting.exclude(pk__in=[row.pk for row in rows if row.pk])
+    return [_as_in_use(row, row.pk or -number) for number, row in enumerate(rows, start=1)]
 
 
 def _comes(is_new: bool, values: dict[str, object]) -> bool:
     return is_new or values.get("retired") is False
 
 
-def _cost(mesh: Mesh, before: dict[str, str], coming: dict[str, str]) -> MeshCost:
-    schemes = mesh.mover_description.schemes_in(mesh.mode)
+def _as_in_use(row: Endpoint, number: int) -> EndpointInUse:
+    texts = {
+        attribute.name: texts_of(attribute.value([_at(row, path) for path in attribute.columns]))
+        for attribute in ENDPOINT_ATTRIBUTES
+    }
+    return EndpointInUse(number, scheme_of(row.base_url), texts)
 
-    def links(endpoints: dict[str, str]) -> int:
-        fitting = {name for name, url in endpoints.items() if scheme_of(url) in schemes}
-        sources, destinations = (
-            _members(getattr(mesh, end).all(), fitting) for end in ("sources", "destinations")
-        )
-        return len(sources) * len(destinations) - len(sources & destinations)
 
-    gained = links(before | coming) - links(before)
-    often = [(DAY_SECONDS / row.every_seconds, row.size_class) for row in mesh.intervals.all()]
+def _at(row: Endpoint, path: str) -> object:
+    return reduce(getattr, path.split("__"), row)
+
+
+def _gain(mesh: Mesh, before: MeshSize, after: MeshSize) -> MeshCost:
     return MeshCost(
         mesh.name,
-        gained,
-        gained * sum(times for times, _ in often),
-        gained * sum(times * size.test_bytes for times, size in often),
+        after.links - before.links,
+        after.tests_per_day - before.tests_per_day,
+        after.bytes_per_day - before.bytes_per_day,
     )
-
-
-def _members(named: Iterable[Endpoint], fitting: set[str]) -> set[str]:
-    """Return those of one end of a mesh: the named ones, or every endpoint where none is."""
-    names = {endpoint.name for endpoint in named}
-    return names & fitting if names else fitting

@@ -1,0 +1,102 @@
+"""From an empty Sonar to a mesh that knows who is down, on pages alone: as docs/a-grid.md says."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django import Settings
+
+from sonar import scheduler, tasks
+from sonar.models import Mesh, Schedule
+from sonar.ordering import request_checks
+from sonar.people.roles import Role
+from tests import a_grid
+from tests.accounts import account
+from tests.browser.conftest import Visit
+from tests.browser.pages import fits, log_in, look, navigate
+from tests.matrix.world import NOW
+from tests.sonar import downtimes
+
+FILTER = "cloud=UK&label=DATADISK"
+
+
+def follow(page: Page, name: str) -> None:
+    page.get_by_role("main").get_by_role("link", name=name, exact=True).click()
+
+
+def propose_and_apply(page: Page, folder: Path, reader: object) -> None:
+    follow(page, "An operator can take them from CRIC or Rucio")
+    look(page, f"a-grid-2-topology-empty-{reader}")
+    assert fits(page)
+    documents = [folder / "sites.json", folder / "endpoints.json"]
+    page.get_by_label("Its documents (JSON)").set_input_files(documents)
+    page.get_by_role("button", name="Compare with the registry").click()
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("4 new sites")
+    look(page, f"a-grid-3-topology-proposed-{reader}")
+    assert fits(page)
+    page.get_by_label("Take new endpoints into use at once").check()
+    page.get_by_role("button", name="Apply cric-atlas").click()
+    expect(page.get_by_text("Applied. cric-atlas: 4 new sites, 5 new endpoints")).to_be_visible()
+    look(page, f"a-grid-4-topology-applied-{reader}")
+
+
+def see_downtimes(page: Page, reader: object) -> None:
+    navigate(page, "Operations")
+    look(page, f"a-grid-5-operations-{reader}")
+    expect(page.get_by_text("new disks")).to_contain_text("site GLASGOW")
+
+
+def check(page: Page, reader: object) -> None:
+    navigate(page, "Sites")
+    follow(page, "RAL")
+    follow(page, "Tests and endpoints")
+    look(page, f"a-grid-6-site-{reader}")
+    follow(page, "RAL_DATADISK")
+    look(page, f"a-grid-7-endpoint-{reader}")
+    page.get_by_role("button", name="Check it now").click()
+    expect(page.locator("#check")).to_contain_text("The file is deleted.")
+    look(page, f"a-grid-8-endpoint-checked-{reader}")
+
+
+def add_mesh(page: Page, reader: object) -> None:
+    page.get_by_role("link", name="Admin", exact=True).click()
+    look(page, f"a-grid-9-admin-{reader}")
+    page.get_by_role("link", name="Add to Meshes").click()
+    page.get_by_label("Name:").fill("uk-datadisks")
+    for end in ("sources", "destinations"):
+        page.locator(f"#id_{end}_filter").fill(FILTER)
+    page.locator(".add-row a").click()
+    page.locator("#id_intervals-0-size_class").select_option(label="large")
+    page.locator("#id_intervals-0-every_seconds").fill("1d")
+    look(page, f"a-grid-10-mesh-{reader}")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("main")).to_contain_text("3 now, 6 links, 6 tests a day")
+    look(page, f"a-grid-11-mesh-saved-{reader}")
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("real_commits", "at_noon")
+def test_a_new_administrator_gets_there_on_pages_alone(
+    visit: Visit, reader, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(request_checks, "send_check", lambda run: tasks.check_endpoint(str(run)))
+    administrator = account(Role.ADMINISTRATOR)
+    page = visit.open("/")
+    look(page, f"a-grid-1-empty-{reader}")
+    visit.open("/login/")
+    log_in(page, administrator)
+    visit.open("/")
+    with a_grid.storage() as url, downtimes.serving() as gocdb:
+        a_grid.write(tmp_path, url)
+        gocdb.then = (tmp_path / "downtimes.xml").read_bytes()
+        settings.SONAR_GOCDB_URL = gocdb.url
+        propose_and_apply(page, tmp_path, reader)
+        tasks.import_downtimes()
+        see_downtimes(page, reader)
+        check(page, reader)
+    add_mesh(page, reader)
+    scheduler.follow_registry(NOW)
+    assert (Mesh.objects.count(), Schedule.objects.count()) == (1, 6)
+    navigate(page, "Matrix")
+    look(page, f"a-grid-12-matrix-{reader}")
+    expect(page.locator("#live > .notice").first).to_contain_text("No results in this window yet")
