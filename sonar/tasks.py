@@ -31,10 +31,9 @@ from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
 from sonar.registry.downtimes import importing
-from sonar.registry.topology import proposals
 from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
-from sonar.work import cleanup, credential_checks, endpoint_checks, probes
+from sonar.work import cleanup, credential_checks, probes, watches
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +74,9 @@ def check_credentials() -> None:
 @task
 def check_endpoint(run: str) -> None:
     """Check an endpoint, by a worker that has the credentials and programs for it."""
+    # Loaded when used, by one worker of many: it takes 8 MB.
+    from sonar.work import endpoint_checks
+
     endpoint_checks.carry_out(UUID(run))
 
 
@@ -87,7 +89,11 @@ def import_downtimes() -> None:
 @task
 def propose_topology() -> None:
     """Read what sources say of sites and endpoints, for operators to look at."""
-    proposals.read_all(timezone.now())
+    if settings.SONAR_TOPOLOGY:
+        # Loaded when used: it takes 10 MB.
+        from sonar.registry.topology import proposals
+
+        proposals.read_all(timezone.now())
 
 
 @task
@@ -185,6 +191,6 @@ def stop_work(**_: Any) -> None:  # noqa: ANN401
     """End what runs, and this process within SONAR_STOP_SECONDS, however often it is told."""
     pulse.stop()
     cleanup.stopping.set()
-    endpoint_checks.running.stop_all()
+    watches.checks.stop_all()
     probes.running.stop_all()
     last_resort.begin(settings.SONAR_STOP_SECONDS)

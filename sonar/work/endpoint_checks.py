@@ -4,9 +4,7 @@ The file of a check is remembered for `clean` before it is written, so that one 
 deleted as those of tests are.
 """
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -30,7 +28,7 @@ from sonar.movers.programs.files_by_scheme import FilesByScheme
 from sonar.movers.watch import Watch
 from sonar.notation.addresses import PROTOCOLS, scheme_of
 from sonar.notation.check_steps import CheckStep, StepState
-from sonar.work import cleanup, refused_redirects
+from sonar.work import cleanup, refused_redirects, watches
 from sonar.work.credential_words import credential_step
 from sonar.work.transfer_request import CredentialWait, end_at
 
@@ -49,33 +47,6 @@ class CheckOutcome:
     """Whether nothing is left at the endpoint."""
     refused_servers: frozenset[str]
     """Host and port of those to which it redirected in vain."""
-
-
-class Running:
-    """The checks of this process, so that its end can stop them."""
-
-    def __init__(self) -> None:
-        self._watches: set[Watch] = set()
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def added(self, watch: Watch) -> Iterator[None]:
-        with self._lock:
-            self._watches.add(watch)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._watches.remove(watch)
-
-    def stop_all(self) -> None:
-        with self._lock:
-            watches = list(self._watches)
-        for watch in watches:
-            watch.stop()
-
-
-running = Running()
 
 
 def carry_out(run_id: UUID) -> None:
@@ -135,7 +106,7 @@ def check(
     storage = storage_of(endpoint, files_of(run_id)[0], watch, remember)
     is_clean = storage is None
     try:
-        with running.added(watch):
+        with watches.checks.added(watch):
             steps = run(planned_for(endpoint, storage), watch, lambda step: tell(redacted(step)))
     finally:
         if storage:

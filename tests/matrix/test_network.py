@@ -225,7 +225,7 @@ def test_they_are_evidence_of_the_diagnosis(client, small_world, ends):
     measured(glasgow, ral, rtt_min_ms=10.0, retransmits=5000)
     failed(ral, glasgow)
     answer = report.answer(question(), NOW)
-    evidence = link_diagnosis.diagnosis_of_report(answer, (), NOW).evidence
+    evidence = link_diagnosis.diagnosis_of_report(answer, (), NOW, names_machines=True).evidence
     assert (evidence.rtt_ms, evidence.network.loss) == (90.0, pytest.approx(0.002))
     assert evidence.network.sockets == (400_000, 108_000)
     assert (evidence.network.rate, len(evidence.network.done)) == (100.0, 2)
@@ -234,7 +234,7 @@ def test_they_are_evidence_of_the_diagnosis(client, small_world, ends):
     assert (told["rtt_ms"], told["loss"], told["network_mb_s"]) == (90.0, 0.002, 100.0)
     assert (told["network_tests"], told["max_cwnd_bytes"]) == (2, 400_000)
     other = report.answer(question("RAL_DATADISK", "DESY_DATADISK"), NOW)
-    nothing = link_diagnosis.diagnosis_of_report(other, (), NOW).evidence
+    nothing = link_diagnosis.diagnosis_of_report(other, (), NOW, names_machines=True).evidence
     network = nothing.network
     assert (nothing.rtt_ms, network.loss, network.sockets, network.rate) == (None,) * 4
 

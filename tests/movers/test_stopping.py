@@ -225,7 +225,7 @@ def test_deleting_after_a_stop_takes_three_seconds_at_most():
         began = time.monotonic()
         leftover = clean_up(WebDav(), order, watch)
     assert 2.5 < time.monotonic() - began < measure_module.STOP_SECONDS + AT_ONCE
-    assert "no answer within 3 s" in str(leftover)
+    assert re.search(r"no answer within (2\.\d|3) s", str(leftover))
 
 
 def test_a_half_uploaded_file_that_cannot_be_deleted_is_told_of():

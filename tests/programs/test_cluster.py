@@ -73,6 +73,11 @@ def from_cluster(
     yield from all_at_once(farm, Ends(cluster, single))
 
 
+@pytest.fixture(scope="module")
+def within_cluster(farm: Farm, cluster: Cluster, from_cluster: Tests) -> Iterator[Tests]:
+    yield from all_at_once(farm, Ends(cluster, cluster))
+
+
 @pytest.mark.parametrize("way", ROOT, ids=lambda way: way.name)
 def test_the_data_server_that_moved_a_file_is_named(way: Way, cluster: Cluster, to_cluster: Tests):
     _, future = to_cluster[way]
@@ -82,7 +87,7 @@ def test_the_data_server_that_moved_a_file_is_named(way: Way, cluster: Cluster, 
 
 @each_way
 def test_a_file_arrives_at_a_cluster_and_nothing_is_left(
-    way: Way, cluster: Cluster, to_cluster: Tests, from_cluster: Tests
+    way: Way, cluster: Cluster, to_cluster: Tests, from_cluster: Tests, within_cluster: Tests
 ):
     order, future = to_cluster[way]
     outcome = future.result()
@@ -99,3 +104,12 @@ def test_a_file_arrives_from_a_cluster(way: Way, single: StorageServer, from_clu
     outcome = future.result()
     assert (outcome.error, outcome.leftover, outcome.verified) == (None, None, True)
     assert files_below(single, order.destination) == []
+
+
+@each_way
+def test_a_file_is_copied_within_a_cluster(way: Way, cluster: Cluster, within_cluster: Tests):
+    order, future = within_cluster[way]
+    outcome = future.result()
+    assert (outcome.error, outcome.leftover, outcome.verified) == (None, None, True)
+    for server in cluster.servers:
+        assert files_below(server, order.destination) == []

@@ -619,7 +619,7 @@ def test_no_secret_follows_a_redirect(macaroons, purpose, issuer, dcache):
         port = server.server_port
         Dcache.status = 307
         Dcache.leads_to = f"http://localhost:{port}/"
-        with pytest.raises(MoverError, match="redirects to another host"):
+        with pytest.raises(MoverError, match="not one of its declared data hosts"):
             obtained(macaroons)
         Dcache.leads_to = f"http://127.0.0.1:{port}/"
         assert refusal(macaroons) == "the endpoint gives no macaroon: 403"

@@ -93,7 +93,9 @@ class Grid:
         times = {"starts_at": start.isoformat(), "ends_at": (start + timedelta(1)).isoformat()}
         down = self.call("POST", "downtimes/", {"endpoint": name, "reason": "disks", **times})
         note = self.call("POST", "annotations/", {"site": site, "text": "a note", "public": True})
+        alias = self.call("POST", "aliases/", {"kind": "rse", "name": f"RSE-{name}", "site": site})
         self.names |= {"downtime": str(down["id"]), "note": str(note["id"])}
+        self.names["alias"] = str(alias["id"])
         self.guest += 1
 
     def leave(self, number: int) -> None:
@@ -101,6 +103,7 @@ class Grid:
             self.call("PATCH", f"endpoints/GUEST{number}/", {"retired": True})
             self.call("DELETE", f"downtimes/{self.names['downtime']}/")
             self.call("DELETE", f"annotations/{self.names['note']}/")
+            self.call("DELETE", f"aliases/{self.names['alias']}/")
 
     def paths(self) -> list[str]:
         """Return what there is to read, by the routes of the table of rights."""

@@ -88,6 +88,7 @@ class DowntimeForm(RowForm):
 
     starts_at = UtcField("from (UTC)")
     ends_at = UtcField("to (UTC)")
+    reason = line("reason, shown to everyone", 200, 40, "Say why, like “new switch”.")
     severity = forms.ChoiceField(
         label="severity",
         choices=[
@@ -98,7 +99,6 @@ class DowntimeForm(RowForm):
         error_messages={"invalid_choice": "A downtime is an outage or a warning."},
         widget=forms.Select({"class": "form-select form-select-sm"}),
     )
-    reason = line("reason, shown to everyone", 200, 40, "Say why, like “new switch”.")
     endpoints = forms.ModelMultipleChoiceField(
         Endpoint.objects.none(),
         label="only these endpoints (none: the whole site)",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sonar.registry.topology.fetching import documents
 from sonar.registry.topology.model import Topology
 from sonar.registry.topology.reading import decoded
 from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
@@ -19,6 +18,9 @@ SOURCES: dict[str, Parser] = {
 
 def read(source: str, places: Iterable[str], ca_file: str = "") -> Topology:
     """Return what a source says in these files or at these URLs; raise TopologyError."""
+    # Loaded when used: pages, which are given documents, ask nobody.
+    from sonar.registry.topology.fetching import documents
+
     return SOURCES[source](documents(places, ca_file))
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from sonar.movers.base import End, Limits, MoverError, Order, Where
 from sonar.movers.http.deadlines import Wait
 from sonar.movers.http.exchange import Request, Web
-from sonar.registry.topology.reading import MOST_BYTES, TopologyError, decoded
+from sonar.registry.topology.reading import MOST_BYTES, TopologyError, decoded, shown
 
 LIMITS = Limits(connect=10, answer=60, total=300)
 
@@ -22,14 +22,6 @@ def documents(places: Iterable[str], ca_file: str = "") -> dict[str, dict[str, A
     at which none can be. ``ca_file`` has the certificates to trust, empty for the usual ones.
     """
     return {shown(place): decoded(_content(place, ca_file), shown(place)) for place in places}
-
-
-def shown(place: str) -> str:
-    """Return a file or URL as people may read it: without what may be secret in it."""
-    if "://" not in place:
-        return place
-    parts = urlsplit(place)
-    return f"{parts.scheme}://{parts.hostname}{parts.path}"
 
 
 def _content(place: str, ca_file: str) -> bytes:

@@ -17,9 +17,8 @@ from sonar.registry.topology.applying import apply
 from sonar.registry.topology.changes import Changes
 from sonar.registry.topology.comparing import compare
 from sonar.registry.topology.describing import described
-from sonar.registry.topology.fetching import shown
 from sonar.registry.topology.model import Topology
-from sonar.registry.topology.reading import TopologyError
+from sonar.registry.topology.reading import TopologyError, shown
 
 log = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ type is refused as a whole.
 
 import json
 from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, TypeAdapter
 from pydantic import ValidationError as WrongShapeError
@@ -98,3 +99,11 @@ def _place(steps: tuple[int | str, ...]) -> str:
     """Write a place as `RAL_DATADISK.aprotocols.read_wan[0]`."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:80]}" for step in steps)
     return path.lstrip(".") or "the whole"
+
+
+def shown(place: str) -> str:
+    """Return a file or URL as people may read it: without what may be secret in it."""
+    if "://" not in place:
+        return place
+    parts = urlsplit(place)
+    return f"{parts.scheme}://{parts.hostname}{parts.path}"
