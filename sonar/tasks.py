@@ -30,7 +30,6 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
-from sonar.registry.downtimes import importing
 from sonar.results import concurrency, endings, sealing, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, probes, watches
@@ -83,7 +82,10 @@ def check_endpoint(run: str) -> None:
 @task
 def import_downtimes() -> None:
     """Ask where sites announce downtimes, if that is set anywhere."""
-    importing.import_all(timezone.now())
+    if settings.SONAR_GOCDB_URL or settings.SONAR_OSG_DOWNTIMES_URL:
+        from sonar.registry.downtimes import importing
+
+        importing.import_all(timezone.now())
 
 
 @task

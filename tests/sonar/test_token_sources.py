@@ -621,7 +621,7 @@ def test_no_secret_follows_a_redirect(macaroons, purpose, issuer, dcache):
         Dcache.leads_to = f"http://localhost:{port}/"
         with pytest.raises(MoverError, match="not one of its declared data hosts"):
             obtained(macaroons)
-        Dcache.leads_to = f"http://127.0.0.1:{port}/"
+        Dcache.leads_to = f"http://127.0.0.1:{port}/atlas/disk/sonar"
         assert refusal(macaroons) == "the endpoint gives no macaroon: 403"
         for leads_to in (f"https://127.0.0.1:{port}/", f"http://localhost:{port}/"):
             issuer.leads_to = leads_to

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from sonar.management.base import QuickCommand, in_columns
 from sonar.models.downtimes import ELSEWHERE, Origin
-from sonar.registry.downtimes import asking, importing
+from sonar.registry.downtimes import asking, importing, state
 from sonar.registry.downtimes.importing import NotImported, Outcome, Overtaken
 
 MOST_LISTED = 50
@@ -51,7 +51,7 @@ class Command(QuickCommand):
         except (NotImported, Overtaken) as error:
             raise CommandError(f"Nothing was changed: {error}.") from error
         self.stdout.write(described(outcome, Origin(options["origin"]).label, dry_run=dry_run))
-        if not dry_run and options["origin"] not in importing.addresses():
+        if not dry_run and options["origin"] not in state.addresses():
             setting = SETTINGS[options["origin"]]
             self.stdout.write(f"{setting} is not set: workers do not ask for later ones.")
 

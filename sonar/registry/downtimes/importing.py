@@ -20,6 +20,7 @@ from sonar.registry.downtimes.announcement import Announcement, Answer
 from sonar.registry.downtimes.asking import Questions, SourceAway
 from sonar.registry.downtimes.document import BadAnswer
 from sonar.registry.downtimes.replacing import Differences
+from sonar.registry.downtimes.state import addresses
 
 log = logging.getLogger(__name__)
 
@@ -47,12 +48,6 @@ class Outcome:
     """How many of them concern endpoints in use."""
     changes: Differences
     unmatched: tuple[matching.Unmatched, ...]
-
-
-def addresses() -> dict[str, str]:
-    """Return by origin where downtimes are asked for: those that are set."""
-    both = {Origin.GOCDB: settings.SONAR_GOCDB_URL, Origin.OSG: settings.SONAR_OSG_DOWNTIMES_URL}
-    return {origin.value: address for origin, address in both.items() if address}
 
 
 def import_all(now: datetime) -> None:

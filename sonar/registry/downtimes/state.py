@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
 from sonar.models import Downtime, DowntimeSource
 from sonar.models.downtimes import Origin
-from sonar.registry.downtimes.importing import addresses
 
 STALE_AFTER = timedelta(hours=1)
 
@@ -29,6 +30,12 @@ class SourceState:
     error: str
     downtimes: int
     of_endpoints: int
+
+
+def addresses() -> dict[str, str]:
+    """Return by origin where downtimes are asked for: those that are set."""
+    both = {Origin.GOCDB: settings.SONAR_GOCDB_URL, Origin.OSG: settings.SONAR_OSG_DOWNTIMES_URL}
+    return {origin.value: address for origin, address in both.items() if address}
 
 
 def states(now: datetime) -> tuple[SourceState, ...]:
