@@ -70,6 +70,7 @@ class DataHostsForm(forms.Form):
 class EndpointPage(Page):
     template: ClassVar[str] = "endpoint.html"
     route: ClassVar[str] = "endpoint"
+    nav: ClassVar[str] = "sites"
 
     endpoint: Endpoint
 
