@@ -1,4 +1,4 @@
-"""The page of names that stand for nothing: operators say what they are, or that they are none."""
+"""The page of unknown names: operators say what they stand for, or that Sonar tests none of it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -110,13 +110,13 @@ def dismiss_name(request: HttpRequest) -> HttpResponse:
     chosen = {field: form.cleaned_data[field] for field in ("kind", "name", "source")}
     row = UnknownName.objects.filter(**chosen).first()
     if row is None:
-        raise Http404("This name is not among those that stand for nothing: look at them again.")
+        raise Http404("This name is not among the unknown ones any more: look at the list again.")
     row.dismissed = form.cleaned_data["dismissed"]
     row.save(update_fields=["dismissed"])
     sentence = (
-        f"{row.name} is nothing that Sonar tests: nobody is asked about it again."
+        f"{row.name} is dismissed: nobody is asked about it again."
         if row.dismissed
-        else f"{row.name} is among the names that stand for nothing again."
+        else f"{row.name} is among the unknown names again."
     )
     keep_in_the_log(request, row, CHANGE, sentence)
     return back(request, sentence)
