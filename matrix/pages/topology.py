@@ -110,6 +110,7 @@ class TopologyPage(Page):
             ],
             "refusal": "",
             "form": DocumentsForm(),
+            "answers": catalogue.ANSWERS,
             "lacks_mesh": lacks_mesh(),
         }
 

@@ -99,8 +99,8 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
         of_endpoints=3,
     )
     page = responses.page(client, "/operations/")
-    assert "GOCDB: stale , read 2 h ago; 40 downtimes, 3 of endpoints here." in page
-    assert "The last question failed. Until it answers, its downtimes stay as they are." in page
+    assert "GOCDB: stale read 2 h ago; 40 downtimes, 3 concern endpoints here." in page
+    assert "failed. Until it answers, the downtimes that it announced stay as they are." in page
     (gocdb, osg) = responses.answer(client, "/api/v1/status/")["downtime_sources"]
     assert (gocdb["stale"], gocdb["failing"], gocdb["answered_at"]) == (
         True,
@@ -114,7 +114,7 @@ def test_operations_say_how_old_each_source_is(client: Client, both: World, sett
         in client.get("/metrics").content.decode()
     )
     client.force_login(account(Role.OPERATOR))
-    assert "The last question failed: GET source.example.org" in responses.page(
+    assert "The last request failed: GET source.example.org" in responses.page(
         client, "/operations/"
     )
 

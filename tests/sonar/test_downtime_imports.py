@@ -298,7 +298,7 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
         gocdb(lasting("7G0", "disk.gla.example.org"), lasting("8G0", "dpm.example.org"))
     )
     said = imported("--from", "gocdb", str(path), "--dry-run")
-    assert "GOCDB announces 2 downtimes, 1 of endpoints here." in said
+    assert "GOCDB announces 2 downtimes; 1 concerns endpoints here." in said
     assert "1 new, 0 changed, 0 withdrawn, 0 unchanged: a dry run, nothing was changed." in said
     assert "new  GLASGOW_DATADISK  outage  2026-11-20 03:00 UTC  2026-11-20 05:00 UTC" in said
     assert "No endpoint is at 1 host of storage: dpm.example.org" in said

@@ -30,11 +30,13 @@ class Command(QuickCommand):
             "https://goc.egi.eu/gocdbpi/public/",
         )
         parser.add_argument(
-            "--from", dest="origin", choices=[origin.value for origin in ELSEWHERE], required=True
+            "--from",
+            dest="origin",
+            choices=[origin.value for origin in ELSEWHERE],
+            required=True,
+            help="which source it is",
         )
-        parser.add_argument(
-            "--ca-file", default="", help="CA certificates to check the source's by"
-        )
+        parser.add_argument("--ca-file", default="", help="CA certificates to trust, in PEM")
         parser.add_argument(
             "--dry-run", action="store_true", help="say what would change, and change nothing"
         )
@@ -60,8 +62,8 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     """Return the lines that say what an answer came to."""
     announced = len(outcome.announcements)
     lines = [
-        f"{name} announces {announced} downtime{'s' * (announced != 1)}, {outcome.concerned} of "
-        "endpoints here.",
+        f"{name} announces {announced} downtime{'s' * (announced != 1)}; {outcome.concerned} "
+        f"concern{'s' * (outcome.concerned == 1)} endpoints here.",
         f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
     ]
     rows = [

@@ -11,9 +11,10 @@ from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
 
 Parser = Callable[[Mapping[str, dict[str, Any]]], Topology]
 
-SOURCES: dict[str, Parser] = {
-    module.NAME: module.parse for module in (cric_atlas, rucio, cric_wlcg, srr)
-}
+_MODULES = (cric_atlas, rucio, cric_wlcg, srr)
+SOURCES: dict[str, Parser] = {module.NAME: module.parse for module in _MODULES}
+ANSWERS: dict[str, str] = {module.NAME: module.ANSWERS for module in _MODULES}
+"""What to read of each, in words."""
 
 
 def read(source: str, places: Iterable[str], ca_file: str = "") -> Topology:

@@ -15,6 +15,9 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_hosts, of_one_site
 
 NAME = "cric-atlas"
+ANSWERS = (
+    "the answers of ATLAS CRIC to site/query/?json and ddmendpoint/query/?json, together or alone"
+)
 OUT_OF_USE = "DISABLED"
 # The activities whose protocols move files between sites, the likeliest first.
 ACTIVITIES = ("third_party_copy", "write_wan", "read_wan")

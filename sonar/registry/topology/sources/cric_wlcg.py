@@ -14,6 +14,7 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_one_site
 
 NAME = "cric-wlcg"
+ANSWERS = "the answers of WLCG CRIC to core/rcsite/query/?json and core/service/query/?json"
 PERFSONAR = "perfsonar"
 
 

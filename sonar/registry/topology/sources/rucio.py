@@ -14,6 +14,7 @@ from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_hosts
 
 NAME = "rucio"
+ANSWERS = "the answer of Rucio to GET /export/"
 TAPE = "TAPE"
 # What a protocol may be for between sites, the likeliest first; 0 is off.
 PURPOSES = ("third_party_copy_read", "third_party_copy_write", "read", "write")
