@@ -92,8 +92,10 @@ def _counts(size: MeshSize) -> list[str]:
 
 def _tests(mesh: Mesh, size: MeshSize) -> str:
     links = f"{format_count(size.links)} link{'s' * (size.links != 1)}"
-    if not size.links or not size.tests_per_day:
+    if not size.links:
         return f"{links}, so nothing is tested"
+    if not size.tests_per_day:
+        return f"{links}, but no interval is set, so nothing is tested"
     count = round(size.tests_per_day) or 1  # of a link there is more than none, however seldom
     tests = f"{format_count(count)} test{'s' * (count != 1)} a day"
     stopped = "" if mesh.enabled else ", but it is not enabled"
