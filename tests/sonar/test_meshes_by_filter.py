@@ -120,6 +120,8 @@ def test_what_a_mesh_tests_is_said_in_words_and_numbers():
         "from endpoints of cloud UK with label DATADISK (3 now) to RAL_DATADISK (1 now): 2 links, "
         "144 tests a day and 107 GB, but it is not enabled"
     )
+    uk.intervals.all().delete()
+    assert "2 links, but no interval is set, so nothing is tested" in mesh_size.words_now(uk)
 
 
 @pytest.mark.long
