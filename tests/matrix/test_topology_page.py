@@ -85,7 +85,12 @@ def test_what_cannot_be_read_is_refused_at_its_field(client, operator, documents
 def test_documents_may_be_larger_than_other_forms_up_to_a_limit(client, operator):
     large = json.dumps(topologies.cric_endpoints()) + " " * 2_000_000
     assert upload(client, large).status_code == 200
-    assert upload(client, large + " " * 6_000_000).status_code == 413
+    refused = upload(client, large + " " * 6_000_000)
+    assert refused.status_code == 413
+    said = (
+        "The request is larger than 8 MB, files included. Nothing was changed. Go back and correct"
+    )
+    assert said in Page(refused.content.decode())
 
 
 def test_a_proposal_is_shown_line_by_line_and_applied_once(
