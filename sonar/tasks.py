@@ -30,7 +30,7 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
-from sonar.results import concurrency, endings, sealing, store
+from sonar.results import concurrency, endings, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, probes, watches
 
@@ -101,6 +101,9 @@ def propose_topology() -> None:
 @task
 def seal() -> None:
     """Seal for less than the time until the next message, so that it never runs twice at once."""
+    # Loaded when used, and numpy with it: 9 MB.
+    from sonar.results import sealing
+
     sealing.seal(timezone.now(), seconds=settings.SONAR_SEAL_SECONDS / 2)
 
 
