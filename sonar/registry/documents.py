@@ -18,10 +18,6 @@ class NoDocument(Exception):
     """Nothing is there, or nothing that is read; ``str()`` is one line with the place and why."""
 
 
-def is_url(place: str) -> bool:
-    return "://" in place
-
-
 def of_file(path: str, most_bytes: int) -> bytes:
     """Return what is in a file; raise NoDocument."""
     try:

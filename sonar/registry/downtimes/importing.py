@@ -12,6 +12,7 @@ from django.db import transaction
 
 from sonar.models import Downtime, DowntimeSource
 from sonar.models.downtimes import Origin
+from sonar.notation.addresses import is_url
 from sonar.registry import aliases, documents
 from sonar.registry.documents import NoDocument
 from sonar.registry.downtimes import gocdb, matching, osg, pages, replacing
@@ -81,7 +82,7 @@ def import_from(
 def read(origin: str, address: str, now: datetime, ca_file: str = "") -> tuple[Announcement, ...]:
     """Return what a source announces; raise NoDocument or BadAnswer."""
     source = FORMATS[origin]
-    if documents.is_url(address):
+    if is_url(address):
         return pages.read(source.read, source.question(address, now, PAST), ca_file)
     content = documents.of_file(address, pages.MOST_BYTES)
     return tuple(source.read(content).announcements)

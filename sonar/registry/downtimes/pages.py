@@ -9,8 +9,8 @@ from collections.abc import Callable
 from urllib.parse import urljoin, urlsplit
 
 from sonar.movers.base import Limits
-from sonar.notation.addresses import is_web_service
-from sonar.registry.documents import NoDocument, Questions, is_url
+from sonar.notation.addresses import is_url, is_web_service
+from sonar.registry.documents import NoDocument, Questions
 from sonar.registry.downtimes.announcement import Announcement, Answer
 
 LIMITS = Limits(connect=10, answer=30, total=60)

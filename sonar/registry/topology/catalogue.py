@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sonar.movers.base import Limits
+from sonar.notation.addresses import is_url
 from sonar.registry.topology.model import Topology
 from sonar.registry.topology.reading import MOST_BYTES, TopologyError, decoded, shown
 from sonar.registry.topology.sources import cric_atlas, cric_wlcg, rucio, srr
@@ -36,7 +37,7 @@ def _content(place: str, ca_file: str) -> bytes:
     from sonar.registry import documents
 
     try:
-        if not documents.is_url(place):
+        if not is_url(place):
             return documents.of_file(place, MOST_BYTES)
         parts = urlsplit(place)
         if parts.scheme != "https" or parts.username or parts.password:
