@@ -19,7 +19,7 @@ from sonar.notation.addresses import HOST, is_web_service
 from sonar.people.role_rules import RoleRules
 from sonar.people.role_rules import read as read_rules
 
-PROJECT_DIR = Path(__file__).resolve().parent.parent
+PROJECT_DIR = Path(__file__).resolve().parents[2]
 
 
 def envtext(name: str, default: str = "") -> str:
