@@ -1,7 +1,7 @@
 """Settings, and the only reader of the environment; docs/settings.md lists every variable.
 
 A bad value stops the start with one sentence that names the variable and what is allowed. There is
-a module for each subject; all that they set is of this one.
+a module for each subject, and here is what all of them set.
 """
 
 from sonar.settings.api import *
