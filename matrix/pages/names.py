@@ -6,17 +6,16 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
-from django.contrib.auth.models import User
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
 from matrix.answers import foreign_names
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
+from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
@@ -135,11 +134,6 @@ def remove_alias(request: HttpRequest) -> HttpResponse:
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     return back(request, sentence)
-
-
-def keep_in_the_log(request: HttpRequest, row: Model, action: int, sentence: str) -> None:
-    user = cast(User, request.user)
-    LogEntry.objects.log_actions(user.pk, [row], action, sentence, single_object=True)
 
 
 def refused(request: HttpRequest, form: NameForm) -> HttpResponse:

@@ -53,8 +53,10 @@ class DataHost(NamedTuple):
 
     def covers(self, host: str, port: int) -> bool:
         """Say whether a host, as `name_of` writes it, is meant at this port."""
-        if port not in self.ports:
-            return False
+        return port in self.ports and self.has(host)
+
+    def has(self, host: str) -> bool:
+        """Say whether a host is meant, at whatever port."""
         if self.network is None:
             return self.matches(host)
         address = address_of(host)

@@ -84,9 +84,9 @@ def _by_key(kind: str, names: Collection[str]) -> dict[str, Alias]:
 
 def _registered(kind: AliasKind, names: Collection[str]) -> dict[str, tuple[Target, ...]]:
     if kind in HOSTS:
-        at_hosts = _by_host()
-        hosts = {name: at_hosts.get(compared(kind, name), ()) for name in names}
-        return {name: endpoints for name, endpoints in hosts.items() if endpoints}
+        at_hosts = by_host(endpoints_in_use())
+        hosts = {name: at_hosts.get(compared(kind, name)) for name in names}
+        return {name: tuple(endpoints) for name, endpoints in hosts.items() if endpoints}
     rows: list[Target] = []
     if kind is AliasKind.RSE:
         rows += Endpoint.objects.filter(name__in=names).select_related("site")
@@ -95,12 +95,18 @@ def _registered(kind: AliasKind, names: Collection[str]) -> dict[str, tuple[Targ
     return {row.name: (row,) for row in rows}
 
 
-def _by_host() -> dict[str, tuple[Endpoint, ...]]:
-    by_host: defaultdict[str, tuple[Endpoint, ...]] = defaultdict(tuple)
-    in_use = Endpoint.objects.filter(retired_at=None).select_related("site").order_by("name")
-    for endpoint in in_use:
-        by_host[host_of(endpoint.base_url)] += (endpoint,)
-    return by_host
+def endpoints_in_use() -> list[Endpoint]:
+    """Return them by name, with their sites. One SQL query."""
+    rows = Endpoint.objects.filter(retired_at=None).select_related("site")
+    return list(rows.order_by("name"))
+
+
+def by_host(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
+    """Return endpoints by the hosts of their base URLs."""
+    users: dict[str, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        users.setdefault(host_of(endpoint.base_url), []).append(endpoint)
+    return users
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from sonar.obstacles.catalogue import Down
 from sonar.obstacles.obstacle import RunConditions
 from sonar.registry import aliases
 from sonar.registry.cache import registry_version
-from sonar.registry.downtimes import asking, importing, state
+from sonar.registry.downtimes import importing, pages, state
 from sonar.registry.downtimes.importing import NotImported
 from tests.sonar import downtimes as written
 from tests.sonar.downtimes import Feed, gocdb, gocdb_downtime, osg, osg_downtime
@@ -29,7 +29,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 @pytest.fixture
 def feed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
     """A source on loopback that is set as GOCDB."""
-    monkeypatch.setattr(asking, "LIMITS", Limits(connect=1, answer=0.3, total=0.6))
+    monkeypatch.setattr(pages, "LIMITS", Limits(connect=1, answer=0.3, total=0.6))
     with written.serving() as feed:
         settings.SONAR_GOCDB_URL = feed.url
         yield feed
@@ -311,7 +311,7 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml cannot be read: No such"),
+        ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml: it cannot be read: No"),
         ("http://goc.example.org/", "a URL must be https"),
         ("https://me:sesame@goc.example.org/", "without a user or a query"),
         ("ftp://goc.example.org/", "a URL must be https"),

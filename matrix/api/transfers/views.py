@@ -28,6 +28,7 @@ from matrix.answers.connections import (
     uploaded,
 )
 from matrix.api.base import ApiView, JsonList, body_of
+from matrix.api.encoding import dumps
 from matrix.api.parameters import (
     OF_TRANSFERS,
     WINDOW_AND_METHOD,
@@ -38,7 +39,6 @@ from matrix.api.parameters import (
     text_of,
     wrong,
 )
-from matrix.api.rendering import dumps
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape

@@ -8,7 +8,6 @@ from typing import TypeVar, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE as LOG_CHANGE
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -19,6 +18,7 @@ from django.utils import timezone
 from matrix.answers.site.overview import question, registered
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.endpoint import show_endpoint
+from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
 from matrix.pages.site.page import SitePage
 from matrix.pages.site.work_forms import (
@@ -80,9 +80,7 @@ def acting(permission: str) -> Callable[[Action], Callable[..., HttpResponse]]:
             try:
                 with transaction.atomic():
                     sentence, effect = action(request, site, **path)
-                    LogEntry.objects.log_actions(
-                        user.pk, [site], LOG_CHANGE, sentence, single_object=True
-                    )
+                    keep_in_the_log(request, site, LOG_CHANGE, sentence)
                 messages.success(request, f"{sentence} {effect}".strip())
             except UnchangedError as error:
                 messages.add_message(request, error.level, str(error))

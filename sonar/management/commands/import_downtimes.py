@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from sonar.management.base import QuickCommand, in_columns
 from sonar.models.downtimes import ELSEWHERE, Origin
-from sonar.registry.downtimes import asking, importing, state
+from sonar.registry.downtimes import importing, pages, state
 from sonar.registry.downtimes.importing import NotImported, Outcome, Overtaken
 
 MOST_LISTED = 50
@@ -43,7 +43,7 @@ class Command(QuickCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         address, dry_run = options["address"], options["dry_run"]
-        if sentence := asking.problem(address):
+        if sentence := pages.problem(address):
             # It may have a password in it: it is not repeated.
             raise CommandError(f"This is no source of downtimes: {sentence}.")
         try:

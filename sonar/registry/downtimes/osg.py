@@ -19,6 +19,7 @@ from sonar.registry.downtimes.announcement import (
     bounded,
     host_name,
     in_range,
+    period_of,
     reason_of,
 )
 from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
@@ -65,9 +66,7 @@ def downtimes_in(root: Element) -> Iterator[Part]:
 
 
 def announcement_of(part: Part) -> Announcement:
-    starts_at, ends_at = time_of(part, "StartTime"), time_of(part, "EndTime")
-    if ends_at < starts_at:
-        raise BadAnswer(part.place("EndTime"), "it ends before it starts")
+    starts_at, ends_at = period_of(part, ("StartTime", "EndTime"), time_of)
     return Announcement(
         key=str(part.whole("ID")),
         starts_at=starts_at,
