@@ -38,7 +38,8 @@ def test_each_mesh_says_what_it_tests_now(client, small_world: World):
     mesh("from-uk", sources_filter={"cloud": ["UK"]}).destinations.set([small_world.desy])
     mesh("off", enabled=False)
     dash = "–"
-    assert section(client).by_head() == {
+    meshes_now = section(client)
+    assert meshes_now.by_head() == {
         "disks": ["endpoints with label DATADISK", "3", "6", "144", "2.88 GB"],
         "everything": [
             "all endpoints It has no size class, so nothing is tested.",
@@ -47,8 +48,8 @@ def test_each_mesh_says_what_it_tests_now(client, small_world: World):
         "from-uk": ["from endpoints of cloud UK to DESY_DATADISK", "2 to 1", "2", "48", "960 MB"],
         "off": ["all endpoints It is not enabled, so nothing is tested.", "4", "12", dash, dash],
     }
-    assert section(client).link("disks") == "/?size=small&mesh=disks"
-    assert client.get("/?size=small&mesh=disks").status_code == 200
+    assert meshes_now.link("disks") == "/?size=small&mesh=disks"
+    assert client.get("/api/v1/matrix/?size=small&mesh=disks").status_code == 200
 
 
 @pytest.mark.parametrize(
