@@ -31,6 +31,7 @@ from matrix.answers.status.figures import (
 from matrix.answers.status.health import look_at_redis
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
+from matrix.pages.parts import meshes
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.notices import Notice, counted, failing_credentials, failing_endpoints
@@ -115,6 +116,7 @@ class OperationsPage(Page):
             "waiting": waiting_reasons(status, endpoints),
             "coverage": [(line, state_urls(line)) for line in status.coverage],
             "planned": any(line.links for line in status.coverage),
+            "meshes": meshes.table(),
             "results": results(now, endpoints),
             "downtimes": listed_downtimes(now),
             "sources": [(source, source_words(source, now)) for source in status.sources],

@@ -6,10 +6,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from sonar import scheduler, tasks
+from sonar import settings as project
 from sonar.models import Annotation, Downtime, DowntimeSource, Endpoint, Schedule, UnknownName
 from sonar.movers.base import Limits
 from sonar.obstacles.catalogue import Down
@@ -306,6 +308,9 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
     assert not DowntimeSource.objects.exists()
     assert "nothing was changed" not in imported("--from", "gocdb", str(path))
     assert kept()
+    path.write_bytes(gocdb(lasting("7G0", "disk.gla.example.org", END_DATE=2_524_608_000)))
+    said = imported("--from", "gocdb", str(path), "--dry-run")
+    assert "2026-11-20 03:00 UTC  until further notice (ends 1 Jan 2050 UTC)" in said
 
 
 @pytest.mark.parametrize(
@@ -323,3 +328,26 @@ def test_the_command_refuses_what_it_does_not_ask(address: str, sentence: str):
         imported("--from", "gocdb", address)
     assert sentence in str(caught.value)
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://me:sesame@goc.example.org/",
+        "https://goc.example.org/?token=sesame",
+        "http://goc.example.org/sesame",
+        "sesame/downtimes.xml",
+        "/etc/sesame\n.xml",
+    ],
+)
+def test_a_setting_that_is_no_source_stops_the_start_and_is_not_repeated(monkeypatch, text: str):
+    monkeypatch.setenv("SONAR_GOCDB_URL", text)
+    with pytest.raises(ImproperlyConfigured) as caught:
+        project.envsource("SONAR_GOCDB_URL")
+    assert str(caught.value).startswith(
+        "SONAR_GOCDB_URL is neither an address like https://goc.egi.eu/gocdbpi/public/ nor the path"
+    )
+    assert "sesame" not in str(caught.value)
+    for source in ("https://goc.example.org/gocdbpi/", "/etc/sonar/downtimes.xml", ""):
+        monkeypatch.setenv("SONAR_GOCDB_URL", source)
+        assert project.envsource("SONAR_GOCDB_URL") == source

@@ -131,8 +131,7 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
             "Tests of its links go on in that time, and their results are marked.",
         ),
     }[first.stops_tests]
-    times = f"from {format_typed(first.starts_at)} to {format_typed(first.ends_at)}"
-    return f"Declared {declaration} {times}: {ended(first.reason)}", effect
+    return f"Declared {declaration} {first.times_words}: {ended(first.reason)}", effect
 
 
 @acting(CHANGE)
@@ -146,7 +145,7 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     if "end" not in request.POST:
         checked(DowntimeEndForm(row, request.POST))
         row.save(update_fields=["ends_at"])
-        return f"{words} now ends at {format_typed(row.ends_at)}.", ""
+        return f"{words} now lasts {row.until_words}.", ""
     if row.ends_at <= now:
         already = f"had already ended, at {format_typed(row.ends_at)}: nothing was changed."
         raise UnchangedError(f"{words} {already}", messages.ERROR)

@@ -7,6 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from sonar.management.base import QuickCommand, in_columns
+from sonar.models import Downtime
 from sonar.models.downtimes import ELSEWHERE, Origin
 from sonar.registry.downtimes import importing, pages, state
 from sonar.registry.downtimes.importing import NotImported, Outcome, Overtaken
@@ -67,7 +68,7 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
         f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
     ]
     rows = [
-        (sign, row.subject, row.severity, *map(minute, (row.starts_at, row.ends_at)))
+        (sign, row.subject, row.severity, minute(row.starts_at), end_of(row))
         for sign, group in (
             ("new", outcome.changes.new),
             ("changed", outcome.changes.changed),
@@ -86,6 +87,10 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
         plural = "host" if count == 1 else "hosts"
         lines.append(f"No endpoint is at {count} {plural} of storage: {hosts}{more}")
     return "\n".join(lines)
+
+
+def end_of(row: Downtime) -> str:
+    return row.until_words if row.is_open_ended else minute(row.ends_at)
 
 
 def minute(moment: datetime) -> str:
