@@ -24,11 +24,12 @@ TOPOLOGY_SOURCES = ("cric-atlas", "cric-wlcg", "rucio", "srr")
 def envtopology(name: str) -> dict[str, list[str]]:
     """Read which sources propose sites and endpoints, and the documents of each."""
     documents: dict[str, list[str]] = {}
-    for part in envlist(name, ""):
+    for number, part in enumerate(envlist(name, ""), 1):
         source, _, places = part.partition("=")
         if source not in TOPOLOGY_SOURCES or source in documents or not places.split():
+            # Its text stays out of the message: an address may hold a password.
             raise ImproperlyConfigured(
-                f"{name}: {part!r} is not a source once, with its files or https URLs: write "
+                f"{name}: entry {number} is not a source once, with its files or https URLs: write "
                 "cric-atlas=URL URL, rucio=URL. Sources are " + ", ".join(TOPOLOGY_SOURCES) + "."
             )
         documents[source] = places.split()

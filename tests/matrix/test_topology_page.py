@@ -141,11 +141,15 @@ def test_sources_are_read_on_a_schedule_and_one_that_breaks_keeps_its_last_propo
     assert "cric-atlas proposes nothing new" in caplog.text
 
 
-@pytest.mark.parametrize("text", ["cric", "cric-atlas", "cric-atlas=", "rucio=a, rucio=b"])
+@pytest.mark.parametrize(
+    "text",
+    ["cric", "cric-atlas", "cric-atlas=", "rucio=a, rucio=b", "x=https://me:secret@a.example/"],
+)
 def test_a_schedule_that_names_no_source_stops_the_start(monkeypatch, text: str):
     monkeypatch.setenv("SONAR_TOPOLOGY", text)
-    with pytest.raises(ImproperlyConfigured, match="SONAR_TOPOLOGY: "):
+    with pytest.raises(ImproperlyConfigured, match=r"SONAR_TOPOLOGY: entry [12] ") as caught:
         envtopology("SONAR_TOPOLOGY")
+    assert "secret" not in str(caught.value)
 
 
 def test_a_schedule_names_sources_and_their_documents(monkeypatch):
