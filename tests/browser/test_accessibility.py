@@ -205,6 +205,22 @@ def test_a_rule_that_is_broken_is_reported_with_its_place(visit, scene):
     assert [one.split(" ")[0] for one in violations(page)] == ["label"]
 
 
+ONE_OF_MANY = """() => {
+    document.querySelector("main").innerHTML += `<ul>${"<li>As all are</li>".repeat(9)}</ul>`;
+    const one = document.querySelector("main li:nth-last-child(5)");
+    [one.id, one.style.background, one.style.color] = ["odd", "#fff", "#ddd"];
+}"""
+
+
+def test_one_of_a_list_that_is_drawn_otherwise_is_looked_at(visit, scene):
+    page = visit.open("/search/")
+    page.evaluate(ONE_OF_MANY)
+    (broken,) = violations(page)
+    assert broken.startswith("color-contrast ")
+    assert "#odd: <li" in broken
+    assert page.locator("[data-alike]").count() >= 6
+
+
 PLANTED = """() => {
     document.querySelector("main").innerHTML += `<p id=pale>Pale</p><p id=dim>Dim</p>
         <div id=late><input></div>`;
