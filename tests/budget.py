@@ -15,10 +15,10 @@ import pytest
 BUDGETS = {
     "storage": 150.0,
     "programs": 210.0,
-    "sandbox": 175.0,
-    "lab": 85.0,
+    "sandbox": 165.0,
+    "lab": 75.0,
     "browser": 265.0,
-    "seen": 80.0,
+    "seen": 65.0,
     "matrix": 215.0,
     "matrix-m": 215.0,
     "asked": 95.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import socket
@@ -60,10 +61,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(YOUNG, 20, 20)
     gc.enable()
-
-
-def pytest_sessionfinish() -> None:
-    gc.unfreeze()  # extensions look for what has leaked as the process ends
+    # Extensions look for what has leaked as the process ends; before, pytest collects once more.
+    atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from sonar.models import Endpoint, Mesh, MeshInterval, Probe, Site, SizeClass, Transfer
 from sonar.sandbox import nodes, processes
-from sonar.sandbox.run import Children, start_workers
+from sonar.sandbox.run import NODES, Children, start_workers
 from tests.benchmarks.measured import Goal, Spread
 from tests.benchmarks.memory import peak_mb, resident_mb
 
@@ -63,37 +63,43 @@ class Known(Children):
 
 def measure(scale: str, home: Path) -> list[Goal]:
     size = SIZES.get(scale, USUAL)
-    with running(home, size.nodes, size.slow_seconds) as children:
+    with running(home) as children:
+        serve(children, home, size.nodes, size.slow_seconds)
         order(every=DAY, cap=size.held)
         memory = held(children, size)
-    with running(home, size.nodes, seconds=0.0) as children:
+        serve(children, home, size.nodes, seconds=0.0)
         order(every=1, cap=size.cap)
-        rate = busy(children, size)
-    return [memory, rate]
+        return [memory, busy(children, size)]
 
 
 @contextlib.contextmanager
-def running(home: Path, count: int, seconds: float) -> Iterator[Known]:
-    """Run nodes, worker, control and beat, as `make run` does; nothing is ordered yet."""
-    Mesh.objects.update(enabled=False)
-    Probe.objects.all().delete()
-    Transfer.objects.all().delete()
+def running(home: Path) -> Iterator[Known]:
+    """Run worker, control and beat, as `make run` does."""
     children = Known(home / "log")
     try:
-        register(start_nodes(children, home / "nodes", count, seconds))
         start_workers(children, home)
         yield children
     finally:
         children.stop()
 
 
+def serve(children: Known, home: Path, count: int, seconds: float) -> None:
+    """Run these nodes in place of those before; nothing is ordered yet, and there is no result."""
+    Mesh.objects.update(enabled=False)
+    if before := children.by_name.get(NODES):
+        processes.stop(before)
+    Probe.objects.all().delete()
+    Transfer.objects.all().delete()
+    register(start_nodes(children, home / "nodes", count, seconds))
+
+
 def start_nodes(children: Known, directory: Path, count: int, seconds: float) -> dict[str, str]:
     """Start the storage nodes; return their base URLs once they listen."""
     (directory / "nodes.json").unlink(missing_ok=True)
     options = [f"--directory={directory}", f"--nodes={count}", f"--seconds={seconds}"]
-    process = children.start("nodes", "tests.benchmarks.storage", *options)
+    process = children.start(NODES, "tests.benchmarks.storage", *options)
     noted = (directory / "nodes.json").is_file
-    processes.wait_until(noted, process, "The storage nodes", children.log("nodes"))
+    processes.wait_until(noted, process, "The storage nodes", children.log(NODES))
     return nodes.load_base_urls(directory)
 
 
@@ -139,7 +145,7 @@ def busy(children: Known, size: Size) -> Goal:
         f"{name} {1000 * (seconds - began[name]) / ended:.1f}"
         for name, seconds in processor_seconds(children).items()
     ]
-    memory = peak_mb(children.by_name["worker"].pid)
+    memory = resident_mb(children.by_name["worker"].pid)
     note = (
         f"{size.windows} windows of {size.window_seconds:g} s; ms of processor for each transfer: "
         f"{', '.join(costs)}; the worker took {memory:.0f} MB"

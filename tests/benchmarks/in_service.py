@@ -20,6 +20,7 @@ from tests.benchmarks.in_flight import (
     processor_seconds,
     results,
     running,
+    serve,
     wait,
 )
 from tests.benchmarks.measured import Goal, Spread
@@ -48,7 +49,8 @@ USUAL = Size(24, 500, 60.0, 15.0)
 
 def measure(scale: str, home: Path) -> list[Goal]:
     size, port = SIZES.get(scale, USUAL), free_port()
-    with running(home, size.nodes, seconds=0.0) as children:
+    with running(home) as children:
+        serve(children, home, size.nodes, seconds=0.0)
         options = [f"--port={port}", f"--queue={size.queue_seconds}"]
         children.start("fts", "tests.storage.fts", *options)
         url = f"http://127.0.0.1:{port}"

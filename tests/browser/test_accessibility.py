@@ -1,4 +1,4 @@
-"""axe-core finds nothing on any page, light and dark, and none is wider than its screen.
+"""axe-core finds nothing on any page, light and dark; none is wider than its screen or moves.
 
 On a telephone it looks at a page or two of each template that no other module looks at there.
 """
@@ -13,7 +13,7 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import by_day_and_night, violations
 from tests.browser.conftest import Visit
-from tests.browser.pages import fits
+from tests.browser.pages import assert_still, fits
 from tests.browser.readers import LAPTOP, NARROW, seen_by
 from tests.browser.slow_scene import LINK as SLOW_LINK
 from tests.browser.slow_scene import SITE as SLOW_SITE
@@ -136,13 +136,29 @@ def faults(visit: Visit, name: str) -> list[str]:
     return found if fits(visit.page) else [*found, "wider than the screen"]
 
 
+def open_still(visit: Visit, name: str, path: str) -> None:
+    """Open a page as on a first visit, and again with its files there; nothing may move by itself.
+
+    Where files are there at once, one page of a template is as good as another.
+    """
+    visit.forget_files()
+    visit.reader.adjust(visit.page)
+    for time in ("cold", "warm") if name in ON_A_TELEPHONE else ("cold",):
+        page = visit.open(path)
+        until_settled(page)
+        assert_still(page, name, time)
+
+
 @pytest.mark.long
 @everybody
-def test_no_page_breaks_a_rule_or_is_too_wide(visit, scene_of_today):
+def test_no_page_breaks_a_rule_or_is_too_wide_or_moves_as_it_loads(visit, scene_of_today):
     found = {}
     ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
     for name, path in (PAGES | PARTNERS).items():
-        visit.open(path.format(**ids))
+        if visit.reader is LAPTOP or name in ON_A_TELEPHONE:
+            open_still(visit, name, path.format(**ids))
+        else:
+            visit.open(path.format(**ids))
         found[name] = faults(visit, name)
     assert not any(found.values()), in_words(found)
 
@@ -187,6 +203,22 @@ def test_a_rule_that_is_broken_is_reported_with_its_place(visit, scene):
     page = visit.open("/search/")
     page.evaluate("document.querySelector('main').innerHTML += '<input id=bare>'")
     assert [one.split(" ")[0] for one in violations(page)] == ["label"]
+
+
+ONE_OF_MANY = """() => {
+    document.querySelector("main").innerHTML += `<ul>${"<li>As all are</li>".repeat(9)}</ul>`;
+    const one = document.querySelector("main li:nth-last-child(5)");
+    [one.id, one.style.background, one.style.color] = ["odd", "#fff", "#ddd"];
+}"""
+
+
+def test_one_of_a_list_that_is_drawn_otherwise_is_looked_at(visit, scene):
+    page = visit.open("/search/")
+    page.evaluate(ONE_OF_MANY)
+    (broken,) = violations(page)
+    assert broken.startswith("color-contrast ")
+    assert "#odd: <li" in broken
+    assert page.locator("[data-alike]").count() >= 6
 
 
 PLANTED = """() => {

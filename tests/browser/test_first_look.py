@@ -1,5 +1,5 @@
-"""What is seen first: the cells before Plotly has come, in the place where they stay, and no page
-that moves under the reader's eyes."""
+"""What is seen first: the cells before Plotly has come, in the place where they stay, and no matrix
+that moves under the reader's eyes (of all pages: test_accessibility.py)."""
 
 import gzip
 from datetime import timedelta
@@ -14,7 +14,6 @@ from tests.browser.cells import CELL_SIZE, place, wait_until_drawn
 from tests.browser.conftest import NOT_LOADED, Visit
 from tests.browser.pages import assert_still, holding, refresh
 from tests.browser.readers import DARK, LAPTOP, NARROW, WALL, seen_by
-from tests.browser.test_accessibility import ON_A_TELEPHONE, PAGES
 from tests.browser.waiting import until, until_settled, until_so
 from tests.matrix import world
 
@@ -109,21 +108,6 @@ def box_of(part: Locator) -> tuple[int, ...]:
     """Return where a part of a page is, from its top on, in whole pixels; nothing if it is not."""
     box = part.bounding_box()
     return tuple(round(box[side]) for side in ("y", "x", "width", "height")) if box else ()
-
-
-@pytest.mark.long
-@seen_by(LAPTOP, NARROW)
-def test_nothing_moves_while_a_page_loads(visit, scene_of_today):
-    ids = {"failing": scene_of_today.failing, "sampled": scene_of_today.sampled}
-    for name, path in PAGES.items():
-        if visit.reader is NARROW and name not in ON_A_TELEPHONE:
-            continue
-        visit.forget_files()
-        # Where files are there at once, one page of a template is as good as another.
-        for time in ("cold", "warm") if name in ON_A_TELEPHONE else ("cold",):
-            page = visit.open(path.format(**ids))
-            until_settled(page)
-            assert_still(page, name, time)
 
 
 @seen_by(NARROW)

@@ -5,7 +5,7 @@
 // Each direction has a one-way delay, a rate (0: as fast as it can), a queue that drops what does
 // not fit, and a share of packets that are lost, the same ones each time. hold_ms is how long the
 // first packet of each TCP connection is held, as by a firewall that has to look it up.
-// Packets of a stream are carried some at once, a millisecond of them: to wake up for each of them
+// Packets of a stream are carried some at once, those of TOGETHER: to wake up for each of them
 // takes more of a processor than all else. The first one is on time; of the others some are seen
 // up to so much late and some sent as much early, which takes nothing from the mean, nor a rate.
 // Says "ready" once both devices are there, and ends when it is killed.
@@ -25,15 +25,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LARGEST = 1600, AT_ONCE = 64, FLOWS = 65536, TCP = 6, SYN = 0x02, ACK = 0x10 };
+enum { LARGEST = 9000, AT_ONCE = 64, FLOWS = 65536, TCP = 6, SYN = 0x02, ACK = 0x10 };
 
-static const double TOGETHER = 1e-3;  // seconds
+static const double TOGETHER = 2.5e-3;  // seconds
 
 typedef struct packet {
     double at;
     int length;
     struct packet *next;
-    unsigned char data[LARGEST];
+    unsigned char data[];
 } packet;
 
 typedef struct {
@@ -144,14 +144,14 @@ static void wait_for_packets(direction *way) {
 }
 
 static int take_in(direction *way) {
+    unsigned char data[LARGEST];
     for (int count = 0; count < AT_ONCE; count++) {
-        packet *incoming = malloc(sizeof *incoming);
+        int length = read(way->in, data, LARGEST);
+        if (length <= 0) return count;
+        packet *incoming = malloc(sizeof *incoming + length);
         if (!incoming) fail("malloc");
-        incoming->length = read(way->in, incoming->data, LARGEST);
-        if (incoming->length <= 0) {
-            free(incoming);
-            return count;
-        }
+        incoming->length = length;
+        memcpy(incoming->data, data, length);
         take(way, incoming, now());
     }
     return AT_ONCE;

@@ -94,6 +94,8 @@ class Wires:
         """Join two hosts; the destination takes a window of so many bytes, None: what fits."""
         device = f"wan{len(self._processes)}"
         self._start(device, way, source.space, destination.space)
+        for host in source, destination:
+            self._set_up(device, host, way.mtu)
         route = f"congctl {way.congestion}"
         self._lead(device, source, destination, route)
         if window:
@@ -122,14 +124,16 @@ class Wires:
             process.wait(COMMAND_SECONDS)
             raise RefusedError(f"a wire: {process.stderr.read().strip()}")
 
+    def _set_up(self, device: str, host: Host, mtu: int) -> None:
+        """Let packets come from the wire to an end of it."""
+        self._enclosure.run("sh", "-c", ANY_WAY, space=host.space)
+        command = f"link set {device} mtu {mtu} txqueuelen 4000 up"
+        self._enclosure.run("ip", *command.split(), space=host.space)
+
     def _lead(self, device: str, own: Host, other: Host, route: str) -> None:
-        """Let packets to the other end go over the wire, and come from it."""
-        self._enclosure.run("sh", "-c", ANY_WAY, space=own.space)
-        for command in (
-            f"link set {device} mtu 1500 txqueuelen 4000 up",
-            f"route add {other.address}/32 dev {device} src {own.address} {route}",
-        ):
-            self._enclosure.run("ip", *command.split(), space=own.space)
+        """Let packets to the other end go over the wire."""
+        command = f"route add {other.address}/32 dev {device} src {own.address} {route}"
+        self._enclosure.run("ip", *command.split(), space=own.space)
 
     def close(self) -> None:
         """Wait for their end, which comes with that of the enclosure."""
