@@ -154,7 +154,11 @@ def test_who_has_none_is_not_shown_that_of_the_other_end(source: str, destinatio
     assert ".proxy" not in str(caught.value)
 
 
-def test_a_program_that_asks_one_end_finds_the_proxy_of_that_end_and_no_other():
+def test_a_program_that_asks_one_end_finds_the_proxy_of_that_end_and_no_other(
+    tmp_path, monkeypatch
+):
+    (usual := tmp_path / "x509up").touch()
+    monkeypatch.setattr(tool, "USUAL_PROXY", str(usual))
     source = replace(ORDER.source, proxy="/a.proxy")
     for end, path in ((source, "/a.proxy"), (ORDER.destination, "/nonexistent")):
         told = tool.ask(ENVIRONMENT, end, replace(ORDER, source=source)).text
