@@ -258,14 +258,16 @@ def two_credentials(source: Endpoint, destination: Endpoint, mover: MoverDescrip
     of_ends = [kind and kind.shown for kind in kinds]
     is_proxy = CredentialKind.X509_PROXY in of_ends
     shown = CredentialKind.X509_PROXY if is_proxy else CredentialKind.BEARER_TOKEN
-    having = [end.name for end, one in zip(ends, of_ends, strict=True) if one is shown]
+    having = [end.name for end, own in zip(ends, of_ends, strict=True) if own is shown]
     advice = "give both endpoints the same credential, or use another mover."
-    one, several = NAMES_OF[shown]
+    singular, plural = NAMES_OF[shown]
     if len(having) == len(ends):
         names = f"{source.name} and {destination.name}"
-        return f"{names} have different {several}, and {mover.name} shows one to both: {advice}"
+        return f"{names} have different {plural}, and {mover.name} shows one to both: {advice}"
     without = next(end.name for end in ends if end.name not in having)
-    return f"{without} has no {one}, and {mover.name} would show it that of {having[0]}: {advice}"
+    return (
+        f"{without} has no {singular}, and {mover.name} would show it that of {having[0]}: {advice}"
+    )
 
 
 def _kept_token(
@@ -275,8 +277,8 @@ def _kept_token(
     if any(kind and kind.renews for kind in kinds):
         source, destination = (end.name for end in ends)
         return (
-            f"{source} and {destination} are given a token each, and {mover.name} shows one to "
-            "both: give both endpoints a token in a file, or use another mover."
+            f"{source} and {destination} have a token each, and {mover.name} shows one to both: "
+            "use a token file or another mover."
         )
     keeping = next(end.name for end in ends if not end.lend_credential)
     return (

@@ -147,6 +147,6 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
     source.refresh_from_db()
     destination.refresh_from_db()
     assert refusals(source, destination, "xrootd") == [
-        "A_DATADISK and B_DATADISK are given a token each, and xrootd shows one to both: give both "
-        "endpoints a token in a file, or use another mover."
+        "A_DATADISK and B_DATADISK have a token each, and xrootd shows one to both: use a token "
+        "file or another mover."
     ]

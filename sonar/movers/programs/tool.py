@@ -71,14 +71,13 @@ def _token_variables(*ends: End) -> dict[str, str]:
 
 def sentence(*ends: End) -> str:
     """Say why one program cannot serve ends with these credentials."""
-    one, several = ("X.509 proxy", "X.509 proxies")
-    if not any(end.proxy for end in ends):
-        one, several = ("token", "tokens")
-    without = [end.where for end in ends if not (end.token if one == "token" else end.proxy)]
+    by_proxy = any(end.proxy for end in ends)
+    singular, plural = ("X.509 proxy", "X.509 proxies") if by_proxy else ("token", "tokens")
+    without = [end.where for end in ends if not (end.proxy if by_proxy else end.token)]
     if without:
-        reason = f"the {without[0]} has no {one}, and would be shown the other one's"
+        reason = f"the {without[0]} has no {singular}, and would be shown the other one's"
     else:
-        reason = f"the endpoints have different {several}"
+        reason = f"the endpoints have different {plural}"
     return f"{reason}: a program has one for both, so both endpoints need the same credential"
 
 
