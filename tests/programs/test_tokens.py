@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from sonar.models import Credential, Endpoint
+from sonar import scheduler
+from sonar.models import Credential, Endpoint, Probe, Schedule
 from sonar.movers.base import End, MoverError, Order, Where
 from sonar.movers.programs import tool
 from sonar.movers.programs.tool import Command
 from sonar.movers.watch import Watch
+from sonar.obstacles import catalogue as obstacles
 from sonar.ordering import request_probes
 from sonar.ordering.request_probes import RefusedError
 from sonar.work import transfer_request
-from tests.sonar.world import NOW, endpoint, queued, request
+from tests.sonar.world import NOW, endpoint, mesh, queued, request
 
 TOKEN, OTHER = "t0ken-of-both-ends", "t0ken-of-another"
 ENVIRONMENT = Command(("env",))
@@ -126,6 +128,8 @@ def test_endpoints_that_lend_one_token_are_tested_with_it(mover: str, ends):
 @pytest.mark.django_db
 def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
     source, destination = ends
+    made = mesh("by-xrdcp", mover="xrootd")
+    assert obstacles.notice(NOW) == ""
     cases = {
         "B_DATADISK lends no credential, and xrootd would show its token to the other endpoint: "
         "set lend_credential, or use another mover.": {"lend_credential": False},
@@ -141,6 +145,7 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
         Endpoint.objects.filter(pk=destination.pk).update(**usual | change)
         destination.refresh_from_db()
         assert refusals(source, destination, "xrootd") == [sentence]
+        assert obstacles.notice(NOW).startswith(f"The mesh {made.name}: 2 links are not tested.")
     Endpoint.objects.update(credential=source.credential, lend_credential=True)
     facts = {"kind": "client_credentials", "issuer": "https://iam.example", "client_id": "sonar"}
     Credential.objects.update(**facts)
@@ -150,3 +155,14 @@ def test_an_order_that_would_show_a_token_to_another_end_is_refused(ends):
         "A_DATADISK and B_DATADISK have a token each, and xrootd shows one to both: use a token "
         "file or another mover."
     ]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lends", [True, False])
+def test_scheduled_tests_wait_unless_both_ends_lend_their_token(ends, lends: bool):
+    mesh("by-xrdcp", mover="xrootd")
+    Endpoint.objects.filter(pk=ends[1].pk).update(lend_credential=lends)
+    scheduler.claim_due(NOW)
+    held = Schedule.objects.filter(skipped_because="credential").count()
+    # Both links, each with three classes of size, of which one begins.
+    assert (held, Probe.objects.count()) == ((0, 2) if lends else (6, 0))
