@@ -39,6 +39,8 @@ ENDPOINT = "sites/<str:name>/endpoints/<str:endpoint>/"
 LINK = "links/<str:source>/<str:destination>/"
 
 urlpatterns = [
+    # First, as routes are tried in turn: programs ask again and again, and most answers are a 304.
+    path("api/", include("matrix.api.urls")),
     path("", front, name="matrix"),
     path("cells/", CellsView.as_view(), name="cells"),
     path("preview/", previews.matrix_preview, name="matrix-preview"),
@@ -90,5 +92,4 @@ urlpatterns = [
     path("favicon.ico", icon, name="icon"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
-    path("api/", include("matrix.api.urls")),
 ]

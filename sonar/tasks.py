@@ -30,9 +30,10 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
-from sonar.results import concurrency, endings, sealing, store
+from sonar.results import concurrency, endings, store
 from sonar.scheduler.dispatch import send
-from sonar.work import cleanup, credential_checks, probes, watches
+from sonar.work import cleanup, credential_checks, probes
+from sonar.work.running import running
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,9 @@ def propose_topology() -> None:
 @task
 def seal() -> None:
     """Seal for less than the time until the next message, so that it never runs twice at once."""
+    # Loaded when used, and numpy with it: 9 MB.
+    from sonar.results import sealing
+
     sealing.seal(timezone.now(), seconds=settings.SONAR_SEAL_SECONDS / 2)
 
 
@@ -192,7 +196,5 @@ def task_ended_well(sender: Any, **_: Any) -> None:  # noqa: ANN401
 def stop_work(**_: Any) -> None:  # noqa: ANN401
     """End what runs, and this process within SONAR_STOP_SECONDS, however often it is told."""
     pulse.stop()
-    cleanup.stopping.set()
-    watches.checks.stop_all()
-    probes.running.stop_all()
+    running.stop_all()
     last_resort.begin(settings.SONAR_STOP_SECONDS)

@@ -83,8 +83,8 @@ def sentence(report: CheckReport, now: datetime) -> str:
     if report.is_late:
         waited = format_span(now - check.requested_at)
         return (
-            f"No worker has begun the check for {waited}. One for the queue "
-            "“cleaning” may not be running: Operations shows which are."
+            f"No worker has started the check in {waited}. One for the queue "
+            "“cleaning” may not be running."
         )
     if report.state == "waiting":
         return "The check waits for a worker."

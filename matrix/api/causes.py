@@ -15,9 +15,10 @@ from matrix.answers.causes.attribution import ENDS, KINDS, OF, Attribution
 from matrix.answers.causes.change_causes import NamedCause
 from matrix.answers.matrix import grid
 from matrix.api.base import ApiView, unless_known
+from matrix.api.encoding import csv_of, dumps
 from matrix.api.matrix import MatrixEcho
 from matrix.api.matrix_formats import echo
-from matrix.api.rendering import csv_of, dumps, named
+from matrix.api.rendering import named
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, STAT, choice
 from matrix.api.schema.records import At, Digits, Json, Name, NameOrNull, Text, record

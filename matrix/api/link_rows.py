@@ -14,8 +14,8 @@ from matrix.answers.table.columns import COMPARED, SURE, Arrays
 from matrix.answers.table.link_table import LinkTable
 from matrix.answers.words.ratios import PairRatio
 from matrix.api.documents import DOCUMENTS
+from matrix.api.encoding import csv_of, dumps
 from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, WORDS, csv_column, unix_time
-from matrix.api.rendering import csv_of, dumps
 from matrix.api.streaming import Pieces
 from matrix.query.attributes import BY_KEY, ENDS
 from matrix.query.catalogue import RATE, TABLE_QUANTILES

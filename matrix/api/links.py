@@ -20,9 +20,9 @@ from matrix.answers.table.link_table import CHANGE, LinkTable
 from matrix.answers.table.table_query import SHORT, TableQuery, orderings
 from matrix.api import link_rows
 from matrix.api.base import ApiView, unless_known
-from matrix.api.matrix_formats import kind_of
+from matrix.api.cell_types import kind_of
+from matrix.api.encoding import dumps
 from matrix.api.parameters import OF_LINKS, PageRequest, TableCursor, echo, following
-from matrix.api.rendering import dumps
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Listed, with_facts

@@ -15,8 +15,9 @@ from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
+from matrix.api.cell_types import kind_of
 from matrix.api.documents import DOCUMENTS
-from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS, kind_of
+from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text

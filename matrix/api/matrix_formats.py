@@ -6,7 +6,6 @@ writing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.matrix.grid_cells import Grid, OtherSide
+from matrix.answers.words.numbers import number
 from matrix.api import parameters
 from matrix.api.documents import DOCUMENTS
-from matrix.api.rendering import csv_of, dumps
-from matrix.api.schema.schemas import CellChange, CellLevel, CellState
-from matrix.plots.marks import number
+from matrix.api.encoding import csv_of, dumps
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
@@ -57,8 +55,6 @@ FIELDS = (*PLAIN_FIELDS, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "other_ok")
 CHANCES = ("p", "compared_p")
-KINDS: dict[str, Any] = {"state": CellState, "level": CellLevel, "change": CellChange}
-KINDS |= dict.fromkeys(TIMES, datetime | None) | dict.fromkeys(COUNTS, int)
 
 # Writes rows of cells as `[..],[..]`.
 Write = Callable[[NDArray[Any]], bytes]
@@ -111,11 +107,6 @@ def times(unix: Floats) -> Write:
         return b"[" + rows.replace(NO_HOUR + NO_END, b"null") + b"]"
 
     return write
-
-
-def kind_of(name: str) -> Any:  # noqa: ANN401 - the type of a field
-    """Return what stands in an array of cells, or a column of links, by its name: else a number."""
-    return KINDS.get(name, float | None)
 
 
 def as_json(grid: Grid, fields: Sequence[str]) -> bytes:

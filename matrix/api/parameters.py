@@ -19,7 +19,7 @@ from matrix.query.filters import PROFILE_FILTERS, by_parameter
 from matrix.query.forms import BadQueryError
 from matrix.query.matrix_query import MatrixQuery
 from sonar.models.fields import NAME
-from sonar.notation.enumeration import either
+from sonar.notation.enumeration import either, not_registered
 from sonar.notation.windows import Window, format_time
 
 Row = TypeVar("Row", bound=Model)
@@ -61,7 +61,7 @@ def named(params: QueryDict, name: str, model: type[Row]) -> Row | None:
     row = model._default_manager.filter(name=value).first() if re.fullmatch(NAME, value) else None
     if row is None:
         kind = model._meta.verbose_name
-        raise wrong(name, f"{name} “{value}” is not known: use the name of a registered {kind}.")
+        raise wrong(name, f"{not_registered(name, value, str(kind))}.")
     return row
 
 

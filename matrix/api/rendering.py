@@ -5,21 +5,16 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
-import orjson
 import pandas as pd
 from django.http import HttpResponse
 
+from matrix.api.encoding import csv_of, dumps
 from matrix.http.negotiation import CONTENT_TYPES, ENDINGS
 from matrix.plots import standalone
 from matrix.plots.standalone import FigureTitle
 from sonar.notation import csv_text
 
 Json = dict[str, Any]
-
-
-def dumps(answer: object) -> bytes:
-    """Write JSON; NaN in an array is null."""
-    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def as_json(answer: Mapping[str, Any], status: int = 200) -> HttpResponse:
@@ -85,10 +80,3 @@ def named(response: HttpResponse, form: str, name: str) -> HttpResponse:
 def as_table(table: pd.DataFrame, name: str) -> HttpResponse:
     """Answer with a table as CSV, its times to the second."""
     return as_file(csv_of(table), "csv", name)
-
-
-def csv_of(table: pd.DataFrame, *, header: bool = True) -> bytes:
-    text = table.to_csv(
-        index=False, header=header, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%SZ"
-    )
-    return str(text).encode()

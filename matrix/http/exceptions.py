@@ -30,6 +30,7 @@ from rest_framework.views import exception_handler
 from matrix.http.permissions import hidden_filters
 from matrix.http.throttling import TooOften, TryLater, count
 from matrix.query.forms import BadQueryError
+from sonar.notation.units import format_bytes
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,14 @@ LOST = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.Inte
 class TooLarge(APIException):
     status_code = 413
     default_detail = "The body is too large."
+
+
+class FormTooLarge(RequestDataTooBig):
+    """A form of a page beyond what its view takes, in bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(f"more than {most_bytes} bytes")
+        self.most_bytes = most_bytes
 
 
 class NotNow(TryLater):
@@ -125,7 +134,10 @@ def unreadable(error: Exception) -> str:
         most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
         return f"There are more than {most:,} parameters or fields."
     if isinstance(error, RequestDataTooBig):
-        return f"The body is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes."
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        if isinstance(error, FormTooLarge):
+            most = error.most_bytes
+        return f"The request is larger than {format_bytes(most)}, files included."
     return "The request cannot be read."
 
 

@@ -10,11 +10,12 @@ from typing import Any, TypeVar, cast
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied, RequestDataTooBig
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
+from matrix.http.exceptions import FormTooLarge
 from matrix.http.permissions import hidden_filters, may_read
 from matrix.query.addresses import address
 from sonar.people import roles
@@ -133,7 +134,7 @@ def of_admin(request: HttpRequest, view: Callable[..., HttpResponse]) -> HttpRes
 
 
 def refuse_large(request: HttpRequest, most_bytes: int) -> None:
-    """Raise RequestDataTooBig for a form beyond the limit; Django counts no files for that."""
+    """Raise FormTooLarge for a form beyond the limit; Django counts no files for that."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdecimal() and int(length) > most_bytes:
-        raise RequestDataTooBig
+        raise FormTooLarge(most_bytes)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from matrix.query.attributes import INTERNAL
-from matrix.query.comparison import PREFIX
+from matrix.http.questions import internal_filters
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
@@ -47,10 +46,7 @@ def sees(request: Request | HttpRequest, permission: str, sites: Iterable[int] =
 
 def hidden_filters(request: Request | HttpRequest) -> dict[str, list[str]]:
     """Return a sentence for each filter of an address that its sender may not use, by name."""
-    names = (*INTERNAL, *(f"{PREFIX}{name}" for name in INTERNAL))
-    # A wall has the addresses of other pages in its own.
-    nested = [QueryDict(text.strip().removeprefix("?")) for text in request.GET.getlist("views")]
-    present = [name for name in names if any(name in params for params in (request.GET, *nested))]
+    present = internal_filters(request.META.get("QUERY_STRING", ""))
     if not present or sees(request, MACHINES):
         return {}
     sentence = "names machines of sites, and is a filter for operators and administrators only"

@@ -1,12 +1,16 @@
 """What an address asks for: to read it anew takes longer than to say that nothing has changed."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeVar
 
 from cachetools import LRUCache
+from django.http import QueryDict
 from rest_framework.request import Request
 
+from matrix.query.attributes import INTERNAL
+from matrix.query.comparison import PREFIX
 from matrix.store import registry
 from matrix.store.data_version import DataVersion
 
@@ -44,6 +48,16 @@ def read_once(
     with _lock:
         _questions[address] = of_registry, value
     return value, version(value)
+
+
+@lru_cache(ADDRESSES_KEPT)
+def internal_filters(query_string: str) -> tuple[str, ...]:
+    """Return which filters an address has that are not for all, its own and those of its views."""
+    params = QueryDict(query_string)
+    # A wall has the addresses of other pages in its own.
+    nested = [QueryDict(text.strip().removeprefix("?")) for text in params.getlist("views")]
+    names = (*INTERNAL, *(f"{PREFIX}{name}" for name in INTERNAL))
+    return tuple(name for name in names if any(name in each for each in (params, *nested)))
 
 
 def forget() -> None:

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Self, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE as LOG_CHANGE
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -18,6 +17,7 @@ from matrix.answers import data_servers, endpoint_check
 from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
+from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address, endpoint_url, site_url
@@ -70,6 +70,7 @@ class DataHostsForm(forms.Form):
 class EndpointPage(Page):
     template: ClassVar[str] = "endpoint.html"
     route: ClassVar[str] = "endpoint"
+    nav: ClassVar[str] = "sites"
 
     endpoint: Endpoint
 
@@ -135,7 +136,6 @@ def declare_data_hosts(request: HttpRequest, name: str, endpoint: str) -> HttpRe
         row.data_hosts = hosts
         row.save(update_fields=["data_hosts"])
         sentence = f"Declared data hosts of {row.name}: {', '.join(hosts) or 'none'}."
-        user = cast(User, request.user)
-        LogEntry.objects.log_actions(user.pk, [row], LOG_CHANGE, sentence, single_object=True)
+        keep_in_the_log(request, row, CHANGE, sentence)
     messages.success(request, f"{sentence} Tests from now on are led there.")
     return HttpResponseRedirect(page.path())

@@ -1,4 +1,4 @@
-"""The page of names that stand for nothing: operators say what they are, or that they are none."""
+"""The page of unknown names: operators say what they stand for, or that Sonar tests none of it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,17 +6,16 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
-from django.contrib.auth.models import User
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
 from matrix.answers import foreign_names
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
+from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
@@ -110,13 +109,13 @@ def dismiss_name(request: HttpRequest) -> HttpResponse:
     chosen = {field: form.cleaned_data[field] for field in ("kind", "name", "source")}
     row = UnknownName.objects.filter(**chosen).first()
     if row is None:
-        raise Http404("This name is not among those that stand for nothing: look at them again.")
+        raise Http404("This name is not among the unknown ones any more: look at the list again.")
     row.dismissed = form.cleaned_data["dismissed"]
     row.save(update_fields=["dismissed"])
     sentence = (
-        f"{row.name} is nothing that Sonar tests: nobody is asked about it again."
+        f"{row.name} is dismissed: nobody is asked about it again."
         if row.dismissed
-        else f"{row.name} is among the names that stand for nothing again."
+        else f"{row.name} is among the unknown names again."
     )
     keep_in_the_log(request, row, CHANGE, sentence)
     return back(request, sentence)
@@ -135,11 +134,6 @@ def remove_alias(request: HttpRequest) -> HttpResponse:
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     return back(request, sentence)
-
-
-def keep_in_the_log(request: HttpRequest, row: Model, action: int, sentence: str) -> None:
-    user = cast(User, request.user)
-    LogEntry.objects.log_actions(user.pk, [row], action, sentence, single_object=True)
 
 
 def refused(request: HttpRequest, form: NameForm) -> HttpResponse:

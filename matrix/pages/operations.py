@@ -31,6 +31,7 @@ from matrix.answers.status.figures import (
 from matrix.answers.status.health import look_at_redis
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
+from matrix.pages.parts import meshes
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.notices import Notice, counted, failing_credentials, failing_endpoints
@@ -115,6 +116,7 @@ class OperationsPage(Page):
             "waiting": waiting_reasons(status, endpoints),
             "coverage": [(line, state_urls(line)) for line in status.coverage],
             "planned": any(line.links for line in status.coverage),
+            "meshes": meshes.table(),
             "results": results(now, endpoints),
             "downtimes": listed_downtimes(now),
             "sources": [(source, source_words(source, now)) for source in status.sources],
@@ -263,7 +265,8 @@ def problems(status: Status) -> list[Notice]:
         redis = look_at_redis()
         if not redis.ok:
             silent = [Notice("no-redis", "The queue does not work:", redis.detail)]
-    return [*silent, *([] if silent else of_tasks(life)), *of_work(status)]
+    of_all_alive = [] if silent else [*of_tasks(life), *of_sources(status)]
+    return [*silent, *of_all_alive, *of_work(status)]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:
@@ -321,6 +324,20 @@ def of_tasks(life: Life) -> Iterator[Notice]:
                 f"The task “{task}” does not finish:",
                 f"{age_of(life, sign)}. Check the log of the worker for the queue "
                 f"“{'cleaning' if task in WITH_CLEANING else 'control'}”.",
+            )
+
+
+def of_sources(status: Status) -> Iterator[Notice]:
+    """Look which sources of downtimes are asked and have not answered for too long."""
+    for source in status.sources:
+        if source.is_set and source.stale and source.asked_at:
+            answered_at = source.answered_at
+            since = f"for {format_span(status.moment - answered_at)}" if answered_at else "yet"
+            yield Notice(
+                f"stale-{source.source}",
+                f"{source.name} has not answered {since}:",
+                "downtimes that were announced there since are not known here, and endpoints that "
+                "are down may be shown as failing. “Sources of downtimes” below says more.",
             )
 
 

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import User
+from django.contrib.admin.models import CHANGE
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,6 +14,7 @@ from django.utils import timezone
 
 from matrix.http.page_rights import accepting, for_whom, holders
 from matrix.pages.base import Page
+from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.views import rendered, show
 from matrix.store.data_version import DataVersion
 from sonar.models import Endpoint, Mesh, Proposal
@@ -110,6 +110,7 @@ class TopologyPage(Page):
             ],
             "refusal": "",
             "form": DocumentsForm(),
+            "answers": catalogue.ANSWERS,
             "lacks_mesh": lacks_mesh(),
         }
 
@@ -132,8 +133,7 @@ def topology(request: HttpRequest) -> HttpResponse:
         return refused(request, sentence, status=409)
     sentence = f"Applied. {summary(changes)}."
     row = Proposal.objects.get(source=chosen["source"])
-    user = cast(User, request.user)
-    LogEntry.objects.log_actions(user.pk, [row], CHANGE, sentence, single_object=True)
+    keep_in_the_log(request, row, CHANGE, sentence)
     messages.success(request, sentence)
     return HttpResponseRedirect(TopologyPage().path())
 

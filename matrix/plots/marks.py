@@ -1,12 +1,12 @@
 """What stands in the cells of a matrix: heatmaps, numbers, and marks that differ without colour."""
 
 import base64
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrix.answers.words.numbers import number
 from matrix.plots import Json
 from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
@@ -14,7 +14,7 @@ from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.standing import FASTER, SLOWER
 from matrix.statistics.cells.states import DOWN, FAILED, FAILING, MEASURED, STALE, STATES, UNTESTED
 from matrix.statistics.compare.two_samples import CHANGES
-from sonar.notation.units import DASH, factor_digits, format_age, format_count, three_digits
+from sonar.notation.units import DASH
 
 # Numbers stand in the cells up to this many columns and rows, gaps between cells likewise.
 COLUMNS_WITH_NUMBERS, ROWS_WITH_NUMBERS = 25, 40
@@ -99,20 +99,6 @@ def text_in(where: Flags, texts: list[list[str]], ink: str, axes: Json) -> list[
 
 def room_for_numbers(shape: tuple[int, ...]) -> bool:
     return shape[0] <= ROWS_WITH_NUMBERS and shape[1] <= COLUMNS_WITH_NUMBERS
-
-
-def number(value: float, statistic: Statistic) -> str:
-    """Write a value as it stands in a cell, without its unit; nothing for none."""
-    if np.isnan(value):
-        return ""
-    written = statistic.unit.written
-    if written == "age":
-        return format_age(timedelta(seconds=value)).removesuffix(" ago")
-    if written == "factor":
-        return factor_digits(value)
-    if written == "count" and value == int(value):
-        return format_count(int(value))
-    return three_digits(value)
 
 
 def marks(arrangement: Arrangement) -> list[Json]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.words.numbers import number
 from matrix.plots import Json
 from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
 from matrix.plots.display import Display
@@ -22,7 +23,6 @@ from matrix.plots.marks import (
     dashes,
     heatmap,
     marks,
-    number,
     number_texts,
     room_for_numbers,
     text_in,

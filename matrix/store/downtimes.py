@@ -59,10 +59,22 @@ class DeclaredDowntime:
         return self.rows[0].stops_tests
 
     @property
+    def until_words(self) -> str:
+        return self.rows[0].until_words
+
+    @property
+    def times_words(self) -> str:
+        return self.rows[0].times_words
+
+    @property
     def source(self) -> str:
         """Name where it was declared; empty if that was here."""
-        row = self.rows[0]
-        return "" if row.is_by_hand else row.get_origin_display()
+        return self.rows[0].source
+
+    @property
+    def reason_words(self) -> str:
+        """Say why and, where no link can, who says so: `new switch (GOCDB)`."""
+        return f"{self.reason} ({self.source})" if self.source else self.reason
 
     @property
     def url(self) -> str:

@@ -20,7 +20,7 @@ from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.profiles import condition
-from sonar.database import pg_copy
+from sonar.database import pg_columns
 from sonar.models import Endpoint, Mesh, Schedule
 from sonar.models.fields import quiet_words
 from sonar.movers.catalogue import carries_files
@@ -134,12 +134,12 @@ def _read_plan(size: str, filters: Iterable[Filter], links: LinkIndex) -> MeshPr
     if meshes := condition(filters, MESH_FIELDS):
         schedules = schedules.filter(mesh__in=Mesh.objects.filter(meshes).values("id"))
     fields = {
-        "source_id": pg_copy.INTEGER,
-        "destination_id": pg_copy.INTEGER,
-        "every_seconds": pg_copy.SHORT,
+        "source_id": pg_columns.INTEGER,
+        "destination_id": pg_columns.INTEGER,
+        "every_seconds": pg_columns.SHORT,
         "priority": SMALL,
     }
-    rows = pg_copy.columns(schedules.annotate(priority=F("mesh__priority")), fields)
+    rows = pg_columns.columns(schedules.annotate(priority=F("mesh__priority")), fields)
     plan, numbers = MeshPromises.blank(links), links.numbers(rows)
     np.minimum.at(plan.every, numbers, rows["every_seconds"])
     np.maximum.at(plan.priority, numbers, rows["priority"].astype(np.int16))

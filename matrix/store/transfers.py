@@ -39,7 +39,7 @@ from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import keyset
 from matrix.store.keyset import Cursor
 from matrix.store.profiles import made_so
-from sonar.database import pg_copy
+from sonar.database import pg_columns
 from sonar.models import SizeClass, Transfer
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
@@ -62,7 +62,7 @@ DIFFERENCES = (
 
 # What is read of each: segments.ROW_FIELDS, and of results of all size classes which one, and who.
 OF_CLASS = segments.ROW_FIELDS
-OF_ALL = OF_CLASS | {"size_class_id": pg_copy.INTEGER, "id": "V16"}
+OF_ALL = OF_CLASS | {"size_class_id": pg_columns.INTEGER, "id": "V16"}
 Ends = tuple[int, int]
 
 
@@ -365,7 +365,7 @@ def read_links(
         )
     passing = made_so(transfers, filters if experiments else counted(filters))
     judged = passing.annotate(ok=Q(state=Transfer.State.DONE))
-    rows = pg_copy.columns(judged, OF_CLASS if size else OF_ALL)
+    rows = pg_columns.columns(judged, OF_CLASS if size else OF_ALL)
     return rows[np.argsort(rows["started_at"], kind="stable")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, cast
 
 from django import forms
@@ -364,7 +365,7 @@ class MeshAdmin(Noticing, NeverDeleted):
 
 @admin.register(Downtime)
 class DowntimeAdmin(Rows):
-    list_display = ["__str__", "severity", "origin", "starts_at", "ends_at"]
+    list_display = ["__str__", "severity", "origin", "starts_at", "ends"]
     list_filter = ["origin", "severity"]
     list_select_related = ["site", "endpoint"]
     autocomplete_fields = ["site", "endpoint"]
@@ -378,6 +379,10 @@ class DowntimeAdmin(Rows):
         ),
         ("When (UTC)", {"fields": ["starts_at", "ends_at"]}),
     ]
+
+    @admin.display(description="ends", ordering="ends_at")
+    def ends(self, row: Downtime) -> datetime | str:
+        return row.until_words if row.is_open_ended else row.ends_at
 
     def has_change_permission(self, request: HttpRequest, obj: Downtime | None = None) -> bool:
         """Allow no change of what follows what is declared elsewhere."""

@@ -5,17 +5,21 @@ Declared here by hand, or read from where sites announce them for all (sonar.reg
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 
 from sonar.database.cursors import planned_cursor
 from sonar.models.registry import Endpoint, Site
+from sonar.notation.windows import format_day, format_typed
 
 WEB_ADDRESS = "^https?://"
+# Nobody plans further ahead. Whoever does not know the end has to give one, and gives 2050.
+FORESEEABLE = timedelta(days=5 * 365)
 
 
 class Origin(models.TextChoices):
@@ -124,6 +128,29 @@ class Downtime(models.Model):
     @property
     def is_by_hand(self) -> bool:
         return self.origin == Origin.HAND
+
+    @property
+    def source(self) -> str:
+        """Name where it was declared; empty if that was here."""
+        return "" if self.is_by_hand else self.get_origin_display()
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Say whether its end is so many years ahead that it means no time at all."""
+        return self.ends_at - timezone.now() > FORESEEABLE
+
+    @property
+    def until_words(self) -> str:
+        """Say how long: `until 20 Nov 14:00 UTC`, `until further notice (ends 1 Jan 2050 UTC)`."""
+        if self.is_open_ended:
+            return f"until further notice (ends {format_day(self.ends_at, 0)} UTC)"
+        return f"until {format_typed(self.ends_at)}"
+
+    @property
+    def times_words(self) -> str:
+        """Say from when until when: `from 20 Nov 12:00 UTC to 20 Nov 14:00 UTC`."""
+        until = self.until_words if self.is_open_ended else f"to {format_typed(self.ends_at)}"
+        return f"from {format_typed(self.starts_at)} {until}"
 
     @property
     def group(self) -> tuple[object, ...]:

@@ -116,6 +116,11 @@ HOST = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.
 WEB_SERVICE = re.compile(rf"(https?)://(?P<host>{HOST})(:[0-9]+)?(/[A-Za-z0-9._~%/-]*)?")
 
 
+def is_url(place: str) -> bool:
+    """Say whether a place is a URL; else it is the name of a file, or a host."""
+    return "://" in place
+
+
 def is_web_service(url: str) -> bool:
     """Say whether a service may be asked there whose answers are believed.
 

@@ -12,6 +12,7 @@ has many owners, a cluster has one.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -29,6 +30,8 @@ SENTENCE = (
 )
 MOST = 100
 """So many data hosts an endpoint may declare."""
+FEWEST_OF_A_RANGE = 3
+"""Servers of one pattern at fewer ports than these are suggested port by port."""
 LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 NAME = rf"{LABEL}(?:\.{LABEL})*"
 PATTERN = rf"[a-z0-9_-]*\*[a-z0-9_-]*(?:\.{LABEL}){{2,}}"
@@ -50,8 +53,10 @@ class DataHost(NamedTuple):
 
     def covers(self, host: str, port: int) -> bool:
         """Say whether a host, as `name_of` writes it, is meant at this port."""
-        if port not in self.ports:
-            return False
+        return port in self.ports and self.has(host)
+
+    def has(self, host: str) -> bool:
+        """Say whether a host is meant, at whatever port."""
         if self.network is None:
             return self.matches(host)
         address = address_of(host)
@@ -118,15 +123,27 @@ def covers_server(declared: Iterable[DataHost], server: str) -> bool:
 
 
 def suggestions(servers: Iterable[str]) -> list[str]:
-    """Return what to declare so that these servers, as `host:port`, are allowed."""
-    return sorted(set(map(_suggestion, servers)))
+    """Return what to declare so that these servers, as `host:port`, are allowed.
+
+    Pools of dCache have a port each: those of one pattern are suggested with the range of them.
+    """
+    ports: defaultdict[str, set[int]] = defaultdict(set)
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        ports[_with_siblings(host)].add(int(port))
+    return sorted(f"{host}:{port}" for host, each in ports.items() for port in _at(each))
 
 
-def _suggestion(server: str) -> str:
-    """Return a server as it is, or with its numbered siblings: `st-*.cern.ch:8443`."""
-    host, _, port = server.rpartition(":")
+def _with_siblings(host: str) -> str:
+    """Return a host as it is, or with its numbered siblings: `st-*.cern.ch`."""
     first, _, domain = host.partition(".")
     numbered = re.match(r"([a-z_-]+)[0-9]", first)
     if numbered and "." in domain and address_of(host) is None:
-        host = f"{numbered[1]}*.{domain}"
-    return f"{host}:{port}"
+        return f"{numbered[1]}*.{domain}"
+    return host
+
+
+def _at(ports: set[int]) -> list[str]:
+    if len(ports) < FEWEST_OF_A_RANGE:
+        return [str(port) for port in ports]
+    return [f"{min(ports)}-{max(ports)}"]

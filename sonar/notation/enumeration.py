@@ -1,4 +1,4 @@
-"""Lists of alternatives as sentences have them."""
+"""What may be written instead, as sentences have it."""
 
 from collections.abc import Sequence
 
@@ -7,3 +7,8 @@ def either(options: Sequence[str]) -> str:
     """Write `a`, `a or b`, `a, b or c`."""
     *others, last = options
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def not_registered(field: str, name: str, kind: str) -> str:
+    """Say of a name in a field that no row of a kind has it, without a full stop."""
+    return f"{field} “{name}” is not known: use the name of a registered {kind}"

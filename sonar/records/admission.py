@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -12,22 +12,29 @@ from uuid import UUID
 
 from django.conf import settings
 
-from sonar.models import Endpoint, Probe, Profile, SizeClass
+from sonar.models import Probe, Profile, SizeClass
 from sonar.notation.result_columns import RECORD, Home
 from sonar.notation.units import FASTEST
 from sonar.notation.windows import format_time
+from sonar.records.end_names import ENDS, Ends, named_by
 from sonar.records.record import ALLOWED, Problem, Record, WrongRecordError, from_json, shown
 from sonar.redaction.servers import Servers
 from sonar.registry import redacted
+from sonar.registry.aliases import Unknown
 from sonar.results.store import Profiles, Result
 
 
 class WrongRecordsError(Exception):
-    """Values of which some cannot be results: what is wrong, by their places among ``count``."""
+    """Values of which some cannot be results: what is wrong, by their places among ``count``.
 
-    def __init__(self, records: dict[int, WrongRecordError], count: int) -> None:
+    ``unknown`` are names of their ends that stand for nothing.
+    """
+
+    def __init__(
+        self, records: dict[int, WrongRecordError], count: int, unknown: Collection[Unknown]
+    ) -> None:
         super().__init__(f"{len(records):,} of {count:,} results are wrong")
-        self.records, self.count = records, count
+        self.records, self.count, self.unknown = records, count, unknown
 
 
 # A clock that runs ahead of ours by this much is still believed.
@@ -48,7 +55,7 @@ NOT_IN_A_RECORD = {"mesh_id": None, "activity": ""}
 class Admission:
     """What records are checked against, read once for a batch: the registry and the clock."""
 
-    endpoints: dict[str, int]
+    ends: Ends
     size_begins: list[int]
     size_ids: list[int]
     open_probes: frozenset[UUID]
@@ -59,12 +66,12 @@ class Admission:
 
     @classmethod
     def at(cls, now: datetime) -> Admission:
-        """Read what is known. Retired endpoints too: their history may come in late."""
+        """Read what is known."""
         classes = list(SizeClass.objects.order_by("from_bytes"))
         # A filter for NULL is "isnull", not "= None".
         imported = Profile.objects.filter(mesh__isnull=True, activity="")
         return cls(
-            endpoints=dict(Endpoint.objects.values_list("name", "id")),
+            ends=Ends.read(),
             size_begins=[size_class.from_bytes for size_class in classes],
             size_ids=[size_class.id for size_class in classes],
             open_probes=frozenset(Probe.objects.values_list("id", flat=True)),
@@ -76,13 +83,16 @@ class Admission:
 
     def has_the_registry_of(self, other: Admission) -> bool:
         """Say whether names and sizes still mean the ids that they meant."""
+        self.ends.learn(other.ends.own_names)
         return all(
             getattr(self, name) == getattr(other, name)
-            for name in ("endpoints", "size_begins", "size_ids")
+            for name in ("ends", "size_begins", "size_ids")
         )
 
     def admit(self, values: Iterable[object]) -> list[Record]:
         """Read and check every decoded JSON object; raise WrongRecordsError if one is wrong."""
+        values = list(values)
+        self.ends.learn(named_by(links_of(values)))
         records: list[Record] = []
         errors: dict[int, WrongRecordError] = {}
         for place, value in enumerate(values):
@@ -93,11 +103,14 @@ class Admission:
             except WrongRecordError as error:
                 errors[place] = error
         if errors:
-            raise WrongRecordsError(errors, len(records) + len(errors))
+            raise WrongRecordsError(errors, len(values), self.ends.unknown.values())
         return records
 
     def check(self, record: Record) -> None:
-        """Raise WrongRecordError if a well-formed record cannot be a result here."""
+        """Raise WrongRecordError if a well-formed record cannot be a result here.
+
+        Other names than those of endpoints are known if `ends` has learned them.
+        """
         problems = [
             *self._wrong_ends(record),
             *self._wrong_time(record),
@@ -112,10 +125,11 @@ class Admission:
             raise WrongRecordError(problems)
 
     def _wrong_ends(self, record: Record) -> Iterator[Problem]:
-        for field, name in (("source", record.source), ("destination", record.destination)):
-            if name not in self.endpoints:
-                yield field, f"{field} {shown(name)} is not registered: there is no such endpoint"
-        if record.source == record.destination:
+        for field, name in zip(ENDS, (record.source, record.destination), strict=True):
+            if why := self.ends.problem(name):
+                yield field, f"{field} {shown(name)} {why}"
+        source, destination = map(self.ends.own_name, (record.source, record.destination))
+        if source == destination:
             sentence = f"destination {shown(record.destination)} is also the source: a link has two"
             yield "destination", f"{sentence} different ends"
 
@@ -155,8 +169,8 @@ class Admission:
         """
         return Result(
             id=record.id,
-            source_id=self.endpoints[record.source],
-            destination_id=self.endpoints[record.destination],
+            source_id=self.ends.ids[record.source],
+            destination_id=self.ends.ids[record.destination],
             size_class_id=self.size_class_of(record.bytes),
             profile_id=self.profile_of(profile_fields_of(record)),
             state=record.state,
@@ -170,7 +184,7 @@ class Admission:
 
     def error_for_all(self, error: str, *ends: str) -> str:
         """Return an error from elsewhere as all may read it: without where endpoints are."""
-        return self.servers.hide(error, ends)
+        return self.servers.hide(error, [self.ends.own_name(end) for end in ends])
 
     def size_class_of(self, size: int) -> int:
         return self.size_ids[bisect_right(self.size_begins, size) - 1]
@@ -182,6 +196,15 @@ class Admission:
             named: dict[str, Any] = dict(zip(PROFILE_FIELDS, fields, strict=True))
             profile = self.profiles[fields] = Profiles().id_of(**NOT_IN_A_RECORD, **named)
         return profile
+
+
+def links_of(values: Iterable[object]) -> Iterator[tuple[str, str]]:
+    """Yield the ends that decoded JSON objects name, whatever else is wrong with them."""
+    for value in values:
+        if isinstance(value, dict):
+            source, destination = (value.get(end) for end in ENDS)
+            if isinstance(source, str) and isinstance(destination, str):
+                yield source, destination
 
 
 def _wrong_outcome(record: Record) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sonar.notation import csv_text
 from sonar.notation.units import FASTEST, LONGEST_SECONDS
 from sonar.records.admission import PROFILE_FIELDS, Admission, ProfileFields, profile_fields_of
+from sonar.records.end_names import ENDS
 from sonar.records.record import ACCOUNT, FIELDS, Record, WrongRecordError, from_text
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -78,7 +79,7 @@ class Columns:
         )
 
     def of_lines(self, lines: Sequence[Sequence[str]]) -> Batch:
-        """Check the cells of some lines; raises OtherwiseError."""
+        """Check the cells of some lines, whose ends are learned; raises OtherwiseError."""
         require(set(map(len, lines)) == {len(self._names)})
         cells = dict(zip(self._names, zip(*lines, strict=True), strict=True))
         nothing = ("",) * len(lines)
@@ -111,8 +112,8 @@ class Columns:
                 accounts.append(record.account)
             rows[number] = (
                 *divmod(record.id.int, 1 << 64),
-                self.admission.endpoints[record.source],
-                self.admission.endpoints[record.destination],
+                self.admission.ends.ids[record.source],
+                self.admission.ends.ids[record.destination],
                 self.admission.size_class_of(record.bytes),
                 (record.started_at - EPOCH_2000) // MICROSECOND,
                 record.seconds,
@@ -143,8 +144,8 @@ class Columns:
 
     def _ends(self, rows: Rows, texts: dict[str, Texts]) -> None:
         try:
-            for end in ("source", "destination"):
-                rows[end] = [self.admission.endpoints[name] for name in texts[end]]
+            for end in ENDS:
+                rows[end] = [self.admission.ends.ids[name] for name in texts[end]]
         except KeyError as error:
             raise OtherwiseError from error
         require((rows["source"] != rows["destination"]).all())

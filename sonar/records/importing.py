@@ -1,7 +1,7 @@
 """Importing a file of results: check all of it first, then store all of it at once."""
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,8 +16,10 @@ from django.db import transaction
 from sonar.records import files, storing
 from sonar.records.admission import Admission
 from sonar.records.columns import Batch, Columns, OtherwiseError
+from sonar.records.end_names import ENDS, named_by
 from sonar.records.files import BrokenFileError, Line, Progress
 from sonar.records.record import Record, WrongRecordError
+from sonar.registry.aliases import Unknown
 from sonar.results import store
 from sonar.results.store import Stored
 
@@ -59,12 +61,16 @@ def _joined(batches: list[Batch]) -> Batch:
 
 
 class FaultyFileError(Exception):
-    """A file that was not imported: the sentences of its first faults, and how many more."""
+    """A file that was not imported: the sentences of its first faults, and how many more.
 
-    def __init__(self, sentences: list[str], more: int = 0) -> None:
+    ``unknown`` are names of ends in it that stand for nothing.
+    """
+
+    def __init__(
+        self, sentences: list[str], more: int = 0, unknown: Collection[Unknown] = ()
+    ) -> None:
         super().__init__("\n".join(sentences))
-        self.sentences = sentences
-        self.more = more
+        self.sentences, self.more, self.unknown = sentences, more, unknown
 
 
 @dataclass
@@ -73,6 +79,8 @@ class Faults:
 
     named: list[str] = field(default_factory=list)
     count: int = 0
+    unknown: Collection[Unknown] = ()
+    """Names of ends that stand for nothing."""
 
     def add(self, sentences: list[str]) -> None:
         self.count += len(sentences)
@@ -80,7 +88,7 @@ class Faults:
 
     def see_that_there_are_none(self) -> None:
         if self.count:
-            raise FaultyFileError(self.named, self.count - len(self.named))
+            raise FaultyFileError(self.named, self.count - len(self.named), self.unknown)
 
 
 @dataclass
@@ -119,6 +127,7 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
             lines = next(batches, [])
             names = files.columns(lines[0] if lines else None)
             admission = Admission.at(now)
+            faults.unknown = admission.ends.unknown.values()
             sound = Checked(admission, Columns(admission, names), spool)
             for batch_lines in filter(None, chain([lines[1:]], batches)):
                 if batch := _read(batch_lines, names, sound, faults):
@@ -132,11 +141,20 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
 
 def _read(lines: list[Line], names: list[str], sound: Checked, faults: Faults) -> Batch | None:
     """Read a batch of lines, by the column if all are plain; None once there is a fault."""
+    sound.admission.ends.learn(named_by(_links(lines, names)))
     try:
         return sound.columns.of_lines([cells for _, cells in lines])
     except OtherwiseError:
         records = list(_records(lines, names, sound.admission, faults))
     return None if faults.count else sound.columns.of_records(records)
+
+
+def _links(lines: list[Line], names: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the ends that lines name; those without all of their cells say nothing."""
+    source, destination = map(names.index, ENDS)
+    for _, cells in lines:
+        if len(cells) == len(names):
+            yield cells[source], cells[destination]
 
 
 def _records(

@@ -30,6 +30,7 @@ MOST_KEPT = 500
 KEPT = timedelta(days=30)
 
 Target = Site | Endpoint
+Targets = tuple[Target, ...]
 Name = tuple[str, str]
 """Its kind, and what is written there."""
 
@@ -58,49 +59,69 @@ class Unknown:
     example: str = ""
 
 
-def find(kind: AliasKind, names: Collection[str]) -> dict[str, tuple[Target, ...]]:
+def find(kind: AliasKind, names: Collection[str]) -> dict[str, Targets]:
     """Return by name what it stands for; names that stand for nothing are left out.
 
     That is the site or the endpoint of its alias; else the one that is called so; else, of a host,
     every endpoint in use whose base URL has it. At most two SQL queries, however many names.
     """
-    targets: dict[str, tuple[Target, ...]] = {}
-    aliases = _by_key(kind, names)
-    for name in names:
-        if alias := aliases.get(compared(kind, name)):
-            targets[name] = (alias.target,)
+    return _find((kind,), names)
+
+
+def find_any(names: Collection[str]) -> dict[str, Targets]:
+    """Return the same for names of which nobody says what kind they are of: all that they may mean.
+
+    At most four SQL queries, however many names.
+    """
+    return _find(tuple(AliasKind), names)
+
+
+def _find(kinds: Collection[AliasKind], names: Collection[str]) -> dict[str, Targets]:
+    targets = _by_alias(kinds, names)
     others = [name for name in names if name not in targets]
-    if others:
-        targets |= _registered(kind, others)
-    return targets
+    return targets | _registered(kinds, others) if others else targets
 
 
-def _by_key(kind: str, names: Collection[str]) -> dict[str, Alias]:
-    """Return the aliases among these names by how they are compared. One SQL query."""
-    keys = [compared(kind, name) for name in names]
-    rows = Alias.objects.select_related("site", "endpoint__site").filter(kind=kind, key__in=keys)
-    return {alias.key: alias for alias in rows}
+def _by_alias(kinds: Collection[AliasKind], names: Collection[str]) -> dict[str, Targets]:
+    """Return what those of the names stand for that are aliases. One SQL query."""
+    keys = {name: [(kind, compared(kind, name)) for kind in kinds] for name in names}
+    rows = Alias.objects.select_related("site", "endpoint__site").filter(
+        kind__in=kinds, key__in={key for own in keys.values() for _, key in own}
+    )
+    by_key = {(alias.kind, alias.key): alias.target for alias in rows}
+    targets = {name: [by_key[key] for key in own if key in by_key] for name, own in keys.items()}
+    return {name: tuple(dict.fromkeys(each)) for name, each in targets.items() if each}
 
 
-def _registered(kind: AliasKind, names: Collection[str]) -> dict[str, tuple[Target, ...]]:
-    if kind in HOSTS:
-        at_hosts = _by_host()
-        hosts = {name: at_hosts.get(compared(kind, name), ()) for name in names}
-        return {name: endpoints for name, endpoints in hosts.items() if endpoints}
+def _registered(kinds: Collection[AliasKind], names: Collection[str]) -> dict[str, Targets]:
+    """Return what is here by these names without an alias. One SQL query for each kind of row."""
+    targets: defaultdict[str, Targets] = defaultdict(tuple)
     rows: list[Target] = []
-    if kind is AliasKind.RSE:
+    if AliasKind.RSE in kinds:
         rows += Endpoint.objects.filter(name__in=names).select_related("site")
-    elif kind in SITES:
+    if not set(SITES).isdisjoint(kinds):
         rows += Site.objects.filter(name__in=names)
-    return {row.name: (row,) for row in rows}
+    for row in rows:
+        targets[row.name] += (row,)
+    if not set(HOSTS).isdisjoint(kinds):
+        at_hosts = by_host(endpoints_in_use())
+        for name in names:
+            targets[name] += tuple(at_hosts.get(compared(HOSTS[0], name), ()))
+    return {name: each for name, each in targets.items() if each}
 
 
-def _by_host() -> dict[str, tuple[Endpoint, ...]]:
-    by_host: defaultdict[str, tuple[Endpoint, ...]] = defaultdict(tuple)
-    in_use = Endpoint.objects.filter(retired_at=None).select_related("site").order_by("name")
-    for endpoint in in_use:
-        by_host[host_of(endpoint.base_url)] += (endpoint,)
-    return by_host
+def endpoints_in_use() -> list[Endpoint]:
+    """Return them by name, with their sites. One SQL query."""
+    rows = Endpoint.objects.filter(retired_at=None).select_related("site")
+    return list(rows.order_by("name"))
+
+
+def by_host(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
+    """Return endpoints by the hosts of their base URLs."""
+    users: dict[str, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        users.setdefault(host_of(endpoint.base_url), []).append(endpoint)
+    return users
 
 
 @transaction.atomic

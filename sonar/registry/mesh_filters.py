@@ -6,6 +6,7 @@ from typing import Any
 from sonar.models import Endpoint, Site
 from sonar.notation import endpoint_filters
 from sonar.notation.endpoint_filters import NOT, EndpointFilter, FilterError
+from sonar.notation.enumeration import not_registered
 
 # The attributes whose values are names of rows.
 NAMED: dict[str, type[Site | Endpoint]] = {"site": Site, "endpoint": Endpoint}
@@ -28,4 +29,4 @@ def unknown_names(chosen: EndpointFilter) -> Iterator[tuple[str, str]]:
         names = {text.removeprefix(NOT) for text in chosen.get(kind, ())}
         rows = model._default_manager.filter(name__in=names) if names else model.objects.none()
         for name in sorted(names.difference(rows.values_list("name", flat=True)))[:1]:
-            yield kind, f"{kind} “{name}” is not known: use the name of a registered {kind}"
+            yield kind, not_registered(kind, name, kind)

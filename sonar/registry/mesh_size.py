@@ -3,15 +3,20 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sonar.models import Mesh
+from django.db.models import Prefetch
+
+from sonar.models import Endpoint, Mesh, MeshInterval
 from sonar.models.member_filters import ENDS
 from sonar.notation import endpoint_filters
 from sonar.notation.units import format_bytes, format_count
 from sonar.registry.mesh_members import EndpointInUse, at_end, read_endpoints
 
 SECONDS_OF_A_DAY = 86_400
-# Of many meshes, to prefetch.
-READ_FIRST = (*ENDS, "intervals__size_class")
+# Of many meshes, to prefetch: one of all endpoints by name has thousands.
+READ_FIRST = (
+    *(Prefetch(end, Endpoint.objects.only("name")) for end in ENDS),
+    Prefetch("intervals", MeshInterval.objects.select_related("size_class")),
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,8 @@ def words(mesh: Mesh, size: MeshSize) -> str:
         ends = f"{source}: {counts[0]}, "
     else:
         ends = f"from {source} ({counts[0]}) to {destination} ({counts[1]}): "
-    return f"{ends}{_tests(mesh, size)}{_unmoved(mesh, size)}"
+    unmoved = _unmoved(mesh, size)
+    return f"{ends}{_tests(mesh, size)}{unmoved and f'; {unmoved}'}"
 
 
 def words_now(mesh: Mesh) -> str:
@@ -68,12 +74,37 @@ def words_now(mesh: Mesh) -> str:
 
 
 def lines(names: Collection[str]) -> list[str]:
-    """Say it of the meshes of these names, a line each. Six SQL queries."""
+    """Say it of the meshes of these names, a line each. Five SQL queries."""
     if not names:
         return []
     meshes = Mesh.objects.filter(name__in=names).prefetch_related(*READ_FIRST).order_by("name")
     endpoints = read_endpoints()
     return [f"mesh {mesh.name}: {words(mesh, size_of(mesh, endpoints))}" for mesh in meshes]
+
+
+def ends_words(mesh: Mesh) -> str:
+    """Say between which it tests, without numbers: `endpoints of cloud UK`."""
+    source, destination = (_meant(mesh, end) for end in ENDS)
+    return source if source == destination else f"from {source} to {destination}"
+
+
+def remarks(mesh: Mesh, size: MeshSize) -> list[str]:
+    """Say in sentences why nothing is tested, or less than it seems; none if all is well."""
+    nothing = _missing(mesh, size)
+    unmoved = _unmoved(mesh, size)
+    return [f"{nothing}, so nothing is tested."] * bool(nothing) + [f"{unmoved}."] * bool(unmoved)
+
+
+def _missing(mesh: Mesh, size: MeshSize) -> str:
+    if not (size.sources or size.destinations):
+        return "It has no endpoint now"
+    if not (size.sources and size.destinations):
+        return f"It has no {'destination' if size.sources else 'source'} now"
+    if not size.links:
+        return "One endpoint alone has no link"
+    if not size.tests_per_day:
+        return "It has no size class"
+    return "" if mesh.enabled else "It is not enabled"
 
 
 def _meant(mesh: Mesh, end: str) -> str:
@@ -92,8 +123,10 @@ def _counts(size: MeshSize) -> list[str]:
 
 def _tests(mesh: Mesh, size: MeshSize) -> str:
     links = f"{format_count(size.links)} link{'s' * (size.links != 1)}"
-    if not size.links or not size.tests_per_day:
+    if not size.links:
         return f"{links}, so nothing is tested"
+    if not size.tests_per_day:
+        return f"{links}, but no interval is set, so nothing is tested"
     count = round(size.tests_per_day) or 1  # of a link there is more than none, however seldom
     tests = f"{format_count(count)} test{'s' * (count != 1)} a day"
     stopped = "" if mesh.enabled else ", but it is not enabled"
@@ -103,5 +136,7 @@ def _tests(mesh: Mesh, size: MeshSize) -> str:
 def _unmoved(mesh: Mesh, size: MeshSize) -> str:
     if not size.unmoved:
         return ""
-    others = f"{format_count(size.unmoved)} more endpoint{'s' * (size.unmoved != 1)}"
-    return f"; {others} not tested, as {mesh.mover} does not move their files"
+    more = " more" if size.sources or size.destinations else ""
+    verb, whose = ("is", "its") if size.unmoved == 1 else ("are", "their")
+    others = f"{format_count(size.unmoved)}{more} endpoint{'s' * (size.unmoved != 1)}"
+    return f"{others} {verb} not tested, as {mesh.mover} does not move {whose} files"

@@ -21,7 +21,7 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from sonar.database import pg_copy
+from sonar.database import pg_columns
 from sonar.models import Transfer
 from sonar.notation.windows import unix_ms
 
@@ -37,13 +37,13 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "lasts": np.dtype("<u4"),
 }
 ROW_FIELDS = {
-    "source_id": pg_copy.INTEGER,
-    "destination_id": pg_copy.INTEGER,
-    "started_at": pg_copy.TIME,
-    "bytes": pg_copy.INTEGER,
-    "seconds": pg_copy.FLOAT,
-    "ok": pg_copy.FLAG,
-    "profile_id": pg_copy.INTEGER,
+    "source_id": pg_columns.INTEGER,
+    "destination_id": pg_columns.INTEGER,
+    "started_at": pg_columns.TIME,
+    "bytes": pg_columns.INTEGER,
+    "seconds": pg_columns.FLOAT,
+    "ok": pg_columns.FLAG,
+    "profile_id": pg_columns.INTEGER,
 }
 
 
@@ -70,12 +70,12 @@ def read_rows(
         within |= Q(started_at__gte=start, started_at__lt=end)
     counted = Q(state__in=[Transfer.State.DONE, Transfer.State.FAILED])
     rows = Transfer.objects.filter(within, counted, condition or Q(), size_class=size_class_id)
-    return pg_copy.columns(rows.annotate(ok=Q(state=Transfer.State.DONE)), ROW_FIELDS)
+    return pg_columns.columns(rows.annotate(ok=Q(state=Transfer.State.DONE)), ROW_FIELDS)
 
 
 def split(rows: NDArray[np.void], spans: Iterable[tuple[int, int]]) -> Iterator[NDArray[np.void]]:
     """Yield the rows that started in each of these half-open spans of Unix milliseconds."""
-    started = pg_copy.unix_ms(rows["started_at"])
+    started = pg_columns.unix_ms(rows["started_at"])
     order = np.argsort(started, kind="stable")
     for span in spans:
         first, past = np.searchsorted(started, span, sorter=order)
@@ -99,7 +99,7 @@ def encode(rows: NDArray[np.void], start: datetime) -> Columns:
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)
     keys = links << np.uint64(32) | rates(rows).view(np.uint32)
-    offsets = (pg_copy.unix_ms(rows["started_at"]) - unix_ms(start)).astype(np.uint32)
+    offsets = (pg_columns.unix_ms(rows["started_at"]) - unix_ms(start)).astype(np.uint32)
     order = np.argsort(keys, kind="stable")
     keys, offsets = keys[order], offsets[order]
     return Columns(

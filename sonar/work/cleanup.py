@@ -4,7 +4,6 @@ An endpoint is worked on by one cleaner at a time. After a failure everything th
 waits; then one file is tried, and the others follow only if that one goes.
 """
 
-import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import worker_movers
 from sonar.registry import mesh_services
+from sonar.work.running import running
 from sonar.work.transfer_request import end_at, incoming_path, service_of, source_path
 
 # A pause begins with the claim of a file, so that it is the lease as well: it must be longer
@@ -39,9 +39,6 @@ CLEANERS = 8
 LONGEST_JOB = timedelta(days=1)
 # Then it is the turn of the next endpoint.
 FILES_IN_TURN = 50
-
-# Set when this process ends: no more files are begun.
-stopping = threading.Event()
 
 Place = tuple[Endpoint, str]
 
@@ -100,7 +97,7 @@ def clean_endpoint(endpoint_id: int, until: float) -> None:
     """Delete file after file of one endpoint until one fails or it is the next one's turn."""
     try:
         for _ in range(FILES_IN_TURN):
-            if stopping.is_set() or time.monotonic() >= until:
+            if running.stopping or time.monotonic() >= until:
                 return
             leftover = claim(endpoint_id, timezone.now())
             if leftover is None or not try_to_delete(leftover):

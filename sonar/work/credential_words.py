@@ -14,7 +14,7 @@ from sonar.notation.check_steps import CheckStep, StepState
 from sonar.notation.windows import format_minute
 
 WRITING = "storage.modify"
-NO_CREDENTIAL = "None is registered: only what the server allows everybody can work."
+NO_CREDENTIAL = "None is registered: only what the server lets anyone do works."
 FOR_ANOTHER = "Ask its issuer for a token for {origin}, or let the server accept this audience."
 CANNOT_WRITE = "Ask its issuer for one with storage.modify: tests also delete what they wrote."
 NOT_TAKEN = "Register one of another kind, or let tests of this endpoint use a mover that takes it."

@@ -28,8 +28,9 @@ from sonar.movers.programs.files_by_scheme import FilesByScheme
 from sonar.movers.watch import Watch
 from sonar.notation.addresses import PROTOCOLS, scheme_of
 from sonar.notation.check_steps import CheckStep, StepState
-from sonar.work import cleanup, refused_redirects, watches
+from sonar.work import cleanup, refused_redirects
 from sonar.work.credential_words import credential_step
+from sonar.work.running import running
 from sonar.work.transfer_request import CredentialWait, end_at
 
 Tell = Callable[[CheckStep], None]
@@ -106,7 +107,7 @@ def check(
     storage = storage_of(endpoint, files_of(run_id)[0], watch, remember)
     is_clean = storage is None
     try:
-        with watches.checks.added(watch):
+        with running.added(watch):
             steps = run(planned_for(endpoint, storage), watch, lambda step: tell(redacted(step)))
     finally:
         if storage:

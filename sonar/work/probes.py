@@ -26,6 +26,7 @@ from sonar.obstacles import credential_states
 from sonar.obstacles.catalogue import CredentialFails
 from sonar.results import concurrency, endings
 from sonar.work import cleanup, refused_redirects, transfer_request
+from sonar.work.running import running
 from sonar.work.transfer_request import CredentialWait
 
 log = logging.getLogger(__name__)
@@ -41,41 +42,6 @@ OVERRUN = "its worker was told to stop, and the run did not end in time"
 UNREPORTED = "its worker did not report an end"
 
 
-class Running:
-    """The probes that run in this process, so that its end can stop them."""
-
-    def __init__(self) -> None:
-        self._probes: dict[Watch, Probe] = {}
-        self._lock = threading.Lock()
-        self.stopping = False
-
-    def add(self, watch: Watch, probe: Probe) -> None:
-        with self._lock:
-            self._probes[watch] = probe
-            stopping = self.stopping
-        if stopping:
-            watch.stop()
-
-    def remove(self, watch: Watch) -> None:
-        with self._lock:
-            self._probes.pop(watch, None)
-
-    def stop_all(self) -> None:
-        with self._lock:
-            self.stopping = True
-            watches = list(self._probes)
-        for watch in watches:
-            watch.stop()
-
-    def probes(self) -> list[Probe]:
-        """Return those that have not been recorded yet."""
-        with self._lock:
-            return list(self._probes.values())
-
-
-running = Running()
-
-
 def run(probe_id: UUID) -> None:
     """Run one queued probe to its end, if nobody else has it."""
     if running.stopping:
@@ -84,11 +50,8 @@ def run(probe_id: UUID) -> None:
     if probe is None:
         return
     watch = Watch(_progress_writer(probe))
-    running.add(watch, probe)
-    try:
+    with running.added(watch, probe):
         finish(probe, carry_out(probe, watch))
-    finally:
-        running.remove(watch)
 
 
 def claim_if_possible(probe_id: UUID) -> Probe | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sonar.database import pg_copy
+from sonar.database import pg_columns
 
 EPOCH_2000_US = 946_684_800 * 10**6
 EMPTY_LIST = b"\x01[]"  # jsonb, version 1
@@ -50,7 +50,7 @@ class Ids:
     profiles: NDArray[np.int64]
 
 
-LAYOUT = pg_copy.row_of(COLUMNS)
+LAYOUT = pg_columns.row_of(COLUMNS)
 
 
 def template(*, failed: bool) -> NDArray[np.void]:

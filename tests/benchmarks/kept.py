@@ -21,7 +21,8 @@ STAGES = {
     # Migrations that come later are made on kept data as anywhere else.
     "rows": [*ROWS, *(f"sonar/migrations/{name}.py" for name in TABLES)],
     "segments": [
-        f"sonar/{name}.py" for name in ("results/segments", "results/sealing", "database/pg_copy")
+        *(f"sonar/results/{name}.py" for name in ("segments", "sealing")),
+        *(f"sonar/database/{name}.py" for name in ("pg_copy", "pg_columns")),
     ],
     "peers": [f"{BENCHMARKS}/peers/postgres.py"],
 }

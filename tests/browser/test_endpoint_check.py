@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from sonar.models import EndpointCheck
+from sonar.models import Endpoint, EndpointCheck
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.ordering import request_checks
 from sonar.people.roles import Role
@@ -44,7 +44,9 @@ def test_a_check_is_ordered_and_followed_to_its_end(
     visit: Visit, scene: Scene, reader, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(request_checks, "send_check", lambda run: None)
-    refused_redirects.note(scene.world.ral, "pool-7.storage.ral.example.org:20001", NOW)
+    refused_redirects.note(scene.world.ral, f"pool-7.{'storage-' * 9}.example.org:20001", NOW)
+    long = f"https://{'gateway-' * 8}.example.org/{'atlas' * 30}"
+    Endpoint.objects.filter(pk=scene.world.ral.pk).update(base_url=long)
     visit.log_in(account(Role.SITE_ADMIN, scene.world.ral.site))
     page = visit.open(PAGE)
     look(page, f"endpoint-never-checked-{reader}")

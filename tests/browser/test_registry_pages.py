@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from playwright.sync_api import expect
 
-from sonar.models import Alias
+from sonar.models import Alias, UnknownName
 from sonar.models.aliases import AliasKind
 from sonar.people.roles import Role
 from sonar.registry import aliases
@@ -27,8 +27,10 @@ def asked(scene: Scene, tmp_path: Path) -> None:
     told = [
         Unknown(AliasKind.SE_HOST, "se.example.org", "downtime 117: outage, new network cards"),
         Unknown(AliasKind.RSE, "UKI-SCOTGRID-GLASGOW-CEPH_DATADISK", "in CRIC"),
+        Unknown(AliasKind.SE_HOST, "a-door-that-nobody-tests.department-of-physics.example.org"),
     ]
     aliases.note_unknown("gocdb", told, NOW - HOUR)
+    UnknownName.objects.filter(example="").update(dismissed=True)
     aliases.assign(AliasKind.RCSITE, "RAL-LCG2", scene.world.ral.site)
     documents = {"sites": topologies.cric_sites(), "ends": topologies.cric_endpoints()}
     paths = topologies.written(tmp_path, **documents)
@@ -44,6 +46,8 @@ def test_operators_assign_names_and_read_proposals(visit, asked, reader):
     assert fits(page)
     assert by_day_and_night(page) == []
     page = visit.open("/operations/names/")
+    for summary in ("Dismissed names", "Assigned by people"):
+        page.locator("summary", has_text=summary).click()
     look(page, f"names-{reader}")
     assert fits(page)
     assert by_day_and_night(page) == []

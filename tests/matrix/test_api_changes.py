@@ -151,7 +151,7 @@ def test_notes_and_downtimes_near_a_change_stand_beside_it(client, small_world):
     (anyone,) = responses.answer(client, API)["changes"]
     assert anyone["near"] == [
         "17 Nov 10:00 UTC: TCP buffers changed",
-        "8 Nov 12:00 UTC to 17 Nov 09:00 UTC: new disks",
+        "Glasgow_DATADISK, from 8 Nov 12:00:30 UTC to 17 Nov 09:00:30 UTC: new disks",
     ]
     (seen,) = responses.answer(caller(Role.OPERATOR), API)["changes"]
     texts = [text.rpartition(": ")[2] for text in seen["near"]]

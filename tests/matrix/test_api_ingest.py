@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 
 from matrix.api.transfers import views as storing
 from matrix.http.exceptions import NEEDS_ACCOUNT
-from sonar.models import Profile, Token, Transfer
+from sonar.models import Profile, Token, Transfer, UnknownName
+from sonar.models.aliases import AliasKind
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
 from sonar.records.record import FIELDS
+from sonar.registry import aliases
 from sonar.results import store
 from tests.accounts import account
 from tests.matrix.world import World
@@ -122,6 +124,19 @@ def test_one_bad_row_keeps_all_out_and_is_named_by_index_and_field(client, inges
         "The first, 1.bytes: bytes 0 is not a whole number of bytes from 1 to below 10^18."
     )
     assert not Profile.objects.exists()
+
+
+def test_a_name_of_others_is_taken_and_one_that_stands_for_nothing_is_counted(
+    client, small_world, ingest
+):
+    aliases.assign(AliasKind.SE_HOST, "se.ral.example", small_world.ral)
+    rows = [row(1, source="SE.ral.example"), row(2, source="MOON")]
+    answer = refused(post(client, rows, ingest))
+    assert list(answer["errors"]) == ["1.source"]
+    [unknown] = UnknownName.objects.all()
+    assert (unknown.name, unknown.source, unknown.times) == ("MOON", "results", 1)
+    assert post(client, rows[:1], ingest).status_code == 201
+    assert Transfer.objects.get().source == small_world.ral
 
 
 def test_the_first_twenty_bad_rows_are_named_and_all_are_counted(client, ingest):

@@ -398,11 +398,11 @@ def test_the_number_of_queries_is_the_same_for_little_and_for_much(small_world):
         "endpoints/": 1,
         "endpoints/?site=RAL&retired=false": 2,
         "size-classes/": 1,
-        "meshes/": 6,
+        "meshes/": 5,
         "downtimes/": 1,
         "annotations/": 1,
         "endpoints/RAL_DATADISK/": 1,
-        "meshes/everything/": 6,
+        "meshes/everything/": 5,
     }
     client = Client()
     Mesh.objects.get().intervals.create(size_class=SizeClass.objects.all()[0], every_seconds=60)

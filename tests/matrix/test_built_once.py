@@ -171,6 +171,8 @@ def test_a_question_is_read_once_until_the_registry_changes(client, small_world)
     url = f"{MATRIX}?source_site=RAL"
     ask(client, url)
     assert len(statements(client.get, url)) == 1
+    # Not even its parameters are taken apart.
+    assert "GET" not in vars(client.get(url).wsgi_request)
     world.Site.objects.filter(name="RAL").update(name="Chilton")
     assert client.get(url).status_code == 400
     world.Site.objects.filter(name="Chilton").update(name="RAL")

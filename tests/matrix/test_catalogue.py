@@ -99,7 +99,7 @@ from matrix.api import links
 from matrix.api import series as series_schema
 from matrix.api.schema import parameters as queries
 from matrix.pages.link import figures, tables
-from matrix.plots.marks import number
+from matrix.answers.words.numbers import number
 from matrix.plots.scales import scale_for
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.samples import reduce

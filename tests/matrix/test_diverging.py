@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matrix.plots.marks import number
+from matrix.answers.words.numbers import number
 from matrix.plots.palettes import (
     DIVERGING,
     INKS,

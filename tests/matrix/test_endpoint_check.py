@@ -68,7 +68,7 @@ def test_the_button_orders_a_check_which_waits_on_the_page(admin, small_world):
     check = EndpointCheck.objects.get()
     assert (check.endpoint, str(check.requested_by)) == (small_world.desy, "anna")
     said = section(admin)
-    assert "The check waits for a worker. Asked for by anna." in said
+    assert "The check waits for a worker. Requested by anna." in said
     assert "Check it" not in said
     assert 'hx-trigger="every 5s' in responses.html(admin, PAGE)
     admin.post(f"{PAGE}check/")
@@ -79,11 +79,11 @@ def test_the_button_orders_a_check_which_waits_on_the_page(admin, small_world):
     ("times", "sentence", "button"),
     [
         ({"requested_at": NOW}, "The check waits for a worker.", False),
-        ({"requested_at": NOW - 2 * MINUTE}, "No worker has begun the check for 2 min.", True),
+        ({"requested_at": NOW - 2 * MINUTE}, "No worker has started the check in 2 min.", True),
         ({"started_at": NOW}, "The check is running; steps so far: 3.", False),
         ({"started_at": NOW - 11 * MINUTE}, "The check did not end:", True),
-        (ended(), "Checked 20 Nov 12:00:00 UTC: 1 step needs attention.", True),
-        (ended(steps=[]), "Checked 20 Nov 12:00:00 UTC: nothing is wrong.", True),
+        (ended(), "Checked 20 Nov 12:00:00 UTC: 1 step needs attention. That was 30 s ago", True),
+        (ended(steps=[]), "Checked 20 Nov 12:00:00 UTC: nothing is wrong. That was 30 s ago", True),
     ],
 )
 def test_the_page_says_how_far_a_check_is(admin, kept, times, sentence, button):

@@ -61,7 +61,8 @@ def test_operators_see_where_tests_were_led_the_newest_first(operator, refused):
     page = sentences(operator)
     assert "Tests fail because its server redirects them to servers that are not declared" in page
     assert [server for server in page.split() if server in SERVERS] == list(SERVERS)
-    assert f"Declare {SUGGESTED[0]} and {SUGGESTED[1]}" in page
+    assert f"declare: {' '.join(SUGGESTED)} " in page
+    assert "Declare these 2 data hosts" in page
 
 
 def test_one_click_declares_what_was_suggested(operator, refused):
@@ -80,7 +81,9 @@ def test_one_click_declares_what_was_suggested(operator, refused):
 def test_what_may_not_be_declared_is_refused_with_its_line(operator, small_world, line):
     response = operator.post(DECLARE, {"data_hosts": f"st-1.example.org\n{line}"})
     assert response.status_code == 400
-    assert f"Line 2: {SENTENCE[:40]}" in Page(response.content.decode()).words
+    page = Page(response.content.decode()).words
+    assert f"Line 2: {SENTENCE[:40]}" in page
+    assert "Nothing was changed." in page
     assert endpoint().data_hosts == []
 
 
@@ -88,7 +91,7 @@ def test_the_admins_of_its_site_see_it_and_do_not_declare(refused):
     admin = logged_in(account(Role.SITE_ADMIN, refused.ral.site))
     page = sentences(admin)
     assert "st-048.example.org:8443" in page
-    assert "An operator can declare" in page
+    assert f"an operator can declare: {' '.join(SUGGESTED)}" in page
     assert admin.post(DECLARE, {"data_hosts": "st-1.example.org"}).status_code == 403
     other = logged_in(account(Role.SITE_ADMIN, refused.desy.site, name="other"))
     assert "st-048" not in sentences(other)

@@ -17,7 +17,7 @@ from sonar.people.roles import Role
 from tests.matrix import changed, responses
 from tests.matrix.changed import change, outage
 from tests.matrix.registry import caller
-from tests.matrix.world import HOUR, NOW, World, transfer, transfers
+from tests.matrix.world import HOUR, NOW, World, downtime, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 
@@ -176,13 +176,21 @@ def test_notes_and_downtimes_near_an_event_stand_beside_it(client, past):
     Downtime.objects.create(
         endpoint=past.glasgow, starts_at=at - 9 * DAY, ends_at=at - 3 * HOUR, reason="new disks"
     )
+    portal = "https://goc.example/7"
+    elsewhere = {"severity": "warning", "origin": "gocdb", "key": "7G0", "url": portal}
+    for endpoint in (past.ral, past.glasgow):
+        downtime(-4 * HOUR, 9999 * DAY, reason="new switch", endpoint=endpoint, **elsewhere)
     near = rows(client, "?kind=slower")[0][9]
+    said = "RAL_DATADISK and Glasgow_DATADISK, from 20 Nov 08:00:30 UTC until further notice (ends"
     assert near == (
         "Note 20 Nov 09:00 UTC: TCP buffers changed "
-        "Downtime 11 Nov 09:00 UTC to 20 Nov 06:00 UTC: new disks"
+        f"Downtime at risk, {said} 6 Apr 2054 UTC): new switch ( GOCDB ) "
+        "Downtime Glasgow_DATADISK, from 11 Nov 09:00:30 UTC to 20 Nov 06:00:30 UTC: new disks"
     )
+    assert responses.page(client, "/events/?kind=slower").link("GOCDB") == portal
     (seen, _) = responses.answer(caller(Role.OPERATOR), f"{API}?kind=slower")["events"]
     assert any("for operators" in text for text in seen["near"])
+    assert f"at risk, {said} 6 Apr 2054 UTC): new switch (GOCDB)" in seen["near"]
 
 
 def test_links_and_sites_have_their_own(client, past):

@@ -228,7 +228,7 @@ def test_downtimes_and_notes_are_spans_of_the_picture_and_stand_in_words(client,
     assert [one["type"] for one in drawn["layout"]["shapes"]] == ["rect", "line"]
     said = [one["text"] for one in drawn["layout"]["annotations"]]
     assert said == ["downtime, RAL: new disks", "note: new switch"]
-    assert "RAL: new disks from 20 Nov 10:00 to 20 Nov 11:00 UTC" in page.words
+    assert "RAL, down: new disks from 20 Nov 10:00:30 UTC to 20 Nov 11:00:30 UTC" in page.words
     assert "new switch" in page.part('section[aria-label="Notes"]')
     assert "elsewhere" not in page.words.replace("Elsewhere", "")
     assert "secret" not in page.source

@@ -180,7 +180,7 @@ def test_a_declared_downtime_is_told_before_what_it_explains(client, small_world
         site=small_world.glasgow.site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="new disks"
     )
     assert verdict(client).startswith(
-        "Down: Glasgow is in a declared downtime until 20 Nov 13:00: new disks."
+        "Down: Glasgow is in a declared downtime until 20 Nov 13:00:30 UTC: new disks."
     )
 
 

@@ -48,19 +48,19 @@ def test_it_lists_what_stands_for_nothing_with_source_count_example_and_time(
     page = page_of(response)
     (row,) = page.parts("table.ranking tbody tr")
     assert row.cells() == [
-        *("SE.example.org", "Assign Dismiss", "storage host", "gocdb", "3", "1 h ago"),
+        *("SE.example.org storage host", "Assign Dismiss", "gocdb", "3", "1 h ago"),
         "outage until <b>noon</b>",
     ]
     suggested = [option["value"] for option in page.parts("#places option")]
     assert {"RAL", "RAL_DATADISK"} <= set(suggested)
-    assert "1 name of other services stands for nothing" in page_of(client.get("/operations/"))
+    assert "1 name of other services is not known here" in page_of(client.get("/operations/"))
 
 
 def test_a_name_is_assigned_in_the_log_too(client, operator, unknown, small_world):
     response = client.post(PAGE, {**HOST, "place": "RAL_DATADISK"}, follow=True)
     page = page_of(response)
     assert "SE.example.org stands for the endpoint RAL_DATADISK from now on." in page
-    assert page.texts("h1") == ["Names that stand for nothing"]
+    assert page.texts("h1") == ["Unknown names"]
     assert Alias.objects.get().target == small_world.ral
     assert LogEntry.objects.get().user == operator
     client.post(f"{PAGE}remove/", HOST)
@@ -99,7 +99,7 @@ def test_a_dismissed_name_is_counted_on_but_nobody_is_asked(client, operator, un
     assert "Dismissed names: 1" in page
     aliases.note_unknown("gocdb", [Unknown(AliasKind.SE_HOST, "se.example.org")], NOW)
     assert UnknownName.objects.get().dismissed
-    assert "stands for nothing" not in page_of(client.get("/operations/"))
+    assert "not known here" not in page_of(client.get("/operations/"))
     client.post(f"{PAGE}dismiss/", {"kind": "se_host", "name": "se.example.org", "source": "gocdb"})
     assert not UnknownName.objects.get().dismissed
     gone = client.post(f"{PAGE}dismiss/", {**HOST, "source": "osg"})

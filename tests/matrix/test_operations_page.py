@@ -13,6 +13,7 @@ from sonar.models import (
     Circuit,
     Credential,
     CredentialState,
+    DowntimeSource,
     Endpoint,
     Mesh,
     Probe,
@@ -63,6 +64,17 @@ def look(client: Client, url: str = URL) -> Page:
 
 
 # What it says.
+
+
+def test_a_source_of_downtimes_that_does_not_answer_is_a_problem(client, well, settings):
+    settings.SONAR_GOCDB_URL = settings.SONAR_OSG_DOWNTIMES_URL = "https://source.example.org/"
+    DowntimeSource.objects.create(origin="osg", asked_at=NOW, answered_at=NOW)
+    gocdb = DowntimeSource.objects.create(origin="gocdb", asked_at=NOW, answered_at=NOW)
+    assert "Sonar is healthy" in look(client)
+    for answered_at, words in ((NOW - 5 * HOUR, "for 5 h"), (None, "yet")):
+        DowntimeSource.objects.filter(pk=gocdb.pk).update(answered_at=answered_at)
+        page = look(client)
+        assert f"Sonar has 1 problem GOCDB has not answered {words}: downtimes that" in page
 
 
 def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
@@ -315,7 +327,7 @@ def test_the_page_costs_the_same_with_few_and_with_many(
             sent.probe(small_world.ral, other, worker=WORKER)
             sent.probe(small_world.ral, other, state="waiting", waits_because="It must.")
         client.get(URL)  # what is dear is known
-        with django_assert_max_num_queries(13) as context:
+        with django_assert_max_num_queries(18) as context:
             client.get(URL)
         counts.append(len(context))
     assert counts[1] == counts[2]

@@ -89,7 +89,7 @@ def test_a_downtime_is_an_outage_unless_it_is_a_warning(admin, sent, severity: s
     page = followed(admin, admin.post(DECLARE, DOWNTIME | sent))
     assert sentence in page
     assert Downtime.objects.get().severity == severity
-    assert ("at risk soon" in page, "downtime soon" in page) == (
+    assert ("At risk soon" in page, "downtime soon" in page) == (
         severity == "warning",
         severity == "outage",
     )
@@ -256,7 +256,7 @@ def test_one_that_runs_ends_now_or_earlier_or_later(admin, small_world):
     assert page.parts(f'form[action="{url}"]')
     assert "End it now" in page
     page = followed(admin, admin.post(url, {"ends_at": "2026-11-20 14:00"}))
-    assert "(disks) now ends at 20 Nov 14:00 UTC." in page
+    assert "(disks) now lasts until 20 Nov 14:00 UTC." in page
     row.refresh_from_db()
     assert row.ends_at == at(14)
     page = followed(admin, admin.post(url, {"end": "", "ends_at": "nonsense"}))

@@ -77,14 +77,20 @@ def test_what_somebody_uploads_is_proposed_and_not_applied(client, operator):
 def test_what_cannot_be_read_is_refused_at_its_field(client, operator, documents, source, said):
     response = upload(client, *documents, source=source)
     assert response.status_code == 400
-    assert said in Page(response.content.decode())
+    page = Page(response.content.decode())
+    assert (said in page, "Nothing was proposed." in page) == (True, True)
     assert not Proposal.objects.exists()
 
 
 def test_documents_may_be_larger_than_other_forms_up_to_a_limit(client, operator):
     large = json.dumps(topologies.cric_endpoints()) + " " * 2_000_000
     assert upload(client, large).status_code == 200
-    assert upload(client, large + " " * 6_000_000).status_code == 413
+    refused = upload(client, large + " " * 6_000_000)
+    assert refused.status_code == 413
+    said = (
+        "The request is larger than 8 MB, files included. Nothing was changed. Go back and correct"
+    )
+    assert said in Page(refused.content.decode())
 
 
 def test_a_proposal_is_shown_line_by_line_and_applied_once(
@@ -102,6 +108,7 @@ def test_a_proposal_is_shown_line_by_line_and_applied_once(
     shown = Page(response.content.decode())
     assert "Applied. cric-atlas: 2 new sites" in shown
     assert "cric-atlas: nothing to change" in shown
+    assert "Registered and not in use yet: 2" in shown
     assert Endpoint.objects.get(name=GLASGOW).retired_at
     assert LogEntry.objects.get().user == operator
     sent = dict(shown.parts("form.fields")[0].hidden())

@@ -316,11 +316,12 @@ def test_down_says_whose_downtime_until_when_and_why():
     long = Downtime(site=site, starts_at=NOW - HOUR, ends_at=NOW + 12 * HOUR, reason="new disks.")
     short = Downtime(site=site, starts_at=NOW - HOUR, ends_at=NOW + HOUR, reason="network")
     down = every({"state": "down"})
+    long.origin = "osg"
     assert said(down, down, downtimes=[short, long]) == (
         "down",
-        "Down: BNL is in a declared downtime until 21 Nov 08:00: new disks.",
-        "Before the downtime: 1.20 MB/s with small files, 9.60 MB/s with medium files and 7.50 "
-        "MB/s with large files.",
+        "Down: BNL is in a declared downtime until 21 Nov 08:00 UTC: new disks.",
+        "Declared in OSG Topology. Before the downtime: 1.20 MB/s with small files, 9.60 MB/s with "
+        "medium files and 7.50 MB/s with large files.",
     )
 
 

@@ -13,7 +13,7 @@ import trustme
 
 from sonar.movers.base import End, MoverError, Where
 from sonar.movers.checks import network
-from sonar.movers.checks.certificate import certificate_step
+from sonar.movers.checks.certificate import RENEW, certificate_step
 from sonar.movers.checks.network import Host, name_step, port_step
 from sonar.movers.checks.sequence import PlannedStep, run
 from sonar.movers.checks.web import WebStorage, web_steps_of
@@ -73,7 +73,7 @@ def halved(server: Dav, path: str) -> dav.Reply:
 
 
 MISBEHAVIOURS: dict[str, tuple[dict[str, Way], str, StepState, str, str]] = {
-    "no base": ({"HEAD": says(404)}, "base", StepState.FAILED, "/base is missing.", "Make this"),
+    "no base": ({"HEAD": says(404)}, "base", StepState.FAILED, "/base is missing.", "Create this"),
     "wrong token": ({"HEAD": says(401)}, "base", StepState.FAILED, "401", "issuer, audience"),
     "no directories": (
         {"MKCOL": says(403)},
@@ -220,7 +220,7 @@ def test_a_port_says_at_which_addresses_it_takes_connections(monkeypatch: pytest
     assert "::1 (IPv6)" in half.seen
     dead = port_step(host_of(f"http://se.example:{free_port()}/b"))
     assert dead.state == StepState.FAILED
-    assert "takes no connection" in dead.seen
+    assert "accepts no connections" in dead.seen
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +260,7 @@ def test_a_certificate_says_for_whom_it_is_and_when_it_ends(looked_at):
     assert good.seen.startswith("It is for localhost, issued by trustme")
     assert good.seen.endswith(f"it ends on {day(90)}, in 90 days.")
     soon = looked_at(4, "localhost")
-    assert (soon.state, soon.advice) == (StepState.WARNING, "Renew it, and let the server load it.")
+    assert (soon.state, soon.advice) == (StepState.WARNING, RENEW)
     assert soon.seen == f"The certificate ends on {day(4)}, in 4 days."
 
 

@@ -11,7 +11,7 @@ import pytest
 from sonar.sandbox import processes
 
 PROJECT = Path(__file__).resolve().parents[2]
-SETTINGS = (PROJECT / "sonar" / "settings.py").read_text()
+SETTINGS = "".join(path.read_text() for path in (PROJECT / "sonar/settings").glob("*.py"))
 READ = set(re.findall(r'(?:env\w+|environ\.get)\(\s*"([A-Z0-9_]+)"', SETTINGS))
 SECRETS = set(re.findall(r'envsecret\("([A-Z0-9_]+)"', SETTINGS))
 RULES = "- group: /sonar\n  role: administrator\n"

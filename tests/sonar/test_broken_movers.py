@@ -31,6 +31,7 @@ from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import CredentialProblem, CredentialUse
 from sonar.processes.log import UtcFormatter
 from sonar.work import cleanup, credential_checks, probes, transfer_request
+from sonar.work.running import running
 from tests.credentials import bind
 from tests.movers.orders import ORDER
 from tests.sonar import world
@@ -175,14 +176,14 @@ def test_what_breaks_after_a_stop_goes_back_to_the_queue(monkeypatch, caplog):
     probe = ordered(glasgow, lancs)
 
     def stopped() -> None:
-        probes.running.stop_all()
+        running.stop_all()
         raise ValueError("I/O operation on closed file")
 
     uses(monkeypatch, Broken("move", stopped))
     try:
         probes.run(probe.id)
     finally:
-        probes.running.stopping = False
+        running.stopping = False
     probe.refresh_from_db()
     assert (probe.state, Transfer.objects.count()) == ("queued", 0)
     assert written(caplog) == ""

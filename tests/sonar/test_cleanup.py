@@ -21,6 +21,7 @@ from sonar.movers.base import End, FileInfo, MoverError, Order, Where
 from sonar.movers.catalogue import kept
 from sonar.movers.fake import FakeMover
 from sonar.work import cleanup, transfer_request
+from sonar.work.running import running
 from tests.credentials import bind
 from tests.sonar.world import endpoint, in_threads
 from tests.waiting import wait_for
@@ -265,9 +266,7 @@ def test_no_file_is_begun_once_the_time_is_up_or_the_worker_stops(storage, monke
     glasgow = endpoint("GLASGOW")
     left(glasgow, "a")
     cleanup.clean_endpoint(glasgow.id, until=time.monotonic())
-    stopping = threading.Event()
-    stopping.set()
-    monkeypatch.setattr(cleanup, "stopping", stopping)
+    monkeypatch.setattr(running, "stopping", True)
     cleanup.clean_endpoint(glasgow.id, until=math.inf)
     assert storage.asked == []
 

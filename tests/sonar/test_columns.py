@@ -186,7 +186,7 @@ def test_too_many_kinds_and_the_id_of_an_open_test_are_left_to_the_row(known: Ad
     for number in range(MOST_PROFILES):
         known.profiles[f"m{number}", "", 1, None, None, "external", None] = None
     assert by_column(known, [PLAIN]) is None
-    glasgow, ral = (known.endpoints[f"{name}_DATADISK"] for name in ("GLASGOW", "RAL"))
+    glasgow, ral = (known.ends.ids[f"{name}_DATADISK"] for name in ("GLASGOW", "RAL"))
     Probe.objects.create(
         id=uuid.UUID(PLAIN["id"]),
         source_id=glasgow,

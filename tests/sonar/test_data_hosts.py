@@ -79,6 +79,7 @@ def test_what_could_be_anybody_is_refused_with_a_sentence(text: str):
         (["st-048.cern.example:8443", "eos.cern.example:9001"], None),
         (["pool1.example:20001"], ["pool1.example:20001"]),
         (["192.0.2.7:20001", "[2001:db8::7]:1094"], None),
+        ([f"p-{n}.dc.example:2000{n}" for n in (1, 7, 4)], ["p-*.dc.example:20001-20007"]),
     ],
 )
 def test_what_would_allow_a_server_is_suggested(servers: list[str], suggested: list[str] | None):

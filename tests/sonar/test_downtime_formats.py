@@ -149,6 +149,16 @@ def of_osg(**others: str) -> bytes:
         (osg.read, of_osg(StartTime="Feb 3, 2026 14:00 PM CET"), "is not a time like Oct 31"),
         (
             osg.read,
+            of_osg(StartTime="Feb 3, 2026 02:00 PM UTC"),
+            "StartTime: PM contradicts the hour",
+        ),
+        (
+            osg.read,
+            of_osg(StartTime="Feb 3, 2026 12:30 AM UTC"),
+            "StartTime: AM contradicts the hour",
+        ),
+        (
+            osg.read,
             of_osg(Severity="Bad"),
             "“Bad” is none of Outage, Severe, Intermittent Outage or",
         ),

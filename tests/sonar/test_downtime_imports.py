@@ -6,17 +6,19 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from sonar import scheduler, tasks
+from sonar import settings as project
 from sonar.models import Annotation, Downtime, DowntimeSource, Endpoint, Schedule, UnknownName
 from sonar.movers.base import Limits
 from sonar.obstacles.catalogue import Down
 from sonar.obstacles.obstacle import RunConditions
 from sonar.registry import aliases
 from sonar.registry.cache import registry_version
-from sonar.registry.downtimes import asking, importing, state
+from sonar.registry.downtimes import importing, pages, state
 from sonar.registry.downtimes.importing import NotImported
 from tests.sonar import downtimes as written
 from tests.sonar.downtimes import Feed, gocdb, gocdb_downtime, osg, osg_downtime
@@ -29,7 +31,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 @pytest.fixture
 def feed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Feed]:
     """A source on loopback that is set as GOCDB."""
-    monkeypatch.setattr(asking, "LIMITS", Limits(connect=1, answer=0.3, total=0.6))
+    monkeypatch.setattr(pages, "LIMITS", Limits(connect=1, answer=0.3, total=0.6))
     with written.serving() as feed:
         settings.SONAR_GOCDB_URL = feed.url
         yield feed
@@ -298,7 +300,7 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
         gocdb(lasting("7G0", "disk.gla.example.org"), lasting("8G0", "dpm.example.org"))
     )
     said = imported("--from", "gocdb", str(path), "--dry-run")
-    assert "GOCDB announces 2 downtimes, 1 of endpoints here." in said
+    assert "GOCDB announces 2 downtimes; 1 concerns endpoints here." in said
     assert "1 new, 0 changed, 0 withdrawn, 0 unchanged: a dry run, nothing was changed." in said
     assert "new  GLASGOW_DATADISK  outage  2026-11-20 03:00 UTC  2026-11-20 05:00 UTC" in said
     assert "No endpoint is at 1 host of storage: dpm.example.org" in said
@@ -306,12 +308,15 @@ def test_the_command_says_what_it_does_and_a_dry_run_does_nothing(tmp_path: Path
     assert not DowntimeSource.objects.exists()
     assert "nothing was changed" not in imported("--from", "gocdb", str(path))
     assert kept()
+    path.write_bytes(gocdb(lasting("7G0", "disk.gla.example.org", END_DATE=2_524_608_000)))
+    said = imported("--from", "gocdb", str(path), "--dry-run")
+    assert "2026-11-20 03:00 UTC  until further notice (ends 1 Jan 2050 UTC)" in said
 
 
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml cannot be read: No such"),
+        ("/nowhere/gocdb.xml", "Nothing was changed: /nowhere/gocdb.xml: it cannot be read: No"),
         ("http://goc.example.org/", "a URL must be https"),
         ("https://me:sesame@goc.example.org/", "without a user or a query"),
         ("ftp://goc.example.org/", "a URL must be https"),
@@ -323,3 +328,26 @@ def test_the_command_refuses_what_it_does_not_ask(address: str, sentence: str):
         imported("--from", "gocdb", address)
     assert sentence in str(caught.value)
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://me:sesame@goc.example.org/",
+        "https://goc.example.org/?token=sesame",
+        "http://goc.example.org/sesame",
+        "sesame/downtimes.xml",
+        "/etc/sesame\n.xml",
+    ],
+)
+def test_a_setting_that_is_no_source_stops_the_start_and_is_not_repeated(monkeypatch, text: str):
+    monkeypatch.setenv("SONAR_GOCDB_URL", text)
+    with pytest.raises(ImproperlyConfigured) as caught:
+        project.envsource("SONAR_GOCDB_URL")
+    assert str(caught.value).startswith(
+        "SONAR_GOCDB_URL is neither an address like https://goc.egi.eu/gocdbpi/public/ nor the path"
+    )
+    assert "sesame" not in str(caught.value)
+    for source in ("https://goc.example.org/gocdbpi/", "/etc/sonar/downtimes.xml", ""):
+        monkeypatch.setenv("SONAR_GOCDB_URL", source)
+        assert project.envsource("SONAR_GOCDB_URL") == source

@@ -269,7 +269,7 @@ def test_what_the_database_refuses_is_a_sentence_too(tmp_path, grid, monkeypatch
 
     def with_an_endpoint_that_went(now: datetime) -> Admission:
         known = real(now)
-        known.endpoints["RAL_DATADISK"] = 60_000
+        known.ends.ids["RAL_DATADISK"] = 60_000
         return known
 
     monkeypatch.setattr(importing.Admission, "at", with_an_endpoint_that_went)

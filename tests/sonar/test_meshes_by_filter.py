@@ -112,7 +112,7 @@ def test_what_a_mesh_tests_is_said_in_words_and_numbers():
     chosen = {"label": ["DATADISK"], "cloud": ["UK"]}
     uk = mesh(sources_filter=chosen, destinations_filter=chosen)
     said = "endpoints of cloud UK with label DATADISK: 3 now, 6 links, 432 tests a day and 320 GB"
-    more = "1 more endpoint not tested, as fake does not move their files"
+    more = "1 more endpoint is not tested, as fake does not move its files"
     assert mesh_size.words_now(uk) == f"{said}; {more}"
     uk.enabled, uk.destinations_filter = False, {}
     uk.destinations.set([ral])
@@ -120,6 +120,8 @@ def test_what_a_mesh_tests_is_said_in_words_and_numbers():
         "from endpoints of cloud UK with label DATADISK (3 now) to RAL_DATADISK (1 now): 2 links, "
         "144 tests a day and 107 GB, but it is not enabled"
     )
+    uk.intervals.all().delete()
+    assert "2 links, but no interval is set, so nothing is tested" in mesh_size.words_now(uk)
 
 
 @pytest.mark.long

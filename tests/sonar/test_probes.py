@@ -24,6 +24,7 @@ from sonar.movers.tcp_info import TcpConnection
 from sonar.movers.watch import Upload, Watch
 from sonar.results import endings
 from sonar.work import cleanup, probes, transfer_request
+from sonar.work.running import Running
 from tests.credentials import bind
 from tests.sonar.world import NOW, claimed, in_threads, ordered, three_endpoints
 
@@ -184,9 +185,13 @@ def test_a_stopped_probe_goes_back_to_the_queue_and_leaves_no_file(probe, monkey
     assert not Transfer.objects.exists()
 
 
-def test_a_worker_that_stops_takes_no_new_probe(probe, fake, monkeypatch):
-    stopped = probes.Running()
+def test_a_worker_that_stops_takes_no_new_probe_and_ends_what_begins_all_the_same(
+    probe, fake, monkeypatch
+):
+    stopped = Running()
     stopped.stop_all()
+    with stopped.added(watch := Watch()):
+        assert watch.stopped
     monkeypatch.setattr(probes, "running", stopped)
     probes.run(probe.id)
     probe.refresh_from_db()

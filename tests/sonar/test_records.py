@@ -39,8 +39,8 @@ def problems(known: Admission, row: object) -> list[tuple[str, str]]:
 def test_a_record_becomes_a_result_with_ids_for_names_and_the_class_of_its_bytes(known: Admission):
     result = known.result(from_json(DONE | {"streams": 4, "ip_version": 6} | PUSHED))
     assert str(result.id) == DONE["id"]
-    assert result.source_id == known.endpoints["GLASGOW_DATADISK"]
-    assert result.destination_id == known.endpoints["RAL_DATADISK"]
+    assert result.source_id == known.ends.ids["GLASGOW_DATADISK"]
+    assert result.destination_id == known.ends.ids["RAL_DATADISK"]
     assert result.started_at.isoformat() == "2026-11-20T03:00:00.123456+00:00"
     profile = Profile.objects.get(id=result.profile_id)
     assert (profile.mover, profile.streams, profile.ip_version) == ("http-tpc", 4, 6)

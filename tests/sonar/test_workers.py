@@ -149,14 +149,23 @@ def sessions() -> int:
         return int(cursor.fetchone()[0])
 
 
+LOADED = """
+import sys
+from sonar.celery import app
+app.loader.import_default_modules()
+print(*app.tasks, *sys.modules)
+import matrix.api.matrix_formats
+print(*sys.modules)
+"""
+
+
 @pytest.mark.long
-def test_a_worker_loads_no_page_and_nothing_that_another_one_may_have_to_do():
-    program = "from sonar.celery import app\napp.loader.import_default_modules()"
-    show = "\nimport sys\nprint(*app.tasks, *sys.modules)"
+def test_a_worker_loads_no_page_and_who_writes_a_grid_nothing_of_the_schema():
     done = subprocess.run(
-        [sys.executable, "-c", program + show], check=True, capture_output=True, text=True
+        [sys.executable, "-c", LOADED], check=True, capture_output=True, text=True
     )
-    loaded = set(done.stdout.split())
-    assert {"sonar.tasks.transfer", "matrix.tasks.find_changes", "sonar.tasks"} <= loaded
-    others = {"pandas", "pydantic", "sonar.urls", "matrix.answers", "matrix.pages"}
-    assert loaded & others == set()
+    worker, grid = (set(line.split()) for line in done.stdout.splitlines())
+    assert {"sonar.tasks.transfer", "matrix.tasks.find_changes", "sonar.tasks"} <= worker
+    others = {"numpy", "pandas", "pydantic", "sonar.urls", "matrix.answers", "matrix.pages"}
+    assert worker & others == set()
+    assert grid & {"pydantic", "drf_spectacular.plumbing", "plotly", "matrix.plots"} == set()

@@ -10,7 +10,8 @@ from matrix.query.comparison import LONGEST_AROUND
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store.changes import Timed, WrittenNear, turns_near
-from sonar.models import Annotation, Change, Downtime
+from matrix.store.downtimes import DeclaredDowntime, declared
+from sonar.models import Annotation, Change
 from sonar.notation.units import MB, format_chance, format_count, format_factor, three_digits
 from sonar.notation.windows import format_minute
 
@@ -92,10 +93,20 @@ class Happened(Timed, Protocol):
 
 @dataclass(frozen=True)
 class NearbyNote:
-    """A note or downtime that began or ended about then, in words."""
+    """A note or downtime that began or ended about then, in words.
 
-    words: str
+    ``source`` names where a downtime was declared if that was elsewhere, ``url`` is its page there.
+    """
+
+    text: str
     is_downtime: bool
+    source: str = ""
+    url: str = ""
+
+    @property
+    def words(self) -> str:
+        """Say all of it where there are no links."""
+        return f"{self.text} ({self.source})" if self.source else self.text
 
 
 def notes_near(
@@ -108,8 +119,8 @@ def notes_near(
         if turns_near(happened, [note.starts_at, note.ends_at])
         and note_concerns(note, happened, sites)
     ]
-    downtimes = [
-        NearbyNote(words_of_downtime(down), True)
+    downtimes = declared(
+        down
         for down in near.downtimes
         if turns_near(happened, [down.starts_at, down.ends_at])
         and (
@@ -117,8 +128,8 @@ def notes_near(
             if down.site
             else down.endpoint_id in (happened.source_id, happened.destination_id)
         )
-    ]
-    return (*notes, *dict.fromkeys(downtimes))
+    )
+    return (*notes, *map(note_of, downtimes))
 
 
 def note_concerns(note: Annotation, happened: Happened, sites: Sequence[str]) -> bool:
@@ -130,10 +141,11 @@ def note_concerns(note: Annotation, happened: Happened, sites: Sequence[str]) ->
     return bool(sites) and same_source and same_destination
 
 
-def words_of_downtime(down: Downtime) -> str:
-    """Say when it was, what for, and that it stopped no test if it did not."""
-    risk = "" if down.stops_tests else "at risk, "
-    return f"{risk}{words_of_time(down.starts_at, down.ends_at)}: {down.reason}"
+def note_of(downtime: DeclaredDowntime) -> NearbyNote:
+    """Say whose it was and when, what for, and that it stopped no test if it did not."""
+    risk = "" if downtime.stops_tests else "at risk, "
+    text = f"{risk}{downtime.subject}, {downtime.times_words}: {downtime.reason}"
+    return NearbyNote(text, True, downtime.source, downtime.url)
 
 
 def words_of_time(start: datetime, end: datetime | None) -> str:

@@ -46,7 +46,7 @@ def slow_server(link: LinkEvidence) -> Diagnosis | None:
             f"{format_count(others)} other{'s' * (others != 1)}: {words(by_others)}.",
         ),
         f"Ask its site what is wrong with {slow[0]}: disks, network interface, what else it "
-        "serves. The table of data servers below leads to the results of each.",
+        "serves. “How it is measured” lists the data servers, and leads to the results of each.",
         1 - ratio,
     )
 
@@ -89,9 +89,9 @@ def slow_redirect(link: LinkEvidence) -> Diagnosis | None:
     return Diagnosis(
         "slow-redirect",
         f"{format_seconds(wait)} before the redirect: the lookup delay of the redirector.",
-        (f"Median of {format_count(len(waits))} {link.size} files. It is in no rate.",),
-        "A redirector waits so long for what its data servers say of a new name. XRootD calls it "
-        "cms.delay lookup, and takes 5 s unless it is set. Whoever writes many small files there "
-        "waits as well.",
+        (f"Median of {format_count(len(waits))} {link.size} files. It is not part of any rate.",),
+        "A redirector waits this long for its data servers to say whether they have the file. "
+        "XRootD calls it cms.delay lookup, and takes 5 s unless it is set. Everybody who writes "
+        "many small files there waits, too.",
         WITHOUT_RATE * wait / (wait + USUAL_LOOKUP_SECONDS),
     )

@@ -13,7 +13,7 @@ from matrix.statistics.arrays import Flags, Floats, Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import transfers
 from matrix.store.read_plan import Span
-from sonar.database import pg_copy
+from sonar.database import pg_columns
 from sonar.models import Profile
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
@@ -98,7 +98,7 @@ def read_links(
     links = rows["source_id"].astype(np.uint64) << np.uint64(16)
     links |= rows["destination_id"].astype(np.uint64)
     return Results(
-        started=pg_copy.unix_ms(rows["started_at"]),
+        started=pg_columns.unix_ms(rows["started_at"]),
         rates=rates,
         keys=links << np.uint64(32) | rates.view(np.uint32),
         sizes=rows["size_class_id"].astype(np.int64),

@@ -15,7 +15,7 @@ from matrix.statistics.samples.quantiles import quantiles
 from matrix.statistics.samples.reduce import ratio
 from matrix.store import transfers
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span, floor
-from sonar.database import pg_copy
+from sonar.database import pg_columns
 from sonar.notation.units import MB
 from sonar.notation.windows import Window
 from sonar.results import segments
@@ -72,7 +72,7 @@ def build(
     """
     cut = cut_for(window, bucket)
     rows = transfers.read_links([link], window, filters, size)
-    return in_buckets(pg_copy.unix_ms(rows["started_at"]), segments.rates(rows), cut)
+    return in_buckets(pg_columns.unix_ms(rows["started_at"]), segments.rates(rows), cut)
 
 
 @dataclass(frozen=True)

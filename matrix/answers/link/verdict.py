@@ -98,13 +98,14 @@ class LinkNow:
 class Verdict:
     """``kind`` is a state or a level, for the colour; ``headline`` says it in one sentence.
 
-    ``why`` are the errors of what fails.
+    ``why`` are the errors of what fails, ``links`` texts and addresses of who says so elsewhere.
     """
 
     kind: str
     headline: str
     rest: str = ""
     why: str = ""
+    links: tuple[tuple[str, str], ...] = ()
 
 
 def verdict_of(link: LinkNow) -> Verdict:
@@ -121,11 +122,15 @@ def down(link: LinkNow) -> Verdict | None:
         return None
     first = max(link.downtimes, key=lambda downtime: downtime.ends_at)
     headline = (
-        f"Down: {first.subject} is in a declared downtime until "
-        f"{time_words(first.ends_at.timestamp(), link.at)}: {first.reason.rstrip('.')}."
+        f"Down: {first.subject} is in a declared downtime {first.until_words}: "
+        f"{first.reason.rstrip('.')}."
     )
     before = rates_now(link.there)
-    return Verdict("down", headline, f"Before the downtime: {before}." if before else "")
+    rest = f"Before the downtime: {before}." if before else ""
+    if first.url:
+        return Verdict("down", headline, rest, links=((f"Declared in {first.source}", first.url),))
+    source = f"Declared in {first.source}." if first.source else ""
+    return Verdict("down", headline, f"{source} {rest}".strip())
 
 
 def failing(link: LinkNow) -> Verdict | None:

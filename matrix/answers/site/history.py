@@ -19,7 +19,7 @@ from matrix.statistics.samples.reduce import ratio
 from matrix.store import transfers
 from matrix.store.read_plan import Span, moment
 from matrix.store.transfers import Ends
-from sonar.database import pg_copy
+from sonar.database import pg_columns
 from sonar.notation.units import MB
 from sonar.notation.windows import Window, unix_ms
 from sonar.results import segments
@@ -60,7 +60,7 @@ class LinkResults:
         rates = segments.rates(rows)
         results = cls(
             link,
-            pg_copy.unix_ms(rows["started_at"]),
+            pg_columns.unix_ms(rows["started_at"]),
             np.where(rates >= 0, rates / np.float64(MB), np.nan),
             rows["bytes"].astype(np.int64),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import capfirst
 from pydantic import Field, create_model
@@ -30,7 +30,7 @@ from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules
-from sonar.models import Endpoint, Mesh, SizeClass
+from sonar.models import Mesh, SizeClass
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS, mover_choices
 from sonar.models.registry import MOST_DAILY_BYTES
@@ -51,7 +51,7 @@ from sonar.registry.file.sections import (
     set_members,
 )
 from sonar.registry.mesh_members import read_endpoints
-from sonar.registry.mesh_size import MeshSize, size_of, words
+from sonar.registry.mesh_size import READ_FIRST, MeshSize, size_of, words
 from sonar.results import reclass
 
 MOVERS = [name for name, _ in mover_choices()]
@@ -196,10 +196,7 @@ class Meshes(Resource[Mesh]):
     }
 
     def rows(self) -> QuerySet[Mesh]:
-        # A mesh of all endpoints by name has thousands, of which nothing else is told.
-        members = [Prefetch(end, Endpoint.objects.only("name")) for end in ENDS]
-        rows = Mesh.objects.select_related("service_credential")
-        return rows.prefetch_related(*members, "intervals__size_class")
+        return Mesh.objects.select_related("service_credential").prefetch_related(*READ_FIRST)
 
     def records(self, rows: Iterable[Mesh], request: Request) -> list[Json]:
         in_use = read_endpoints()

@@ -31,6 +31,7 @@ from matrix.query.forms import BadQueryError, check_names
 from matrix.store import keyset
 from sonar.models import Version
 from sonar.models.fields import TAKEN
+from sonar.notation.enumeration import not_registered
 from sonar.people.roles import Anyone
 
 Handler = Callable[..., HttpResponse]
@@ -281,8 +282,7 @@ def referred(resource: Resource[Row], values: Values) -> Values:
         rows[field] = model._default_manager.filter(name=name).first() if name else None
         if name and rows[field] is None:
             other = model._meta.verbose_name
-            sentence = f"{field} “{name}” is not known: use the name of a registered {other}."
-            raise BadQueryError({field: [sentence]})
+            raise BadQueryError({field: [f"{not_registered(field, name, str(other))}."]})
     return rows
 
 

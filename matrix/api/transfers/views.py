@@ -28,6 +28,7 @@ from matrix.answers.connections import (
     uploaded,
 )
 from matrix.api.base import ApiView, JsonList, body_of
+from matrix.api.encoding import dumps
 from matrix.api.parameters import (
     OF_TRANSFERS,
     WINDOW_AND_METHOD,
@@ -38,7 +39,6 @@ from matrix.api.parameters import (
     text_of,
     wrong,
 )
-from matrix.api.rendering import dumps
 from matrix.api.schema import parameters as schema
 from matrix.api.schema.describe import described
 from matrix.api.schema.schemas import Answer, Body, Listed, Many, answer_of, echo_shape
@@ -57,6 +57,7 @@ from sonar.models import Probe, SizeClass, Transfer
 from sonar.notation.result_columns import COLUMNS, RECORD, Column, Home, listed
 from sonar.notation.windows import Window
 from sonar.records.admission import Admission, WrongRecordsError
+from sonar.records.end_names import note_unknown
 from sonar.results import store
 
 Empty = Literal[""] | None
@@ -335,16 +336,22 @@ class TransfersView(ApiView):
             raise ParseError(f"There are no results: send a JSON list of 1 to {MOST_RESULTS:,}.")
         if len(rows) > MOST_RESULTS:
             raise TooLarge(f"{len(rows):,} results are too many at once: send {MOST_RESULTS:,}.")
-        # All or, with FaultyBody, none.
-        with transaction.atomic():
-            admission = Admission.at(timezone.now())
-            try:
-                records = admission.admit(rows)
-            except WrongRecordsError as error:
-                raise faulty(error) from None
-            wait_for_imports()
-            stored = store.store(map(admission.result, records))
+        now = timezone.now()
+        try:
+            stored = store_all(rows, now)
+        except WrongRecordsError as error:
+            note_unknown(error.unknown, now)
+            raise faulty(error) from None
         return Response(stored._asdict(), status=201)
+
+
+@transaction.atomic
+def store_all(rows: list[Any], now: datetime) -> store.Stored:
+    """Store every row or, if one is wrong, none; raise WrongRecordsError."""
+    admission = Admission.at(now)
+    records = admission.admit(rows)
+    wait_for_imports()
+    return store.store(map(admission.result, records))
 
 
 def faulty(error: WrongRecordsError) -> FaultyBody:

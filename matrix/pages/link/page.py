@@ -240,7 +240,7 @@ class LinkPage(QueryPage):
             "headline": said.headline,
             "why": said.why,
             "rest": f"{said.rest} {sentence}".strip(),
-            "links": links,
+            "links": [*said.links, *links],
         }
 
     def controls(self, answer: LinkReport, choices: ProfileChoices) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def about_risks(grid: Grid) -> Notice | None:
         "Their tests run, and may be slower or fail.",
         tuple(
             (
-                f"{risk.subject} until {format_minute(risk.ends_at)}: {risk.reason}",
+                f"{risk.subject} {risk.until_words}: {risk.reason_words}",
                 address("site", risk.site_name),
             )
             for risk in risks[:MOST_PAUSES]

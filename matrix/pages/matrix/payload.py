@@ -7,13 +7,13 @@ from urllib.parse import urlencode
 import numpy as np
 
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.words.numbers import number
 from matrix.answers.words.ratios import PairRatio
 from matrix.pages.parts.controls import own_words
 from matrix.plots import display
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement, Side
 from matrix.plots.display import Display
 from matrix.plots.layout import labels_for
-from matrix.plots.marks import number
 from matrix.plots.matrix import figure
 from matrix.query.addresses import about_link, address, link_url, table_url
 from matrix.query.attributes import NAME

@@ -8,7 +8,6 @@ from typing import TypeVar, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE as LOG_CHANGE
-from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -19,6 +18,7 @@ from django.utils import timezone
 from matrix.answers.site.overview import question, registered
 from matrix.http.page_rights import for_whom, holders, readers
 from matrix.pages.endpoint import show_endpoint
+from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
 from matrix.pages.site.page import SitePage
 from matrix.pages.site.work_forms import (
@@ -80,9 +80,7 @@ def acting(permission: str) -> Callable[[Action], Callable[..., HttpResponse]]:
             try:
                 with transaction.atomic():
                     sentence, effect = action(request, site, **path)
-                    LogEntry.objects.log_actions(
-                        user.pk, [site], LOG_CHANGE, sentence, single_object=True
-                    )
+                    keep_in_the_log(request, site, LOG_CHANGE, sentence)
                 messages.success(request, f"{sentence} {effect}".strip())
             except UnchangedError as error:
                 messages.add_message(request, error.level, str(error))
@@ -133,8 +131,7 @@ def declare_downtime(request: HttpRequest, site: Site) -> Change:
             "Tests of its links go on in that time, and their results are marked.",
         ),
     }[first.stops_tests]
-    times = f"from {format_typed(first.starts_at)} to {format_typed(first.ends_at)}"
-    return f"Declared {declaration} {times}: {ended(first.reason)}", effect
+    return f"Declared {declaration} {first.times_words}: {ended(first.reason)}", effect
 
 
 @acting(CHANGE)
@@ -148,7 +145,7 @@ def change_downtime(request: HttpRequest, site: Site, id: int) -> Change:  # noq
     if "end" not in request.POST:
         checked(DowntimeEndForm(row, request.POST))
         row.save(update_fields=["ends_at"])
-        return f"{words} now ends at {format_typed(row.ends_at)}.", ""
+        return f"{words} now lasts {row.until_words}.", ""
     if row.ends_at <= now:
         already = f"had already ended, at {format_typed(row.ends_at)}: nothing was changed."
         raise UnchangedError(f"{words} {already}", messages.ERROR)

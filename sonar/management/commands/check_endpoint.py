@@ -27,8 +27,8 @@ class Command(QuickCommand):
     help = (
         "Check an endpoint, in plain words: its name, port, certificate, credential and clock. A "
         "file of 100 kB is written, read back and deleted in sonar/incoming/ below its base URL. "
-        "Whether third-party copy is offered is asked. Each line says what was seen, "
-        "and below it what to do. NAME is a registered endpoint, and its page keeps the result. "
+        "The server is also asked whether it offers third-party copy. Each line says what was "
+        "seen, and below it what to do. NAME is a registered endpoint; its page keeps the result. "
         "With --base-url it need not be registered: nothing is kept then. "
         "Exit code 0: nothing is wrong; 1: something is wrong."
     )

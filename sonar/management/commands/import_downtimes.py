@@ -7,8 +7,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from sonar.management.base import QuickCommand, in_columns
+from sonar.models import Downtime
 from sonar.models.downtimes import ELSEWHERE, Origin
-from sonar.registry.downtimes import asking, importing, state
+from sonar.registry.downtimes import importing, pages, state
 from sonar.registry.downtimes.importing import NotImported, Outcome, Overtaken
 
 MOST_LISTED = 50
@@ -30,18 +31,20 @@ class Command(QuickCommand):
             "https://goc.egi.eu/gocdbpi/public/",
         )
         parser.add_argument(
-            "--from", dest="origin", choices=[origin.value for origin in ELSEWHERE], required=True
+            "--from",
+            dest="origin",
+            choices=[origin.value for origin in ELSEWHERE],
+            required=True,
+            help="which source it is",
         )
-        parser.add_argument(
-            "--ca-file", default="", help="CA certificates to check the source's by"
-        )
+        parser.add_argument("--ca-file", default="", help="CA certificates to trust, in PEM")
         parser.add_argument(
             "--dry-run", action="store_true", help="say what would change, and change nothing"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         address, dry_run = options["address"], options["dry_run"]
-        if sentence := asking.problem(address):
+        if sentence := pages.problem(address):
             # It may have a password in it: it is not repeated.
             raise CommandError(f"This is no source of downtimes: {sentence}.")
         try:
@@ -60,12 +63,12 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
     """Return the lines that say what an answer came to."""
     announced = len(outcome.announcements)
     lines = [
-        f"{name} announces {announced} downtime{'s' * (announced != 1)}, {outcome.concerned} of "
-        "endpoints here.",
+        f"{name} announces {announced} downtime{'s' * (announced != 1)}; {outcome.concerned} "
+        f"concern{'s' * (outcome.concerned == 1)} endpoints here.",
         f"{outcome.changes.words}{': a dry run, nothing was changed' if dry_run else ''}.",
     ]
     rows = [
-        (sign, row.subject, row.severity, *map(minute, (row.starts_at, row.ends_at)))
+        (sign, row.subject, row.severity, minute(row.starts_at), end_of(row))
         for sign, group in (
             ("new", outcome.changes.new),
             ("changed", outcome.changes.changed),
@@ -84,6 +87,10 @@ def described(outcome: Outcome, name: str, *, dry_run: bool) -> str:
         plural = "host" if count == 1 else "hosts"
         lines.append(f"No endpoint is at {count} {plural} of storage: {hosts}{more}")
     return "\n".join(lines)
+
+
+def end_of(row: Downtime) -> str:
+    return row.until_words if row.is_open_ended else minute(row.ends_at)
 
 
 def minute(moment: datetime) -> str:

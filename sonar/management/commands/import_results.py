@@ -14,9 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sonar.management.base import QuickCommand
-from sonar.records import importing
+from sonar.records import end_names, importing
 from sonar.records.importing import FaultyFileError
 
+ASSIGNED = (
+    "Names that are not registered are listed on /operations/names/, where operators can say what "
+    "they stand for."
+)
 # Begins a bar for what a file is read for.
 Over = Callable[[str], Callable[[int], None]]
 
@@ -60,6 +64,9 @@ class Command(QuickCommand):
                 self.stderr.write(f"  {sentence}")
             if error.more:
                 self.stderr.write(f"  ... and {error.more:,} more")
+            if error.unknown and not only_check:
+                end_names.note_unknown(error.unknown, timezone.now())
+                self.stderr.write(f"  {ASSIGNED}")
             return False
         self.stdout.write(f"{path}: {said}")
         return True

@@ -24,15 +24,28 @@ class Command(QuickCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("verb", choices=("diff", "apply", "propose"))
-        parser.add_argument("--from", dest="source", required=True, choices=list(catalogue.SOURCES))
         parser.add_argument(
-            "places", metavar="FILE-or-URL", nargs="+", help="its answers, or https:// URLs"
+            "verb",
+            choices=("diff", "apply", "propose"),
+            help="say what would change; change it; or show it to operators",
+        )
+        parser.add_argument(
+            "--from",
+            dest="source",
+            required=True,
+            choices=list(catalogue.SOURCES),
+            help=f"which source it is; {described_sources()}",
+        )
+        parser.add_argument(
+            "places",
+            metavar="FILE-or-URL",
+            nargs="+",
+            help="files with its answers, or https:// URLs that give them",
         )
         parser.add_argument(
             "--ca-file",
             default=settings.SONAR_CA_BUNDLE,
-            help="the certificates to trust, in PEM; SONAR_CA_BUNDLE if it is left out",
+            help="CA certificates to trust, in PEM; SONAR_CA_BUNDLE if it is left out",
         )
         parser.add_argument(
             "--join",
@@ -61,6 +74,11 @@ class Command(QuickCommand):
         self.stdout.write(described(changes))
         if sentence := next_step(changes, is_applied=work is apply):
             self.stdout.write(f"\n{sentence}")
+
+
+def described_sources() -> str:
+    """Say what to read of each source."""
+    return "; ".join(f"{source}: {words}" for source, words in catalogue.ANSWERS.items())
 
 
 def next_step(changes: Changes, *, is_applied: bool) -> str:

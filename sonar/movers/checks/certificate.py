@@ -15,15 +15,15 @@ from sonar.notation.units import format_span
 
 ENDS_SOON = timedelta(days=14)
 MOST_NAMES = 4
-RENEW = "Renew it, and let the server load it."
+RENEW = "Renew it, and have the server load it."
 # By OpenSSL's codes of what it has against a certificate.
 ADVICE = {
-    9: "It counts from a later moment: compare the clocks of the server and of this machine.",
+    9: "It is not valid yet: compare the clocks of the server and of this machine.",
     10: RENEW,
-    18: "It is signed by itself: give the server a certificate of an authority that is trusted.",
+    18: "It is self-signed: give the server a certificate of an authority that is trusted.",
     19: "Trust its authority here (SONAR_CA_BUNDLE), or give the server another certificate.",
-    20: "Trust its authority here (SONAR_CA_BUNDLE), or let the server send its whole chain.",
-    21: "Trust its authority here (SONAR_CA_BUNDLE), or let the server send its whole chain.",
+    20: "Trust its authority here (SONAR_CA_BUNDLE), or have the server send its full chain.",
+    21: "Trust its authority here (SONAR_CA_BUNDLE), or have the server send its full chain.",
     62: "Give the server a certificate for the host of its base URL, or correct that host.",
     64: "Give the server a certificate for its address, or use its name in the base URL.",
 }
@@ -40,15 +40,15 @@ def certificate_step(host: Host, ca_bundle: str) -> CheckStep:
         return refused(host, error)
     except OSError as error:  # ssl.SSLError is one
         seen = f"No TLS at port {host.port}: {detail_of(error)}."
-        advice = "Let the server speak TLS there, or correct the scheme or port of the base URL."
+        advice = "Enable TLS there, or correct the scheme or port of the base URL."
         return CheckStep("certificate", StepState.FAILED, seen, advice)
     return accepted(certificate, datetime.now(UTC))
 
 
 def _without_tls(scheme: str) -> str:
     if scheme in {"http", "ftp", "iperf3"}:
-        return f"There is none: {scheme} sends everything in clear."
-    return f"Programs see to it: {scheme} is not looked into here."
+        return f"There is none: {scheme} is not encrypted."
+    return f"Not looked at for {scheme}: the programs that move its files check it themselves."
 
 
 def shown(host: Host, context: ssl.SSLContext) -> x509.Certificate:

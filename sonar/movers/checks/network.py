@@ -65,10 +65,10 @@ class Host:
         except ForbiddenPeer as error:
             raise MoverError(self.where, f"{self.name} {error}", permanent=True) from error
         except TimeoutError as error:
-            why = f"name servers did not answer for {self.name} within {CONNECT_SECONDS:g} s"
+            why = f"the DNS did not answer for {self.name} within {CONNECT_SECONDS:g} s"
             raise MoverError(self.where, why) from error
         except (OSError, ValueError) as error:
-            why = f"the name servers know no address of {self.name}"
+            why = f"the DNS has no address for {self.name}"
             raise MoverError(self.where, why) from error
         return [Address(each[0], each[4]) for each in places[:MOST_ADDRESSES]]
 
@@ -105,12 +105,12 @@ class Host:
 
 NO_NETWORK = "this machine has no such network"
 ASK_DNS = (
-    "Compare the host of the base URL with what name servers say to this worker: "
-    "`getent ahosts` shows it."
+    "Correct the host of the base URL, or the DNS of this worker: "
+    "`getent ahosts` shows what it finds."
 )
-OPEN_PORT = "Start the server, let its firewall take connections from here, or correct the port."
+OPEN_PORT = "Start the server, open its firewall for this worker, or correct the port."
 DEAD_ADDRESS = (
-    "Let the server take connections at all of its addresses, or remove the others from the DNS. "
+    "Have the server listen at all of its addresses, or remove the others from the DNS. "
     "Clients lose time there."
 )
 
@@ -123,7 +123,7 @@ def name_step(host: Host) -> CheckStep:
         return CheckStep("name", StepState.FAILED, sentence(str(error)), ASK_DNS)
     named = ", ".join(address.words for address in addresses)
     if address_of(host.name):
-        return CheckStep("name", StepState.FINE, f"The base URL has an address: {named}.")
+        return CheckStep("name", StepState.FINE, f"The base URL has an IP address: {named}.")
     versions = {VERSIONS[socket.AddressFamily(each.family)] for each in addresses}
     lacking = [f" It has no {each} address." for each in VERSIONS.values() if each not in versions]
     return CheckStep("name", StepState.FINE, f"{host.name}: {named}.{''.join(lacking)}")
@@ -135,11 +135,11 @@ def port_step(host: Host) -> CheckStep:
     dead = [each for each in host.contacts if each.why and not each.lacks_route]
     untried = [each for each in host.contacts if each.lacks_route]
     took = [f"{each.address.words} in {format_seconds(each.seconds)}" for each in open_ones]
-    parts = [f"Port {host.port} takes connections: {', '.join(took)}."] if open_ones else []
+    parts = [f"Port {host.port} accepts connections: {', '.join(took)}."] if open_ones else []
     parts += [f"Not at {each.address.words}: {each.why}." for each in dead]
     parts += [f"Not tried at {each.address.words}: {NO_NETWORK}." for each in untried]
     if not open_ones:
-        seen = f"Port {host.port} takes no connection. {' '.join(parts)}"
+        seen = f"Port {host.port} accepts no connections. {' '.join(parts)}"
         return CheckStep("port", StepState.FAILED, seen, OPEN_PORT)
     if dead:
         return CheckStep("port", StepState.WARNING, " ".join(parts), DEAD_ADDRESS)

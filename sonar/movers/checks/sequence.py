@@ -63,9 +63,9 @@ BY_STATUS = {
     "That is storage.modify, or UPLOAD, DOWNLOAD, DELETE, MANAGE and LIST of a macaroon. If it has "
     "none, register one.",
     404: "Compare the path of the base URL with the server's own paths.",
-    405: "Let the server accept this method below the base URL.",
-    409: "Look whether the directory above is there, and whether something else has its name.",
-    501: "Let the server accept this method: a module for it may not be loaded.",
+    405: "Enable this method below the base URL.",
+    409: "Check that the directory above exists, and that nothing else has its name.",
+    501: "Enable this method: a module for it may not be loaded.",
     507: "Free some space, or raise the quota.",
 }
 """By the status with which a server refuses."""
@@ -79,5 +79,5 @@ def advice_on(error: MoverError) -> str:
         return BY_STATUS[error.status]
     at = f"{datetime.now(UTC):%H:%M:%S} UTC"
     if isinstance(error, Late):
-        return f"It took the request and was silent: look into its log of {at} and before."
-    return f"Look into its log of {at}."
+        return f"It took the request and did not answer: look at its log of {at} and before."
+    return f"Look at its log of {at}."

@@ -137,7 +137,7 @@ def write_step(storage: Storage) -> CheckStep:
     return CheckStep("write", StepState.FINE, seen)
 
 
-SHORT = "Look into the server's log: what it took is not what it has."
+SHORT = "Look at the server's log: it does not have what it took."
 
 
 def size_step(storage: Storage) -> CheckStep:
@@ -152,7 +152,7 @@ def size_step(storage: Storage) -> CheckStep:
 
 
 OFFER_CHECKSUMS = (
-    "Tests run, but what arrives here is not verified. Let the server offer adler32 "
+    "Tests run, but what arrives here is not verified. Enable adler32 there "
     "(XRootD: xrootd.chksum adler32)."
 )
 
@@ -172,7 +172,7 @@ def checksum_step(storage: Storage) -> CheckStep:
         seen = f"Its adler32 is {offered}; what was written has {storage.order.adler32}."
         return CheckStep("checksum", StepState.FAILED, seen, SHORT)
     return CheckStep(
-        "checksum", StepState.FINE, f"Its adler32 is that of what was written, {offered}."
+        "checksum", StepState.FINE, f"Its adler32 matches what was written: {offered}."
     )
 
 
@@ -181,8 +181,8 @@ def delete_step(storage: Storage) -> CheckStep:
     with storage.asking(LIMITS.cleaning):
         storage.files.delete(storage.end, storage.order)
     if storage.stat() is not None:
-        seen = "It says that the file is deleted, and still shows it."
-        advice = "Look into the server's log: files of tests would fill it."
+        seen = "It says that the file is deleted, but still shows it."
+        advice = "Look at the server's log: test files would fill its disks."
         return CheckStep("delete", StepState.FAILED, seen, advice)
     storage.may_be_left = False
     return CheckStep("delete", StepState.FINE, "The file is deleted.")

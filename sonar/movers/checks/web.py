@@ -79,7 +79,7 @@ def base_step(storage: WebStorage) -> CheckStep:
     return CheckStep("base", StepState.FINE, f"{path} is there.")
 
 
-MAKE_BASE = "Make this directory, which Sonar does not do, or correct the path of the base URL."
+MAKE_BASE = "Create this directory (Sonar does not), or correct the path of the base URL."
 
 
 def read_step(storage: WebStorage) -> CheckStep:
@@ -110,8 +110,8 @@ def redirects_step(storage: WebStorage) -> CheckStep:
     """Say to which servers it led what was asked so far."""
     if storage.refused_servers:
         servers = ", ".join(sorted(storage.refused_servers))
-        seen = f"It redirects to {servers}, not declared as a data host: not followed."
-        advice = f"If this belongs to the storage, declare {servers} as data hosts of the endpoint."
+        seen = f"It redirects to {servers}, which is no declared data host: not followed."
+        advice = f"If this belongs to the storage, declare {servers} as a data host of it."
         return CheckStep("redirects", StepState.FAILED, seen, advice)
     if storage.data_servers:
         servers = ", ".join(sorted(storage.data_servers))
@@ -147,10 +147,10 @@ def clock_step(storage: WebStorage) -> CheckStep:
     if ahead is None:
         return CheckStep("clock", StepState.NOT_CHECKED, "Its answers hold no Date.")
     if abs(ahead) <= SKEW_SECONDS:
-        return CheckStep("clock", StepState.FINE, "It agrees with this machine's.")
+        return CheckStep("clock", StepState.FINE, "It agrees with the clock of this machine.")
     seen = f"Its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}."
     advice = (
-        "Let it keep time by NTP, and this machine too: otherwise tokens and certificates count "
-        "too late, or no more."
+        "Keep both clocks right by NTP: otherwise tokens and certificates seem expired, or not "
+        "valid yet."
     )
     return CheckStep("clock", StepState.WARNING, seen, advice)

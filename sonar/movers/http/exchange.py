@@ -249,8 +249,7 @@ def bearer(end: End, token: str) -> str:
 
 def failure_of(error: Exception, request: Request, wait: Wait) -> MoverError:
     """Return what an error of urllib3, ssl or the system means for a request."""
-    elsewhere = wait.route.elsewhere
-    place = f"{request.place}, redirected to another server" if elsewhere else request.place
+    place, elsewhere = wait.route.named(request.place), wait.route.elsewhere
     overdue = wait.overdue(request.end, place)
     return foreign_failure(error, request.end, place, overdue, elsewhere=elsewhere)
 

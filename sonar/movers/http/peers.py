@@ -61,6 +61,10 @@ class Route:
         self.data_server = host_and_port(target) if is_elsewhere else ""
         self._is_strange = self._is_strange or (is_elsewhere and not is_declared)
 
+    def named(self, place: str) -> str:
+        """Return a place, and that a request was led away from it if it was."""
+        return f"{place}, redirected to another server" if self.elsewhere else place
+
     def quotable(self, words: str) -> str:
         """Return the words of an answer, unless who said them is not declared by the endpoint."""
         return NOT_REPEATED if self._is_strange else words

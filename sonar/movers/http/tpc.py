@@ -325,8 +325,8 @@ def require_success(verdict: Verdict | None, order: Order, route: Route) -> None
     """Raise MoverError unless the verdict is a success."""
     active, passive = ends(order)
     if verdict is None:
-        whose = ", redirected to another server" if route.elsewhere else ""
-        message = f"COPY {place_of(active)}{whose}: the answer ended without a verdict"
+        place = route.named(f"COPY {place_of(active)}")
+        message = f"{place}: the answer ended without a verdict"
         raise MoverError(active.where, message)
     if not verdict.success:
         tokens = (active.token, active.lent, passive.token, passive.lent, *route.secrets)

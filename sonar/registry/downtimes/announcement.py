@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -76,6 +77,16 @@ def reason_of(text: str) -> str:
     words = "".join(character if character.isprintable() else " " for character in text)
     line, most = " ".join(words.split()), LONGEST["reason"]
     return (line if len(line) <= most else f"{line[: most - 1].rstrip()}…") or NO_REASON
+
+
+def period_of(
+    part: Part, names: tuple[str, str], read: Callable[[Part, str], datetime]
+) -> tuple[datetime, datetime]:
+    """Return the times that two elements say, of which the second is not before the first."""
+    starts_at, ends_at = (read(part, name) for name in names)
+    if ends_at < starts_at:
+        raise BadAnswer(part.place(names[1]), "it ends before it starts")
+    return starts_at, ends_at
 
 
 def moment_of(part: Part, name: str, seconds: float) -> datetime:

@@ -22,6 +22,7 @@ from sonar.registry.downtimes.announcement import (
     bounded,
     host_name,
     moment_of,
+    period_of,
     reason_of,
 )
 from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
@@ -61,11 +62,7 @@ def downtimes_in(root: Element) -> Iterator[Part]:
 
 def announcement_of(part: Part) -> Announcement:
     key = key_of(part)
-    starts_at, ends_at = (
-        moment_of(part, name, part.whole(name)) for name in ("START_DATE", "END_DATE")
-    )
-    if ends_at < starts_at:
-        raise BadAnswer(part.place("END_DATE"), "it ends before it starts")
+    starts_at, ends_at = period_of(part, ("START_DATE", "END_DATE"), time_of)
     return Announcement(
         key=key,
         starts_at=starts_at,
@@ -75,6 +72,10 @@ def announcement_of(part: Part) -> Announcement:
         url=page_of(part),
         services=(service_of(part),),
     )
+
+
+def time_of(part: Part, name: str) -> datetime:
+    return moment_of(part, name, part.whole(name))
 
 
 def service_of(part: Part) -> AffectedService:

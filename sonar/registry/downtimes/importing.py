@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import ModuleType
-from urllib.parse import urljoin
 
 from django.conf import settings
 from django.db import transaction
 
 from sonar.models import Downtime, DowntimeSource
 from sonar.models.downtimes import Origin
-from sonar.registry import aliases
-from sonar.registry.downtimes import asking, gocdb, matching, osg, replacing
-from sonar.registry.downtimes.announcement import Announcement, Answer
-from sonar.registry.downtimes.asking import Questions, SourceAway
+from sonar.notation.addresses import is_url
+from sonar.registry import aliases, documents
+from sonar.registry.documents import NoDocument
+from sonar.registry.downtimes import gocdb, matching, osg, pages, replacing
+from sonar.registry.downtimes.announcement import Announcement
 from sonar.registry.downtimes.document import BadAnswer
 from sonar.registry.downtimes.replacing import Differences
 from sonar.registry.downtimes.state import addresses
@@ -71,7 +70,7 @@ def import_from(
     """
     try:
         announcements = read(origin, address, now, ca_file)
-    except (SourceAway, BadAnswer) as error:
+    except (NoDocument, BadAnswer) as error:
         if not dry_run:
             note_failure(origin, str(error), now)
         raise NotImported(str(error)) from error
@@ -81,27 +80,12 @@ def import_from(
 
 
 def read(origin: str, address: str, now: datetime, ca_file: str = "") -> tuple[Announcement, ...]:
-    """Return what a source announces; raise SourceAway or BadAnswer."""
+    """Return what a source announces; raise NoDocument or BadAnswer."""
     source = FORMATS[origin]
-    if not asking.is_url(address):
-        return tuple(source.read(asking.read_file(address)).announcements)
-    questions = Questions(ca_file)
-    return pages(source.read, questions.ask, source.question(address, now, PAST))
-
-
-def pages(
-    read_page: Callable[[bytes], Answer], ask: Callable[[str], bytes], url: str
-) -> tuple[Announcement, ...]:
-    """Read page after page, all at one place of one host."""
-    announcements: dict[str, Announcement] = {}
-    first = url
-    while url:
-        answer = read_page(ask(url))
-        announcements |= {each.key: each for each in answer.announcements}
-        url = urljoin(url, answer.next_page) if answer.next_page else ""
-        if url and not asking.is_same_place(first, url):
-            raise SourceAway("it names a next page at another place, which is not asked")
-    return tuple(announcements.values())
+    if is_url(address):
+        return pages.read(source.read, source.question(address, now, PAST), ca_file)
+    content = documents.of_file(address, pages.MOST_BYTES)
+    return tuple(source.read(content).announcements)
 
 
 def outcome_of(origin: str, announcements: tuple[Announcement, ...], now: datetime) -> Outcome:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sonar.models import Alias, Downtime, Endpoint
 from sonar.models.aliases import HOSTS, AliasKind
 from sonar.movers.catalogue import carries_files
-from sonar.notation.addresses import address_of, host_of, name_of
+from sonar.notation.addresses import name_of
 from sonar.notation.data_hosts import data_hosts
 from sonar.registry import aliases
 from sonar.registry.aliases import Unknown
@@ -40,10 +40,8 @@ class EndpointsByHost:
     @classmethod
     def read(cls) -> EndpointsByHost:
         """Read them with their sites. Two SQL queries."""
-        rows = Endpoint.objects.filter(retired_at=None).select_related("site").order_by("name")
-        index = cls(list(rows))
-        for endpoint in index.endpoints:
-            index.by_host.setdefault(host_of(endpoint.base_url), []).append(endpoint)
+        endpoints = aliases.endpoints_in_use()
+        index = cls(endpoints, aliases.by_host(endpoints))
         for alias in Alias.objects.filter(kind__in=[*HOSTS, AliasKind.OSG_RESOURCE]):
             index._add(alias)
         return index
@@ -81,13 +79,7 @@ class EndpointsByHost:
 
 def has_data_host(endpoint: Endpoint, host: str) -> bool:
     """Say whether an endpoint declares a host as one of its data hosts, at whatever port."""
-    address = address_of(host)
-    return any(
-        (address is not None and address in declared.network)
-        if declared.network
-        else declared.matches(host)
-        for declared in data_hosts(tuple(endpoint.data_hosts))
-    )
+    return any(declared.has(host) for declared in data_hosts(tuple(endpoint.data_hosts)))
 
 
 def is_of(service: AffectedService, endpoint: Endpoint) -> bool:

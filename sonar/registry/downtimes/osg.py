@@ -19,6 +19,7 @@ from sonar.registry.downtimes.announcement import (
     bounded,
     host_name,
     in_range,
+    period_of,
     reason_of,
 )
 from sonar.registry.downtimes.document import BadAnswer, Part, root_of, shortened
@@ -35,7 +36,7 @@ MONTH_NAMES = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
 MONTHS = {name: number for number, name in enumerate(MONTH_NAMES.split(" "), 1)}
 TIME = re.compile(
     r"(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), (?P<year>\d{4}) (?P<hour>\d{2}):(?P<minute>\d{2})"
-    r"(?: (?:AM|PM))? (?P<zone>UTC|GMT|[+-]\d{4})",
+    r"(?: (?P<half>AM|PM))? (?P<zone>UTC|GMT|[+-]\d{4})",
     re.ASCII,
 )
 TIME_WORDS = "a time like Oct 31, 2023 14:00 PM UTC"
@@ -65,9 +66,7 @@ def downtimes_in(root: Element) -> Iterator[Part]:
 
 
 def announcement_of(part: Part) -> Announcement:
-    starts_at, ends_at = time_of(part, "StartTime"), time_of(part, "EndTime")
-    if ends_at < starts_at:
-        raise BadAnswer(part.place("EndTime"), "it ends before it starts")
+    starts_at, ends_at = period_of(part, ("StartTime", "EndTime"), time_of)
     return Announcement(
         key=str(part.whole("ID")),
         starts_at=starts_at,
@@ -88,12 +87,15 @@ def services_of(part: Part) -> Iterator[AffectedService]:
 
 
 def time_of(part: Part, name: str) -> datetime:
-    """Return a time in UTC; AM and PM say nothing, as the clock has 24 hours."""
+    """Return a time in UTC; AM and PM add nothing, as the clock has 24 hours."""
     text = part.text(name)
     match = TIME.fullmatch(text)
     if match is None or match["month"] not in MONTHS:
         raise BadAnswer(part.place(name), f"{shortened(text)} is not {TIME_WORDS}")
     year, day, hour, minute = (int(match[unit]) for unit in ("year", "day", "hour", "minute"))
+    if match["half"] and match["half"] != ("PM" if hour >= 12 else "AM"):
+        why = f"{match['half']} contradicts the hour in {shortened(text)}, of a clock of 24 hours"
+        raise BadAnswer(part.place(name), why)
     try:
         local = datetime(year, MONTHS[match["month"]], day, hour, minute, tzinfo=UTC)
         moment = local - offset(match["zone"])

@@ -1,7 +1,7 @@
 """Which of the protocols of an endpoint Sonar should test by, and its base URL."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
 from sonar.models.registry import BASE_URL, has_host
@@ -34,7 +34,11 @@ def hosts_of(urls: Iterable[str]) -> set[str]:
     return {host_of(url) for url in urls if has_host(url)}
 
 
-def schemes(urls: Iterable[str]) -> str:
-    """Name the schemes of URLs that nothing can be tested by."""
-    names = sorted({url.partition("://")[0] for url in urls})
-    return ", ".join(names) or "none at all"
+def unusable(urls: Collection[str], *, is_tape: bool) -> str:
+    """Say why nothing is tested at storage with these URLs; empty if it can be."""
+    if is_tape:
+        return "it is tape, and Sonar would write test files to it"
+    if best(urls):
+        return ""
+    schemes = sorted({url.partition("://")[0] for url in urls})
+    return f"no protocol that Sonar tests, but {', '.join(schemes) or 'none at all'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from sonar.notation.units import format_bytes, format_count
 from sonar.registry.topology.changes import Change, Changes, Kept, MeshCost
@@ -15,6 +15,14 @@ WORDS = {
 }
 
 
+class Section(NamedTuple):
+    """What there is to say of one kind; bare names are few words, which texts have side by side."""
+
+    title: str
+    lines: list[str]
+    are_names: bool = False
+
+
 def described(changes: Changes) -> str:
     """Return everything as text: what is added (+), changed (~), kept (=) or left out (-)."""
     return "\n".join(_sections(changes))
@@ -22,36 +30,38 @@ def described(changes: Changes) -> str:
 
 def _sections(changes: Changes) -> Iterator[str]:
     yield summary(changes)
-    for title, lines in sections(changes):
+    for title, lines, are_names in sections(changes):
         yield f"\n{title}:"
-        yield from (f"  {line}" for line in lines)
+        yield from (f"  {line}" for line in ([_side_by_side(lines)] if are_names else lines))
 
 
-def sections(changes: Changes) -> list[tuple[str, list[str]]]:
-    """Return what there is to say, as a title and lines; sections without lines are left out."""
+def sections(changes: Changes) -> list[Section]:
+    """Return what there is to say, a line for each thing; sections without lines are left out."""
     all_sections = [
-        ("sites", [_line(change) for change in changes.sites]),
-        ("endpoints", [_line(change) for change in changes.endpoints]),
-        (
+        Section("sites", [_line(change) for change in changes.sites]),
+        Section("endpoints", [_line(change) for change in changes.endpoints]),
+        Section(
             "names of others",
             [f"+ {row.get_kind_display()} {row.name}: {row.target}" for row in changes.aliases],
         ),
-        ("kept", [kept_line(kept) for kept in changes.kept]),
-        ("registered and not in use yet", _names(sorted(changes.waiting))),
-        ("not in the source any more", _names(sorted(changes.gone))),
-        ("sites of the source that are not registered", _names(changes.unknown_sites)),
-        ("room", changes.remarks),
-        ("left out", [f"- {sentence}" for sentence in changes.left_out]),
-        (_cost_title(changes), [cost_line(cost) for cost in changes.costs]),
+        Section("kept", [kept_line(kept) for kept in changes.kept]),
+        Section("registered and not in use yet", sorted(changes.waiting), are_names=True),
+        Section("not in the source any more", sorted(changes.gone), are_names=True),
+        Section(
+            "sites of the source that are not registered", changes.unknown_sites, are_names=True
+        ),
+        Section("room", changes.remarks),
+        Section("left out", [f"- {sentence}" for sentence in changes.left_out]),
+        Section(_cost_title(changes), [cost_line(cost) for cost in changes.costs]),
     ]
-    return [(title, lines) for title, lines in all_sections if lines]
+    return [section for section in all_sections if section.lines]
 
 
-def _names(names: list[str]) -> list[str]:
+def _side_by_side(names: list[str]) -> str:
     """Return names on one line, the first of many."""
     more = len(names) - MOST_NAMED
     rest = f" and {format_count(more)} more" if more > 0 else ""
-    return [", ".join(names[:MOST_NAMED]) + rest] if names else []
+    return ", ".join(names[:MOST_NAMED]) + rest
 
 
 def summary(changes: Changes) -> str:

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, TypeAdapter
 from pydantic import ValidationError as WrongShapeError
 
+from sonar.notation.addresses import is_url
+
 MOST_BYTES = 100_000_000
 # Of many places that are wrong, so many are named.
 MOST_NAMED = 20
@@ -103,7 +105,7 @@ def _place(steps: tuple[int | str, ...]) -> str:
 
 def shown(place: str) -> str:
     """Return a file or URL as people may read it: without what may be secret in it."""
-    if "://" not in place:
+    if not is_url(place):
         return place
     parts = urlsplit(place)
     return f"{parts.scheme}://{parts.hostname}{parts.path}"

@@ -9,12 +9,15 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from sonar.models.aliases import AliasKind
-from sonar.registry.topology.base_urls import base_url, best, hosts_of, schemes
+from sonar.registry.topology.base_urls import base_url, best, hosts_of, unusable
 from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology, position
 from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_hosts, of_one_site
 
 NAME = "cric-atlas"
+ANSWERS = (
+    "the answers of ATLAS CRIC to site/query/?json and ddmendpoint/query/?json, together or alone"
+)
 OUT_OF_USE = "DISABLED"
 # The activities whose protocols move files between sites, the likeliest first.
 ACTIVITIES = ("third_party_copy", "write_wan", "read_wan")
@@ -79,17 +82,14 @@ def _topology(sites: dict[str, CricSite], endpoints: dict[str, DdmEndpoint]) -> 
     hosts: dict[str, set[str]] = {}
     for endpoint in endpoints.values():
         urls = _urls(endpoint)
-        url = best(urls)
-        if endpoint.is_tape or not url:
-            on_tape = "it is tape, and Sonar would write test files to it"
-            sentence = on_tape if endpoint.is_tape else f"no protocol but {schemes(urls)}"
+        if sentence := unusable(urls, is_tape=bool(endpoint.is_tape)):
             left_out.append(f"{endpoint.name}: {sentence}")
             continue
         usable.append(
             EndpointFacts(
                 name=endpoint.name,
                 site=endpoint.site,
-                base_url=url,
+                base_url=best(urls),
                 label=endpoint.type or endpoint.token,
                 retired=None if endpoint.state is None else endpoint.state == OUT_OF_USE,
             )

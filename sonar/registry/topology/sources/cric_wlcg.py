@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from sonar.models.aliases import AliasKind
+from sonar.notation.addresses import is_url
 from sonar.registry.topology.base_urls import hosts_of
 from sonar.registry.topology.model import AliasFacts, SiteFacts, Topology, position
 from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_one_site
 
 NAME = "cric-wlcg"
+ANSWERS = "the answers of WLCG CRIC to core/rcsite/query/?json and core/service/query/?json"
 PERFSONAR = "perfsonar"
 
 
@@ -101,6 +103,6 @@ def _hosts(services: dict[str, Service], *, perfsonar: bool) -> list[tuple[str, 
         if (PERFSONAR in words) != perfsonar:
             continue
         urls = [service.endpoint, *(row.endpoint for row in (service.protocols or {}).values())]
-        full = [url if "://" in url else f"https://{url}" for url in urls if url]
+        full = [url if is_url(url) else f"https://{url}" for url in urls if url]
         pairs += [(host, service.rcsite) for host in sorted(hosts_of(full))]
     return pairs

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from sonar.models.aliases import AliasKind
-from sonar.registry.topology.base_urls import base_url, best, hosts_of, schemes
+from sonar.registry.topology.base_urls import base_url, best, hosts_of, unusable
 from sonar.registry.topology.model import AliasFacts, EndpointFacts, SiteFacts, Topology, position
 from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 from sonar.registry.topology.several import of_hosts
 
 NAME = "rucio"
+ANSWERS = "the answer of Rucio to GET /export/"
 TAPE = "TAPE"
 # What a protocol may be for between sites, the likeliest first; 0 is off.
 PURPOSES = ("third_party_copy_read", "third_party_copy_write", "read", "write")
@@ -83,13 +84,10 @@ def _topology(rses: list[Rse]) -> Topology:
 
 
 def _unusable(rse: Rse, urls: list[str]) -> str:
-    if rse.rse_type == TAPE:
-        return "it is tape, and Sonar would write test files to it"
-    if not _attribute(rse, "site"):
+    is_tape = rse.rse_type == TAPE
+    if not is_tape and not _attribute(rse, "site"):
         return "it has no attribute `site`"
-    if not best(urls):
-        return f"no protocol that Sonar tests, but {schemes(urls)}"
-    return ""
+    return unusable(urls, is_tape=is_tape)
 
 
 def _endpoint(rse: Rse, site: str, url: str) -> EndpointFacts:

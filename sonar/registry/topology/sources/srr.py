@@ -14,6 +14,7 @@ from sonar.registry.topology.model import Topology
 from sonar.registry.topology.reading import Shaped, Text, TopologyError, shaped
 
 NAME = "srr"
+ANSWERS = "what a storage reports of itself (SRR)"
 Size = Annotated[int, Field(ge=0, le=10**21)]
 
 

@@ -1,0 +1,82 @@
+"""What the other modules of settings read the environment with, and where Sonar has its files."""
+
+import os
+import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+PROJECT_DIR = Path(__file__).resolve().parents[2]
+
+
+def envtext(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def envbool(name: str, default: bool) -> bool:
+    text = envtext(name).lower()
+    known = {"": default, "1": True, "true": True, "yes": True, "on": True}
+    known |= {"0": False, "false": False, "no": False, "off": False}
+    if text not in known:
+        raise ImproperlyConfigured(f"{name}={text!r} is not a yes or a no: use true or false.")
+    return known[text]
+
+
+def envint(name: str, default: int, minimum: int = 1, maximum: int | None = None) -> int:
+    text = envtext(name, str(default))
+    number = int(text) if re.fullmatch("[0-9]{1,18}", text) else -1
+    if number < minimum or (maximum is not None and number > maximum):
+        allowed = f"from {minimum} {'up' if maximum is None else f'to {maximum}'}"
+        raise ImproperlyConfigured(f"{name}={text!r} is not a whole number {allowed}.")
+    return number
+
+
+def envlist(name: str, default: str) -> list[str]:
+    text = envtext(name, default)
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def envnetworks(name: str, default: str = "") -> list[IPv4Network | IPv6Network]:
+    """Read IP addresses and networks."""
+    found = []
+    for text in envlist(name, default):
+        try:
+            found.append(ip_network(text))
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"{name}: {text!r} is not an IP address or network like 192.0.2.7 or 192.0.2.0/28."
+            ) from None
+    return found
+
+
+def envsecret(name: str, default_file: Path | None = None) -> str:
+    """Read a secret from the variable, from the file that NAME_FILE names, or from a default.
+
+    Empty if there is none: Django then refuses to sign anything.
+    """
+    if value := os.environ.get(name):
+        return value
+    given = os.environ.get(f"{name}_FILE")
+    path = Path(given or default_file or "")
+    if path.is_file():
+        return path.read_text().strip()
+    if given:
+        raise ImproperlyConfigured(f"{name}_FILE={given!r} is not a file.")
+    return ""
+
+
+SONAR_HOME = Path(os.environ.get("SONAR_HOME") or PROJECT_DIR / ".sonar").resolve()
+
+
+RETIRED = {"SONAR_STORAGE_HOSTS": "declare data_hosts of the endpoints (docs/registry.md)"}
+"""What was a setting once, and what to do instead."""
+
+
+def refuse_retired_settings() -> None:
+    for name, advice in RETIRED.items():
+        if os.environ.get(name):
+            raise ImproperlyConfigured(f"{name} is read no more: {advice}, and unset it.")
+
+
+refuse_retired_settings()

@@ -1,0 +1,45 @@
+"""Where sites announce downtimes, and what proposes sites and endpoints."""
+
+from django.core.exceptions import ImproperlyConfigured
+
+from sonar.notation.addresses import is_web_service
+from sonar.settings.environment import envint, envlist, envtext
+
+
+def envsource(name: str) -> str:
+    """Read where downtimes come from: the address of a service, or the path of a file."""
+    text = envtext(name)
+    if text and not (is_web_service(text) or (text.startswith("/") and text.isprintable())):
+        raise ImproperlyConfigured(
+            f"{name} is neither an address like https://goc.egi.eu/gocdbpi/public/ nor the path of "
+            "a file like /etc/sonar/downtimes.xml. An address has no user and no query, and http "
+            "only on this machine."
+        )
+    return text
+
+
+TOPOLOGY_SOURCES = ("cric-atlas", "cric-wlcg", "rucio", "srr")
+
+
+def envtopology(name: str) -> dict[str, list[str]]:
+    """Read which sources propose sites and endpoints, and the documents of each."""
+    documents: dict[str, list[str]] = {}
+    for part in envlist(name, ""):
+        source, _, places = part.partition("=")
+        if source not in TOPOLOGY_SOURCES or source in documents or not places.split():
+            raise ImproperlyConfigured(
+                f"{name}: {part!r} is not a source once, with its files or https URLs: write "
+                "cric-atlas=URL URL, rucio=URL. Sources are " + ", ".join(TOPOLOGY_SOURCES) + "."
+            )
+        documents[source] = places.split()
+    return documents
+
+
+# Where sites announce downtimes: nobody is asked unless one is set, and then so often.
+SONAR_GOCDB_URL = envsource("SONAR_GOCDB_URL")
+SONAR_OSG_DOWNTIMES_URL = envsource("SONAR_OSG_DOWNTIMES_URL")
+SONAR_DOWNTIMES_SECONDS = envint("SONAR_DOWNTIMES_SECONDS", 600)
+SONAR_DOWNTIMES_CA_BUNDLE = envtext("SONAR_DOWNTIMES_CA_BUNDLE")
+# What proposes sites and endpoints to operators, and how often it is read.
+SONAR_TOPOLOGY = envtopology("SONAR_TOPOLOGY")
+SONAR_TOPOLOGY_SECONDS = envint("SONAR_TOPOLOGY_SECONDS", 86_400)

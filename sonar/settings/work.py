@@ -1,0 +1,31 @@
+"""How much is tested at once, how often each task is done, and for how long results are kept."""
+
+from sonar.settings.environment import envint
+
+LONGEST_KEPT_DAYS = 36_500  # a time that is as long ago is still one
+
+# How many transfers may be queued or running at once, over all workers.
+SONAR_IN_FLIGHT = envint("SONAR_IN_FLIGHT", 100)
+# How many bytes all tests may move within an hour; 0 for no limit.
+SONAR_BYTES_PER_HOUR = envint("SONAR_BYTES_PER_HOUR", 0, minimum=0)
+# So many failures in a row by one end, and its tests are spread thin (sonar.results.circuits).
+SONAR_CIRCUIT_FAILURES = envint("SONAR_CIRCUIT_FAILURES", 5)
+SONAR_PLAN_SECONDS = envint("SONAR_PLAN_SECONDS", 10)
+SONAR_SWEEP_SECONDS = envint("SONAR_SWEEP_SECONDS", 30)
+# Files that were left behind are deleted in a queue of their own: storage may not answer.
+SONAR_CLEAN_SECONDS = envint("SONAR_CLEAN_SECONDS", 30)
+# How long a worker that is told to stop waits for its transfers to end.
+SONAR_STOP_SECONDS = envint("SONAR_STOP_SECONDS", 8)
+# Then it hands back what still runs. A database that is away must not hold its end up.
+LAST_WORDS_SECONDS = 3
+# A queued probe whose message has not been taken for this long is sent again.
+SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
+# How often workers and the beat say that they live (sonar.processes.heartbeats).
+SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
+
+# Results are kept by the month: a month goes when it ended more than this many days ago.
+SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400, maximum=LONGEST_KEPT_DAYS)
+SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
+# How often new results are searched for changes of level and outages (matrix.tasks).
+SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 900)
+KEEP_MONTHS_SECONDS = 3600
