@@ -14,7 +14,7 @@ import pytest
 
 BUDGETS = {
     "storage": 150.0,
-    "programs": 210.0,
+    "programs": 190.0,
     "sandbox": 165.0,
     "lab": 75.0,
     "browser": 265.0,

@@ -38,7 +38,7 @@ def records(table: LinkTable) -> Records:
     places = [orjson.Fragment(dumps(place.record())) for place in table.places]
     classes: dict[str, Records] = {}
     for size in table.sizes:
-        columns = {name: json_column(name, of) for name, of in table.of_class(size).items()}
+        columns = {name: json_column(name, of) for name, of in columns_of(table, size).items()}
         rows = zip(*columns.values(), strict=True)
         classes[size] = [dict(zip(columns, row, strict=True)) for row in rows]
     lines = {name: json_column(name, values) for name, values in table.lines.items()}
@@ -55,6 +55,11 @@ def records(table: LinkTable) -> Records:
             zip(numbers, whole(table.priority), strict=True)
         )
     ]
+
+
+def columns_of(table: LinkTable, size: str) -> Arrays:
+    """Return what is said of the links in a size class; what is sure is told by `change`."""
+    return {name: values for name, values in table.of_class(size).items() if name != SURE}
 
 
 def json_column(name: str, values: NDArray[Any]) -> list[Any]:
@@ -103,7 +108,7 @@ def csv_columns(table: LinkTable) -> dict[str, Any]:
     columns["priority"] = pd.array(whole(table.priority), dtype="Int64")
     columns |= {name: csv_column(name, values) for name, values in table.lines.items()}
     for size in table.sizes:
-        for name, values in table.of_class(size).items():
+        for name, values in columns_of(table, size).items():
             columns[f"{size}.{name}"] = csv_column(name, values)
     return columns
 

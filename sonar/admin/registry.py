@@ -186,7 +186,7 @@ class EndpointAdmin(Noticing, NeverDeleted):
     search_fields = ["name", "site__name"]
     autocomplete_fields = ["site"]
     actions = ["retire"]
-    holds_tests_back = frozenset({"base_url", "credential", "retired_at"})
+    holds_tests_back = frozenset({"base_url", "credential", "lend_credential", "retired_at"})
 
     @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:

@@ -8,10 +8,12 @@ are for all readers: they name endpoints, no host and no credential.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from sonar.credentials import kinds as credential_kinds
+from sonar.credentials.kinds import KindDescription
 from sonar.movers.catalogue import MoverDescription
 from sonar.notation import addresses
 from sonar.notation.addresses import (
@@ -51,6 +53,10 @@ WITH_CREDENTIALS = tuple(
     for end in ("source", "destination")
     for name in ("credential", "credential_lent")
 )
+NAMES_OF = {
+    CredentialKind.X509_PROXY: ("X.509 proxy", "X.509 proxies"),
+    CredentialKind.BEARER_TOKEN: ("token", "tokens"),
+}
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
 
@@ -218,28 +224,67 @@ def forbids(source: Endpoint, destination: Endpoint, mode: str, *, by_service: b
     return ""
 
 
-def proxy_of(endpoint: Endpoint) -> int | None:
-    """Return the id of an endpoint's own credential if it is an X.509 proxy."""
+def shown_to_both(endpoint: Endpoint) -> tuple[int | None, str] | None:
+    """Return what is equal for two ends to which a program may show one credential.
+
+    That is the credential, and who must not be shown that of this endpoint; None without one.
+    """
+    kind = _known_kind(endpoint)
+    if kind is None:
+        return None
+    return (endpoint.credential_id, endpoint.name if _is_kept(endpoint, kind) else "")
+
+
+def _known_kind(endpoint: Endpoint) -> KindDescription | None:
     own = endpoint.credential
     if own is None or own.kind not in credential_kinds.names():
         return None
-    shown = credential_kinds.describe(own.kind).shown
-    return endpoint.credential_id if shown is CredentialKind.X509_PROXY else None
+    return credential_kinds.describe(own.kind)
 
 
-def two_proxies(source: Endpoint, destination: Endpoint, mover: MoverDescription) -> str:
-    """Say in a sentence that a mover would need two X.509 proxies at once; empty if it does not."""
-    if not mover.one_proxy or proxy_of(source) == proxy_of(destination):
+def _is_kept(endpoint: Endpoint, kind: KindDescription) -> bool:
+    """Say whether no other end may have the token of an endpoint; a proxy gives nothing away."""
+    return kind.lendable and (kind.renews or not endpoint.lend_credential)
+
+
+def two_credentials(source: Endpoint, destination: Endpoint, mover: MoverDescription) -> str:
+    """Say in a sentence that a mover would need two credentials at once; empty if it does not."""
+    if not mover.one_credential or shown_to_both(source) == shown_to_both(destination):
         return ""
     ends = (source, destination)
-    without = [end.name for end in ends if proxy_of(end) is None]
+    kinds = [_known_kind(end) for end in ends]
+    if source.credential_id == destination.credential_id:
+        return _kept_token(ends, kinds, mover)
+    of_ends = [kind and kind.shown for kind in kinds]
+    is_proxy = CredentialKind.X509_PROXY in of_ends
+    shown = CredentialKind.X509_PROXY if is_proxy else CredentialKind.BEARER_TOKEN
+    having = [end.name for end, own in zip(ends, of_ends, strict=True) if own is shown]
     advice = "give both endpoints the same credential, or use another mover."
-    if not without:
+    singular, plural = NAMES_OF[shown]
+    if len(having) == len(ends):
         names = f"{source.name} and {destination.name}"
-        return f"{names} have different X.509 proxies, and {mover.name} shows one to both: {advice}"
-    having = next(end.name for end in ends if proxy_of(end) is not None)
-    shown = f"{mover.name} would show it that of {having}"
-    return f"{without[0]} has no X.509 proxy, and {shown}: {advice}"
+        return f"{names} have different {plural}, and {mover.name} shows one to both: {advice}"
+    without = next(end.name for end in ends if end.name not in having)
+    return (
+        f"{without} has no {singular}, and {mover.name} would show it that of {having[0]}: {advice}"
+    )
+
+
+def _kept_token(
+    ends: Iterable[Endpoint], kinds: Iterable[KindDescription | None], mover: MoverDescription
+) -> str:
+    """Say why the token of two ends with one credential must not be shown to both."""
+    if any(kind and kind.renews for kind in kinds):
+        source, destination = (end.name for end in ends)
+        return (
+            f"{source} and {destination} have a token each, and {mover.name} shows one to both: "
+            "use a token file or another mover."
+        )
+    keeping = next(end.name for end in ends if not end.lend_credential)
+    return (
+        f"{keeping} lends no credential, and {mover.name} would show its token to the other "
+        "endpoint: set lend_credential, or use another mover."
+    )
 
 
 def service_problems(

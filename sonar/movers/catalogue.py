@@ -130,8 +130,8 @@ class MoverDescription:
     """The largest number of streams that it can be told; None where nobody has said one."""
     credentials: frozenset[CredentialKind] = frozenset()
     """What it is given of those that its endpoints have; no other leaves its file."""
-    one_proxy: bool = False
-    """Whether it shows the same X.509 proxy to both ends, which then must have the same one."""
+    one_credential: bool = False
+    """Whether it shows one credential to both ends, which then must have the same one."""
     needs: tuple[Need, ...] = ()
     """What a worker needs to run it."""
     asks_service: bool = False
@@ -219,8 +219,8 @@ MOVERS: tuple[MoverDescription, ...] = (
         clock=Clock.TOOL.value,
         parameters=frozenset({"streams", "scitag"}),
         most_streams=15,
-        credentials=frozenset({CredentialKind.X509_PROXY}),
-        one_proxy=True,
+        credentials=frozenset({CredentialKind.BEARER_TOKEN, CredentialKind.X509_PROXY}),
+        one_credential=True,
         needs=(XRDCP, SETPRIV),
     ),
     MoverDescription(
@@ -231,8 +231,8 @@ MOVERS: tuple[MoverDescription, ...] = (
         modes=("pull", "push"),
         only_modes={"root": "pull", "xroot": "pull", "ftp": "push"},
         clock=Clock.TOOL.value,
-        credentials=frozenset({CredentialKind.X509_PROXY}),
-        one_proxy=True,
+        credentials=frozenset({CredentialKind.BEARER_TOKEN, CredentialKind.X509_PROXY}),
+        one_credential=True,
         needs=(Program("gfal-copy", "gfal2-util-scripts"), XRDCP, SETPRIV),
     ),
     MoverDescription(

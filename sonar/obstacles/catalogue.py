@@ -3,7 +3,7 @@
 A new rule is a class here and its place in OBSTACLES: docs/extending.md.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
@@ -26,9 +26,9 @@ from sonar.obstacles.obstacle import (
     Problem,
     RunConditions,
     Start,
+    credential_conflicts,
     either_end,
     ends_of,
-    proxy_conflicts,
 )
 
 
@@ -57,8 +57,10 @@ class CredentialGivenAway(Obstacle):
             given_away |= Q((f"{passive}__in", lending), (f"{active}__in", in_clear))
             matched |= Q(mesh__in=_two_ended(conditions.meshes, mode)) & given_away
         matched |= Q(mesh__in=_by_service(conditions.meshes)) & either_end(refusing)
-        one_proxy = [mesh.id for mesh in conditions.meshes if mesh.mover_description.one_proxy]
-        return matched | Q(mesh__in=one_proxy) & _two_proxies(ends)
+        showing_one = [
+            mesh.id for mesh in conditions.meshes if mesh.mover_description.one_credential
+        ]
+        return matched | Q(mesh__in=showing_one) & _two_credentials(ends)
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         source, destination = probe.source, probe.destination
@@ -68,11 +70,11 @@ class CredentialGivenAway(Obstacle):
         by_service = probe.mover_description.asks_service
         if sentence := rules.forbids(source, destination, probe.mode, by_service=by_service):
             yield Problem(rules.PASSIVE_AND_ACTIVE[probe.mode][0], sentence)
-        if sentence := rules.two_proxies(source, destination, probe.mover_description):
+        if sentence := rules.two_credentials(source, destination, probe.mover_description):
             yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        return conditions.once(proxy_conflicts).get(mesh.id, "")
+        return conditions.once(credential_conflicts).get(mesh.id, "")
 
 
 class CredentialFails(Obstacle):
@@ -120,12 +122,12 @@ def _by_service(meshes: Iterable[Mesh]) -> list[int]:
     return [mesh.id for mesh in meshes if mesh.mover_description.asks_service]
 
 
-def _two_proxies(ends: Iterable[Endpoint]) -> Q:
-    """Match links whose ends have not the same X.509 proxy, nor both of them none."""
-    having: dict[int, list[int]] = {}
+def _two_credentials(ends: Iterable[Endpoint]) -> Q:
+    """Match links to whose ends a program may not show one credential, where there is any."""
+    having: dict[Hashable, list[int]] = {}
     for end in ends:
-        if proxy := rules.proxy_of(end):
-            having.setdefault(proxy, []).append(end.id)
+        if shown := rules.shown_to_both(end):
+            having.setdefault(shown, []).append(end.id)
     each = [end for group in having.values() for end in group]
     matched = Q(destination__in=each) & ~Q(source__in=each)
     for group in having.values():

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, prefetch_related_objects
 from django.db.models.expressions import RawSQL
 
-from sonar.credentials.rules import proxy_of, two_proxies
+from sonar.credentials.rules import shown_to_both, two_credentials
 from sonar.models import (
     Credential,
     Downtime,
@@ -249,14 +249,14 @@ def either_end(endpoints: Iterable[int]) -> Q:
     return Q(source__in=ids) | Q(destination__in=ids)
 
 
-def proxy_conflicts(conditions: RunConditions) -> dict[int, str]:
-    """Say of each mesh in use, by id, how many of its links have two X.509 proxies.
+def credential_conflicts(conditions: RunConditions) -> dict[int, str]:
+    """Say of each mesh in use, by id, how many of its links have two credentials.
 
     Its mover shows one to both ends: such tests are not started. Of the first link it says what to
     do. No SQL query while no mesh has such a mover, else three, and one for meshes by filter.
     """
     in_use = (mesh for mesh in conditions.meshes if mesh.enabled)
-    meshes = [mesh for mesh in in_use if mesh.mover_description.one_proxy]
+    meshes = [mesh for mesh in in_use if mesh.mover_description.one_credential]
     if not meshes:
         return {}
     prefetch_related_objects(meshes, *ENDS)
@@ -270,15 +270,15 @@ def _conflict(mesh: Mesh, in_use: Collection[Endpoint], of_filters: mesh_members
     schemes = mesh.mover_description.schemes_in(mesh.mode)
     moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
     sources, destinations = (_chosen(mesh, ends, moved, of_filters) for ends in ENDS)
-    of_destinations = Counter(map(proxy_of, destinations))
-    others = {end: len(destinations) - of_destinations[proxy_of(end)] for end in sources}
+    of_destinations = Counter(map(shown_to_both, destinations))
+    others = {end: len(destinations) - of_destinations[shown_to_both(end)] for end in sources}
     links = sum(others.values())
     if not links:
         return ""
     first = next(end for end, differing in others.items() if differing)
-    other = next(end for end in destinations if proxy_of(end) != proxy_of(first))
+    other = next(end for end in destinations if shown_to_both(end) != shown_to_both(first))
     count = "1 link is" if links == 1 else f"{links} links are"
-    return f"{count} not tested. {two_proxies(first, other, mesh.mover_description)}"
+    return f"{count} not tested. {two_credentials(first, other, mesh.mover_description)}"
 
 
 def _chosen(

@@ -186,6 +186,7 @@ def test_links_have_the_numbers_of_the_matrix_and_are_ordered_by_them(client):
             name: of_cell[field] for name, field in fields.items()
         }
         assert "change" not in link["small"]
+        assert "compared_sure" not in link["large"]  # `change` says it
 
 
 def test_links_are_chosen_by_what_is_compared_and_written_as_csv(client):

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Protocol, Self, TypeVar
 
 import pytest
 
@@ -11,13 +12,22 @@ from tests.needs import needs
 from tests.programs.gridftp import GridFtpServer
 from tests.programs.small_disk import SmallGridFtp, SmallXrootd
 from tests.programs.ways import Ends, StorageServer
-from tests.storage.cluster import Cluster
 from tests.storage.xrootd import Authority, Server, make_room
 
 PROGRAMS = (
     *("xrootd", "xrdcp", "xrdfs", "gfal-copy", "globus-url-copy", "globus-gridftp-server"),
     *("openssl", "setpriv", "unshare"),
 )
+
+
+class Runs(Protocol):
+    """A server, or some that belong together."""
+
+    def start(self) -> Self: ...
+    def close(self) -> None: ...
+
+
+Started = TypeVar("Started", bound=Runs)
 
 
 class Farm:
@@ -31,7 +41,10 @@ class Farm:
 
     def start(self, kind: str, *, small: bool = False) -> StorageServer:
         """Start a server of this kind, on a small disk if wanted."""
-        server = self._small(kind) if small else self._usual(kind)
+        return self.run(self._small(kind) if small else self._usual(kind))
+
+    def run(self, server: Started) -> Started:
+        """Start a server, or some of them, and close it in the end."""
         self._closing.callback(server.close)
         return server.start()
 
@@ -40,13 +53,6 @@ class Farm:
 
     def _small(self, kind: str) -> StorageServer:
         return SmallGridFtp() if kind == "gridftp" else SmallXrootd(self.authority)
-
-    def start_cluster(self) -> Cluster:
-        """Start a manager and two data servers."""
-        needs("cmsd")
-        cluster = Cluster(self.authority)
-        self._closing.callback(cluster.close)
-        return cluster.start()
 
     def close(self) -> None:
         self._closing.close()

@@ -15,7 +15,8 @@ from sonar.movers.measure import measure, remove
 from sonar.movers.watch import Watch
 from tests.programs.conftest import Farm
 from tests.programs.gridftp import GridFtpServer
-from tests.programs.ways import WAYS, Ends, Meanwhile, StorageServer, Way, files_below, on_disk
+from tests.programs.ways import WAYS, Ends, StorageServer, Way, files_below, on_disk
+from tests.storage.meanwhile import Meanwhile
 from tests.storage.throttle import Throttle
 from tests.storage.xrootd import Server
 from tests.waiting import sooner_or_later, wait_for
@@ -70,7 +71,7 @@ def timed(way: Way, ends: Ends) -> Timed:
     """Copy a file whose source is held for seconds in the middle of it."""
     order, watch = ends.order(way, LONG_BYTES), Watch()
     path = on_disk(ends.destination, order.destination)
-    with Meanwhile(path, order.bytes, lambda: hold(ends.source, HELD_SECONDS)) as clock:
+    with Meanwhile((path,), order.bytes, lambda: hold(ends.source, HELD_SECONDS)) as clock:
         receipt = way.load().move(order, watch)
         assert path.stat().st_size == order.bytes
         clock.join(1)

@@ -18,8 +18,9 @@ from sonar.registry import file
 from sonar.work import cleanup, transfer_request
 from sonar.work.probes import sweep
 from tests.programs.conftest import Farm
-from tests.programs.ways import WAYS, Ends, Meanwhile, Way, write_source
+from tests.programs.ways import WAYS, Ends, Way, write_source
 from tests.sonar.world import queued
+from tests.storage.meanwhile import Meanwhile
 from tests.storage.workers import Processes
 from tests.waiting import wait_for
 
@@ -86,7 +87,7 @@ class Link:
     def watched(self) -> Meanwhile:
         assert self.probe
         path = transfer_request.incoming_path(self.probe)
-        return Meanwhile(self.ends.destination.data / self.base / path, LARGE_BYTES, self.freeze)
+        return Meanwhile((self.ends.destination.data / self.base / path,), LARGE_BYTES, self.freeze)
 
     def freeze(self) -> None:
         self.ends.source.freeze()

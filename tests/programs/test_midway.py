@@ -13,7 +13,8 @@ from sonar.movers.base import Limits, Order, Stopped
 from sonar.movers.measure import Outcome, measure, remove
 from sonar.movers.watch import Watch
 from tests.programs.conftest import Farm
-from tests.programs.ways import WAYS, Ends, Meanwhile, Way, files_below, on_disk
+from tests.programs.ways import WAYS, Ends, Way, files_below, on_disk
+from tests.storage.meanwhile import Meanwhile
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
@@ -89,7 +90,7 @@ def suffer_once(way: Way, disaster: Disaster, ends: Ends) -> Story:
         # A file that was whole before anybody could look was too short for this machine.
         order = ends.order(way, LONG_BYTES << attempt, limits=LIMITS)
         path = on_disk(ends.destination, order.destination)
-        with Meanwhile(path, order.bytes, strike):
+        with Meanwhile((path,), order.bytes, strike):
             outcome = measure(way.load(), order, watch)
         if struck or outcome.error:
             break

@@ -1,12 +1,8 @@
 """Ways to copy a file with a program between two real servers, and orders for each."""
 
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Self
 
 from sonar.movers import loading
 from sonar.movers.base import End, Limits, Order, Where
@@ -20,8 +16,6 @@ from tests.storage.xrootd import Server, give_to_server
 StorageServer = Server | GridFtpServer
 SIZE_BYTES = 3_000_000
 LIMITS = Limits(connect=3, answer=4, stall=15, total=30, checksum=20, cleaning=8)
-
-LOOK_SECONDS = 0.002
 
 _numbers = count(1)
 
@@ -107,42 +101,3 @@ def files_below(server: StorageServer, end: End) -> list[Path]:
     base = on_disk(server, replace(end, url=end.base_url))
     found = [path for path in base.rglob("*") if path.is_file()]
     return [path for path in found if path.parent.name != "source" or "." in path.name]
-
-
-class Meanwhile(threading.Thread):
-    """Looks at a file on its server's disk while it arrives, and lets something happen midway."""
-
-    def __init__(self, path: Path, size: int, happens: Callable[[], None]) -> None:
-        super().__init__(daemon=True)
-        self._path, self._size, self._happens = path, size, happens
-        self._over = threading.Event()
-        self.seconds = 0.0
-        """From when the file was there until it was whole."""
-
-    def run(self) -> None:
-        began = self._wait_for(0)
-        if began and (moving := self._wait_for(1)):
-            if not self._looks(self._size):
-                self._happens()
-            ended = self._wait_for(self._size)
-            self.seconds = (ended or moving) - began
-
-    def _wait_for(self, size: int) -> float | None:
-        while not self._over.wait(LOOK_SECONDS):
-            if self._looks(size):
-                return time.monotonic()
-        return None
-
-    def _looks(self, size: int) -> bool:
-        try:
-            return self._path.stat().st_size >= size
-        except FileNotFoundError:
-            return False
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()

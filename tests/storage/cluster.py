@@ -134,15 +134,22 @@ class Cluster:
         return Member(make_room(), self.authority, role, meeting)
 
     def _is_ready(self) -> bool:
-        command = ["xrdfs", f"127.0.0.1:{self.manager.port}", "locate", "*"]
-        environment = dict(os.environ, XRD_CONNECTIONWINDOW="1", XRD_CONNECTIONRETRY="1")
+        command = ["xrdfs", self.url.partition("://")[2], "locate", "*"]
         try:
             said = subprocess.check_output(
-                command, env=environment, stderr=subprocess.DEVNULL, text=True, timeout=ASK_SECONDS
+                command,
+                env=self.environment(),
+                stderr=subprocess.DEVNULL,
+                text=True,
+                timeout=ASK_SECONDS,
             )
         except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
             return False
         return all(f":{server.port} " in said for server in self.servers)
+
+    def environment(self) -> dict[str, str]:
+        """Return what a program needs to ask the manager over root://."""
+        return os.environ | {"XRD_CONNECTIONWINDOW": "1", "XRD_CONNECTIONRETRY": "1"}
 
     def close(self) -> None:
         while self.members:

@@ -8,7 +8,14 @@ from tests.storage.cluster import Cluster, Member
 from tests.storage.issuer import Issuer
 from tests.storage.xrootd import Server, give_to_server, make_room
 
+# Over root:// who comes shows the token by the protocol ztn, over TLS, and the server that fetches
+# a file shows that of its client.
 CONFIG = """
+if exec xrootd
+xrootd.seclib libXrdSec.so
+sec.protocol ztn
+xrootd.tls capable all
+fi
 ofs.authorize 1
 ofs.authlib libXrdAccSciTokens.so config={room}/scitokens.cfg
 http.header2cgi Authorization authz
@@ -16,7 +23,7 @@ scitokens.trace all
 """
 ISSUERS = """
 [Global]
-audience = {audience}
+audience = {audience}, {anybody}
 [Issuer test]
 issuer = {issuer}
 base_path = {base_path}
@@ -24,6 +31,8 @@ default_user = xrootd
 """
 # Its library asks the issuer over TLS and trusts the system's authorities alone: this server has
 # a file of them of its own.
+ANYBODY = "https://wlcg.cern.ch/jwt/v1/any"
+TO_FETCH, TO_FETCH_WITH_TOKENS = "ofs.tpc pgm", "ofs.tpc fcreds ?ztn =BEARER_TOKEN_FILE pgm"
 SYSTEM_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -33,9 +42,12 @@ class Believer(Server):
     def believe(self, issuer: Issuer, audience: str, base_path: str = "/") -> None:
         """Let in who shows a token for this audience; paths in it begin at ``base_path``."""
         room = self.room
-        with (room / "server.cfg").open("a") as config:
-            config.write(CONFIG.format(room=room))
-        text = ISSUERS.format(audience=audience, issuer=issuer.url, base_path=base_path)
+        config = room / "server.cfg"
+        usual = config.read_text().replace(TO_FETCH, TO_FETCH_WITH_TOKENS)
+        config.write_text(usual + CONFIG.format(room=room))
+        text = ISSUERS.format(
+            audience=audience, anybody=ANYBODY, issuer=issuer.url, base_path=base_path
+        )
         (room / "scitokens.cfg").write_text(text)
         for path in (room / "cache", room / "scitokens.cfg"):
             if not path.exists():
@@ -51,7 +63,8 @@ class Believer(Server):
         bundle = shlex.quote(str(self.authority.bundle))
         script = (
             f"mount --bind {bundle} {SYSTEM_BUNDLE} && "
-            f"exec env XDG_CACHE_HOME={shlex.quote(str(self.room / 'cache'))} {command}"
+            f"exec env XDG_CACHE_HOME={shlex.quote(str(self.room / 'cache'))} "
+            f"X509_CERT_DIR={shlex.quote(str(self.authority.directory))} {command}"
         )
         apart = ["--mount"] if os.getuid() == 0 else ["--map-root-user", "--mount"]
         return ["unshare", *apart, "sh", "-c", script]
@@ -75,6 +88,12 @@ class TokenCluster(Cluster):
     def __init__(self, issuer: Issuer) -> None:
         super().__init__(issuer.authority)
         self.issuer = issuer
+
+    def environment(self) -> dict[str, str]:
+        """Let who asks the manager over root:// show a token."""
+        token = self.issuer.token("storage.read:/", ANYBODY)
+        trusted = {"X509_CERT_DIR": str(self.authority.directory)}
+        return super().environment() | trusted | {"BEARER_TOKEN": token}
 
     def member(self, role: str, meeting: int) -> Member:
         made = TokenMember(make_room(), self.authority, role, meeting)

@@ -169,7 +169,7 @@ def test_a_connection_with_the_label_of_a_test_stands_with_it(
     assert (connection_.source_address, connection_.other_tests) == ("127.0.0.2", 0)
 
 
-MANY = 25_000
+MANY = 10_000
 # As many a second as it can: else most are dropped unread.
 UNHURRIED = """
 import os

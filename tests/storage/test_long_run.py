@@ -15,7 +15,9 @@ SECONDS = 36.0
 MORE_SECONDS, LONGEST_SECONDS = 5.0, 180.0
 FIRST_DONE, LATE_DONE = 20, 10
 WAYS = ["never-answers", "never-reads", "drips-a-header", "delete-hangs", "put-is-never-read"]
-SETTINGS = {"SONAR_SWEEP_SECONDS": "1", "SONAR_SEAL_SECONDS": "2", "SONAR_IN_FLIGHT": "40"}
+# As often as what waits for storage would be seen: each planning of the grid costs a processor.
+SETTINGS = {"SONAR_PLAN_SECONDS": "3", "SONAR_SWEEP_SECONDS": "3", "SONAR_SEAL_SECONDS": "3"}
+SETTINGS |= {"SONAR_IN_FLIGHT": "40"}
 SILENT = "endpoint.name IN ('never-answers', 'never-reads', 'delete-hangs')"
 
 # Deleted one after the other, at 10 s each and more, they would hold somebody for many minutes.

@@ -4,8 +4,9 @@ Its manager has another host name than its data servers, which the endpoint decl
 """
 
 import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -27,16 +28,19 @@ from sonar.notation.data_hosts import data_hosts
 from sonar.notation.units import MB
 from tests.needs import needs
 from tests.storage.issuer import Issuer
+from tests.storage.meanwhile import Meanwhile
 from tests.storage.scitokens import TokenCluster, TokenServer
 from tests.storage.throttle import Throttle
 from tests.storage.xrootd import Authority, Server, make_room
-from tests.waiting import wait_for
+from tests.waiting import sooner_or_later, wait_for
 
 pytestmark = pytest.mark.long
 SIZE_BYTES = 2_000_000
 MEDIUM_BYTES, LARGE_BYTES = 20_000_000, 300_000_000
 FEWEST_TESTS, AT_ONCE, MOST_ROUNDS = 4, 4, 10
 PACE, COPIES = 2_000_000, 2
+HELD_BYTES, HELD_SECONDS = 60_000_000, 4.0
+WITHIN = 0.03
 PATIENT = Limits(cleaning=60)
 SECRET = "Jf7uQm2Xs9Lc4Vz8"
 WAYS = [
@@ -141,27 +145,75 @@ def test_nobody_gets_in_without_a_token(world: World):
     assert world.left() == []
 
 
-def test_a_rate_into_a_cluster_is_that_of_another_clock(world: World):
-    """The source sends at a pace that is known: what the manager takes to answer is in no rate.
+@pytest.fixture(scope="module")
+def paced(world: World) -> Iterator[dict[str, list[Future[float]]]]:
+    """Let all copies be on their roads at once, by mode: each has a pace of its own.
+
+    What pulls from the single server, or pushes to it, has to go by that road.
+    """
+    road = Throttle(world.single.port, PACE)
+    with ThreadPoolExecutor(2 * COPIES) as pool:
+        yield {
+            mode: [pool.submit(seconds_along, road, world, mode) for _ in range(COPIES)]
+            for mode in ("pull", "push")
+        }
+    road.close()
+
+
+@pytest.mark.parametrize("mode", ["pull", "push"])
+def test_a_rate_is_that_of_another_clock(mode: str, paced: dict[str, list[Future[float]]]):
+    """Into a cluster by pull, out of it by push: what the manager takes to answer is in no rate.
 
     On a busy machine some of a few copies begin late.
     """
-    road = Throttle(world.single.port, PACE)
-    seconds = [seconds_along(road, world) for _ in range(COPIES)]
-    road.close()
-    assert min(seconds) == pytest.approx(4, rel=0.03)
+    assert min(one.result() for one in paced[mode]) == pytest.approx(4, rel=WITHIN)
 
 
-def seconds_along(road: Throttle, world: World) -> float:
+def seconds_along(road: Throttle, world: World, mode: str) -> float:
     """Return how long a copy took that Sonar measured, of a file that takes 4 s on this road."""
-    order = world.order("pull", "single", "cluster", 4 * PACE)
+    way = ("single", "cluster") if mode == "pull" else ("cluster", "single")
+    order = world.order(mode, *way, 4 * PACE)
     WebDav().put(order, Watch())
     old, new = f":{world.single.port}", road.url.removeprefix("http://127.0.0.1")
-    source = order.source
-    urls = (source.url.replace(old, new), source.base_url.replace(old, new))
-    outcome = carried_out(replace(order, source=replace(source, url=urls[0], base_url=urls[1])))
+
+    def along(end: End) -> End:
+        return replace(end, url=end.url.replace(old, new), base_url=end.base_url.replace(old, new))
+
+    outcome = carried_out(
+        replace(order, source=along(order.source), destination=along(order.destination))
+    )
     assert outcome.error is None
     return outcome.receipt.seconds
+
+
+@pytest.mark.parametrize(
+    ("mode", "source", "destination"),
+    [("push", "single", "cluster"), ("pull", "cluster", "single")],
+)
+def test_a_rate_is_that_of_the_disks(mode: str, source: str, destination: str, world: World):
+    """Here the active end goes to the manager itself, and is held for seconds midway."""
+    sooner_or_later(lambda: assert_that_disks_agree(world, mode, source, destination))
+    assert world.left() == []
+
+
+def assert_that_disks_agree(world: World, mode: str, source: str, destination: str) -> None:
+    order = world.order(mode, source, destination, HELD_BYTES)
+    WebDav().put(order, Watch())
+    path = order.destination.url.partition("/base/")[2]
+    paths = [server.data / "base" / path for server in (*world.cluster.servers, world.single)]
+
+    def hold() -> None:
+        world.single.freeze()
+        time.sleep(HELD_SECONDS)
+        world.single.thaw()
+
+    # Deleted only then: the clock has to see the whole file.
+    with Meanwhile(paths, order.bytes, hold) as clock:
+        receipt = HttpTpc().move(order, Watch())
+        clock.join(5)
+    assert remove(HttpTpc().files, order) is None
+    assert clock.seconds > HELD_SECONDS
+    assert receipt.seconds == pytest.approx(clock.seconds, rel=WITHIN)
 
 
 @contextmanager

@@ -171,8 +171,8 @@ CREDENTIAL = "the name of a registered credential; empty for none"
 CREDENTIALS = ("credential", "credential_lent")
 # What is for those who may see it, as that may be where Sonar writes and with what.
 INTERNAL = ("base_url", *CREDENTIALS, "lend_credential", "data_hosts")
-# What decides which X.509 proxy an end has, and whether it is an end at all.
-PROXY_FIELDS = ("base_url", "credential", "retired")
+# What decides which credential a program may show to both ends, and whether it is one at all.
+SHOWN_FIELDS = ("base_url", "credential", "lend_credential", "retired")
 # What is answered otherwise than it is sent.
 AS_ANSWERED: dict[str, Any] = {
     "retired_at": datetime | None,
@@ -227,8 +227,9 @@ class Endpoints(Resource[Endpoint]):
     )
     written = record_of(
         NewEndpoint,
-        "An endpoint as it was stored. If meshes have links with two X.509 proxies after a change "
-        "of its base_url, its credential or whether it is in use, `notice` names them.",
+        "An endpoint as it was stored. If meshes have links with two credentials, for movers that "
+        "show one to both ends, after a change of its base_url, its credential, whether it lends "
+        "that or whether it is in use, `notice` names them.",
         name="EndpointWritten",
         **AS_ANSWERED,
         notice=(str, ""),
@@ -271,7 +272,7 @@ class Endpoints(Resource[Endpoint]):
         return credentials | {"retired": row.retired_at is not None}
 
     def remarks(self, row: Endpoint, values: Values) -> Json:
-        notice = "" if values.keys().isdisjoint(PROXY_FIELDS) else obstacles.notice(timezone.now())
+        notice = "" if values.keys().isdisjoint(SHOWN_FIELDS) else obstacles.notice(timezone.now())
         return {"notice": notice} if notice else {}
 
     def sites(self, row: Endpoint) -> Collection[int]:

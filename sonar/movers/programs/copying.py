@@ -30,7 +30,8 @@ def copy(
     need not last is looked at: the end may not answer, or lack the file.
     """
     require_inside(order.destination)
-    tool.proxy_variables(order, order.source, order.destination)  # refused before anything is made
+    # Refused before anything is made.
+    tool.credential_variables(order, order.source, order.destination)
     files.make_directories(order.destination, order)
     if not order.overwrite:
         require_absent(files, order)

@@ -34,7 +34,7 @@ BLAMES = {"the source": Where.SOURCE, "Destination": Where.DESTINATION}
 PERMANENT = {"1", "2", "13", "17", "20", "21", "22", "95"}
 # Debian's script looks for the newest python3 on the path, which may be one without gfal2.
 PYTHON = {"GFAL_PYTHONBIN": "/usr/bin/python3"}
-# Over TLS it would ask each server for a token, and hand that on to the other one.
+# Over TLS it would else ask each server for a macaroon, and hand that on to the other one.
 NO_TOKENS = ("--definition", "HTTP PLUGIN:RETRIEVE_BEARER_TOKEN=false")
 # For the passive end over TLS it would else ask for a delegation by GridSite, which XRootD refuses.
 NO_DELEGATION = ("--definition", "HTTP PLUGIN:HEADERS=Credential: none")
@@ -52,6 +52,7 @@ class Gfal2:
 
     def move(self, order: Order, watch: Watch) -> Receipt:
         require_root_for_proxies(order)
+        require_tokens_that_go_along(order)
         watch.seen = Seen(streams_used=1 if order.streams == 1 else None)
         account = Account(watch)
         command = Command(arguments(order), LOGGED | PYTHON)
@@ -91,6 +92,18 @@ def require_root_for_proxies(order: Order) -> None:
     for end in (order.source, order.destination):
         if end.proxy and parsed(end, end.url).scheme != "root":
             message = "gfal2 is given an X.509 proxy for root:// only: over HTTP it hands rights on"
+            raise MoverError(Where.CONTROL, message, permanent=True)
+
+
+def require_tokens_that_go_along(order: Order) -> None:
+    """Raise MoverError for a token over HTTP that may not go where a redirect leads: it does."""
+    for end in (order.source, order.destination):
+        over_http = parsed(end, end.url).scheme != "root"
+        if end.token and over_http and not end.token_goes_along:
+            message = (
+                "over HTTP gfal2 follows every redirect and shows the token there: its credential "
+                f"needs to_data_hosts, that of the {end.where} has not"
+            )
             raise MoverError(Where.CONTROL, message, permanent=True)
 
 

@@ -1,7 +1,8 @@
 """Runs a program that moves a file: read while it runs, stopped at once, and nothing of it left.
 
 Each has a process group of its own, which ends with it, with a stop or with this process, and an
-environment with nothing of Sonar's in it. No secret is given to any: only the path of a proxy.
+environment with nothing of Sonar's in it. There it finds the path of a proxy, or a token, which
+nobody but its user can read there: no secret is in its arguments.
 """
 
 import os
@@ -25,34 +26,58 @@ from sonar.movers.messages import one_line
 from sonar.movers.watch import Watch, current
 from sonar.notation.addresses import scheme_of
 
-# Else a program takes the one that it finds at the usual place of its user.
-NONE = {"X509_USER_PROXY": "/nonexistent"}
+USUAL_PROXY = f"/tmp/x509up_u{os.getuid()}"  # noqa: S108 - nothing is written there
+"""A program without a proxy takes the one that it finds at this usual place of its user."""
+NO_PROXY = {"X509_USER_PROXY": "/nonexistent"}
 # Without GSI nobody is shown one, and gfal2 wants to open what is named.
 NEVER_SHOWN = "ftp"
+# A server is asked whether it takes a token, over TLS and in no other way.
+TOKEN = "BEARER_TOKEN"  # noqa: S105 - the name of a variable
+BY_TOKEN = {"XrdSecPROTOCOL": "ztn"}
+NOT_LED_ON = {"XRD_REDIRECTLIMIT": "0"}
 
 
-def proxy_variables(order: Order, *ends: End) -> dict[str, str]:
+def credential_variables(order: Order, *ends: End) -> dict[str, str]:
     """Return what tells a program, by its environment alone, what to show to these ends.
 
-    The file stays where it is: what it holds is read by the program. Raises MoverError for ends
-    that have not all the same one, as a program shows its only one to whoever asks for it.
+    The file of a proxy stays where it is: what it holds is read by the program. A token goes where
+    a redirect leads only if it may go along from each end. Raises MoverError for ends that have
+    not all the same credential, as a program shows its only one to whoever asks for it.
     """
     first, *others = ends
-    if any(end.proxy != first.proxy for end in others):
+    if any((end.proxy, end.token) != (first.proxy, first.token) for end in others):
         raise MoverError(Where.CONTROL, sentence(*ends), permanent=True)
     if first.proxy:
         return {"X509_USER_PROXY": first.proxy} | trusted(order)
+    return _without_proxy(*ends) | _token_variables(*ends) | trusted(order)
+
+
+def _without_proxy(*ends: End) -> dict[str, str]:
+    """Hide the proxy at the usual place, if there is one.
+
+    XRootD 5.5.3 speaks no TLS at all where a proxy is named that is not there.
+    """
     over_ftp = all(scheme_of(end.url) == NEVER_SHOWN for end in ends)
-    return ({} if over_ftp else NONE) | trusted(order)
+    return {} if over_ftp or not Path(USUAL_PROXY).exists() else NO_PROXY
+
+
+def _token_variables(*ends: End) -> dict[str, str]:
+    token = ends[0].token
+    if not token:
+        return {}
+    led_on = all(end.token_goes_along for end in ends)
+    return {TOKEN: token} | BY_TOKEN | ({} if led_on else NOT_LED_ON)
 
 
 def sentence(*ends: End) -> str:
-    """Say why one program cannot serve ends with these proxies."""
-    without = [end.where for end in ends if not end.proxy]
+    """Say why one program cannot serve ends with these credentials."""
+    by_proxy = any(end.proxy for end in ends)
+    singular, plural = ("X.509 proxy", "X.509 proxies") if by_proxy else ("token", "tokens")
+    without = [end.where for end in ends if not (end.proxy if by_proxy else end.token)]
     if without:
-        reason = f"the {without[0]} has no X.509 proxy, and would be shown the other one's"
+        reason = f"the {without[0]} has no {singular}, and would be shown the other one's"
     else:
-        reason = "the endpoints have different X.509 proxies"
+        reason = f"the endpoints have different {plural}"
     return f"{reason}: a program has one for both, so both endpoints need the same credential"
 
 
@@ -108,22 +133,30 @@ class Ended:
 class Lines:
     """Cuts what a program writes into lines; a progress bar begins its line again and again."""
 
-    def __init__(self) -> None:
-        self.text = ""
-        self._rest = ""
+    def __init__(self, secret: str = "") -> None:
+        """Know the token that the program was given: it is in none of its lines."""
+        self._secret, self._all, self._rest = secret, "", ""
+
+    @property
+    def text(self) -> str:
+        """Return the end of what was written."""
+        return self._without_secret(self._all)[-KEPT_CHARACTERS:]
+
+    def _without_secret(self, text: str) -> str:
+        return text.replace(self._secret, "***") if self._secret else text
 
     def feed(self, chunk: bytes) -> list[str]:
         """Take the next piece; return the lines that it ends."""
         piece = chunk.decode("utf-8", "replace")
-        self.text = (self.text + piece)[-KEPT_CHARACTERS:]
+        self._all = (self._all + piece)[-KEPT_CHARACTERS - len(self._secret) :]
         *whole, self._rest = LINE_END.split(self._rest + piece)
         self._rest = self._rest[-MAX_LINE_CHARACTERS:]
-        return [line for line in whole if line]
+        return [self._without_secret(line) for line in whole if line]
 
     def finish(self) -> list[str]:
         """Return what is left without an end."""
         rest, self._rest = self._rest, ""
-        return [rest] if rest else []
+        return [self._without_secret(rest)] if rest else []
 
 
 class Deadline:
@@ -179,7 +212,7 @@ def move(
 ) -> Ended:
     """Run a program that moves a file; raise Stopped, or MoverError if it takes too long.
 
-    It shows one X.509 proxy: MoverError if the ends do not have the same.
+    It shows one credential: MoverError if the ends do not have the same.
     ``progress`` is given each line as it comes, and returns the bytes moved so far where the
     line tells them: they become samples, by the seconds since the program was started. The
     ``meter`` is for programs that say nothing while they run: asked now and then.
@@ -197,7 +230,7 @@ def ask(
 ) -> Ended:
     """Run a program that asks a server something, within ``limits.answer`` or so many seconds.
 
-    It has no longer than the step that it belongs to, whose stop ends it, and the X.509 proxy of
+    It has no longer than the step that it belongs to, whose stop ends it, and the credential of
     this end. ``look`` is given the number of its process now and then. Raises Late.
     """
     span, patience = current(), seconds or order.limits.connect + order.limits.answer
@@ -208,7 +241,7 @@ def ask(
 
 
 def _showing(command: Command, order: Order, *ends: End) -> Command:
-    variables = {**command.variables, **proxy_variables(order, *ends)}
+    variables = {**command.variables, **credential_variables(order, *ends)}
     return replace(command, variables=variables)
 
 
@@ -220,7 +253,7 @@ def _run(
     meter: Meter = lambda _: None,
 ) -> Ended:
     watch.check()
-    name, lines = command.arguments[0], Lines()
+    name, lines = command.arguments[0], Lines(command.variables.get(TOKEN, ""))
 
     def note(moved: int | None) -> None:
         if moved is not None:
