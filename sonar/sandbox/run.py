@@ -153,9 +153,16 @@ def start_services(stack: ExitStack, children: Children, place: Path, console: C
         queue = embedded.redis_server(place / "redis", sockets, log, watch=watch)
         with step(console, "Starting Redis"):
             os.environ["REDIS_URL"] = stack.enter_context(queue)
-    importlib.reload(project)
+    read_settings_again()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonar.settings")
     django.setup()
+
+
+def read_settings_again() -> None:
+    """Let the settings be what the environment says now, in each of their modules."""
+    for name in [name for name in sys.modules if name.startswith("sonar.settings.")]:
+        del sys.modules[name]
+    importlib.reload(project)
 
 
 def start_nodes(children: Children, directory: Path) -> None:
