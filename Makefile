@@ -13,7 +13,7 @@ help: ## List the commands
 run: $(VENV)/.run ## Start Sonar with its sandbox on PORT (SONAR_REGISTRY=file.yaml for a real grid)
 	@exec $(BIN)/python -m sonar.sandbox
 
-test: $(VENV)/.test ## Check style and types, and run all but the long tests (six to seven minutes on two cores)
+test: $(VENV)/.test ## Check style and types, and run all but the long tests (seven to ten minutes on two cores)
 	@$(MAKE) --no-print-directory .lanes CHOSEN='-m "not long"'
 
 test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 minutes on two cores)
