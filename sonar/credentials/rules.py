@@ -19,6 +19,7 @@ from sonar.notation import addresses
 from sonar.notation.addresses import (
     IN_CLEAR,
     PORTS,
+    SHORT_NAMES,
     CredentialKind,
     address_of,
     is_this_machine,
@@ -53,10 +54,6 @@ WITH_CREDENTIALS = tuple(
     for end in ("source", "destination")
     for name in ("credential", "credential_lent")
 )
-NAMES_OF = {
-    CredentialKind.X509_PROXY: ("X.509 proxy", "X.509 proxies"),
-    CredentialKind.BEARER_TOKEN: ("token", "tokens"),
-}
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}
 
@@ -260,7 +257,7 @@ def two_credentials(source: Endpoint, destination: Endpoint, mover: MoverDescrip
     shown = CredentialKind.X509_PROXY if is_proxy else CredentialKind.BEARER_TOKEN
     having = [end.name for end, own in zip(ends, of_ends, strict=True) if own is shown]
     advice = "give both endpoints the same credential, or use another mover."
-    singular, plural = NAMES_OF[shown]
+    singular, plural = SHORT_NAMES[shown]
     if len(having) == len(ends):
         names = f"{source.name} and {destination.name}"
         return f"{names} have different {plural}, and {mover.name} shows one to both: {advice}"

@@ -192,6 +192,13 @@ class CredentialKind(StrEnum):
     X509_PROXY = "X.509 proxy"
 
 
+SHORT_NAMES = {
+    CredentialKind.X509_PROXY: ("X.509 proxy", "X.509 proxies"),
+    CredentialKind.BEARER_TOKEN: ("token", "tokens"),
+}
+"""One of a kind, and several, in sentences that say whose they are."""
+
+
 # By the scheme of a base URL: two schemes may be two names of one protocol.
 PROTOCOLS = {
     **dict.fromkeys(("http", "dav"), Protocol("http", 80, is_in_clear=True)),

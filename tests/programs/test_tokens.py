@@ -70,6 +70,13 @@ def test_no_token_is_in_what_a_program_wrote():
     assert TOKEN[-5:] not in ended.text
 
 
+def test_half_a_token_is_in_no_line_that_is_too_long():
+    lines = tool.Lines(TOKEN)
+    assert lines.feed(TOKEN.encode() + b"x" * (tool.MAX_LINE_CHARACTERS - 5)) == []
+    (line,) = lines.feed(b"\n")
+    assert TOKEN[-5:] not in line
+
+
 def test_a_proxy_at_the_usual_place_is_hidden_and_else_none_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "USUAL_PROXY", str(tmp_path / "x509up"))
     assert "X509_USER_PROXY=/nonexistent" not in environment(order(TOKEN, TOKEN))

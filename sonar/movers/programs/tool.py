@@ -24,7 +24,7 @@ from sonar.movers.content import TestFile
 from sonar.movers.file_address import place_of
 from sonar.movers.messages import one_line
 from sonar.movers.watch import Watch, current
-from sonar.notation.addresses import scheme_of
+from sonar.notation.addresses import SHORT_NAMES, CredentialKind, scheme_of
 
 USUAL_PROXY = f"/tmp/x509up_u{os.getuid()}"  # noqa: S108 - nothing is written there
 """A program without a proxy takes the one that it finds at this usual place of its user."""
@@ -72,7 +72,8 @@ def _token_variables(*ends: End) -> dict[str, str]:
 def sentence(*ends: End) -> str:
     """Say why one program cannot serve ends with these credentials."""
     by_proxy = any(end.proxy for end in ends)
-    singular, plural = ("X.509 proxy", "X.509 proxies") if by_proxy else ("token", "tokens")
+    kind = CredentialKind.X509_PROXY if by_proxy else CredentialKind.BEARER_TOKEN
+    singular, plural = SHORT_NAMES[kind]
     without = [end.where for end in ends if not (end.proxy if by_proxy else end.token)]
     if without:
         reason = f"the {without[0]} has no {singular}, and would be shown the other one's"
@@ -135,12 +136,9 @@ class Lines:
 
     def __init__(self, secret: str = "") -> None:
         """Know the token that the program was given: it is in none of its lines."""
-        self._secret, self._all, self._rest = secret, "", ""
-
-    @property
-    def text(self) -> str:
-        """Return the end of what was written."""
-        return self._without_secret(self._all)[-KEPT_CHARACTERS:]
+        self.text = ""
+        """The end of what was written."""
+        self._secret, self._rest = secret, ""
 
     def _without_secret(self, text: str) -> str:
         return text.replace(self._secret, "***") if self._secret else text
@@ -148,15 +146,16 @@ class Lines:
     def feed(self, chunk: bytes) -> list[str]:
         """Take the next piece; return the lines that it ends."""
         piece = chunk.decode("utf-8", "replace")
-        self._all = (self._all + piece)[-KEPT_CHARACTERS - len(self._secret) :]
-        *whole, self._rest = LINE_END.split(self._rest + piece)
+        # Before anything is cut off: of half a secret nobody would know that it is one.
+        self.text = self._without_secret(self.text + piece)[-KEPT_CHARACTERS:]
+        *whole, self._rest = LINE_END.split(self._without_secret(self._rest + piece))
         self._rest = self._rest[-MAX_LINE_CHARACTERS:]
-        return [self._without_secret(line) for line in whole if line]
+        return [line for line in whole if line]
 
     def finish(self) -> list[str]:
         """Return what is left without an end."""
         rest, self._rest = self._rest, ""
-        return [self._without_secret(rest)] if rest else []
+        return [rest] if rest else []
 
 
 class Deadline:
