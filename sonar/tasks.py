@@ -30,6 +30,7 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats
+from sonar.registry.downtimes import state
 from sonar.results import concurrency, endings, store
 from sonar.scheduler.dispatch import send
 from sonar.work import cleanup, credential_checks, probes
@@ -83,7 +84,7 @@ def check_endpoint(run: str) -> None:
 @task
 def import_downtimes() -> None:
     """Ask where sites announce downtimes, if that is set anywhere."""
-    if settings.SONAR_GOCDB_URL or settings.SONAR_OSG_DOWNTIMES_URL:
+    if state.addresses():
         from sonar.registry.downtimes import importing
 
         importing.import_all(timezone.now())

@@ -23,7 +23,6 @@ from matrix.answers.status.figures import (
     QUEUES,
     TASKS,
     WINDOW,
-    WITH_CLEANING,
     Coverage,
     Life,
     Status,
@@ -323,8 +322,15 @@ def of_tasks(life: Life) -> Iterator[Notice]:
                 f"late-{task}",
                 f"The task “{task}” does not finish:",
                 f"{age_of(life, sign)}. Check the log of the worker for the queue "
-                f"“{'cleaning' if task in WITH_CLEANING else 'control'}”.",
+                f"“{queue_of(task)}”.",
             )
+
+
+def queue_of(task: str) -> str:
+    """Return the queue of a task, by its name in the schedule of the beat."""
+    name = str(settings.CELERY_BEAT_SCHEDULE[task]["task"])
+    route = settings.CELERY_TASK_ROUTES.get(name, {})
+    return route.get("queue", settings.CELERY_TASK_DEFAULT_QUEUE)
 
 
 def of_sources(status: Status) -> Iterator[Notice]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from sonar.models import Downtime, Site, Transfer
 from sonar.notation.units import format_count
@@ -91,29 +91,26 @@ def declared(rows: Iterable[Downtime]) -> list[DeclaredDowntime]:
 
 def warnings_at(moment: datetime) -> list[Downtime]:
     """Return the rows by which endpoints are at risk at a moment. One SQL query."""
-    rows = Downtime.objects.filter(
-        Q(endpoint=None) | Q(endpoint__retired_at=None),
-        starts_at__lte=moment,
-        ends_at__gt=moment,
-        severity=Downtime.Severity.WARNING,
-    )
-    return list(rows.select_related("site", "endpoint__site").order_by("starts_at", "id"))
+    in_use = Q(endpoint=None) | Q(endpoint__retired_at=None)
+    now = Q(starts_at__lte=moment, ends_at__gt=moment)
+    return list(_rows(in_use & now & Q(severity=Downtime.Severity.WARNING)))
 
 
 def within(start: datetime, end: datetime) -> list[Downtime]:
     """Return the rows that are in force at any moment from start to before end. One SQL query."""
-    rows = Downtime.objects.filter(starts_at__lt=end, ends_at__gt=start)
-    return list(rows.select_related("site", "endpoint__site").order_by("starts_at", "id"))
+    return list(_rows(Q(starts_at__lt=end, ends_at__gt=start)))
 
 
 def of_transfer(transfer: Transfer) -> list[DeclaredDowntime]:
     """Return the downtimes of either end that were in force while it ran. One SQL query."""
     started_at, ended_at = transfer.times()
     ends = transfer.source, transfer.destination
-    rows = Downtime.objects.filter(
-        Q(endpoint__in=ends) | Q(site__in=[end.site_id for end in ends]),
-        starts_at__lte=ended_at,
-        ends_at__gt=started_at,
-    )
-    named = rows.select_related("site", "endpoint__site").order_by("starts_at", "id")
-    return declared(named[:MOST_OF_A_TRANSFER])
+    of_ends = Q(endpoint__in=ends) | Q(site__in=[end.site_id for end in ends])
+    then = Q(starts_at__lte=ended_at, ends_at__gt=started_at)
+    return declared(_rows(of_ends & then)[:MOST_OF_A_TRANSFER])
+
+
+def _rows(chosen: Q) -> QuerySet[Downtime]:
+    """Return rows with what they are of, the first to start first."""
+    rows = Downtime.objects.filter(chosen).select_related("site", "endpoint__site")
+    return rows.order_by("starts_at", "id")

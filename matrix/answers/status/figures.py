@@ -30,14 +30,6 @@ QUEUES = ("transfers", "control", "cleaning")
 # Tasks of the beat, by the names in CELERY_BEAT_SCHEDULE.
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
-# Those that the workers for "cleaning" take; the others are for "control".
-WITH_CLEANING = (
-    CLEAN,
-    "check_credentials",
-    "find_changes",
-    "import_downtimes",
-    "propose_topology",
-)
 REASONS = (*NAMES, NEXT_TICK)
 WINDOW = "24h"
 HOUR = timedelta(hours=1)

@@ -211,7 +211,9 @@ def declared_words(transfer: Transfer, downtimes: Iterable[Downtime]) -> str:
         for row in downtimes
         if row.starts_at <= ended_at and row.ends_at > started_at
     }
-    return {True: "down", False: "at risk"}[max(touching)] if touching else ""
+    if not touching:
+        return ""
+    return "down" if True in touching else "at risk"
 
 
 def progress_words(probe: Probe) -> str:
