@@ -47,12 +47,12 @@ Names = frozenset[tuple[str, str]]
 
 def problem(session: psycopg.Connection[Any]) -> str | None:
     """Say why this code cannot work with the database of this session."""
-    return incurable(session) or _naming(OLDER, _of_this_code() - _of_database(session))
+    return incurable(session) or _naming(OLDER, of_this_code() - of_database(session))
 
 
 def incurable(session: psycopg.Connection[Any]) -> str | None:
     """Say why not even `migrate` could make a database fit."""
-    return encoding_problem(session) or _naming(NEWER, _of_database(session) - _of_this_code())
+    return encoding_problem(session) or _naming(NEWER, of_database(session) - of_this_code())
 
 
 def encoding_problem(session: psycopg.Connection[Any]) -> str | None:
@@ -105,12 +105,12 @@ def quickly() -> dict[str, Any]:
 
 
 @cache
-def _of_this_code() -> Names:
+def of_this_code() -> Names:
     """Return the migrations of this version; they are files, so that looking once is enough."""
     return frozenset(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
 
 
-def _of_database(session: psycopg.Connection[Any]) -> Names:
+def of_database(session: psycopg.Connection[Any]) -> Names:
     try:
         return frozenset(session.execute(APPLIED).fetchall())
     except UndefinedTable:

@@ -108,6 +108,16 @@ def forget(now: datetime) -> None:
     SignOfLife.objects.filter(seen_at__lt=now - KEPT).exclude(kind=SignOfLife.Kind.TASK).delete()
 
 
+def living(now: datetime) -> list[str]:
+    """Return the names of the workers and beats that live.
+
+    Of columns that every Sonar with a table of signs has: the database may be older or newer.
+    """
+    signs = SignOfLife.objects.only("name", "kind", "seen_at", "every_seconds")
+    processes = signs.exclude(kind=SignOfLife.Kind.TASK)
+    return [sign.name for sign in processes if not is_silent(sign, now)]
+
+
 def is_silent(sign: SignOfLife, now: datetime) -> bool:
     """Say whether a sign is too old to count; a task that comes often may take its time.
 

@@ -1,0 +1,145 @@
+"""Restore a backup."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError, connection
+from django.utils import timezone
+
+from sonar.database import tables
+from sonar.database.backups import contents, label, programs, restore
+from sonar.database.backups.contents import Contents
+from sonar.database.backups.label import Label
+from sonar.database.backups.programs import BackupError
+from sonar.database.retry import one_line
+from sonar.management.base import QuickCommand
+from sonar.management.commands.backup import PG_BIN, described
+from sonar.management.terminal import byte_counter
+from sonar.processes import heartbeats
+
+NOT_EMPTY = (
+    "The database {name} is not empty: it holds {lost}. Restore into an empty one, or let "
+    "--replace empty it; what it holds is lost then."
+)
+ALIVE = (
+    "Sonar is running on the database {name}: {names}. Stop its web, workers and beat first "
+    "(docs/deployment.md). One that was killed counts as dead after half a minute."
+)
+IN_USE = (
+    "The database {name} is in use by {count} other session{s}: stop Sonar's web, workers and "
+    "beat, and whatever else is connected."
+)
+NOT_MIGRATED = (
+    "The backup is restored as it was, of Sonar {}, but it could not be migrated: {} Run "
+    "manage.py migrate once that is mended."
+)
+NEXT = (
+    "What to do next:",
+    "  Put the files of credentials back into SONAR_CREDENTIALS_DIR: manage.py credentials lists "
+    "those that are missing.",
+    "  If the Sonar of this backup still runs elsewhere, stop it: both would test the same "
+    "endpoints.",
+    "  Start the web, the workers and the beat; /readyz says when all of them are there.",
+)
+
+
+class Command(QuickCommand):
+    help = (
+        "Restore a backup that manage.py backup wrote: all of it, or nothing. The database must be "
+        "empty unless --replace is given. A backup of an older Sonar is migrated afterwards; one "
+        "of a newer Sonar is refused. Files of credentials are not in a backup. Restore only "
+        "files that you trust: they are SQL. See docs/deployment.md."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "file", metavar="FILE", type=Path, help="a file that manage.py backup has written"
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="only check the file and say what it holds"
+        )
+        parser.add_argument(
+            "--replace", action="store_true", help="empty the database first; asks before"
+        )
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument(
+            "--pg-bin",
+            metavar="DIR",
+            type=Path,
+            help=PG_BIN,
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        path: Path = options["file"]
+        try:
+            backup = label.read(path)
+            restore.check_migrations(path, backup)
+            self.stdout.write("\n".join(described(path, backup)))
+            if not options["check"]:
+                self.restore(path, backup, options)
+        except KeyboardInterrupt:
+            raise CommandError("Stopped; the database is as it was.", returncode=130) from None
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database does not answer: {one_line(error)}") from error
+
+    def restore(self, path: Path, backup: Label, options: dict[str, Any]) -> None:
+        database = contents.look()
+        chosen = programs.choose(max(database.server, backup.programs), options["pg_bin"])
+        if database.objects:
+            self.permit(database, options)
+        with byte_counter("restored") as count:
+            empty_first = database.objects > 0
+            restore.run(path, backup, chosen, empty_first=empty_first, count=count)
+        self.bring_up_to_date(backup)
+        self.stdout.write(
+            f"{database.name}: restored, {backup.results:,} results and all else as the backup "
+            "noted.\n" + "\n".join(NEXT)
+        )
+
+    def permit(self, database: Contents, options: dict[str, Any]) -> None:
+        """Raise CommandError for a database that must not be emptied."""
+        lost = loss(database)
+        if not options["replace"]:
+            raise CommandError(NOT_EMPTY.format(name=database.name, lost=lost))
+        refuse_while_in_use(database)
+        if not options["yes"] and not agreed(database.name, lost):
+            raise CommandError("Nothing was changed: --replace wants an answer, or --yes.")
+
+    def bring_up_to_date(self, backup: Label) -> None:
+        """Migrate what an older Sonar had, and let PostgreSQL count what there is."""
+        if tables.of_this_code() - frozenset(backup.migrations):
+            try:
+                call_command("migrate", verbosity=0)
+            except (CommandError, DatabaseError) as error:
+                raise CommandError(NOT_MIGRATED.format(backup.sonar, one_line(error))) from error
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+
+
+def loss(database: Contents) -> str:
+    if database.results is None:
+        return f"{database.objects:,} tables and functions that are not Sonar's"
+    return f"a Sonar with {database.results:,} results"
+
+
+def refuse_while_in_use(database: Contents) -> None:
+    """Raise CommandError while processes of Sonar live there, or anybody is connected."""
+    if database.results is not None and (living := heartbeats.living(timezone.now())):
+        raise CommandError(ALIVE.format(name=database.name, names=", ".join(living)))
+    if count := database.sessions:
+        raise CommandError(IN_USE.format(name=database.name, count=count, s="s" * (count > 1)))
+
+
+def agreed(name: str, lost: str) -> bool:
+    """Ask whoever sits at the terminal; nobody there is a no."""
+    if not sys.stdin.isatty():
+        return False
+    answer = input(
+        f"This empties the database {name}, and {lost} goes with it. Type {name} to go on: "
+    )
+    return answer.strip() == name
