@@ -29,7 +29,7 @@ from sonar.models import SignOfLife
 from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
-from sonar.processes import heartbeats
+from sonar.processes import heartbeats, service_manager
 from sonar.registry.downtimes import state
 from sonar.results import concurrency, endings, store
 from sonar.scheduler.dispatch import send
@@ -177,6 +177,7 @@ def say_what_can_run() -> None:
 def heart_beats(**_: Any) -> None:  # noqa: ANN401
     """The main loop of a worker goes round: every two seconds, while its queue answers."""
     pulse.beat()
+    service_manager.alive()
 
 
 @beat_init.connect
@@ -184,6 +185,7 @@ def beat_lives(**_: Any) -> None:  # noqa: ANN401
     """The beat lives as long as it sends; it can do so no more often than its messages fall due."""
     after_task_publish.connect(heart_beats)
     every = max(settings.SONAR_SIGN_SECONDS, min(seconds for _, seconds in EVERY.values()))
+    service_manager.ready("Sends what is due.")
     pulse.start(SignOfLife.Kind.BEAT, f"beat@{socket.gethostname()}", every)
 
 

@@ -13,10 +13,12 @@ from typing import Any
 from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
 from celery.worker.consumer import Consumer
 from celery.worker.state import maybe_shutdown
+from kombu import Connection
 from kombu.exceptions import OperationalError as QueueAway
 from redis.exceptions import ResponseError
 
 from sonar.database.retry import one_line
+from sonar.processes import service_manager
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +35,12 @@ class PatientScheduler(PersistentScheduler):
         self._not_sent = 0
         self._told_at = 0.0
         super().__init__(*args, **named)
+
+    def tick(self, *args: Any, **named: Any) -> float:  # noqa: ANN401 - Celery's own
+        """Send what is due; whatever happens to it, this loop goes round."""
+        service_manager.alive()
+        seconds: float = super().tick(*args, **named)
+        return seconds
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:  # noqa: ANN401
         """Send what is due, whatever happens: a beat that ends sends nothing ever again."""
@@ -89,7 +97,12 @@ class PatientConsumer(Consumer):
         """
         super().__init__(*args, without_gossip=True, without_mingle=True, **named)
 
+    def ensure_connected(self, conn: Connection) -> Connection:
+        with service_manager.waiting("Waits for its queue."):
+            return super().ensure_connected(conn)
+
     def on_ready(self) -> None:
+        service_manager.ready("Takes from its queue.")
         self._pause = FIRST_PAUSE_SECONDS
         super().on_ready()
 

@@ -31,6 +31,8 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # A Redis that is full, or cannot save, is waited for as one that is away (sonar.processes.broker).
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 CELERY_WORKER_CONSUMER = "sonar.processes.broker:PatientConsumer"
+# The beat looks at least so often: its watchdog waits for less than Celery's five minutes.
+CELERY_BEAT_MAX_LOOP_INTERVAL = 30
 CELERY_BEAT_SCHEDULER = "sonar.processes.broker:PatientScheduler"
 # Of tasks that are acknowledged late, of which there are none; unsaid, Celery warns each time.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
