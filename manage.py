@@ -26,6 +26,8 @@ OF_ROWS = {
     "remove_stale_contenttypes",
     "runserver",
 }
+# Of Sonar's own those that work with a database of any time: before it is migrated, or to go back.
+OF_ANY_TIME = {"backup", "restore"}
 
 
 class Commands(ManagementUtility):
@@ -33,7 +35,8 @@ class Commands(ManagementUtility):
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)
-        if subcommand in OF_ROWS or get_commands()[subcommand] in ("sonar", "matrix"):
+        own = get_commands()[subcommand] in ("sonar", "matrix")
+        if subcommand in OF_ROWS or (own and subcommand not in OF_ANY_TIME):
             command.requires_migrations_checks = True
             command.check_migrations = check_tables
         return command

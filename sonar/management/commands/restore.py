@@ -89,6 +89,8 @@ class Command(QuickCommand):
 
     def restore(self, path: Path, backup: Label, options: dict[str, Any]) -> None:
         database = contents.look()
+        if sentence := tables.encoding_problem(tables.session_of()):
+            raise CommandError(sentence)
         chosen = programs.choose(max(database.server, backup.programs), options["pg_bin"])
         if database.objects:
             self.permit(database, options)
