@@ -22,12 +22,14 @@ from sonar.database import tables
 from sonar.database.backups import label, programs
 from sonar.database.backups import restore as restoring
 from sonar.models import Endpoint, SignOfLife, Transfer
+from sonar.sandbox import embedded
 from tests.clusters import Cluster, cluster
 from tests.flush import add_size_classes
 from tests.matrix import sent, world
 
 SOURCE = "source"
 OLDER = ("sonar", "0035_meshes_by_filter")
+OTHER_MAJOR = Path("/usr/lib/postgresql/15/bin")
 RESULTS = "SELECT count(*) FROM sonar_transfer"
 
 
@@ -281,6 +283,30 @@ def test_a_backup_of_an_older_sonar_is_migrated_afterwards(
     with psycopg.connect(databases.address(name)) as session:
         assert tables.problem(session) is None
     assert databases.ask(name, RESULTS) == 40
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not OTHER_MAJOR.exists(), reason="there is no PostgreSQL 15 of Debian's")
+def test_a_backup_of_one_major_version_is_restored_in_another(
+    databases: Cluster,
+    backup: Path,
+    tmp_path: Path,
+    django_db_blocker: DjangoDbBlocker,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Down, which is for nobody to rely on, and from there up again."""
+    path = tmp_path / "of15.backup"
+    monkeypatch.setattr(embedded, "postgres_binary", lambda name: str(OTHER_MAJOR / name))
+    tmp_path.chmod(0o755)
+    with (
+        embedded.socket_directory() as sockets,
+        embedded.postgres(tmp_path / "postgres", sockets, tmp_path / "postgres.log") as url,
+    ):
+        older = Cluster(url, django_db_blocker)
+        restore(older, older.make("down"), str(backup))
+        assert label_of("down", older, path).postgres == 15
+    restore(databases, databases.make("up"), str(path))
+    assert databases.ask("up", RESULTS) == 40
 
 
 def test_a_backup_goes_down_a_pipe_and_never_to_a_terminal(

@@ -118,7 +118,7 @@ def run(services: dict[str, Service]) -> None:
         told.append(answer.data)
         return answer.status == 200
 
-    assert wait_for(ready, 40), told[-1]
+    assert wait_for(ready, 60), told[-1]
     for name, service in services.items():
         assert service.stop() == 0, (name, service.log.read_text())
 
