@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from sonar.sandbox import processes
@@ -75,17 +76,21 @@ class Service:
     def log(self) -> Path:
         return self.place / f"{self.name}.log"
 
-    def says(self, text: str, seconds: float = 60) -> bool:
-        """Wait until it has said so."""
+    def says(self, text: str, after: str = "", seconds: float = 60) -> bool:
+        """Wait until it has said so, after something else that it has said."""
 
-        def hear() -> bool:
+        def heard() -> bool:
+            self.hear()
+            begin = self.heard.index(after) if after in self.heard else 0
+            return text in self.heard[begin:] and after in ("", *self.heard)
+
+        return wait_for(heard, seconds, pause=0.05)
+
+    def hear(self) -> None:
+        """Take what it has said by now."""
+        with suppress(BlockingIOError):
             while True:
-                try:
-                    self.heard += self._socket.recv(4096).decode().splitlines()
-                except BlockingIOError:
-                    return any(line.startswith(text) for line in self.heard)
-
-        return wait_for(hear, seconds, pause=0.05)
+                self.heard += self._socket.recv(4096).decode().splitlines()
 
     def stop(self) -> int:
         """Stop it as systemd does, within the time that its unit gives it; return its exit code."""

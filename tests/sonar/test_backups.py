@@ -149,7 +149,7 @@ def test_a_database_with_anything_in_it_is_emptied_only_on_demand(
     )
     databases.ask(name, "DELETE FROM sonar_signoflife")
     with psycopg.connect(databases.address(name)):
-        assert "in use by 1 other session:" in refused(
+        assert "in use by 1 other session." in refused(
             databases, name, str(backup), "--replace", "--yes"
         )
     assert "wants an answer" in refused(databases, name, str(backup), "--replace")

@@ -23,8 +23,8 @@ NO_SONAR = (
     "A database that was never migrated has nothing to back up."
 )
 PG_BIN = (
-    "Directory of pg_dump, pg_restore and psql. Without it, those that fit the server are looked "
-    "for: on the PATH, then where Debian and Red Hat install them."
+    "Directory of pg_dump, pg_restore and psql. Without it, those that fit are looked for on the "
+    "PATH, then where packages have them."
 )
 STREAMED = "It went to standard output: nobody has read it back. manage.py restore checks its sum."
 

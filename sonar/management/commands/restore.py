@@ -29,12 +29,12 @@ ALIVE = (
     "(docs/deployment.md). One that was killed counts as dead after half a minute."
 )
 IN_USE = (
-    "The database {name} is in use by {count} other session{s}: stop Sonar's web, workers and "
+    "The database {name} is in use by {count} other session{s}. Stop Sonar's web, workers and "
     "beat, and whatever else is connected."
 )
 NOT_MIGRATED = (
-    "The backup is restored as it was, of Sonar {}, but it could not be migrated: {} Run "
-    "manage.py migrate once that is mended."
+    "The backup is restored as it was, of Sonar {}, but not migrated: {} "
+    "Run manage.py migrate once that is mended."
 )
 NEXT = (
     "What to do next:",
