@@ -270,6 +270,7 @@ def test_results_that_are_stored_while_a_backup_is_written_are_in_it_or_not_as_i
     assert label.read(tmp_path / "busy.backup").results == 40
 
 
+@pytest.mark.long
 def test_a_backup_of_an_older_sonar_is_migrated_afterwards(
     databases: Cluster, tmp_path: Path
 ) -> None:
