@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
+from psycopg import conninfo
 from pytest_django import DjangoDbBlocker
 
 from sonar.database import tables
@@ -354,6 +355,22 @@ def test_the_password_is_in_no_argument_of_a_program(
         assert "sesame" not in " ".join(command)
         assert environment["PGPASSWORD"] == "open sesame"
         assert "SONAR_SECRET_KEY" not in environment
+
+
+def test_an_address_of_several_hosts_is_passed_on_without_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parameters = {"host": "db1,db2", "port": "5432,5433", "dbname": "sonar", "password": "sesame"}
+    parameters |= {"target_session_attrs": "read-write", "prepare_threshold": 0, "user": ""}
+    monkeypatch.setattr(connection, "get_connection_params", lambda: parameters)
+    address = conninfo.conninfo_to_dict(programs.address())
+    assert address.pop("options") == programs.WITHOUT_LIMITS
+    assert address == {
+        "host": "db1,db2",
+        "port": "5432,5433",
+        "dbname": "sonar",
+        "target_session_attrs": "read-write",
+    }
 
 
 def program(directory: Path, major: int) -> Path:
