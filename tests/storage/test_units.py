@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import urllib3
+from celery.beat import Scheduler
 from pytest_django import DjangoDbBlocker
 
 from sonar.processes import service_manager
+from sonar.processes.broker import PatientScheduler
 from sonar.sandbox import embedded
 from tests.clusters import Cluster, cluster
 from tests.needs import needs
@@ -138,3 +140,13 @@ def test_who_waits_for_the_queue_says_so_and_is_no_hang(
         with service_manager.waiting("Waits for its queue."):
             heard = [listening.recv(100).decode() for _ in range(3)]
     assert heard == ["WATCHDOG=1", *["WATCHDOG=1\nSTATUS=Waits for its queue."] * 2]
+
+
+def test_the_beat_lives_whether_or_not_its_queue_takes_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(service_manager, "sd_notify", lambda state, log: said.append(state))
+    monkeypatch.setattr(Scheduler, "tick", lambda self: 5.0)
+    assert PatientScheduler.tick(object.__new__(PatientScheduler)) == 5.0
+    assert said == ["WATCHDOG=1"]
