@@ -42,7 +42,7 @@ from sonar.models.mesh import LIMITS
 from sonar.notation.units import exact_bytes, exact_duration
 from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
-from sonar.registry import compatibility, mesh_size
+from sonar.registry import compatibility, mesh_size, secrets
 from sonar.registry.aliases import forget
 from sonar.registry.compatibility import (
     credential_problems,
@@ -115,7 +115,7 @@ class CredentialAdmin(Noticing):
 
     form = CredentialForm
     fieldsets = [
-        (None, {"fields": ["name", "kind", "hosts", "to_data_hosts"]}),
+        (None, {"fields": ["name", "kind", "secret", "hosts", "to_data_hosts"]}),
         (
             "Of client_credentials alone",
             {
@@ -124,7 +124,9 @@ class CredentialAdmin(Noticing):
             },
         ),
     ]
-    list_display = ["name", "kind", "hosts", "used_by"]
+    list_display = ["name", "kind", "secret", "hosts", "used_by"]
+    list_select_related = ["uploaded_secret__uploaded_by"]
+    readonly_fields = ["secret"]
     list_filter = ["kind"]
     search_fields = ["name"]
     holds_tests_back = frozenset({"kind"})
@@ -132,6 +134,10 @@ class CredentialAdmin(Noticing):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:
         rows = super().get_queryset(request)
         return rows.prefetch_related("endpoints", "lending_endpoints", "meshes")
+
+    @admin.display(description="where its secret is")
+    def secret(self, credential: Credential) -> str:
+        return secrets.words(credential)
 
     @admin.display(description="used by")
     def used_by(self, credential: Credential) -> str:
