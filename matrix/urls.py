@@ -61,6 +61,7 @@ urlpatterns = [
     path("sites/<str:name>/downtimes/<int:id>/", work.change_downtime, name="change-downtime"),
     path(ENDPOINT, work.endpoint, name="endpoint"),
     path(f"{ENDPOINT}check/", check_endpoint, name="check-endpoint"),
+    path(f"{ENDPOINT}enable/", work.enable_endpoint, name="enable-endpoint"),
     path(f"{ENDPOINT}data-hosts/", declare_data_hosts, name="declare-data-hosts"),
     path("sites/<str:name>/quiet-hours/", work.change_quiet_hours, name="change-quiet-hours"),
     path("sites/<str:name>/pause/", work.change_pause, name="change-pause"),

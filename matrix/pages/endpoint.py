@@ -85,6 +85,7 @@ class EndpointPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         endpoint, site = self.endpoint, self.endpoint.site
         internal = roles.may(reader, SEE, [site.id])
+        may_change = roles.may(reader, CHECK, [site.id])
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
@@ -94,7 +95,8 @@ class EndpointPage(Page):
             "share": Share.of(address("api-endpoint", endpoint.name)),
             "internal": internal,
             "report": endpoint_check.of_endpoint(endpoint, now, internal=internal),
-            "may_check": not endpoint.retired_at and roles.may(reader, CHECK, [site.id]),
+            "may_check": not endpoint.retired_at and may_change,
+            "may_enable": may_change,
             "data_servers": data_servers.of_endpoint(endpoint),
             "form": self.form(reader),
             "missing": None,

@@ -177,7 +177,7 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
 class EndpointAdmin(Noticing, NeverDeleted):
     form = EndpointForm
     fieldsets = [
-        (None, {"fields": ["name", "site", "label", "base_url", "software"]}),
+        (None, {"fields": ["name", "site", "label", "base_url", "software", "enabled"]}),
         ("Limits", {"fields": ["inbound_cap", "outbound_cap", "budget_bytes_per_day"]}),
         (
             "Credentials",
@@ -186,13 +186,37 @@ class EndpointAdmin(Noticing, NeverDeleted):
         ("Redirects", {"fields": ["data_hosts"], "classes": CLOSED}),
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
-    list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "retired_at"]
-    list_filter = ["site__cloud", "label", "simulated"]
+    list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "enabled"]
+    list_display += ["retired_at"]
+    list_filter = ["enabled", "site__cloud", "label", "simulated"]
     list_select_related = ["site"]
     search_fields = ["name", "site__name"]
     autocomplete_fields = ["site"]
-    actions = ["retire"]
+    actions = ["enable", "disable", "retire"]
     holds_tests_back = frozenset({"base_url", "credential", "lend_credential", "retired_at"})
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Let a new one start disabled: what is saved is not tested before somebody wants it."""
+        return {"enabled": False} | super().get_changeform_initial_data(request)
+
+    @admin.action(description="Enable: let its tests start", permissions=["change"])
+    def enable(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
+        self._set_enabled(request, endpoints, enabled=True)
+
+    @admin.action(description="Disable: start no more tests", permissions=["change"])
+    def disable(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
+        self._set_enabled(request, endpoints, enabled=False)
+
+    def _set_enabled(
+        self, request: HttpRequest, endpoints: QuerySet[Endpoint], *, enabled: bool
+    ) -> None:
+        changed = list(endpoints.filter(enabled=not enabled))
+        endpoints.filter(enabled=not enabled).update(enabled=enabled)
+        verb = "enabled" if enabled else "disabled"
+        for endpoint in changed:
+            self.log_change(request, endpoint, f"{capfirst(verb)}.")
+        count = len(changed)
+        self.message_user(request, f"{count} endpoint{'' if count == 1 else 's'} {verb}.")
 
     @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:

@@ -17,7 +17,7 @@ NOT_COUNTED = "DROP TRIGGER uploadedsecret_counts_version ON sonar_uploadedsecre
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sonar', '0036_endpoint_checks'),
+        ('sonar', '0037_endpoints_are_enabled'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -325,6 +325,11 @@ class Endpoint(models.Model):
         help_text="Where its server may redirect tests: hosts like st-048.example.org, "
         "st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
     )
+    enabled = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Tests of its links start only while it is enabled; its check always works.",
+    )
     simulated = models.BooleanField(
         default=False, help_text="A sandbox node: its rates are simulated and shown as such."
     )

@@ -24,6 +24,7 @@ class EndpointInUse:
     id: int
     scheme: str
     texts: Mapping[str, tuple[str, ...]]
+    enabled: bool = True
 
 
 def read_endpoints() -> list[EndpointInUse]:
@@ -37,8 +38,9 @@ def read_endpoints() -> list[EndpointInUse]:
                 attribute.name: texts_of(attribute.value([row[path] for path in attribute.columns]))
                 for attribute in ENDPOINT_ATTRIBUTES
             },
+            row["enabled"],
         )
-        for row in in_use.values("id", "base_url", *COLUMNS)
+        for row in in_use.values("id", "base_url", "enabled", *COLUMNS)
     ]
 
 

@@ -290,6 +290,6 @@ def test_the_admin_says_where_it_is_and_never_what(glasgow: Endpoint):
         answer = client.get(f"/admin/sonar/credential/{path}").content.decode()
         assert "uploaded 20 Nov 04:00 UTC by operator-" in answer
         assert "; kept encrypted" in answer
-        assert UploadedSecret.objects.get().content.tobytes().decode() not in answer
+        assert UploadedSecret.objects.get().content.decode() not in answer
     uploads.remove(credential)
     assert secrets.words(Credential.objects.get()) == "uploaded once, and removed since"
