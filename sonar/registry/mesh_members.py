@@ -5,6 +5,7 @@ Of these its mover moves the files of some (sonar.scheduler.sync leaves out the 
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS
@@ -27,6 +28,9 @@ class EndpointInUse:
     enabled: bool = True
 
 
+InUse = TypeVar("InUse", bound=EndpointInUse)
+
+
 def read_endpoints() -> list[EndpointInUse]:
     """Read those in use. One SQL query."""
     in_use = Endpoint.objects.filter(retired_at=None).order_by("id")
@@ -44,7 +48,7 @@ def read_endpoints() -> list[EndpointInUse]:
     ]
 
 
-def fitting(chosen: EndpointFilter, endpoints: Iterable[EndpointInUse]) -> list[EndpointInUse]:
+def fitting(chosen: EndpointFilter, endpoints: Iterable[InUse]) -> list[InUse]:
     return [end for end in endpoints if fits(chosen, end.texts.__getitem__)]
 
 

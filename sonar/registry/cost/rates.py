@@ -1,0 +1,213 @@
+"""How often one link is tested, and by how much tests wait where there is not room for all.
+
+Pure arithmetic on seconds, bytes and counts. Due tests are a queue: where they do not all fit, each
+waits about as long as any other of its rank, and is due again one interval after it began.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import time
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple, TypeVar
+
+DAY, HOUR = 86_400, 3_600
+Quiet = tuple[tuple[int, int], ...]
+"""Hours of a day in which no test starts, in seconds since midnight, in order and apart."""
+T = TypeVar("T")
+Kind = tuple[int, int]
+
+
+class Use(NamedTuple):
+    """Alike tests: of so many links, each due every so many seconds.
+
+    A test has so many ``bytes``, and takes its places at both ends for so many ``seconds``.
+    """
+
+    links: int
+    every: float
+    quiet: Quiet
+    bytes: int
+    seconds: float
+    priority: int
+    mesh: int
+
+    @property
+    def kind(self) -> Kind:
+        """Return what limits on bytes tell tests apart by: their mesh and their size."""
+        return self.mesh, self.bytes
+
+    @property
+    def tests(self) -> float:
+        """Return how many are made in a day."""
+        return self.links * tests_a_day(self.every, self.quiet)
+
+    def waiting(self, seconds: float) -> Use:
+        """Return them as each waits for so long when it is due; infinity for never."""
+        return self._replace(every=self.every + seconds)
+
+
+def quiet_of(*hours: tuple[time | None, time | None]) -> Quiet:
+    """Put quiet hours together; each has both ends, or none."""
+    spans: list[tuple[int, int]] = []
+    for start, end in hours:
+        if start is None or end is None:
+            continue
+        begin, over = _second(start), _second(end)
+        spans += [(begin, over)] if begin < over else [(begin, DAY), (0, over)]
+    return _merged(spans)
+
+
+def together(one: Quiet, other: Quiet) -> Quiet:
+    """Return the hours in which either is quiet."""
+    return _merged([*one, *other]) if one and other and one != other else one or other
+
+
+def _second(moment: time) -> int:
+    return moment.hour * HOUR + moment.minute * 60 + moment.second
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> Quiet:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        elif start < end:
+            merged.append((start, end))
+    return tuple(merged)
+
+
+def open_share(quiet: Quiet) -> float:
+    """Return in which share of a day tests start."""
+    return 1 - sum(end - start for start, end in quiet) / DAY
+
+
+MOST_STEPS = 1000
+
+
+@lru_cache(maxsize=10_000)
+def tests_a_day(every: float, quiet: Quiet) -> float:
+    """Return how often a link is tested in a day, in the long run.
+
+    What is due in quiet hours is tested as they end, and the next test is one interval later. So
+    the tests repeat from the end of quiet hours on: they are followed until that end comes again.
+    """
+    if math.isinf(every) or open_share(quiet) <= 0:
+        return 0.0
+    if not quiet:
+        return DAY / every
+    seen: dict[float, tuple[int, float]] = {}
+    first = moment = _next_open(float(quiet[-1][1] % DAY), quiet)
+    tests = 0
+    for _ in range(MOST_STEPS):
+        end = _next_quiet(moment, quiet)
+        count = math.ceil((end - moment) / every)
+        tests, due = tests + count, moment + count * every
+        moment = _next_open(due, quiet)
+        if moment > due:  # it waited
+            phase = moment % DAY
+            if phase in seen:
+                before, earlier = seen[phase]
+                return (tests - before) * DAY / (moment - earlier)
+            seen[phase] = tests, moment
+    return tests * DAY / (moment - first)
+
+
+def _next_open(moment: float, quiet: Quiet) -> float:
+    """Return the first moment from this one on at which tests start."""
+    for _ in range(2):  # hours before midnight may go on after it
+        midnight = moment // DAY * DAY
+        for start, end in quiet:
+            if start <= moment - midnight < end:
+                moment = midnight + end
+                break
+    return moment
+
+
+def _next_quiet(moment: float, quiet: Quiet) -> float:
+    """Return when the next quiet hours begin."""
+    midnight = moment // DAY * DAY
+    starts = [start for start, _ in quiet if start > moment - midnight]
+    return midnight + (starts[0] if starts else DAY + quiet[0][0])
+
+
+def waits(
+    uses: Iterable[Use],
+    room: float,
+    weight: Callable[[Use], float],
+    rank: Callable[[Use], T],
+) -> dict[T, float]:
+    """Return by how many seconds tests of each rank wait, the lowest rank first; inf for ever.
+
+    All of them take ``weight`` for a second each time, and there is ``room`` for so much at once.
+    """
+    found: dict[T, float] = {}
+    ordered = sorted(uses, key=rank)  # type: ignore[arg-type]  # numbers, or tuples of them
+    for level, alike in groupby(ordered, key=rank):
+        weights = [(use.links * weight(use), use.every) for use in alike]
+        found[level] = _wait(weights, room)
+        room -= sum(each / (every + found[level]) for each, every in weights)
+    return found
+
+
+def _wait(weights: list[tuple[float, float]], room: float) -> float:
+    """Find the wait at which all of these fit, by halving: their sum falls as it grows."""
+
+    def needed(wait: float) -> float:
+        return sum(weight / (every + wait) for weight, every in weights)
+
+    if needed(0) <= room:
+        return 0.0
+    if room <= 1e-9 * needed(0):
+        return math.inf
+    low, high = 0.0, sum(weight for weight, _ in weights) / room
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if needed(middle) > room else (low, middle)
+    return high
+
+
+def within_budget(uses: Iterable[Use], budget: int | None) -> Mapping[int, float]:
+    """Return which share of the tests of each size a budget of bytes for a UTC day allows.
+
+    What it held back starts at midnight, and then each test is due as often as ever until the
+    bytes are used up: what is small fits longest.
+    """
+    rows = [use for use in uses if use.tests]
+    if budget is None or sum(use.tests * use.bytes for use in rows) <= budget:
+        return {}
+    asked = _by_size((use.bytes, use.tests) for use in rows)
+    fitting = [use for use in rows if use.bytes <= budget]
+    allowed = _by_size(_taken(fitting, budget))
+    return {size: min(1.0, allowed.get(size, 0.0) / tests) for size, tests in asked.items()}
+
+
+def _by_size(counts: Iterable[tuple[int, float]]) -> dict[int, float]:
+    """Add up counts by size."""
+    found: dict[int, float] = {}
+    for size, count in counts:
+        found[size] = found.get(size, 0.0) + count
+    return found
+
+
+def _taken(uses: Sequence[Use], budget: int) -> Iterator[tuple[int, float]]:
+    """Yield by size how many tests are made of a budget, as they come due in a day."""
+    one_round = sum(use.links * use.bytes for use in uses)
+    if one_round > budget:  # those that were held back for longest go first: each in its turn
+        yield from ((use.bytes, use.links * budget / one_round) for use in uses)
+        return
+    left = budget
+    for _, use in sorted(_events(uses), key=lambda event: event[0]):
+        count = min(use.links, left // use.bytes)
+        left -= count * use.bytes
+        yield use.bytes, count
+
+
+def _events(uses: Iterable[Use]) -> Iterator[tuple[float, Use]]:
+    """Yield when which tests are due in a day, all of them at midnight first."""
+    for use in uses:
+        period = use.links * DAY / use.tests
+        for number in range(math.ceil(DAY / period)):
+            yield number * period, use
