@@ -112,6 +112,12 @@ PAGE = {
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
         "/sites/<str:name>/endpoints/<str:endpoint>/",
+        "/sites/add/",
+        *(f"/sites/<str:name>/{part}/" for part in ("set-up", "add-endpoint")),
+        *(
+            f"/sites/<str:name>/endpoints/<str:endpoint>/set-up/{part}"
+            for part in ("", "endpoint/")
+        ),
     )
 } | {
     "/changes/": Sample("/changes/", good=(302,)),
@@ -200,6 +206,15 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/data-hosts/": {"data_hosts": "st-*.example.org:1094"},
     f"{SITE}/endpoints/<str:endpoint>/check/": {},
     f"{SITE}/endpoints/<str:endpoint>/enable/": {"disable": ""},
+    "/sites/add/": {"name": "Added", "tier": "2"},
+    f"{SITE}/set-up/": {"tier": "1", "cloud": "UK", "country": "GB"},
+    f"{SITE}/add-endpoint/": {
+        "name": "RAL_TAPE",
+        "base_url": "https://se.ral.example/tape",
+    },
+    f"{SITE}/endpoints/<str:endpoint>/set-up/endpoint/": {"base_url": "https://se.ral.example/d"},
+    f"{SITE}/endpoints/<str:endpoint>/set-up/credential/": {"how": "none"},
+    f"{SITE}/endpoints/<str:endpoint>/set-up/start/": {"mesh": "everything"},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},

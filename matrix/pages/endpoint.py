@@ -18,6 +18,7 @@ from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.notes import back
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address, endpoint_url, site_url
@@ -119,7 +120,7 @@ def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
         request_checks.order(page.endpoint, cast(User, request.user), timezone.now())
     except request_checks.CheckRefusedError as error:
         messages.error(request, str(error))
-    return HttpResponseRedirect(f"{page.path()}#check")
+    return back(request, f"{page.path()}#check")
 
 
 @for_whom(POST=holders(DECLARE))

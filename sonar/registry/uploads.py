@@ -5,7 +5,7 @@ for, and is for the hosts where it is used and for no others. So no upload takes
 somebody else's secret, and none is sent elsewhere later but by administrators.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -132,5 +132,10 @@ def _hosts_where_used(credential: Credential, endpoint: Endpoint) -> list[str]:
         for ends in _users(credential):
             urls |= set(ends.filter(retired_at=None).values_list("base_url", flat=True))
         urls |= set(credential.meshes.exclude(service="").values_list("service", flat=True))
+    return hosts_at(urls)
+
+
+def hosts_at(urls: Iterable[str]) -> list[str]:
+    """Return the hosts of these URLs as credentials name them, each with its port."""
     hosts = filter(None, map(rules.host_of_url, urls))
     return sorted({f"{host.name}:{host.port}" if host.port else host.name for host in hosts})

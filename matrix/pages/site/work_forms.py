@@ -25,6 +25,7 @@ FORMAT = "%Y-%m-%d %H:%M"
 USUAL_LENGTH = timedelta(hours=4)
 GB = 10**9
 SMALL = "form-control form-control-sm"
+CHOICE = forms.Select({"class": "form-select form-select-sm"})
 
 
 class UtcField(TimeField):
@@ -353,6 +354,7 @@ def site_work(
         ]
         if may(LIMITS)
         else [],
+        "may_add": may(TIMES),
         "quiet": sent(refusal, QuietHoursForm(site)) if may(TIMES) else None,
         "pause": sent(refusal, PauseForm(site, now)) if may(TIMES) else None,
         "note": sent(refusal, SiteNoteForm(site)) if may(WRITE) else None,
