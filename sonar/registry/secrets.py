@@ -6,8 +6,8 @@ from sonar.notation.windows import format_minute
 
 NOTHING = "nothing is uploaded for it: upload its secret on the page of the endpoint"
 OTHER_KEY = (
-    "its secret was uploaded under another SONAR_SECRET_KEY than this process has: give all "
-    "processes the same one, or upload the secret again"
+    "its secret was uploaded under another SONAR_SECRET_KEY than this process has (all must have "
+    "the same), so upload it again"
 )
 
 

@@ -60,7 +60,7 @@ class UploadForm(forms.Form):
     audience = line("audience (empty: the endpoint)", 400, 30)
     path_prefix = line("path prefix (like /atlas; may be empty)", 200, 20)
     lend_credential = forms.BooleanField(
-        label="lend it: the other end of a copy is given it, to read or write here",
+        label="lend it: the other endpoint of a copy is given it, to read or write here",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
         help_text="Without that, tests that copy from here wait until the endpoint lends one.",
@@ -161,7 +161,7 @@ class FileNameForm(forms.Form):
         name: str = self.cleaned_data["name"].strip()
         if Credential.objects.filter(name=name).exists():
             raise ValidationError(
-                f"There is a credential {name} already: choose it among those that are registered, "
+                f"There is a credential {name} already. Choose it among those that are registered, "
                 "or set in the admin for which hosts it is."
             )
         return name

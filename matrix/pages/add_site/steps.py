@@ -26,6 +26,9 @@ TITLES = {
     "mesh": ("Mesh and cost", "who tests it, how often"),
 }
 
+# What the page shows only once there is a credential, or none is needed.
+AFTER_CREDENTIAL = ("check", "mesh")
+
 
 @dataclass(frozen=True)
 class SetUpStep:
@@ -44,6 +47,8 @@ def steps_of(
     """Return the five steps; ``current`` is the one that the page shows."""
     done = done_of(site, endpoint, report)
     urls = _urls(site, endpoint)
+    if "credential" not in done:
+        urls = {name: url for name, url in urls.items() if name not in AFTER_CREDENTIAL}
     return [
         SetUpStep(
             number,
@@ -101,7 +106,7 @@ def credential_lines(credential: Credential) -> list[str]:
     kept = getattr(credential, "uploaded_secret", None)
     if kept is None:
         return [credential.name, "its secret was removed"]
-    lines = [f"{_kind(credential)}, uploaded {format_minute(credential.uploaded_at)}"]
+    lines = [f"{_kind(credential).capitalize()}, uploaded {format_minute(credential.uploaded_at)}"]
     return lines + ([f"valid until {format_minute(kept.expires_at)}"] if kept.expires_at else [])
 
 
@@ -132,7 +137,7 @@ def _urls(site: Site | None, endpoint: Endpoint | None) -> dict[str, str]:
     own = address("set-up", site.name, endpoint.name)
     return urls | {
         "endpoint": address("set-up-endpoint", site.name, endpoint.name),
-        **{name: f"{own}#{name}" for name in ("credential", "check", "mesh")},
+        **{name: f"{own}#{name}" for name in ("credential", *AFTER_CREDENTIAL)},
     }
 
 

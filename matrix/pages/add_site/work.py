@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.contrib.auth.models import User
@@ -271,8 +272,9 @@ def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
         sentences = list(kept(page.endpoint, form, starts="start" in request.POST))
         keep_in_the_log(request, page.endpoint.site, CHANGE, " ".join(sentences))
     if "start" in request.POST:
+        soon = f"Its first tests are planned within {settings.SONAR_PLAN_SECONDS} s."
         how = "Pause it with “Pause tests…”, or undo it with “Disable it” at “Caps and budgets…”."
-        messages.success(request, f"{' '.join(sentences)} {how}")
+        messages.success(request, f"{' '.join(sentences)} {soon} {how}")
     else:
         messages.success(request, f"{' '.join(sentences)} Nothing is tested yet.")
     return HttpResponseRedirect(f"{address('site', name)}#site-work")

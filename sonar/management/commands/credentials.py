@@ -24,7 +24,7 @@ class Command(QuickCommand):
     help = (
         "List the credentials of endpoints and services: kind, hosts, who has it as its own and "
         "who lends it. Says whether this process can use its file in SONAR_CREDENTIALS_DIR, or the "
-        "secret that was uploaded, and which do not work or expire soon. The contents are never "
+        "secret that was uploaded. Says which do not work or expire soon. The contents are never "
         "shown. "
         "Exit code 0 if all is well, 1 if something is wrong. Credentials are registered in the "
         "admin or by `load_registry`."
