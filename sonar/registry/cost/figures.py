@@ -11,7 +11,8 @@ from sonar.registry.cost.rates import DAY
 class ClassCost:
     """Tests of one size class a day: out of an endpoint, or between all of a mesh, and into it.
 
-    ``asked`` is what the interval asks for, ``allowed`` what caps, budgets and limits let through.
+    What is asked is what the interval asks for; caps, budgets and limits let through what is
+    allowed.
     """
 
     name: str
@@ -29,7 +30,7 @@ class ClassCost:
         return self.links_out + self.links_in
 
     @property
-    def asked(self) -> float:
+    def asked_tests(self) -> float:
         return self.asked_out + self.asked_in
 
     @property
@@ -107,11 +108,11 @@ class Cost:
     @property
     def asked_per_day(self) -> float:
         """Return the tests that the intervals ask for."""
-        return sum(each.asked for each in self.classes)
+        return sum(each.asked_tests for each in self.classes)
 
     @property
     def asked_bytes_per_day(self) -> float:
-        return sum(each.asked * each.test_bytes for each in self.classes)
+        return sum(each.asked_tests * each.test_bytes for each in self.classes)
 
     @property
     def tests_per_day(self) -> float:

@@ -78,19 +78,19 @@ def hourly_waits(
         while queue.start(now):
             turns += 1
         now = step(queue.next(now))
-    asked = _by_kind(rows, [use.links * min(now, DAY) / use.every for use in rows])
+    demanded = _by_kind(rows, [use.links * min(now, DAY) / use.every for use in rows])
     sent = _by_kind(rows, queue.tests)
     every = {use.kind: use.every for use in rows}
-    return {kind: _wait(every[kind], asked[kind], sent[kind]) for kind in asked}
+    return {kind: _wait(every[kind], demanded[kind], sent[kind]) for kind in demanded}
 
 
-def _wait(every: float, asked: float, sent: float) -> float:
+def _wait(every: float, demanded: float, sent: float) -> float:
     """Return by how long an interval grows if so many of the tests that it asks for are sent."""
-    return max(0.0, every * (asked / sent - 1)) if sent else math.inf
+    return max(0.0, every * (demanded / sent - 1)) if sent else math.inf
 
 
 def _by_kind(uses: Sequence[Use], counts: Sequence[float]) -> dict[Kind, float]:
-    found: dict[Kind, float] = {}
+    by_kind: dict[Kind, float] = {}
     for use, count in zip(uses, counts, strict=True):
-        found[use.kind] = found.get(use.kind, 0.0) + count
-    return found
+        by_kind[use.kind] = by_kind.get(use.kind, 0.0) + count
+    return by_kind

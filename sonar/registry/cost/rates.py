@@ -60,9 +60,11 @@ def quiet_of(*hours: tuple[time | None, time | None]) -> Quiet:
     return _merged(spans)
 
 
-def together(one: Quiet, other: Quiet) -> Quiet:
+def together(first: Quiet, second: Quiet) -> Quiet:
     """Return the hours in which either is quiet."""
-    return _merged([*one, *other]) if one and other and one != other else one or other
+    if first and second and first != second:
+        return _merged([*first, *second])
+    return first or second
 
 
 def _second(moment: time) -> int:
@@ -143,13 +145,13 @@ def waits(
 
     All of them take ``weight`` for a second each time, and there is ``room`` for so much at once.
     """
-    found: dict[T, float] = {}
+    by_level: dict[T, float] = {}
     ordered = sorted(uses, key=rank)  # type: ignore[arg-type]  # numbers, or tuples of them
     for level, alike in groupby(ordered, key=rank):
         weights = [(use.links * weight(use), use.every) for use in alike]
-        found[level] = _wait(weights, room)
-        room -= sum(each / (every + found[level]) for each, every in weights)
-    return found
+        by_level[level] = _wait(weights, room)
+        room -= sum(each / (every + by_level[level]) for each, every in weights)
+    return by_level
 
 
 def _wait(weights: list[tuple[float, float]], room: float) -> float:
@@ -178,18 +180,18 @@ def within_budget(uses: Iterable[Use], budget: int | None) -> Mapping[int, float
     rows = [use for use in uses if use.tests]
     if budget is None or sum(use.tests * use.bytes for use in rows) <= budget:
         return {}
-    asked = _by_size((use.bytes, use.tests) for use in rows)
+    demanded = _by_size((use.bytes, use.tests) for use in rows)
     fitting = [use for use in rows if use.bytes <= budget]
     allowed = _by_size(_taken(fitting, budget))
-    return {size: min(1.0, allowed.get(size, 0.0) / tests) for size, tests in asked.items()}
+    return {size: min(1.0, allowed.get(size, 0.0) / tests) for size, tests in demanded.items()}
 
 
 def _by_size(counts: Iterable[tuple[int, float]]) -> dict[int, float]:
     """Add up counts by size."""
-    found: dict[int, float] = {}
+    by_level: dict[int, float] = {}
     for size, count in counts:
-        found[size] = found.get(size, 0.0) + count
-    return found
+        by_level[size] = by_level.get(size, 0.0) + count
+    return by_level
 
 
 def _taken(uses: Sequence[Use], budget: int) -> Iterator[tuple[int, float]]:
