@@ -11,8 +11,8 @@ from functools import cached_property
 from django.conf import settings
 
 from sonar.models import SizeClass
+from sonar.registry.cost.budgets import LEAST_STEP, hourly_waits, within_budget
 from sonar.registry.cost.grid import Grid, Member, Plan
-from sonar.registry.cost.hours import LEAST_STEP, hourly_waits
 from sonar.registry.cost.rates import (
     DAY,
     HOUR,
@@ -21,7 +21,6 @@ from sonar.registry.cost.rates import (
     Use,
     together,
     waits,
-    within_budget,
 )
 
 Uses = tuple[Use, ...]

@@ -37,11 +37,32 @@ def of_endpoint(
     that the mesh means. ``seconds`` says how long a test takes by size class, where that is known.
     """
     grid = Grid.read(now)
-    own = replace(Member.of(endpoint, now), enabled=True, paused=False)
+    own = _as_enabled(endpoint, now)
     before = Demand(grid, tuple(grid.plans()), seconds or {})
     grid = grid.replacing(own)
     plans = _joined(grid, mesh, own, every, partners)
     after = Demand(grid, tuple(_with(grid.plans(), plans)), seconds or {})
+    return _of_member(before, after, own, plans)
+
+
+def in_its_meshes(endpoint: Endpoint, now: datetime) -> list[Cost]:
+    """Return what an endpoint costs in each enabled mesh that means it. Six SQL queries."""
+    grid = Grid.read(now)
+    own = _as_enabled(endpoint, now)
+    before = Demand(grid, tuple(grid.plans()), {})
+    grid = grid.replacing(own)
+    after = Demand(grid, tuple(grid.plans()), {})
+    costs = [_of_member(before, after, own, [plan]) for plan in after.plans]
+    return [cost for cost in costs if cost.links]
+
+
+def _as_enabled(endpoint: Endpoint, now: datetime) -> Member:
+    return replace(Member.of(endpoint, now), enabled=True, paused=False)
+
+
+def _of_member(before: Demand, after: Demand, own: Member, plans: Sequence[Plan]) -> Cost:
+    """Return what an endpoint costs in one mesh, whose plans these are."""
+    mesh = plans[0].mesh
     out, into = [
         [row for plan in plans for row in _rows(after, plan, *ends(plan))]
         for ends in (partial(_out_of, own), partial(_into, own))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sonar.registry.cost.rates import DAY
+from sonar.registry.cost.rates import DAY, HOUR
 
 
 @dataclass(frozen=True)
@@ -120,5 +120,13 @@ class Cost:
         return sum(each.tests_per_day for each in self.classes)
 
     @property
+    def tests_per_hour(self) -> float:
+        return self.tests_per_day * HOUR / DAY
+
+    @property
     def bytes_per_day(self) -> float:
         return sum(each.bytes_per_day for each in self.classes)
+
+    @property
+    def bytes_per_hour(self) -> float:
+        return self.bytes_per_day * HOUR / DAY

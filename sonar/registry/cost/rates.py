@@ -7,7 +7,7 @@ waits about as long as any other of its rank, and is due again one interval afte
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from datetime import time
 from functools import lru_cache
 from itertools import groupby
@@ -169,47 +169,3 @@ def _wait(weights: list[tuple[float, float]], room: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if needed(middle) > room else (low, middle)
     return high
-
-
-def within_budget(uses: Iterable[Use], budget: int | None) -> Mapping[int, float]:
-    """Return which share of the tests of each size a budget of bytes for a UTC day allows.
-
-    What it held back starts at midnight, and then each test is due as often as ever until the
-    bytes are used up: what is small fits longest.
-    """
-    rows = [use for use in uses if use.tests]
-    if budget is None or sum(use.tests * use.bytes for use in rows) <= budget:
-        return {}
-    demanded = _by_size((use.bytes, use.tests) for use in rows)
-    fitting = [use for use in rows if use.bytes <= budget]
-    allowed = _by_size(_taken(fitting, budget))
-    return {size: min(1.0, allowed.get(size, 0.0) / tests) for size, tests in demanded.items()}
-
-
-def _by_size(counts: Iterable[tuple[int, float]]) -> dict[int, float]:
-    """Add up counts by size."""
-    by_level: dict[int, float] = {}
-    for size, count in counts:
-        by_level[size] = by_level.get(size, 0.0) + count
-    return by_level
-
-
-def _taken(uses: Sequence[Use], budget: int) -> Iterator[tuple[int, float]]:
-    """Yield by size how many tests are made of a budget, as they come due in a day."""
-    one_round = sum(use.links * use.bytes for use in uses)
-    if one_round > budget:  # those that were held back for longest go first: each in its turn
-        yield from ((use.bytes, use.links * budget / one_round) for use in uses)
-        return
-    left = budget
-    for _, use in sorted(_events(uses), key=lambda event: event[0]):
-        count = min(use.links, left // use.bytes)
-        left -= count * use.bytes
-        yield use.bytes, count
-
-
-def _events(uses: Iterable[Use]) -> Iterator[tuple[float, Use]]:
-    """Yield when which tests are due in a day, all of them at midnight first."""
-    for use in uses:
-        period = use.links * DAY / use.tests
-        for number in range(math.ceil(DAY / period)):
-            yield number * period, use

@@ -29,6 +29,13 @@ def summary(cost: Cost) -> str:
     return f"{links}, {format_count(demanded)} test{'s' * (demanded != 1)} and {volume} a day"
 
 
+def in_its_meshes(costs: Sequence[Cost]) -> str:
+    """Say what enabling an endpoint starts: `38 links, 912 tests and 42.7 GB a day in mesh uk`."""
+    if not costs:
+        return "no mesh tests it"
+    return "; ".join(f"{summary(cost)} in mesh {cost.mesh}" for cost in costs)
+
+
 def is_held_back(cost: Cost) -> bool:
     """Say whether budgets, caps or limits hold back some of what is asked for."""
     return cost.tests_per_day < cost.asked_per_day * ALL_OF_IT
