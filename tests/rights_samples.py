@@ -239,9 +239,11 @@ WRITES = {
     },
 }
 CHECK, CHECK_OF_RAL = (f"{API}/endpoints/{name}/check/" for name in ("<str:name>", "RAL_DATADISK"))
+COST = f"{API}/endpoints/<str:name>/cost/"
 CHECKS = {
     (CHECK, "GET"): Sample(CHECK_OF_RAL),
     (CHECK, "POST"): Sample(CHECK_OF_RAL, json={}, good=(202,)),
+    (COST, "GET"): Sample(f"{API}/endpoints/RAL_DATADISK/cost/?mesh=everything"),
 }
 NOWHERE = Sample("/api/v1/nowhere/", good=(404,))
 

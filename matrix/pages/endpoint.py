@@ -30,6 +30,7 @@ from sonar.notation import data_hosts
 from sonar.ordering import request_checks
 from sonar.people import roles
 from sonar.people.roles import Anyone
+from sonar.registry.cost import estimate, words
 
 SEE = "sonar.view_endpoint"
 # Who registers endpoints says where they are, and so where they lead: not the admins of a site.
@@ -45,6 +46,11 @@ def endpoint_of(name: str, endpoint: str) -> Endpoint:
     if row is None:
         raise Http404(f"{registered(name).name} has no endpoint “{endpoint}”.")
     return row
+
+
+def costs_of(endpoint: Endpoint, now: datetime) -> str:
+    """Say what its tests cost, or would cost if it were enabled."""
+    return words.in_its_meshes(estimate.in_its_meshes(endpoint, now))
 
 
 class DataHostsForm(forms.Form):
@@ -87,6 +93,7 @@ class EndpointPage(Page):
         endpoint, site = self.endpoint, self.endpoint.site
         internal = roles.may(reader, SEE, [site.id])
         may_change = roles.may(reader, CHECK, [site.id])
+        is_waiting = not endpoint.enabled and endpoint.retired_at is None
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
@@ -98,6 +105,7 @@ class EndpointPage(Page):
             "report": endpoint_check.of_endpoint(endpoint, now, internal=internal),
             "may_check": not endpoint.retired_at and may_change,
             "may_enable": may_change,
+            "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
             "form": self.form(reader),
             "missing": None,

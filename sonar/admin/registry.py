@@ -50,6 +50,7 @@ from sonar.registry.compatibility import (
     is_moved,
     mesh_problem,
 )
+from sonar.registry.cost import estimate, words
 from sonar.registry.mesh_members import read_endpoints
 from sonar.results import reclass
 
@@ -173,6 +174,22 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
             self.add_error("base_url", sentence)
 
 
+# Columns that change what its tests cost; and of how many endpoints that is said at once.
+CHANGING_COST = {"enabled", "base_url", "site", "label", "tags", "inbound_cap", "outbound_cap"} | {
+    "budget_bytes_per_day",
+    "retired_at",
+}
+MOST_COSTS = 5
+
+
+def cost_of(endpoint: Endpoint) -> str:
+    """Say what its tests cost, or would cost if it were enabled."""
+    said = words.in_its_meshes(estimate.in_its_meshes(endpoint, timezone.now()))
+    if endpoint.enabled:
+        return f"{endpoint.name} is enabled: {said}."
+    return f"{endpoint.name} is not enabled. Enabling it starts: {said}."
+
+
 @admin.register(Endpoint)
 class EndpointAdmin(Noticing, NeverDeleted):
     form = EndpointForm
@@ -210,13 +227,23 @@ class EndpointAdmin(Noticing, NeverDeleted):
     def _set_enabled(
         self, request: HttpRequest, endpoints: QuerySet[Endpoint], *, enabled: bool
     ) -> None:
-        changed = list(endpoints.filter(enabled=not enabled))
+        changed = list(endpoints.filter(enabled=not enabled).select_related("site"))
         endpoints.filter(enabled=not enabled).update(enabled=enabled)
         verb = "enabled" if enabled else "disabled"
         for endpoint in changed:
+            endpoint.enabled = enabled
             self.log_change(request, endpoint, f"{capfirst(verb)}.")
         count = len(changed)
         self.message_user(request, f"{count} endpoint{'' if count == 1 else 's'} {verb}.")
+        for endpoint in changed[:MOST_COSTS] if enabled else ():
+            self.message_user(request, cost_of(endpoint))
+
+    def save_related(
+        self, request: HttpRequest, form: forms.ModelForm[Any], formsets: list[Any], change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        if CHANGING_COST & {*form.changed_data} and form.instance.retired_at is None:
+            self.message_user(request, cost_of(form.instance))
 
     @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:

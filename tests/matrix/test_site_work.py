@@ -466,7 +466,7 @@ def test_an_endpoint_is_enabled_and_disabled_and_says_so(client, admin):
     assert "Operators and the admins of its site can enable it." in look(client, LIMITS)
     assert not look(client, LIMITS).parts(f'form[action="{ENABLE}"] button')
     page = followed(admin, admin.post(ENABLE))
-    assert "Enabled DESY_DATADISK. Its tests start as soon as there is room." in page
+    assert "Enabled DESY_DATADISK. Its tests start: no mesh tests it." in page
     assert "is not enabled" not in page
     again = followed(admin, admin.post(ENABLE))
     assert "DESY_DATADISK is enabled already: nothing was changed." in again

@@ -15,7 +15,7 @@ from sonar.notation.units import (
     format_span,
 )
 from sonar.registry.cost.figures import Share
-from sonar.registry.cost.words import summary
+from sonar.registry.cost.words import in_its_meshes
 
 
 class SizeRow(NamedTuple):
@@ -51,8 +51,8 @@ class CostInAll:
 
     @property
     def words(self) -> str:
-        """Say it in one line for each mesh: `38 links, 912 tests and 42.7 GB a day in uk`."""
-        return "; ".join(f"{summary(each.cost)} in the mesh {each.cost.mesh}" for each in self.all)
+        """Say it in one line for each mesh: `38 links, 912 tests and 42.7 GB a day in mesh uk`."""
+        return in_its_meshes([each.cost for each in self.all])
 
     @property
     def tests(self) -> str:

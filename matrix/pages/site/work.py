@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from matrix.answers.site.overview import question, registered
 from matrix.http.page_rights import for_whom, holders, readers
-from matrix.pages.endpoint import show_endpoint
+from matrix.pages.endpoint import costs_of, show_endpoint
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
 from matrix.pages.site.page import SitePage
@@ -167,8 +167,8 @@ def refuse_if_from_elsewhere(row: Downtime) -> None:
 
 def in_use(site: Site, endpoint: str) -> Endpoint:
     """Return an endpoint that is not retired, locked; raise Http404 with a sentence."""
-    rows = Endpoint.objects.select_for_update(of=("self",)).filter(site=site, retired_at=None)
-    row = rows.filter(name=endpoint).first()
+    rows = Endpoint.objects.select_for_update(of=("self",)).select_related("site")
+    row = rows.filter(site=site, retired_at=None, name=endpoint).first()
     if row is None:
         raise Http404(f"{site.name} has no endpoint “{endpoint}” in use.")
     return row
@@ -196,7 +196,7 @@ def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
     row.enabled = enabled
     row.save(update_fields=["enabled"])
     if enabled:
-        return f"Enabled {row.name}.", "Its tests start as soon as there is room."
+        return f"Enabled {row.name}.", f"Its tests start: {costs_of(row, timezone.now())}."
     return f"Disabled {row.name}.", "No tests of its links start; running tests continue."
 
 

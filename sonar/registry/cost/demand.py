@@ -11,8 +11,8 @@ from functools import cached_property
 from django.conf import settings
 
 from sonar.models import SizeClass
+from sonar.registry.cost.budgets import LEAST_STEP, hourly_waits, within_budget
 from sonar.registry.cost.grid import Grid, Member, Plan
-from sonar.registry.cost.hours import LEAST_STEP, hourly_waits
 from sonar.registry.cost.rates import (
     DAY,
     HOUR,
@@ -21,7 +21,6 @@ from sonar.registry.cost.rates import (
     Use,
     together,
     waits,
-    within_budget,
 )
 
 Uses = tuple[Use, ...]
@@ -56,7 +55,7 @@ def places(use: Use) -> float:
 
 
 @dataclass(frozen=True)
-class Room:
+class EndpointRoom:
     """How long tests of an endpoint wait at its caps, by rank, and what its budget lets through.
 
     ``shares`` has by size in bytes which share of its tests, for those that do not all fit.
@@ -97,12 +96,12 @@ class Demand:
         out: dict[int, list[Uses]] = {}
         into: dict[int, list[Uses]] = {}
         for plan in self.plans:
-            for found, own, others in (
+            for by_key, own, others in (
                 (out, plan.sources, plan.destinations),
                 (into, plan.destinations, plan.sources),
             ):
                 for member, uses in self._of_side(plan, own, others):
-                    found.setdefault(member.id, []).append(uses)
+                    by_key.setdefault(member.id, []).append(uses)
         return out, into
 
     def _of_side(
@@ -158,10 +157,10 @@ class Demand:
         return self._sum(uses)[1] / DAY
 
     @cached_property
-    def rooms(self) -> dict[int, Room]:
+    def rooms(self) -> dict[int, EndpointRoom]:
         """Return the room at each endpoint that is tested, by its id; alike ones share it."""
-        kept: dict[tuple[object, ...], Room] = {}
-        found: dict[int, Room] = {}
+        kept: dict[tuple[object, ...], EndpointRoom] = {}
+        by_key: dict[int, EndpointRoom] = {}
         ids = self._sides[0].keys() | self._sides[1].keys()
         for id_ in ids:
             member = self.grid.members[id_]
@@ -169,18 +168,18 @@ class Demand:
             key = (member.outbound_cap, member.inbound_cap, member.budget, out, into)
             if key not in kept:
                 kept[key] = self._room(member, out, into)
-            found[id_] = kept[key]
-        return found
+            by_key[id_] = kept[key]
+        return by_key
 
-    def _room(self, member: Member, out: Uses, into: Uses) -> Room:
+    def _room(self, member: Member, out: Uses, into: Uses) -> EndpointRoom:
         out_waits = waits(out, member.outbound_cap, places, rank)
         in_waits = waits(into, member.inbound_cap, places, rank)
         uses = [
-            use.waiting(max(found[rank(use)], self.hourly.get(use.kind, 0.0)))
-            for found, side in ((out_waits, out), (in_waits, into))
+            use.waiting(max(by_key[rank(use)], self.hourly.get(use.kind, 0.0)))
+            for by_key, side in ((out_waits, out), (in_waits, into))
             for use in side
         ]
-        return Room(out_waits, in_waits, within_budget(uses, member.budget))
+        return EndpointRoom(out_waits, in_waits, within_budget(uses, member.budget))
 
     @cached_property
     def in_flight(self) -> dict[int, float]:
@@ -191,15 +190,15 @@ class Demand:
     def hourly(self) -> dict[Kind, float]:
         """Return how long tests wait for limits on the bytes of an hour, by mesh and size."""
         limit = settings.SONAR_BYTES_PER_HOUR
-        found = hourly_waits(self.all(), limit, in_steps) if limit else {}
+        by_key = hourly_waits(self.all(), limit, in_steps) if limit else {}
         for mesh in {plan.key: plan.mesh for plan in self.plans}.values():
             if mesh.bytes_per_hour:
                 own = self.all(plan for plan in self.plans if plan.mesh == mesh)
                 waits_of_mesh = hourly_waits(own, mesh.bytes_per_hour, in_steps)
-                found |= {
-                    kind: max(wait, found.get(kind, 0.0)) for kind, wait in waits_of_mesh.items()
+                by_key |= {
+                    kind: max(wait, by_key.get(kind, 0.0)) for kind, wait in waits_of_mesh.items()
                 }
-        return found
+        return by_key
 
     def of_link(self, plan: Plan) -> float:
         """Return how long the tests of one link wait for each other: it has one at a time."""

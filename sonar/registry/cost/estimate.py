@@ -12,7 +12,7 @@ from django.conf import settings
 from sonar.models import Endpoint, Mesh, SizeClass
 from sonar.models.member_filters import ENDS
 from sonar.registry.cost import words
-from sonar.registry.cost.demand import Demand, Room, in_ticks, rank
+from sonar.registry.cost.demand import Demand, EndpointRoom, in_ticks, rank
 from sonar.registry.cost.figures import ClassCost, Cost, GridBytes, Share
 from sonar.registry.cost.grid import NEW, Grid, Member, Named, Plan, without
 from sonar.registry.cost.rates import DAY, HOUR, Quiet, tests_a_day, together
@@ -37,11 +37,32 @@ def of_endpoint(
     that the mesh means. ``seconds`` says how long a test takes by size class, where that is known.
     """
     grid = Grid.read(now)
-    own = replace(Member.of(endpoint, now), enabled=True, paused=False)
+    own = _as_enabled(endpoint, now)
     before = Demand(grid, tuple(grid.plans()), seconds or {})
     grid = grid.replacing(own)
     plans = _joined(grid, mesh, own, every, partners)
     after = Demand(grid, tuple(_with(grid.plans(), plans)), seconds or {})
+    return _of_member(before, after, own, plans)
+
+
+def in_its_meshes(endpoint: Endpoint, now: datetime) -> list[Cost]:
+    """Return what an endpoint costs in each enabled mesh that means it. Six SQL queries."""
+    grid = Grid.read(now)
+    own = _as_enabled(endpoint, now)
+    before = Demand(grid, tuple(grid.plans()), {})
+    grid = grid.replacing(own)
+    after = Demand(grid, tuple(grid.plans()), {})
+    costs = [_of_member(before, after, own, [plan]) for plan in after.plans]
+    return [cost for cost in costs if cost.links]
+
+
+def _as_enabled(endpoint: Endpoint, now: datetime) -> Member:
+    return replace(Member.of(endpoint, now), enabled=True, paused=False)
+
+
+def _of_member(before: Demand, after: Demand, own: Member, plans: Sequence[Plan]) -> Cost:
+    """Return what an endpoint costs in one mesh, whose plans these are."""
+    mesh = plans[0].mesh
     out, into = [
         [row for plan in plans for row in _rows(after, plan, *ends(plan))]
         for ends in (partial(_out_of, own), partial(_into, own))
@@ -102,7 +123,7 @@ def of_mesh(
 
 def _named(grid: Grid, mesh: Mesh, every: Mapping[str, int] | None) -> Named:
     named = grid.named.get(mesh.pk or NEW, Named({end: frozenset() for end in ENDS}, ()))
-    return named if every is None else replace(named, every=grid.asked(every))
+    return named if every is None else replace(named, every=grid.intervals(every))
 
 
 def _joined(
@@ -154,7 +175,7 @@ class _Row:
 
     size: SizeClass
     links: int
-    asked: float
+    demand: float
     allowed: float
 
 
@@ -178,22 +199,22 @@ def _rows(
                     others.into.get(rank(use), 0.0),
                 )
                 share = min(room.shares.get(use.bytes, 1.0), others.shares.get(use.bytes, 1.0))
-                asked = links * tests_a_day(every, hours)
-                yield _Row(size, links, asked, use.waiting(wait).tests * share)
+                demanded = links * tests_a_day(every, hours)
+                yield _Row(size, links, demanded, use.waiting(wait).tests * share)
 
 
-NO_LIMIT = Room({}, {}, {})
+NO_LIMIT = EndpointRoom({}, {}, {})
 
 
 def _alike(
     demand: Demand, members: Iterable[Member]
-) -> dict[tuple[Quiet, int], tuple[Room, set[int]]]:
+) -> dict[tuple[Quiet, int], tuple[EndpointRoom, set[int]]]:
     """Group endpoints by their quiet hours and the room that there is at them."""
-    found: dict[tuple[Quiet, int], tuple[Room, set[int]]] = {}
+    groups: dict[tuple[Quiet, int], tuple[EndpointRoom, set[int]]] = {}
     for member in members:
         room = demand.rooms.get(member.id, NO_LIMIT)
-        found.setdefault((member.quiet, id(room)), (room, set()))[1].add(member.id)
-    return found
+        groups.setdefault((member.quiet, id(room)), (room, set()))[1].add(member.id)
+    return groups
 
 
 def _classes(plan: Plan, out: Sequence[_Row], into: Sequence[_Row]) -> tuple[ClassCost, ...]:
@@ -203,7 +224,7 @@ def _classes(plan: Plan, out: Sequence[_Row], into: Sequence[_Row]) -> tuple[Cla
             size.test_bytes,
             every,
             *(sum(row.links for row in rows if row.size == size) for rows in (out, into)),
-            *(sum(row.asked for row in rows if row.size == size) for rows in (out, into)),
+            *(sum(row.demand for row in rows if row.size == size) for rows in (out, into)),
             *(sum(row.allowed for row in rows if row.size == size) for rows in (out, into)),
         )
         for size, every in plan.every
@@ -221,15 +242,15 @@ def _budget(demand: Demand, member: Member) -> Share | None:
     return Share(member.name, used, member.budget)
 
 
-def _cap_of(demand: Demand, member: Member, way: str) -> Share:
+def _cap_of(demand: Demand, member: Member, direction: str) -> Share:
     """Return how many tests would run at once on average, if all had room, and the cap."""
-    uses = demand.out(member) if way == "out" else demand.into(member)
-    cap = member.outbound_cap if way == "out" else member.inbound_cap
+    uses = demand.out(member) if direction == "out" else demand.into(member)
+    cap = member.outbound_cap if direction == "out" else member.inbound_cap
     return Share(member.name, demand.at_once(uses), cap)
 
 
 def _cap(demand: Demand, member: Member) -> Share:
-    both = [_cap_of(demand, member, way) for way in ("out", "in")]
+    both = [_cap_of(demand, member, direction) for direction in ("out", "in")]
     return max(both, key=lambda each: each.share)
 
 
@@ -237,8 +258,8 @@ def _wan(demand: Demand, member: Member) -> Share | None:
     """Return the busier direction of its site's line, in bytes a day, of this endpoint's tests."""
     if not member.wan_gbit_s:
         return None
-    ways = (demand.out(member), demand.into(member))
-    used = max(demand.bytes_a_day(uses) for uses in ways)
+    directions = (demand.out(member), demand.into(member))
+    used = max(demand.bytes_a_day(uses) for uses in directions)
     return Share(member.site, used, member.wan_gbit_s * 1e9 / BITS * DAY)
 
 

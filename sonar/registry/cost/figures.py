@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sonar.registry.cost.rates import DAY
+from sonar.registry.cost.rates import DAY, HOUR
 
 
 @dataclass(frozen=True)
 class ClassCost:
     """Tests of one size class a day: out of an endpoint, or between all of a mesh, and into it.
 
-    ``asked`` is what the interval asks for, ``allowed`` what caps, budgets and limits let through.
+    What is asked is what the interval asks for; caps, budgets and limits let through what is
+    allowed.
     """
 
     name: str
@@ -29,7 +30,7 @@ class ClassCost:
         return self.links_out + self.links_in
 
     @property
-    def asked(self) -> float:
+    def asked_tests(self) -> float:
         return self.asked_out + self.asked_in
 
     @property
@@ -107,11 +108,11 @@ class Cost:
     @property
     def asked_per_day(self) -> float:
         """Return the tests that the intervals ask for."""
-        return sum(each.asked for each in self.classes)
+        return sum(each.asked_tests for each in self.classes)
 
     @property
     def asked_bytes_per_day(self) -> float:
-        return sum(each.asked * each.test_bytes for each in self.classes)
+        return sum(each.asked_tests * each.test_bytes for each in self.classes)
 
     @property
     def tests_per_day(self) -> float:
@@ -119,5 +120,13 @@ class Cost:
         return sum(each.tests_per_day for each in self.classes)
 
     @property
+    def tests_per_hour(self) -> float:
+        return self.tests_per_day * HOUR / DAY
+
+    @property
     def bytes_per_day(self) -> float:
         return sum(each.bytes_per_day for each in self.classes)
+
+    @property
+    def bytes_per_hour(self) -> float:
+        return self.bytes_per_day * HOUR / DAY

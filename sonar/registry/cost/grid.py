@@ -144,17 +144,17 @@ class Grid:
         ids = named.ends[end]
         return (each for each in moved if each.id in ids) if ids else moved
 
-    def asked(self, every: Mapping[str, int]) -> tuple[tuple[SizeClass, int], ...]:
+    def intervals(self, every: Mapping[str, int]) -> tuple[tuple[SizeClass, int], ...]:
         """Return intervals by names of size classes, smallest first; raise KeyError."""
         rows = [(self.size_classes[name], seconds) for name, seconds in every.items()]
         return tuple(sorted(rows, key=lambda row: row[0].from_bytes))
 
 
 def _named(end: str) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    by_mesh: dict[int, list[int]] = {}
     for mesh, endpoint in getattr(Mesh, end).through.objects.values_list("mesh_id", "endpoint_id"):
-        found.setdefault(mesh, []).append(endpoint)
-    return found
+        by_mesh.setdefault(mesh, []).append(endpoint)
+    return by_mesh
 
 
 def without(members: Iterable[Member], others: Collection[int]) -> tuple[Member, ...]:

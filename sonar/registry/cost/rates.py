@@ -7,7 +7,7 @@ waits about as long as any other of its rank, and is due again one interval afte
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from datetime import time
 from functools import lru_cache
 from itertools import groupby
@@ -60,9 +60,11 @@ def quiet_of(*hours: tuple[time | None, time | None]) -> Quiet:
     return _merged(spans)
 
 
-def together(one: Quiet, other: Quiet) -> Quiet:
+def together(first: Quiet, second: Quiet) -> Quiet:
     """Return the hours in which either is quiet."""
-    return _merged([*one, *other]) if one and other and one != other else one or other
+    if first and second and first != second:
+        return _merged([*first, *second])
+    return first or second
 
 
 def _second(moment: time) -> int:
@@ -143,13 +145,13 @@ def waits(
 
     All of them take ``weight`` for a second each time, and there is ``room`` for so much at once.
     """
-    found: dict[T, float] = {}
+    by_level: dict[T, float] = {}
     ordered = sorted(uses, key=rank)  # type: ignore[arg-type]  # numbers, or tuples of them
     for level, alike in groupby(ordered, key=rank):
         weights = [(use.links * weight(use), use.every) for use in alike]
-        found[level] = _wait(weights, room)
-        room -= sum(each / (every + found[level]) for each, every in weights)
-    return found
+        by_level[level] = _wait(weights, room)
+        room -= sum(each / (every + by_level[level]) for each, every in weights)
+    return by_level
 
 
 def _wait(weights: list[tuple[float, float]], room: float) -> float:
@@ -167,47 +169,3 @@ def _wait(weights: list[tuple[float, float]], room: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if needed(middle) > room else (low, middle)
     return high
-
-
-def within_budget(uses: Iterable[Use], budget: int | None) -> Mapping[int, float]:
-    """Return which share of the tests of each size a budget of bytes for a UTC day allows.
-
-    What it held back starts at midnight, and then each test is due as often as ever until the
-    bytes are used up: what is small fits longest.
-    """
-    rows = [use for use in uses if use.tests]
-    if budget is None or sum(use.tests * use.bytes for use in rows) <= budget:
-        return {}
-    asked = _by_size((use.bytes, use.tests) for use in rows)
-    fitting = [use for use in rows if use.bytes <= budget]
-    allowed = _by_size(_taken(fitting, budget))
-    return {size: min(1.0, allowed.get(size, 0.0) / tests) for size, tests in asked.items()}
-
-
-def _by_size(counts: Iterable[tuple[int, float]]) -> dict[int, float]:
-    """Add up counts by size."""
-    found: dict[int, float] = {}
-    for size, count in counts:
-        found[size] = found.get(size, 0.0) + count
-    return found
-
-
-def _taken(uses: Sequence[Use], budget: int) -> Iterator[tuple[int, float]]:
-    """Yield by size how many tests are made of a budget, as they come due in a day."""
-    one_round = sum(use.links * use.bytes for use in uses)
-    if one_round > budget:  # those that were held back for longest go first: each in its turn
-        yield from ((use.bytes, use.links * budget / one_round) for use in uses)
-        return
-    left = budget
-    for _, use in sorted(_events(uses), key=lambda event: event[0]):
-        count = min(use.links, left // use.bytes)
-        left -= count * use.bytes
-        yield use.bytes, count
-
-
-def _events(uses: Iterable[Use]) -> Iterator[tuple[float, Use]]:
-    """Yield when which tests are due in a day, all of them at midnight first."""
-    for use in uses:
-        period = use.links * DAY / use.tests
-        for number in range(math.ceil(DAY / period)):
-            yield number * period, use

@@ -18,13 +18,22 @@ ALL_OF_IT = 0.995
 def summary(cost: Cost) -> str:
     """Say it: `38 links, 912 tests and 42.7 GB a day`, or how many of those that are asked for."""
     links = f"{format_count(cost.links)} link{'s' * (cost.links != 1)}"
-    tests, asked = round(cost.tests_per_day), round(cost.asked_per_day)
+    tests, demanded = round(cost.tests_per_day), round(cost.asked_per_day)
     volume = format_bytes(cost.bytes_per_day)
-    if not asked:
+    if not demanded:
         return f"{links}, no tests"
     if is_held_back(cost):
-        return f"{links}, {format_count(tests)} of {format_count(asked)} tests and {volume} a day"
-    return f"{links}, {format_count(asked)} test{'s' * (asked != 1)} and {volume} a day"
+        return (
+            f"{links}, {format_count(tests)} of {format_count(demanded)} tests and {volume} a day"
+        )
+    return f"{links}, {format_count(demanded)} test{'s' * (demanded != 1)} and {volume} a day"
+
+
+def in_its_meshes(costs: Sequence[Cost]) -> str:
+    """Say what enabling an endpoint starts: `38 links, 912 tests and 42.7 GB a day in mesh uk`."""
+    if not costs:
+        return "no mesh tests it"
+    return "; ".join(f"{summary(cost)} in mesh {cost.mesh}" for cost in costs)
 
 
 def is_held_back(cost: Cost) -> bool:
@@ -53,14 +62,14 @@ def remarks(cost: Cost, grid: Grid, mesh: Mesh, own: Member | None) -> Iterator[
 def _about(own: Member, grid: Grid, mesh: Mesh, cost: Cost) -> Iterator[str]:
     """Yield why an endpoint is not in a mesh, or not now."""
     if own.scheme not in mesh.mover_description.schemes_in(mesh.mode):
-        what = mesh.mover_description.what_it_moves(mesh.mode)
-        yield f"{own.name} has {own.scheme}, but the mover {mesh.mover} {what}."
+        schemes = mesh.mover_description.what_it_moves(mesh.mode)
+        yield f"{own.name} has {own.scheme}, but the mover {mesh.mover} {schemes}."
     elif not any(each.links for each in cost.classes) and (
         mesh.sources_filter or mesh.destinations_filter
     ):
         yield f"The filter of the mesh {mesh.name} leaves {own.name} out."
-    known = grid.members.get(own.id)
-    if known is not None and known.paused:
+    registered = grid.members.get(own.id)
+    if registered is not None and registered.paused:
         yield f"{own.site} has paused its tests: this is what it costs once they are resumed."
 
 
@@ -112,9 +121,13 @@ def _over(cost: Cost) -> Iterator[str]:
                 f"{budget.whose} is over its budget: {format_bytes(budget.used)} of "
                 f"{format_bytes(budget.limit)} a day are asked for."
             )
-    for cap, way in ((cost.cap_out, "from "), (cost.cap_in, "to "), (cost.nearest_cap, "at ")):
+    for cap, preposition in (
+        (cost.cap_out, "from "),
+        (cost.cap_in, "to "),
+        (cost.nearest_cap, "at "),
+    ):
         if cap and cap.share > 1:
-            yield _cap(cap, way)
+            yield _cap(cap, preposition)
     if cost.wan and cost.wan.share > 1:
         yield f"The tests need more than the whole WAN capacity of {cost.wan.whose}."
     if cost.grid.limit and cost.grid.afterwards > cost.grid.limit:
@@ -124,10 +137,10 @@ def _over(cost: Cost) -> Iterator[str]:
         )
 
 
-def _cap(cap: Share, way: str) -> str:
+def _cap(cap: Share, preposition: str) -> str:
     return (
-        f"The cap of tests {way}{cap.whose} is too low: {three_digits(cap.used)} would run at once "
-        f"on average, and {cap.limit:g} may."
+        f"The cap of tests {preposition} {cap.whose} is too low: {three_digits(cap.used)} would "
+        f"run at once on average, and {cap.limit:g} may."
     )
 
 
