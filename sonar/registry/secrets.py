@@ -6,8 +6,8 @@ from sonar.notation.windows import format_minute
 
 NOTHING = "nothing is uploaded for it: upload its secret on the page of the endpoint"
 OTHER_KEY = (
-    "its secret was uploaded under another SONAR_SECRET_KEY than this process has (all must have "
-    "the same), so upload it again"
+    "its secret was encrypted with another SONAR_CREDENTIALS_KEY, or SONAR_SECRET_KEY, than this "
+    "process has (all must have the same)"
 )
 
 
