@@ -9,6 +9,7 @@ from matrix.api.status import MetricsView
 from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
 from matrix.pages import account, log_in, operations, previews
+from matrix.pages.add_site import work as additions
 from matrix.pages.causes import CausesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
@@ -55,13 +56,21 @@ urlpatterns = [
     path("experiments/<uuid:id>/cancel/", cancel_experiment, name="cancel-experiment"),
     path("transfers/<uuid:id>/", transfer, name="transfer"),
     path("sites/", showing(SitesPage), name="sites"),
+    path("sites/add/", additions.add_site, name="add-site"),
     path("sites/<str:name>/", showing(SitePage), name="site"),
     path("sites/<str:name>/preview/", previews.site_preview, name="site-preview"),
     path("sites/<str:name>/downtimes/", work.declare_downtime, name="declare-downtime"),
     path("sites/<str:name>/downtimes/<int:id>/", work.change_downtime, name="change-downtime"),
     path(ENDPOINT, work.endpoint, name="endpoint"),
     path(f"{ENDPOINT}check/", check_endpoint, name="check-endpoint"),
+    path(f"{ENDPOINT}enable/", work.enable_endpoint, name="enable-endpoint"),
     path(f"{ENDPOINT}data-hosts/", declare_data_hosts, name="declare-data-hosts"),
+    path("sites/<str:name>/set-up/", additions.set_up_site, name="set-up-site"),
+    path("sites/<str:name>/add-endpoint/", additions.add_endpoint, name="add-endpoint"),
+    path(f"{ENDPOINT}set-up/", additions.set_up, name="set-up"),
+    path(f"{ENDPOINT}set-up/endpoint/", additions.set_up_endpoint, name="set-up-endpoint"),
+    path(f"{ENDPOINT}set-up/credential/", additions.set_credential, name="set-up-credential"),
+    path(f"{ENDPOINT}set-up/start/", additions.start, name="set-up-start"),
     path("sites/<str:name>/quiet-hours/", work.change_quiet_hours, name="change-quiet-hours"),
     path("sites/<str:name>/pause/", work.change_pause, name="change-pause"),
     path("sites/<str:name>/notes/", work.write_note, name="site-notes"),

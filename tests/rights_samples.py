@@ -112,6 +112,12 @@ PAGE = {
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
         "/sites/<str:name>/endpoints/<str:endpoint>/",
+        "/sites/add/",
+        *(f"/sites/<str:name>/{part}/" for part in ("set-up", "add-endpoint")),
+        *(
+            f"/sites/<str:name>/endpoints/<str:endpoint>/set-up/{part}"
+            for part in ("", "endpoint/")
+        ),
     )
 } | {
     "/changes/": Sample("/changes/", good=(302,)),
@@ -199,6 +205,16 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/": {"inbound_cap": "3", "outbound_cap": "3"},
     f"{SITE}/endpoints/<str:endpoint>/data-hosts/": {"data_hosts": "st-*.example.org:1094"},
     f"{SITE}/endpoints/<str:endpoint>/check/": {},
+    f"{SITE}/endpoints/<str:endpoint>/enable/": {"disable": ""},
+    "/sites/add/": {"name": "Added", "tier": "2"},
+    f"{SITE}/set-up/": {"tier": "1", "cloud": "UK", "country": "GB"},
+    f"{SITE}/add-endpoint/": {
+        "name": "RAL_TAPE",
+        "base_url": "https://se.ral.example/tape",
+    },
+    f"{SITE}/endpoints/<str:endpoint>/set-up/endpoint/": {"base_url": "https://se.ral.example/d"},
+    f"{SITE}/endpoints/<str:endpoint>/set-up/credential/": {"how": "none"},
+    f"{SITE}/endpoints/<str:endpoint>/set-up/start/": {"mesh": "everything"},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
@@ -223,9 +239,11 @@ WRITES = {
     },
 }
 CHECK, CHECK_OF_RAL = (f"{API}/endpoints/{name}/check/" for name in ("<str:name>", "RAL_DATADISK"))
+COST = f"{API}/endpoints/<str:name>/cost/"
 CHECKS = {
     (CHECK, "GET"): Sample(CHECK_OF_RAL),
     (CHECK, "POST"): Sample(CHECK_OF_RAL, json={}, good=(202,)),
+    (COST, "GET"): Sample(f"{API}/endpoints/RAL_DATADISK/cost/?mesh=everything"),
 }
 NOWHERE = Sample("/api/v1/nowhere/", good=(404,))
 

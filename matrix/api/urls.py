@@ -7,6 +7,7 @@ from matrix.api.causes import CausesView
 from matrix.api.changes import ChangesView
 from matrix.api.diagnosis import DiagnosisView, InsideView
 from matrix.api.endpoint_checks import EndpointCheckView
+from matrix.api.endpoint_costs import EndpointCostView
 from matrix.api.events import EventsView
 from matrix.api.experiments import ExperimentsView, ExperimentView
 from matrix.api.links import LinksView
@@ -36,6 +37,7 @@ urlpatterns = [
     *routes(DOWNTIMES),
     *routes(ENDPOINTS),
     path("v1/endpoints/<str:name>/check/", EndpointCheckView.as_view(), name="api-endpoint-check"),
+    path("v1/endpoints/<str:name>/cost/", EndpointCostView.as_view(), name="api-endpoint-cost"),
     path("v1/events/", EventsView.as_view(), name="api-events"),
     path("v1/experiments/", ExperimentsView.as_view(), name="api-experiments"),
     path("v1/experiments/<uuid:id>/", ExperimentView.as_view(), name="api-experiment"),

@@ -18,6 +18,7 @@ from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.notes import back
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address, endpoint_url, site_url
@@ -29,6 +30,7 @@ from sonar.notation import data_hosts
 from sonar.ordering import request_checks
 from sonar.people import roles
 from sonar.people.roles import Anyone
+from sonar.registry.cost import estimate, words
 
 SEE = "sonar.view_endpoint"
 # Who registers endpoints says where they are, and so where they lead: not the admins of a site.
@@ -44,6 +46,11 @@ def endpoint_of(name: str, endpoint: str) -> Endpoint:
     if row is None:
         raise Http404(f"{registered(name).name} has no endpoint “{endpoint}”.")
     return row
+
+
+def costs_of(endpoint: Endpoint, now: datetime) -> str:
+    """Say what its tests cost, or would cost if it were enabled."""
+    return words.in_its_meshes(estimate.in_its_meshes(endpoint, now))
 
 
 class DataHostsForm(forms.Form):
@@ -85,6 +92,8 @@ class EndpointPage(Page):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         endpoint, site = self.endpoint, self.endpoint.site
         internal = roles.may(reader, SEE, [site.id])
+        may_change = roles.may(reader, CHECK, [site.id])
+        is_waiting = not endpoint.enabled and endpoint.retired_at is None
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
@@ -94,7 +103,9 @@ class EndpointPage(Page):
             "share": Share.of(address("api-endpoint", endpoint.name)),
             "internal": internal,
             "report": endpoint_check.of_endpoint(endpoint, now, internal=internal),
-            "may_check": not endpoint.retired_at and roles.may(reader, CHECK, [site.id]),
+            "may_check": not endpoint.retired_at and may_change,
+            "may_enable": may_change,
+            "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
             "form": self.form(reader),
             "missing": None,
@@ -117,7 +128,7 @@ def check_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
         request_checks.order(page.endpoint, cast(User, request.user), timezone.now())
     except request_checks.CheckRefusedError as error:
         messages.error(request, str(error))
-    return HttpResponseRedirect(f"{page.path()}#check")
+    return back(request, f"{page.path()}#check")
 
 
 @for_whom(POST=holders(DECLARE))

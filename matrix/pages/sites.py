@@ -12,6 +12,7 @@ from django.http import QueryDict
 from matrix.answers.matrix import grid
 from matrix.answers.site import overview
 from matrix.answers.site.overview import KEYS, SiteOverview, sites_question
+from matrix.pages.add_site import steps
 from matrix.pages.base import Params, QueryPage
 from matrix.pages.parts.controls import kept, question_controls
 from matrix.pages.parts.share import Share
@@ -21,6 +22,7 @@ from matrix.store.data_version import DataVersion
 from matrix.templatetags.figures import NO_RESULT, age_words, pads
 from sonar.notation.units import DASH, format_count, format_factor, format_share, three_digits
 from sonar.notation.windows import format_moment
+from sonar.people import roles
 from sonar.people.roles import Anyone
 
 # What is wrong comes first.
@@ -123,6 +125,8 @@ class SitesPage(QueryPage):
                 (line, site_url(line.site.name, self.query), own)
                 for line, own in zip(lines, cells, strict=True)
             ],
+            "may_add": roles.may(reader, steps.ADD_SITE),
+            "drafts": steps.drafts(reader),
             "marks": len({line.simulated for line in lines}) > 1,
             "listed": len(sites),
             "simulated": any(line.simulated for line in lines),

@@ -42,7 +42,7 @@ from sonar.models.mesh import LIMITS
 from sonar.notation.units import exact_bytes, exact_duration
 from sonar.obstacles import catalogue as obstacles
 from sonar.people import roles
-from sonar.registry import compatibility, mesh_size
+from sonar.registry import compatibility, mesh_size, secrets
 from sonar.registry.aliases import forget
 from sonar.registry.compatibility import (
     credential_problems,
@@ -50,6 +50,7 @@ from sonar.registry.compatibility import (
     is_moved,
     mesh_problem,
 )
+from sonar.registry.cost import estimate, words
 from sonar.registry.mesh_members import read_endpoints
 from sonar.results import reclass
 
@@ -115,7 +116,7 @@ class CredentialAdmin(Noticing):
 
     form = CredentialForm
     fieldsets = [
-        (None, {"fields": ["name", "kind", "hosts", "to_data_hosts"]}),
+        (None, {"fields": ["name", "kind", "secret", "hosts", "to_data_hosts"]}),
         (
             "Of client_credentials alone",
             {
@@ -124,7 +125,9 @@ class CredentialAdmin(Noticing):
             },
         ),
     ]
-    list_display = ["name", "kind", "hosts", "used_by"]
+    list_display = ["name", "kind", "secret", "hosts", "used_by"]
+    list_select_related = ["uploaded_secret__uploaded_by"]
+    readonly_fields = ["secret"]
     list_filter = ["kind"]
     search_fields = ["name"]
     holds_tests_back = frozenset({"kind"})
@@ -132,6 +135,10 @@ class CredentialAdmin(Noticing):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Credential]:
         rows = super().get_queryset(request)
         return rows.prefetch_related("endpoints", "lending_endpoints", "meshes")
+
+    @admin.display(description="where its secret is")
+    def secret(self, credential: Credential) -> str:
+        return secrets.words(credential)
 
     @admin.display(description="used by")
     def used_by(self, credential: Credential) -> str:
@@ -167,11 +174,27 @@ class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
             self.add_error("base_url", sentence)
 
 
+# Columns that change what its tests cost; and of how many endpoints that is said at once.
+CHANGING_COST = {"enabled", "base_url", "site", "label", "tags", "inbound_cap", "outbound_cap"} | {
+    "budget_bytes_per_day",
+    "retired_at",
+}
+MOST_COSTS = 5
+
+
+def cost_of(endpoint: Endpoint) -> str:
+    """Say what its tests cost, or would cost if it were enabled."""
+    said = words.in_its_meshes(estimate.in_its_meshes(endpoint, timezone.now()))
+    if endpoint.enabled:
+        return f"{endpoint.name} is enabled: {said}."
+    return f"{endpoint.name} is not enabled. Enabling it starts: {said}."
+
+
 @admin.register(Endpoint)
 class EndpointAdmin(Noticing, NeverDeleted):
     form = EndpointForm
     fieldsets = [
-        (None, {"fields": ["name", "site", "label", "base_url", "software"]}),
+        (None, {"fields": ["name", "site", "label", "base_url", "software", "enabled"]}),
         ("Limits", {"fields": ["inbound_cap", "outbound_cap", "budget_bytes_per_day"]}),
         (
             "Credentials",
@@ -180,13 +203,47 @@ class EndpointAdmin(Noticing, NeverDeleted):
         ("Redirects", {"fields": ["data_hosts"], "classes": CLOSED}),
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
-    list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "retired_at"]
-    list_filter = ["site__cloud", "label", "simulated"]
+    list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "enabled"]
+    list_display += ["retired_at"]
+    list_filter = ["enabled", "site__cloud", "label", "simulated"]
     list_select_related = ["site"]
     search_fields = ["name", "site__name"]
     autocomplete_fields = ["site"]
-    actions = ["retire"]
+    actions = ["enable", "disable", "retire"]
     holds_tests_back = frozenset({"base_url", "credential", "lend_credential", "retired_at"})
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Let a new one start disabled: what is saved is not tested before somebody wants it."""
+        return {"enabled": False} | super().get_changeform_initial_data(request)
+
+    @admin.action(description="Enable: let its tests start", permissions=["change"])
+    def enable(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
+        self._set_enabled(request, endpoints, enabled=True)
+
+    @admin.action(description="Disable: start no more tests", permissions=["change"])
+    def disable(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
+        self._set_enabled(request, endpoints, enabled=False)
+
+    def _set_enabled(
+        self, request: HttpRequest, endpoints: QuerySet[Endpoint], *, enabled: bool
+    ) -> None:
+        changed = list(endpoints.filter(enabled=not enabled).select_related("site"))
+        endpoints.filter(enabled=not enabled).update(enabled=enabled)
+        verb = "enabled" if enabled else "disabled"
+        for endpoint in changed:
+            endpoint.enabled = enabled
+            self.log_change(request, endpoint, f"{capfirst(verb)}.")
+        count = len(changed)
+        self.message_user(request, f"{count} endpoint{'' if count == 1 else 's'} {verb}.")
+        for endpoint in changed[:MOST_COSTS] if enabled else ():
+            self.message_user(request, cost_of(endpoint))
+
+    def save_related(
+        self, request: HttpRequest, form: forms.ModelForm[Any], formsets: list[Any], change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        if CHANGING_COST & {*form.changed_data} and form.instance.retired_at is None:
+            self.message_user(request, cost_of(form.instance))
 
     @admin.action(description="Retire: stop testing, keep the history")
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:

@@ -1,5 +1,6 @@
 """Tokens and secrets are in no text that is kept or logged, whoever wrote it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from django.conf import settings
@@ -17,8 +18,17 @@ def without_tokens(text: str) -> str:
     return without(text, _tokens()) if text else text
 
 
+def learn(secrets: Iterable[str]) -> None:
+    """Take out of texts from now on what was uploaded, as this process cannot see it in a file."""
+    _uploaded.update(secrets)
+
+
+# Former ones too: a server that was shown one may tell it at any time.
+_uploaded = set[str]()
+
+
 def _tokens() -> list[str]:
-    return [*_secrets(), *cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR)]
+    return [*_secrets(), *_uploaded, *cache.endings_in(settings.SONAR_TOKEN_CACHE_DIR)]
 
 
 def _secrets() -> list[str]:

@@ -19,4 +19,5 @@ from sonar.models.registry import Credential, Endpoint, RefusedRedirect, Site, S
 from sonar.models.token import SavedView, Token
 from sonar.models.topology import Proposal, SourcedValues
 from sonar.models.transfer import Flow, NetworkResult, Profile, Transfer
+from sonar.models.uploaded_secret import UploadedSecret
 from sonar.models.version import DirtyMark, Segment, SignOfLife, Version

@@ -159,16 +159,18 @@ def setting_field(verbose_name: str, longest: int, help_text: str) -> models.Cha
 
 
 class Credential(models.Model):
-    """Where tokens come from, and the hosts that they may be sent to; secrets are in a file.
+    """Where tokens come from, and the hosts that they may be sent to; never a secret.
 
-    Written by administrators alone: whoever says where a token may go can have it.
+    That is in a file on the workers, or was uploaded. Written by administrators alone: whoever
+    says where a token may go can have it. Who uploads a secret binds it to where it is used.
     """
 
     name = models.CharField(
         max_length=80,
         unique=True,
         validators=[RegexValidator(rules.NAME, rules.NAME_SENTENCE)],
-        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its secret.",
+        help_text="Name of the file in SONAR_CREDENTIALS_DIR that holds its secret, unless that "
+        "was uploaded.",
     )
     hosts = ArrayField(
         models.CharField(max_length=255, validators=[validate_host]),
@@ -210,6 +212,12 @@ class Credential(models.Model):
         help_text="Also sent to the data hosts that an endpoint declares, where its own server "
         "redirects there with no other credential.",
     )
+    uploaded_at = models.DateTimeField(
+        "uploaded",
+        null=True,
+        blank=True,
+        help_text="When its secret was uploaded on pages; a file of its name is not read then.",
+    )
 
     class Meta:
         ordering = ["name"]
@@ -226,6 +234,10 @@ class Credential(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_uploaded(self) -> bool:
+        return self.uploaded_at is not None
 
     def clean(self) -> None:
         if self.name.endswith("\n"):  # which the pattern lets pass
@@ -312,6 +324,11 @@ class Endpoint(models.Model):
         blank=True,
         help_text="Where its server may redirect tests: hosts like st-048.example.org, "
         "st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
+    )
+    enabled = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Tests of its links start only while it is enabled; its check always works.",
     )
     simulated = models.BooleanField(
         default=False, help_text="A sandbox node: its rates are simulated and shown as such."

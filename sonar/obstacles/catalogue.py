@@ -159,6 +159,28 @@ class NoWorker(Obstacle):
         return worker_movers.unsupported(mesh.mover_description, conditions.offered)
 
 
+class NotEnabled(Obstacle):
+    """Registered is not yet tested: an endpoint waits until somebody enables it."""
+
+    name = "not enabled"
+    words = "an endpoint is not enabled: enable it on the page of its site"
+    label = "an endpoint is not enabled"
+    effect = Effect.REFUSES
+
+    def filter(self, conditions: RunConditions) -> Q:
+        return either_end(conditions.restrictions.disabled)
+
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
+        for field, end in ends_of(probe):
+            if end.id in conditions.restrictions.disabled:
+                sentence = f"{end.name} is not enabled yet: enable it on the page of its site."
+                yield Problem(field, sentence)
+
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        ends = (schedule.source, schedule.destination)
+        return _listed(f"{end.name}, which is not enabled" for end in ends if not end.enabled)
+
+
 class Paused(Obstacle):
     name = "paused"
     words = "the site of an endpoint has paused its tests"
@@ -438,6 +460,7 @@ OBSTACLES: tuple[Obstacle, ...] = (
     CredentialGivenAway(),
     CredentialFails(),
     NoWorker(),
+    NotEnabled(),
     Paused(),
     Down(),
     QuietMesh(),

@@ -46,10 +46,11 @@ COLUMNS = [
 class Restrictions:
     """The endpoints (ids) at which no test starts at a moment.
 
-    ``paused`` has the sentence why. ``quiet`` are those whose site has its quiet hours: they hold
-    back what is scheduled, not what people order.
+    ``disabled`` are those that nobody has enabled. ``paused`` has the sentence why. ``quiet`` are
+    those whose site has its quiet hours: they hold back what is scheduled, not what people order.
     """
 
+    disabled: Set[int]
     down: Set[int]
     paused: Mapping[int, str]
     quiet: Set[int]
@@ -57,28 +58,33 @@ class Restrictions:
     @classmethod
     def at(cls, now: datetime) -> Restrictions:
         """Read them. One SQL query."""
+        disabled: set[int] = set()
         down: set[int] = set()
         paused: dict[int, str] = {}
         quiet: set[int] = set()
         for endpoint in _concerned(now):
             site = endpoint.site
+            if not endpoint.enabled:
+                disabled.add(endpoint.id)
             if endpoint.is_down:  # type: ignore[attr-defined]  # annotated
                 down.add(endpoint.id)
             if site.is_paused(now):
                 paused[endpoint.id] = f"{site.name} has paused its tests {site.pause_end()}."
             if site.is_quiet(now):
                 quiet.add(endpoint.id)
-        return cls(down, paused, quiet)
+        return cls(disabled, down, paused, quiet)
 
 
 def _concerned(now: datetime) -> QuerySet[Endpoint]:
-    """Return the endpoints that are down, and those of sites with quiet hours or a pause."""
+    """Return the endpoints that are disabled or down, and those of sites that rest at times."""
     down = ExpressionWrapper(
         Q(id__in=Downtime.of_endpoints(now).order_by().values("id")), BooleanField()
     )
     of_sites = Q(site__quiet_from__isnull=False) | Q(site__paused_since__isnull=False)
-    rows = Endpoint.objects.annotate(is_down=down).filter(Q(is_down=True) | of_sites).order_by()
-    return rows.select_related("site").only(*COLUMNS)
+    rows = Endpoint.objects.annotate(is_down=down).filter(
+        Q(enabled=False, retired_at=None) | Q(is_down=True) | of_sites
+    )
+    return rows.order_by().select_related("site").only("enabled", *COLUMNS)
 
 
 T = TypeVar("T")

@@ -43,6 +43,7 @@ _EVERYWHERE = (
 SITE_ADMINS_MAY = frozenset(f"sonar.{name}" for name in _FOR_SITES)
 # What an admin of its site may change of an endpoint.
 ENDPOINT_COLUMNS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
+ENDPOINT_FIELDS = (*ENDPOINT_COLUMNS, "enabled")
 # And of the site itself, by the names of the API.
 SITE_FIELDS = ("quiet_hours", "paused", "paused_until", "pause_reason")
 INGEST = "sonar.add_transfer"

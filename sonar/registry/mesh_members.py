@@ -5,6 +5,7 @@ Of these its mover moves the files of some (sonar.scheduler.sync leaves out the 
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS
@@ -24,6 +25,10 @@ class EndpointInUse:
     id: int
     scheme: str
     texts: Mapping[str, tuple[str, ...]]
+    enabled: bool = True
+
+
+InUse = TypeVar("InUse", bound=EndpointInUse)
 
 
 def read_endpoints() -> list[EndpointInUse]:
@@ -37,12 +42,13 @@ def read_endpoints() -> list[EndpointInUse]:
                 attribute.name: texts_of(attribute.value([row[path] for path in attribute.columns]))
                 for attribute in ENDPOINT_ATTRIBUTES
             },
+            row["enabled"],
         )
-        for row in in_use.values("id", "base_url", *COLUMNS)
+        for row in in_use.values("id", "base_url", "enabled", *COLUMNS)
     ]
 
 
-def fitting(chosen: EndpointFilter, endpoints: Iterable[EndpointInUse]) -> list[EndpointInUse]:
+def fitting(chosen: EndpointFilter, endpoints: Iterable[InUse]) -> list[InUse]:
     return [end for end in endpoints if fits(chosen, end.texts.__getitem__)]
 
 

@@ -23,7 +23,8 @@ READ_FIRST = (
 class MeshSize:
     """How many endpoints a mesh tests between, over how many links, and what that makes a day.
 
-    ``unmoved`` endpoints are meant, too, but its mover cannot move their files.
+    ``unmoved`` endpoints are meant, too, but its mover cannot move their files; ``disabled`` ones
+    wait for somebody who enables them.
     """
 
     sources: int
@@ -32,6 +33,7 @@ class MeshSize:
     tests_per_day: float
     bytes_per_day: float
     unmoved: int = 0
+    disabled: int = 0
 
 
 def size_of(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshSize:
@@ -40,8 +42,10 @@ def size_of(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshSize:
     Three SQL queries, none if its intervals and the endpoints that it names are read already.
     """
     schemes = mesh.mover_description.schemes_in(mesh.mode)
-    ends = [{end.id: end.scheme in schemes for end in at_end(mesh, at, endpoints)} for at in ENDS]
-    sources, destinations = ({end for end, moved in each.items() if moved} for each in ends)
+    meant = [at_end(mesh, at, endpoints) for at in ENDS]
+    moved = [[end for end in each if end.scheme in schemes] for each in meant]
+    sources, destinations = ({end.id for end in each if end.enabled} for each in moved)
+    all_meant, all_moved = ({end.id for each in ends for end in each} for ends in (meant, moved))
     links = len(sources) * len(destinations) - len(sources & destinations)
     rates = [
         (SECONDS_OF_A_DAY / each.every_seconds, each.size_class.test_bytes)
@@ -53,7 +57,8 @@ def size_of(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshSize:
         links,
         links * sum(tests for tests, _ in rates),
         links * sum(tests * size for tests, size in rates),
-        len((ends[0].keys() | ends[1].keys()) - sources - destinations),
+        len(all_meant - all_moved),
+        len(all_moved - sources - destinations),
     )
 
 
@@ -64,8 +69,7 @@ def words(mesh: Mesh, size: MeshSize) -> str:
         ends = f"{source}: {counts[0]}, "
     else:
         ends = f"from {source} ({counts[0]}) to {destination} ({counts[1]}): "
-    unmoved = _unmoved(mesh, size)
-    return f"{ends}{_tests(mesh, size)}{unmoved and f'; {unmoved}'}"
+    return "; ".join([f"{ends}{_tests(mesh, size)}", *_left_out(mesh, size)])
 
 
 def words_now(mesh: Mesh) -> str:
@@ -91,8 +95,8 @@ def ends_words(mesh: Mesh) -> str:
 def remarks(mesh: Mesh, size: MeshSize) -> list[str]:
     """Say in sentences why nothing is tested, or less than it seems; none if all is well."""
     nothing = _missing(mesh, size)
-    unmoved = _unmoved(mesh, size)
-    return [f"{nothing}, so nothing is tested."] * bool(nothing) + [f"{unmoved}."] * bool(unmoved)
+    sentences = [f"{nothing}, so nothing is tested"] * bool(nothing) + _left_out(mesh, size)
+    return [f"{sentence}." for sentence in sentences]
 
 
 def _missing(mesh: Mesh, size: MeshSize) -> str:
@@ -133,10 +137,20 @@ def _tests(mesh: Mesh, size: MeshSize) -> str:
     return f"{links}, {tests} and {format_bytes(size.bytes_per_day)}{stopped}"
 
 
-def _unmoved(mesh: Mesh, size: MeshSize) -> str:
-    if not size.unmoved:
-        return ""
+def _left_out(mesh: Mesh, size: MeshSize) -> list[str]:
+    """Say how many more endpoints are meant and not tested, and why."""
     more = " more" if size.sources or size.destinations else ""
-    verb, whose = ("is", "its") if size.unmoved == 1 else ("are", "their")
-    others = f"{format_count(size.unmoved)}{more} endpoint{'s' * (size.unmoved != 1)}"
-    return f"{others} {verb} not tested, as {mesh.mover} does not move {whose} files"
+    said = []
+    if size.unmoved:
+        whose = "its" if size.unmoved == 1 else "their"
+        others = _not_tested(size.unmoved, more)
+        said.append(f"{others}, as {mesh.mover} does not move {whose} files")
+    if size.disabled:
+        subject = "it is" if size.disabled == 1 else "they are"
+        said.append(f"{_not_tested(size.disabled, more)}, as {subject} not enabled")
+    return said
+
+
+def _not_tested(count: int, more: str) -> str:
+    verb = "is" if count == 1 else "are"
+    return f"{format_count(count)}{more} endpoint{'s' * (count != 1)} {verb} not tested"

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 from django.db.models import Value
 
-from sonar.credentials.redacted import without_tokens
+from sonar.credentials.redacted import learn, without_tokens
 from sonar.models import Endpoint, Mesh
 from sonar.redaction.servers import SERVER, Servers
+from sonar.registry import secrets
 from sonar.registry.cache import RegistryCache
 
 
@@ -18,7 +19,16 @@ def for_all(error: str, ends: Iterable[Endpoint] = ()) -> str:
     """
     if not error:
         return error
-    return servers().hide(without_tokens(error), [end.name for end in ends])
+    places = servers()
+    return places.hide(without_tokens(error), [end.name for end in ends])
+
+
+def for_operators(text: str) -> str:
+    """Return a text without tokens and secrets; where servers are stays. One SQL query."""
+    if not text:
+        return text
+    servers()
+    return without_tokens(text)
 
 
 def servers() -> Servers:
@@ -27,7 +37,11 @@ def servers() -> Servers:
 
 
 def _read_servers() -> Servers:
-    """Read where endpoints and their data are, and services that move files. Two SQL queries."""
+    """Read where endpoints and their data are, and services that move files.
+
+    And which secrets were uploaded, for all texts of this process. Three SQL queries.
+    """
+    learn(secrets.all_secrets())
     ends = Endpoint.objects.order_by("id").values_list("name", "base_url", "data_hosts")
     services = Mesh.objects.exclude(service="").order_by().values_list(Value(SERVER), "service")
     rows = list(ends)

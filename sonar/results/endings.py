@@ -11,7 +11,6 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from sonar.credentials.redacted import without_tokens
 from sonar.models import NetworkResult, Probe, Profile, Transfer
 from sonar.models.transfer import purpose_of
 from sonar.movers.measure import Outcome
@@ -119,7 +118,7 @@ def _kept(column: Column, value: Any) -> Any:  # noqa: ANN401 - of the column
 
 def _connections(addresses: Iterable[str]) -> list[str]:
     """Return what a server told of its connections: addresses for operators, tokens for nobody."""
-    return [without_tokens(address[:LONGEST_CONNECTION]) for address in addresses]
+    return [redacted.for_operators(address[:LONGEST_CONNECTION]) for address in addresses]
 
 
 @transaction.atomic

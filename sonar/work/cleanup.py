@@ -16,7 +16,6 @@ from django.db import transaction
 from django.db.models import Max, Min, Q, QuerySet
 from django.utils import timezone
 
-from sonar.credentials.redacted import without_tokens
 from sonar.database.retry import release_connection
 from sonar.models import Endpoint, Leftover, Probe
 from sonar.movers import loading
@@ -25,7 +24,7 @@ from sonar.movers.catalogue import MoverDescription, kept
 from sonar.movers.mover import AsksService
 from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import worker_movers
-from sonar.registry import mesh_services
+from sonar.registry import mesh_services, redacted
 from sonar.work.running import running
 from sonar.work.transfer_request import end_at, incoming_path, service_of, source_path
 
@@ -57,7 +56,7 @@ def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> N
     No server is asked. One statement.
     """
     # Operators alone read it: it may say where servers are.
-    error = without_tokens(why)
+    error = redacted.for_operators(why)
     facts = {"mover": mover, "error": error, "since": timezone.now(), "next_try": next_try}
     Leftover.objects.bulk_create(
         [Leftover(endpoint=endpoint, path=path, tries=0, **facts) for endpoint, path in places],
@@ -138,7 +137,7 @@ def pause_after(failures: int) -> timedelta:
 def try_to_delete(leftover: Leftover) -> bool:
     """Delete a claimed file; return whether it is gone."""
     if why := delete(leftover.endpoint, leftover.path, kept(leftover.mover), leftover.since):
-        changes: dict[str, object] = {"error": without_tokens(str(why))}
+        changes: dict[str, object] = {"error": redacted.for_operators(str(why))}
         if why.where == Where.CONTROL:  # no server was asked: to try again soon bothers nobody
             changes["next_try"] = timezone.now() + FIRST_PAUSE
         Leftover.objects.filter(pk=leftover.pk).update(**changes)

@@ -23,6 +23,7 @@ from sonar.movers.mover import AsksService
 from sonar.movers.watch import as_failures
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
+from sonar.work import credential_secrets
 from sonar.work.transfer_request import (
     LENT_FOR,
     lent_by,
@@ -67,11 +68,12 @@ def check(now: datetime, seconds: float) -> None:
     noted = {credential_states.use_of(row) for row in CredentialState.objects.all()}
     longest = SizeClass.objects.aggregate(longest=Max("timeout_seconds"))["longest"] or 0
     each = list(uses())
-    names = set(Credential.objects.values_list("name", flat=True))
+    rows = list(Credential.objects.all())
     release_connection()
     for use in noted - {usage.use for usage in each}:
         credential_states.clear(use)
-    cache.forget(settings.SONAR_TOKEN_CACHE_DIR, names)
+    cache.forget(settings.SONAR_TOKEN_CACHE_DIR, {row.name for row in rows})
+    credential_secrets.forget(rows)
     random.shuffle(each)  # what does not answer takes the time of others: not always the same
     for usage in each:
         if time.monotonic() >= until:
@@ -149,7 +151,7 @@ def _trouble_of_token(purpose: Purpose, needed: float, *, asks: bool) -> Credent
     try:
         if renews and not asks and not cache.read(file).why:
             return _trouble_of_cache()
-        trouble = _trouble_ahead(look(purpose, needed), renews=renews)
+        trouble = _trouble_ahead(look(purpose, needed), purpose)
         return _trouble_of_cache() if renews and trouble is None else trouble
     except CredentialError as error:
         return CredentialProblem(str(error), holds=True)
@@ -161,7 +163,7 @@ def _trouble_of_cache() -> CredentialProblem | None:
     return CredentialProblem(why, holds=False) if why else None
 
 
-def _trouble_ahead(got: UsableToken, *, renews: bool) -> CredentialProblem | None:
+def _trouble_ahead(got: UsableToken, purpose: Purpose) -> CredentialProblem | None:
     """Say what will be wrong with a token that still counts."""
     expires_at = got.token.expires_at
     moment = datetime.fromtimestamp(expires_at, UTC) if expires_at else None
@@ -169,6 +171,7 @@ def _trouble_ahead(got: UsableToken, *, renews: bool) -> CredentialProblem | Non
         return CredentialProblem(got.trouble, holds=False, expires_at=moment)
     left = got.token.left(time.time())
     soon = min(SOON_SECONDS, got.token.life() * SOON_SHARE)
-    if renews or left >= soon:
+    if kinds.describe(purpose.kind).renews or left >= soon:
         return None
-    return CredentialProblem("what is in its file expires soon", holds=False, expires_at=moment)
+    sentence = f"what is {purpose.secret.where} expires soon"
+    return CredentialProblem(sentence, holds=False, expires_at=moment)

@@ -12,7 +12,6 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from sonar.credentials.redacted import without_tokens
 from sonar.database.retry import release_connection
 from sonar.models import Endpoint, EndpointCheck, Leftover
 from sonar.movers import catalogue
@@ -28,6 +27,7 @@ from sonar.movers.programs.files_by_scheme import FilesByScheme
 from sonar.movers.watch import Watch
 from sonar.notation.addresses import PROTOCOLS, scheme_of
 from sonar.notation.check_steps import CheckStep, StepState
+from sonar.registry.redacted import for_operators
 from sonar.work import cleanup, refused_redirects
 from sonar.work.credential_words import credential_step
 from sonar.work.running import running
@@ -118,7 +118,7 @@ def check(
 
 def redacted(step: CheckStep) -> CheckStep:
     """Return a step without any token that Sonar has, whoever repeated it."""
-    return replace(step, seen=without_tokens(step.seen), advice=without_tokens(step.advice))
+    return replace(step, seen=for_operators(step.seen), advice=for_operators(step.advice))
 
 
 def mover_for(base_url: str) -> MoverDescription | None:

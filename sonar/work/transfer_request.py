@@ -25,6 +25,7 @@ from sonar.obstacles.catalogue import CredentialGivenAway
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
 from sonar.obstacles.obstacle import RunConditions, ends_of
 from sonar.registry import mesh_services
+from sonar.work.credential_secrets import secret_of
 
 # Beyond a test's own time, for what is asked before and after.
 MARGIN_SECONDS = 60
@@ -268,7 +269,7 @@ def look(purpose: Purpose, needed: float) -> UsableToken:
         return cache.obtain(purpose, settings.SONAR_TOKEN_CACHE_DIR, needed)
     token = sources.get(purpose.kind).obtain(purpose)
     if not cache.is_usable(token, needed):
-        raise CredentialError("what is in its file is about to expire")
+        raise CredentialError(f"what is {purpose.secret.where} is about to expire")
     return UsableToken(token)
 
 
@@ -286,7 +287,7 @@ def _purpose(url: str, credential: Credential, where: Where, right: Right) -> Pu
     return Purpose(
         name=credential.name,
         kind=credential.kind,
-        secret=settings.SONAR_CREDENTIALS_DIR / credential.name,
+        secret=secret_of(credential),
         where=where,
         base_url=url.rstrip("/"),
         right=right,

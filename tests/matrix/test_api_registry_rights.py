@@ -90,6 +90,7 @@ def test_a_site_admin_changes_caps_budget_label_and_software_of_an_endpoint():
     changed = patch(admin, "endpoints/RAL_DATADISK/", CAPS | {"label": "X", "software": "Y"})
     assert changed.status_code == 200
     assert {name: changed.json()[name] for name in CAPS} == CAPS
+    assert patch(admin, "endpoints/RAL_DATADISK/", {"enabled": False}).json()["enabled"] is False
     assert patch(admin, "endpoints/DESY_DATADISK/", CAPS).status_code == 403
 
 
@@ -114,7 +115,7 @@ def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]):
     assert response.status_code == 403
     assert response.json()["detail"] == (
         "An admin of the site may change inbound_cap, outbound_cap, budget_bytes_per_day, label, "
-        f"software, but not {next(iter(change))}."
+        f"software, enabled, but not {next(iter(change))}."
     )
     assert Endpoint.objects.values().get(name="RAL_DATADISK") == before
 

@@ -293,7 +293,7 @@ def test_free_text_of_the_registry_is_escaped(client, small_world, text):
 def test_no_endpoints_yet_says_what_to_do(client, db):
     page = look(client)
     assert "No endpoints are registered yet." in page
-    assert "/admin/sonar/site/add/" in page.links()
+    assert "/sites/add/" in page.links()
     assert "picture-data" not in page.source
 
 

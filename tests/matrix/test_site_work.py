@@ -18,6 +18,7 @@ SITE = "/sites/DESY/"
 DECLARE = f"{SITE}downtimes/"
 LIMITS = f"{SITE}endpoints/DESY_DATADISK/"
 NOTES = f"{SITE}notes/"
+ENABLE = f"{LIMITS}enable/"
 QUIET, PAUSE = f"{SITE}quiet-hours/", f"{SITE}pause/"
 NIGHT = {"quiet_from": "22:00", "quiet_until": "04:00"}
 REASON = {"pause_reason": "new firewall"}
@@ -123,6 +124,7 @@ def test_only_who_may_sees_the_forms(client, admin):
         (NOTES, {"text": "new switch"}),
         (QUIET, NIGHT),
         (PAUSE, {"pause_reason": "new switch"}),
+        (ENABLE, {}),
     ],
 )
 def test_nobody_changes_another_site(client, small_world, path: str, form: dict[str, str]):
@@ -455,3 +457,23 @@ def test_one_that_is_over_is_not_shown_and_another_can_begin(admin):
 def test_a_reason_is_text_and_no_markup(admin):
     followed(admin, admin.post(PAUSE, {"pause_reason": "<b>disks</b>"}))
     assert "<b>disks" not in look(admin).source
+
+
+def test_an_endpoint_is_enabled_and_disabled_and_says_so(client, admin):
+    Endpoint.objects.filter(name="DESY_DATADISK").update(enabled=False)
+    for path in (SITE, LIMITS):
+        assert "DESY_DATADISK is not enabled: no tests with it start." in look(admin, path)
+    assert "Operators and the admins of its site can enable it." in look(client, LIMITS)
+    assert not look(client, LIMITS).parts(f'form[action="{ENABLE}"] button')
+    page = followed(admin, admin.post(ENABLE))
+    assert "Enabled DESY_DATADISK. Its tests start: no mesh tests it." in page
+    assert "is not enabled" not in page
+    again = followed(admin, admin.post(ENABLE))
+    assert "DESY_DATADISK is enabled already: nothing was changed." in again
+    gone = admin.post(ENABLE, {"disable": "", "next": LIMITS})
+    assert gone["Location"] == LIMITS
+    assert not Endpoint.objects.get(name="DESY_DATADISK").enabled
+    assert [message for *_, message in entries()] == [
+        "Enabled DESY_DATADISK.",
+        "Disabled DESY_DATADISK.",
+    ]

@@ -216,7 +216,7 @@ def test_a_site_leads_to_its_page_with_the_same_window(client, measured):
 def test_no_sites_yet_says_what_to_do(client, db):
     page = look(client)
     assert "No sites are registered yet." in page
-    assert "/admin/sonar/site/add/" in page.links()
+    assert "/sites/add/" in page.links()
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_a_bad_parameter_is_a_400_that_says_what_is_allowed(client, db):
 def test_no_endpoints_yet_says_what_to_do(client, db):
     page = look(client)
     assert "No endpoints are registered yet." in page
-    assert "/admin/sonar/site/add/" in page.links()
+    assert "/sites/add/" in page.links()
     assert "<table" not in page.source
 
 

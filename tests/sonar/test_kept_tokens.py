@@ -17,7 +17,7 @@ from django.utils import timezone
 from sonar import tasks
 from sonar.credentials import cache, sources
 from sonar.credentials.cache import Entry
-from sonar.credentials.sources.base import Purpose, Right, StorageToken
+from sonar.credentials.sources.base import Purpose, Right, SecretFile, StorageToken
 from sonar.models import Credential, CredentialState
 from sonar.movers.base import Where
 from sonar.movers.catalogue import kept
@@ -66,7 +66,7 @@ def directory(disk: SmallDisk) -> Path:
 
 def purpose(name: str = "grid") -> Purpose:
     url = "https://se.example/x"
-    return Purpose(name, "client_credentials", Path(name), Where.SOURCE, url, Right.OWN)
+    return Purpose(name, "client_credentials", SecretFile(Path(name)), Where.SOURCE, url, Right.OWN)
 
 
 def usable(directory: Path, name: str = "grid") -> str:

@@ -86,6 +86,7 @@ def endpoints(data: Draw, owned: list[Credential]) -> list[Endpoint]:
             credential=data.draw(credential),
             credential_lent=data.draw(credential),
             lend_credential=data.draw(st.booleans()),
+            enabled=data.draw(st.sampled_from([True, True, False])),
         )
         for number in range(data.draw(st.integers(2, 4)))
     ]

@@ -24,7 +24,13 @@ from hypothesis import strategies as st
 from sonar.credentials import cache, sources
 from sonar.credentials.cache import Entry
 from sonar.credentials.sources import unverified
-from sonar.credentials.sources.base import CredentialError, Purpose, Right, StorageToken
+from sonar.credentials.sources.base import (
+    CredentialError,
+    Purpose,
+    Right,
+    SecretFile,
+    StorageToken,
+)
 from sonar.credentials.sources.client_credentials import audience_of, scope_of
 from sonar.credentials.sources.unverified import lifetime_of
 from sonar.movers.base import MoverError, Where
@@ -56,7 +62,7 @@ def purpose(issuer: Issuer, tmp_path: Path) -> Purpose:
     return Purpose(
         name="grid",
         kind="client_credentials",
-        secret=secret_in(tmp_path, "grid", f"{SECRET}\n"),
+        secret=SecretFile(secret_in(tmp_path, "grid", f"{SECRET}\n")),
         where=Where.SOURCE,
         base_url="davs://se.example:443/atlas/disk",
         right=Right.OWN,

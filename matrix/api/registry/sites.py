@@ -35,7 +35,7 @@ from sonar.models import Endpoint, Site
 from sonar.models.registry import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
 from sonar.notation.windows import format_typed
 from sonar.obstacles import catalogue as obstacles
-from sonar.people.roles import ENDPOINT_COLUMNS, SITE_FIELDS
+from sonar.people.roles import ENDPOINT_FIELDS, SITE_FIELDS
 from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.file.sections import quiet_columns
 
@@ -208,6 +208,7 @@ class NewEndpoint(Body):
         flag("whether the other end of a copy is given credential if there is no credential_lent"),
     ] = False
     data_hosts: Annotated[DataHosts, data_host_list("to which its server may redirect tests")] = []
+    enabled: Annotated[bool, flag("whether tests of its links may start")] = False
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
     retired: Annotated[bool, flag("if retired, it is no longer tested and keeps its history")] = (
         False
@@ -218,7 +219,7 @@ class NewEndpoint(Body):
 class Endpoints(Resource[Endpoint]):
     model = Endpoint
     new = NewEndpoint
-    site_fields = ENDPOINT_COLUMNS
+    site_fields = ENDPOINT_FIELDS
     internal = INTERNAL
     answer = record_of(
         NewEndpoint,
@@ -245,6 +246,7 @@ class Endpoints(Resource[Endpoint]):
             "tags__contains",
             "site__tags__contains",
         ),
+        yes_or_no("enabled", "Only enabled ones, or only others.", lambda: Q(enabled=True)),
         yes_or_no(
             "retired",
             "Only retired ones, or only those in use.",
@@ -257,13 +259,13 @@ class Endpoints(Resource[Endpoint]):
             "Register an endpoint",
             "Sonar writes and deletes below its base_url, in `sonar/`. Its credentials must be for"
             "\nthe host of base_url (which administrators set), and that URL https or "
-            "davs.",
+            "davs. It is\nnot tested until `enabled` is true, but its check works.",
         ),
         "show": CallText("One endpoint"),
         "change": CallText(
-            "Change or retire an endpoint",
+            "Change, enable or retire an endpoint",
             "Fields that are left out stay as they are. Admins of its site may change\n"
-            "inbound_cap, outbound_cap, budget_bytes_per_day, label and software.",
+            f"{', '.join(ENDPOINT_FIELDS[:-1])} and {ENDPOINT_FIELDS[-1]}.",
         ),
     }
 

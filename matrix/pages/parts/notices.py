@@ -84,7 +84,7 @@ def no_endpoints() -> Notice:
         "endpoints, then a mesh that says which links are tested and how often.",
         (
             ("An operator can take them from CRIC or Rucio", topology),
-            ("an administrator can add a site in the admin", address("admin:sonar_site_add")),
+            ("an operator can add a site", address("add-site")),
         ),
     )
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from matrix.answers.site.overview import question, registered
 from matrix.http.page_rights import for_whom, holders, readers
-from matrix.pages.endpoint import show_endpoint
+from matrix.pages.endpoint import costs_of, show_endpoint
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
 from matrix.pages.site.page import SitePage
@@ -165,19 +165,39 @@ def refuse_if_from_elsewhere(row: Downtime) -> None:
         raise UnchangedError(f"{sentence} Sonar follows within minutes.", messages.ERROR)
 
 
+def in_use(site: Site, endpoint: str) -> Endpoint:
+    """Return an endpoint that is not retired, locked; raise Http404 with a sentence."""
+    rows = Endpoint.objects.select_for_update(of=("self",)).select_related("site")
+    row = rows.filter(site=site, retired_at=None, name=endpoint).first()
+    if row is None:
+        raise Http404(f"{site.name} has no endpoint “{endpoint}” in use.")
+    return row
+
+
 @acting(LIMITS)
 def change_limits(request: HttpRequest, site: Site, endpoint: str) -> Change:
     """Change caps, budget, label and software of one endpoint of a site."""
-    rows = Endpoint.objects.select_for_update(of=("self",)).filter(site=site, retired_at=None)
-    row = rows.filter(name=endpoint).first()
-    if row is None:
-        raise Http404(f"{site.name} has no endpoint “{endpoint}” in use.")
+    row = in_use(site, endpoint)
     form = checked(EndpointLimitsForm(row, request.POST))
     if not form.changes:
         raise UnchangedError(f"{row.name} stays as it is: nothing was changed.")
     row.save(update_fields=list(form.changes))
     sentence = f"Changed {row.name}: {', '.join(form.words())}."
     return sentence, "This applies from now on; running tests continue."
+
+
+@acting(LIMITS)
+def enable_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
+    """Let tests with one endpoint of a site start; with `disable` no more of them do."""
+    row, enabled = in_use(site, endpoint), "disable" not in request.POST
+    if row.enabled == enabled:
+        already = "enabled already" if enabled else "not enabled"
+        raise UnchangedError(f"{row.name} is {already}: nothing was changed.")
+    row.enabled = enabled
+    row.save(update_fields=["enabled"])
+    if enabled:
+        return f"Enabled {row.name}.", f"Its tests start: {costs_of(row, timezone.now())}."
+    return f"Disabled {row.name}.", "No tests of its links start; running tests continue."
 
 
 @for_whom(GET=readers, POST=holders(LIMITS, lambda name, **_: [registered(name).id]))

@@ -1,6 +1,6 @@
 """The part of a site's page for who looks after it: its forms, and who changed what."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -20,11 +20,13 @@ from sonar.models.registry import MOST_CAP, MOST_DAILY_BYTES
 from sonar.notation.units import format_bytes
 from sonar.people import roles
 from sonar.people.roles import ENDPOINT_COLUMNS, Anyone
+from sonar.registry.cost import estimate, words
 
 FORMAT = "%Y-%m-%d %H:%M"
 USUAL_LENGTH = timedelta(hours=4)
 GB = 10**9
 SMALL = "form-control form-control-sm"
+CHOICE = forms.Select({"class": "form-select form-select-sm"})
 
 
 class UtcField(TimeField):
@@ -320,7 +322,7 @@ class PauseForm(forms.Form):
 
 DECLARE, CHANGE, WITHDRAW = (f"sonar.{verb}_downtime" for verb in ("add", "change", "delete"))
 LIMITS, TIMES = "sonar.change_endpoint", "sonar.change_site"
-MOST_DOWNTIMES, MOST_ENTRIES = 20, 8
+MOST_DOWNTIMES, MOST_ENTRIES, MOST_COSTS = 20, 8, 3
 
 
 def site_work(
@@ -353,12 +355,22 @@ def site_work(
         ]
         if may(LIMITS)
         else [],
+        "may_add": may(TIMES),
+        "waiting": list(waiting_of(site, now)) if may(LIMITS) else [],
         "quiet": sent(refusal, QuietHoursForm(site)) if may(TIMES) else None,
         "pause": sent(refusal, PauseForm(site, now)) if may(TIMES) else None,
         "note": sent(refusal, SiteNoteForm(site)) if may(WRITE) else None,
         "entries": list(entries_of(site)[:MOST_ENTRIES]),
         "refused": refusal is not None,
     }
+
+
+def waiting_of(site: Site, now: datetime) -> Iterator[tuple[Endpoint, str]]:
+    """Yield the endpoints that are not enabled, the first of them with what they would cost."""
+    rows = Endpoint.objects.filter(site=site, retired_at=None, enabled=False)
+    for number, row in enumerate(rows.select_related("site")):
+        costs = estimate.in_its_meshes(row, now) if number < MOST_COSTS else None
+        yield row, "" if costs is None else words.in_its_meshes(costs)
 
 
 def sent(refusal: forms.BaseForm | None, form: forms.BaseForm) -> forms.BaseForm:

@@ -37,6 +37,37 @@ DIRECTORIES = {
 }
 
 
+class Secret(Protocol):
+    """The secret of a credential, wherever it is kept."""
+
+    where: str
+    """For sentences: `in its file`."""
+
+    def read(self) -> str:
+        """Return its text, or raise CredentialError."""
+
+    def file(self) -> Path:
+        """Return a file that holds it, for what takes no text; CredentialError if none can be."""
+
+
+class SecretFile:
+    """A secret in a file of its name, which somebody else renews in place."""
+
+    where = "in its file"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def read(self) -> str:
+        return read_secret(self._path)
+
+    def file(self) -> Path:
+        return self._path
+
+
 @dataclass(frozen=True)
 class Purpose:
     """A token for one endpoint or service: of which credential, and what it must allow there."""
@@ -44,8 +75,8 @@ class Purpose:
     name: str
     """Of the credential."""
     kind: str
-    secret: Path
-    """The file of that name."""
+    secret: Secret
+    """Anew each time it is read: it is renewed where it is."""
     where: Where
     base_url: str
     """Of the endpoint or service, which ends without a slash."""

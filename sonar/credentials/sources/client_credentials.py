@@ -11,7 +11,6 @@ from sonar.credentials.sources.base import (
     Purpose,
     Right,
     StorageToken,
-    read_secret,
 )
 from sonar.credentials.sources.scopes import audience_of, require_audience, require_scope
 from sonar.credentials.sources.unverified import is_token, lifetime_of, seconds_said
@@ -36,7 +35,7 @@ class ClientCredentialsSource:
 
     def obtain(self, purpose: Purpose) -> StorageToken:
         """Ask the issuer, whose host alone is shown the secret of the client."""
-        secret = read_secret(purpose.secret)
+        secret = purpose.secret.read()
         try:
             address = self._token_endpoint(purpose)
             began_at = time.time()

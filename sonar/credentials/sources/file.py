@@ -2,14 +2,14 @@
 
 import time
 
-from sonar.credentials.sources.base import CredentialError, Purpose, StorageToken, read_secret
+from sonar.credentials.sources.base import CredentialError, Purpose, StorageToken
 from sonar.credentials.sources.unverified import lifetime_of
 
 
 class FileSource:
     def obtain(self, purpose: Purpose) -> StorageToken:
         """Return the token; CredentialError for one that says that it has expired."""
-        text, now = read_secret(purpose.secret), time.time()
+        text, now = purpose.secret.read(), time.time()
         began_at, expires_at = lifetime_of(text)
         token = StorageToken(text, began_at or now, expires_at)
         if token.left(now) <= 0:

@@ -15,7 +15,6 @@ from sonar.credentials.sources.base import (
     Purpose,
     Right,
     StorageToken,
-    read_secret,
 )
 from sonar.credentials.sources.scopes import is_within
 from sonar.credentials.sources.unverified import caveats_of, is_token, lifetime_of, seconds_said
@@ -49,11 +48,11 @@ class MacaroonSource:
 
     def obtain(self, purpose: Purpose) -> StorageToken:
         """Ask the endpoint, with the token or the certificate that the credential's file holds."""
-        secret, web = read_secret(purpose.secret), self._web
+        secret, web = purpose.secret.read(), self._web
         end = End(purpose.where, purpose.directory, purpose.base_url, token=secret)
         if CERTIFICATE in secret:
             end = End(purpose.where, purpose.directory, purpose.base_url)
-            web = CertifiedWeb(str(purpose.secret))
+            web = CertifiedWeb(str(purpose.secret.file()))
         headers = {"Content-Type": "application/macaroon-request", **authorization(end)}
         caveats = [f"activity:{ACTIVITIES[purpose.right]}"]
         body = json.dumps({"caveats": caveats, "validity": f"PT{LIFE_SECONDS}S"}).encode()

@@ -2,12 +2,11 @@
 
 import stat
 import time
-from pathlib import Path
 
 from cryptography import x509
 from cryptography.x509 import Certificate
 
-from sonar.credentials.sources.base import CredentialError, Purpose, StorageToken, read_secret
+from sonar.credentials.sources.base import CredentialError, Purpose, Secret, StorageToken
 
 KEY = "PRIVATE KEY-----"
 
@@ -17,7 +16,7 @@ class ProxySource:
         """Return the path of the file as text; CredentialError if programs would not take it."""
         certificates = self._read(purpose.secret)
         token = StorageToken(
-            str(purpose.secret),
+            str(purpose.secret.file()),
             max(each.not_valid_before_utc.timestamp() for each in certificates),
             min(each.not_valid_after_utc.timestamp() for each in certificates),
         )
@@ -25,9 +24,9 @@ class ProxySource:
             raise CredentialError("the proxy certificate in it has expired")
         return token
 
-    def _read(self, path: Path) -> list[Certificate]:
-        text = read_secret(path)
-        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    def _read(self, secret: Secret) -> list[Certificate]:
+        text = secret.read()
+        if secret.file().stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise CredentialError("others than its owner may read it: its mode must be 0600")
         if KEY not in text:
             raise CredentialError("it holds no private key")

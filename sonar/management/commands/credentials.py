@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from sonar.credentials import rules, sources
-from sonar.credentials.sources.base import CredentialError, Purpose, Right, read_secret
+from sonar.credentials.sources.base import CredentialError, Purpose, Right
 from sonar.management.base import QuickCommand, in_columns
 from sonar.models import Credential, CredentialState, Endpoint
 from sonar.movers.base import MoverError, Where
@@ -15,6 +14,7 @@ from sonar.notation.windows import format_moment
 from sonar.obstacles.credential_states import SERVICE
 from sonar.work import credential_checks
 from sonar.work.credential_checks import PlacedCredential
+from sonar.work.credential_secrets import secret_of
 from sonar.work.transfer_request import kind_of
 
 HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
@@ -23,8 +23,9 @@ HEAD = ("NAME", "KIND", "HOSTS", "OWN", "LENT", "FILE")
 class Command(QuickCommand):
     help = (
         "List the credentials of endpoints and services: kind, hosts, who has it as its own and "
-        "who lends it. Says whether this process can use its file in SONAR_CREDENTIALS_DIR, and "
-        "which do not work or expire soon. The contents are never shown. "
+        "who lends it. Says whether this process can use its file in SONAR_CREDENTIALS_DIR, or the "
+        "secret that was uploaded. Says which do not work or expire soon. The contents are never "
+        "shown. "
         "Exit code 0 if all is well, 1 if something is wrong. Credentials are registered in the "
         "admin or by `load_registry`."
     )
@@ -61,24 +62,26 @@ def row_of(credential: Credential, ends: Iterable[Endpoint], trouble: str) -> tu
     own = [end.name for end in ends if end.credential == credential]
     own += [f"mesh {mesh.name}" for mesh in credential.meshes.all()]
     lent = [end.name for end in ends if rules.lends(end) == credential]
-    hosts, shown = ",".join(credential.hosts), trouble or "readable"
+    readable = "uploaded" if credential.is_uploaded else "readable"
+    hosts, shown = ",".join(credential.hosts), trouble or readable
     return credential.name, credential.kind, hosts, ",".join(own), ",".join(lent), shown
 
 
 def unreadable(files: dict[Credential, str]) -> Iterator[str]:
     for credential, trouble in files.items():
         if trouble:
-            yield f"The file of the credential {credential.name} cannot be used: {trouble}."
+            subject = "uploaded secret" if credential.is_uploaded else "file"
+            yield f"The {subject} of the credential {credential.name} cannot be used: {trouble}."
 
 
 def file_problem(credential: Credential) -> str:
-    """Say why a worker could not use its file; empty if it could. Nobody is asked for a token."""
-    path = settings.SONAR_CREDENTIALS_DIR / credential.name
+    """Say why a worker could not use its secret; empty if it could. Nobody is asked for a token."""
     try:
         if kind_of(credential).renews:
-            read_secret(path)
+            secret_of(credential).read()
         else:
-            purpose = Purpose(credential.name, credential.kind, path, Where.SOURCE, "", Right.OWN)
+            secret = secret_of(credential)
+            purpose = Purpose(credential.name, credential.kind, secret, Where.SOURCE, "", Right.OWN)
             sources.get(credential.kind).obtain(purpose)
     except (CredentialError, ValueError) as error:
         return str(error)

@@ -194,9 +194,11 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
     for index, section in enumerate(sections):
         row = rows.get(section.name) or Endpoint()
         values = section.model_dump(exclude={"site", "retired"})
-        # Operators declare them on a page: what a file does not say of them leaves them.
-        if "data_hosts" not in section.model_fields_set:
-            del values["data_hosts"]
+        # Operators say so on pages: what a file does not say of these leaves them. One that is
+        # new is enabled: a file describes what is wanted.
+        for key in {"data_hosts", "enabled"} - section.model_fields_set:
+            if row.pk or key == "data_hosts":
+                del values[key]
         if section.site not in sites:
             loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")
             continue

@@ -165,6 +165,7 @@ class EndpointSection(Section):
     credential_lent: str = ""
     lend_credential: bool = False
     data_hosts: list[str] = Field(default_factory=list)
+    enabled: bool = True
     simulated: bool = False
     retired: bool = False
 

@@ -98,7 +98,7 @@ class _Comparison:
             if facts.retired:
                 self._leave_out(facts.name, "it is out of use, and was never registered here")
                 return
-            row = Endpoint(name=facts.name, site=site)
+            row = Endpoint(name=facts.name, site=site, enabled=self.changes.joins)
         if self._see(row, facts.name, values):
             self._endpoints[facts.name] = row
 
@@ -146,6 +146,10 @@ class _Comparison:
                 change.values[field], change.before[field] = there, here
                 _set(row, field, there, self._now)
             last[field] = there
+        if isinstance(row, Endpoint) and change.values.get("retired") is False and not row.enabled:
+            # Whoever lets it join has seen what that costs.
+            change.values["enabled"], change.before["enabled"] = True, False
+            row.enabled = True
         return change, last
 
     def _owner(self, row: Row, field: str, here: Any, last: dict[str, Any]) -> str:  # noqa: ANN401

@@ -1,0 +1,134 @@
+"""/api/v1/endpoints/<name>/cost/?mesh=: what tests of an endpoint cost in a mesh, before saving."""
+
+from typing import Annotated
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from matrix.answers import cost
+from matrix.api.base import ApiView
+from matrix.api.parameters import named, wrong
+from matrix.api.registry.sites import ENDPOINTS
+from matrix.api.registry.views import visible
+from matrix.api.rendering import as_json
+from matrix.api.schema import parameters as schema
+from matrix.api.schema.describe import described
+from matrix.api.schema.records import As, At, Json, Number, record, to_number
+from matrix.api.schema.schemas import Answer
+from matrix.http.negotiation import asked_format
+from matrix.http.permissions import reader_of
+from matrix.query.forms import check_names
+from sonar.models import Endpoint, Mesh
+from sonar.registry.cost import words
+
+Figure = Annotated[float, As(to_number)]
+
+
+class LimitShare(Answer):
+    """What all meshes together would use of a limit; bytes a day, or tests at once on average."""
+
+    whose: str
+    used: Figure
+    limit: Figure
+    share: Figure
+
+
+class WholeGridBytes(Answer):
+    """Bytes that all of Sonar is asked for in an hour; `limit` is null for none."""
+
+    today: Figure
+    afterwards: Figure
+    limit: Annotated[int | None, As(lambda value: value or None)]
+
+
+class SizeCost(Answer):
+    """Tests of one size class a day: `asked` by the interval, and those that there is room for.
+
+    The last three say within what time tests notice a rate that halves and a link that fails, and
+    when it is first known what is usual; null for never.
+    """
+
+    size: Annotated[str, At("0.name")]
+    test_bytes: Annotated[int, At("0.test_bytes")]
+    every_seconds: Annotated[int, At("0.every_seconds")]
+    links_out: Annotated[int, At("0.links_out")]
+    links_in: Annotated[int, At("0.links_in")]
+    asked_out: Annotated[Figure, At("0.asked_out")]
+    asked_in: Annotated[Figure, At("0.asked_in")]
+    tests_out: Annotated[Figure, At("0.allowed_out")]
+    tests_in: Annotated[Figure, At("0.allowed_in")]
+    bytes_per_day: Annotated[Figure, At("0.bytes_per_day")]
+    slowdown_seconds: Annotated[Number, At("1.slowdown_seconds")]
+    failing_seconds: Annotated[Number, At("1.failing_seconds")]
+    usual_seconds: Annotated[Number, At("1.usual_seconds")]
+
+
+class EndpointCost(Answer):
+    """What an endpoint would cost in a mesh, as if both were enabled.
+
+    `asked` is what intervals ask for; the rest is what caps, budgets and limits leave of it.
+    `budget`, caps and `wan` count all meshes, and what they ask for; null without a limit.
+    `round_seconds` is how long one test of each link and size class takes at least. `remarks` say
+    what does not fit, and what was left out.
+    """
+
+    endpoint: str
+    mesh: str
+    in_words: str
+    links_out: int
+    links_in: int
+    asked_tests_per_day: Annotated[Figure, At("asked_per_day")]
+    asked_bytes_per_day: Figure
+    tests_per_day: Figure
+    tests_per_hour: Figure
+    bytes_per_day: Figure
+    bytes_per_hour: Figure
+    budget: LimitShare | None
+    nearest_budget: LimitShare | None
+    cap_out: LimitShare | None
+    cap_in: LimitShare | None
+    nearest_cap: LimitShare | None
+    wan: LimitShare | None
+    whole_grid: Annotated[WholeGridBytes, At("grid")]
+    round_seconds: Figure
+    remarks: list[str]
+    sizes: list[SizeCost]
+
+
+SHOW = described(
+    "What tests of an endpoint cost in a mesh",
+    answer=EndpointCost,
+    parameters=[schema.text("mesh", "The mesh that it joins, or is in.", "uk", required=True)],
+    errors=(404,),
+    tag="operation",
+)
+
+
+class EndpointCostView(ApiView):
+    @SHOW
+    def get(self, request: Request, name: str) -> HttpResponse:
+        """Ask before it is enabled, or named by a mesh: nothing is changed.
+
+        A mesh that names its endpoints is taken as if it named this one too. Figures follow the
+        planner's rules: quiet hours, pauses, caps, budgets and limits on bytes.
+        """
+        check_names(request.query_params, ["format", "mesh"])
+        asked_format(request, ["json"])
+        endpoint = visible(ENDPOINTS, ENDPOINTS.rows(), name, reader_of(request))
+        mesh = named(request.query_params, "mesh", Mesh)
+        if mesh is None:
+            raise wrong("mesh", "mesh is missing: name the mesh that the endpoint joins.")
+        return as_json(_of(endpoint, mesh))
+
+
+def _of(endpoint: Endpoint, mesh: Mesh) -> Json:
+    answer = cost.of_endpoint(endpoint, mesh, timezone.now())
+    sizes = list(zip(answer.cost.classes, answer.noticed, strict=True))
+    return record(
+        EndpointCost,
+        answer.cost,
+        in_words=words.summary(answer.cost),
+        remarks=list(answer.cost.remarks),
+        sizes=sizes,
+    )

@@ -1,0 +1,133 @@
+"""What an endpoint costs in a mesh, as the page says it before anything is tested."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+
+from matrix.answers.cost import CostAnswer
+from sonar.notation.units import (
+    DASH,
+    exact_duration,
+    format_bytes,
+    format_count,
+    format_share,
+    format_span,
+)
+from sonar.registry.cost.figures import Share
+from sonar.registry.cost.words import in_its_meshes
+
+
+class SizeRow(NamedTuple):
+    """A size class in the table of a mesh."""
+
+    name: str
+    file: str
+    every: str
+    tests: str
+    volume: str
+    noticed: str
+
+
+class Bar(NamedTuple):
+    """What is used of a limit; ``value`` from 0 to 1."""
+
+    label: str
+    words: str
+    value: float
+    before: float = 0.0
+
+
+@dataclass(frozen=True)
+class CostInAll:
+    """What an endpoint costs in the mesh that was chosen, and in all others that test it."""
+
+    chosen: CostAnswer
+    others: Sequence[CostAnswer]
+
+    @property
+    def all(self) -> list[CostAnswer]:
+        return [self.chosen, *self.others]
+
+    @property
+    def words(self) -> str:
+        """Say it in one line for each mesh: `38 links, 912 tests and 42.7 GB a day in mesh uk`."""
+        return in_its_meshes([each.cost for each in self.all])
+
+    @property
+    def tests(self) -> str:
+        return format_count(round(sum(each.cost.tests_per_day for each in self.all)))
+
+    @property
+    def volume(self) -> str:
+        return format_bytes(sum(each.cost.bytes_per_day for each in self.all))
+
+    @property
+    def joins(self) -> str:
+        cost = self.chosen.cost
+        links = f"{format_count(cost.links)} link{'s' * (cost.links != 1)}"
+        return f"Joins {links}: {cost.links_in} in, {cost.links_out} out."
+
+    def rows(self) -> Iterator[SizeRow]:
+        """Yield the size classes of the mesh that was chosen."""
+        for size, noticed in zip(self.chosen.cost.classes, self.chosen.noticed, strict=True):
+            yield SizeRow(
+                size.name,
+                format_bytes(size.test_bytes),
+                exact_duration(size.every_seconds),
+                format_count(round(size.tests_per_day)),
+                format_bytes(size.bytes_per_day),
+                span(noticed.slowdown_seconds),
+            )
+
+    def bars(self) -> Iterator[Bar]:
+        """Yield what is used of limits: its own, that of all of Sonar, and its network."""
+        cost, grid = self.chosen.cost, self.chosen.cost.grid
+        if cost.budget:
+            yield bar(f"{cost.endpoint}’s limit a day", cost.budget)
+        if grid.limit:
+            today = f" ({format_share(grid.today / grid.limit)} today)"
+            share = grid.afterwards / grid.limit
+            words = f"{format_share(share)}{today} of {format_bytes(grid.limit)}"
+            yield Bar("Whole grid, an hour", words, min(share, 1), grid.today / grid.limit)
+        for cap, direction in ((cost.cap_out, "from"), (cost.cap_in, "to")):
+            if cap:
+                words = f"{format_share(cap.share)} of {cap.limit:g}"
+                yield Bar(f"Tests at once {direction} it, on average", words, min(cap.share, 1))
+        if cost.wan:
+            share = cost.wan.share
+            yield Bar(f"{cost.wan.whose}’s WAN, on average", format_share(share), min(share, 1))
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what does not fit, what was left out, and who comes nearest to a limit."""
+        nearest = self.chosen.cost.nearest_budget
+        if nearest and nearest.share <= 1:
+            words = f"{format_share(nearest.share)} of {format_bytes(nearest.limit)} a day"
+            yield f"No partner comes over its limit. {nearest.whose} comes nearest: {words}."
+        yield from dict.fromkeys(each for answer in self.all for each in answer.cost.remarks)
+        if self.others:
+            names = ", ".join(each.cost.mesh for each in self.others)
+            yield f"These meshes test it as well: {names}."
+
+    def noticed(self) -> Iterator[tuple[str, str]]:
+        """Yield what tests let people notice, and within what time, by size class."""
+        kinds = (
+            ("One link failing", "failing_seconds"),
+            ("One link at half its rate", "slowdown_seconds"),
+            ("First usual rates", "usual_seconds"),
+        )
+        for label, name in kinds:
+            spans = [(each.size, getattr(each, name)) for each in self.chosen.noticed]
+            listed = [f"{span(seconds)} ({size})" for size, seconds in spans if seconds]
+            if listed:
+                before = "in about" if name == "usual_seconds" else "within"
+                yield label, f"{before} {', '.join(listed)}"
+
+
+def bar(label: str, share: Share) -> Bar:
+    words = f"{format_share(share.share)} of {format_bytes(share.limit)}"
+    return Bar(label, words, min(share.share, 1))
+
+
+def span(seconds: float | None) -> str:
+    return DASH if seconds is None else format_span(timedelta(seconds=seconds))

@@ -1,0 +1,140 @@
+"""The last step of *Add a site*: in which mesh an endpoint is tested, within which limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+
+from matrix.answers import cost
+from matrix.pages.add_site.cost_words import CostInAll
+from matrix.pages.site.work_forms import CHOICE, GB, ONE_END, ClockField, EndpointLimitsForm
+from sonar.models import Endpoint, Mesh
+from sonar.models.member_filters import ENDS
+from sonar.notation.addresses import scheme_of
+from sonar.registry import mesh_members
+
+FIELDS = ("mesh", "budget", "quiet_from", "quiet_until")
+
+
+@dataclass(frozen=True)
+class MeshChoice:
+    """A mesh that can hold an endpoint; one that does not mean it yet is to be joined."""
+
+    mesh: Mesh
+    is_meant: bool
+
+    @property
+    def words(self) -> str:
+        return self.mesh.name if self.is_meant else f"{self.mesh.name} (join it)"
+
+
+def choices_for(endpoint: Endpoint, *, joins: bool) -> list[MeshChoice]:
+    """Return the enabled meshes whose mover can move files of an endpoint. Four SQL queries.
+
+    Those that mean it stand first, as it is tested by each of them. Of those that name others it
+    is offered with ``joins``.
+    """
+    scheme, endpoints = scheme_of(endpoint.base_url), mesh_members.read_endpoints()
+    rows = Mesh.objects.filter(enabled=True).prefetch_related(*ENDS, "intervals__size_class")
+    able = [mesh for mesh in rows if scheme in mesh.mover_description.schemes_in(mesh.mode)]
+    choices = [
+        MeshChoice(mesh, is_meant)
+        for mesh in able
+        if (is_meant := _means(mesh, endpoint, endpoints)) or (joins and _names_endpoints(mesh))
+    ]
+    return sorted(choices, key=lambda choice: not choice.is_meant)
+
+
+def _means(mesh: Mesh, endpoint: Endpoint, endpoints: Sequence[mesh_members.EndpointInUse]) -> bool:
+    return any(
+        endpoint.pk in {each.id for each in mesh_members.at_end(mesh, end, endpoints)}
+        for end in ENDS
+    )
+
+
+def _names_endpoints(mesh: Mesh) -> bool:
+    return any(getattr(mesh, end).all() for end in ENDS)
+
+
+def join(mesh: Mesh, endpoint: Endpoint) -> None:
+    """Add an endpoint to the ends at which a mesh names its endpoints."""
+    for end in ENDS:
+        named = getattr(mesh, end)
+        if named.all():
+            named.add(endpoint)
+
+
+class MeshForm(forms.Form):
+    """The mesh, and limits of one's own: of the endpoint, and the quiet hours of its site."""
+
+    mesh = forms.ChoiceField(
+        label="mesh",
+        widget=CHOICE,
+        error_messages={
+            "required": "Choose a mesh.",
+            "invalid_choice": "Choose one of these meshes: no other can test this endpoint.",
+        },
+    )
+    budget = EndpointLimitsForm.base_fields["budget"]
+    quiet_from = ClockField("quiet from (UTC)")
+    quiet_until = ClockField("quiet to (UTC)")
+
+    def __init__(
+        self, endpoint: Endpoint, choices: Sequence[MeshChoice], data: QueryDict | None = None
+    ) -> None:
+        site, limit = endpoint.site, endpoint.budget_bytes_per_day
+        initial: dict[str, Any] = {"quiet_from": site.quiet_from, "quiet_until": site.quiet_until}
+        if limit:
+            initial["budget"] = f"{Decimal(limit) / GB:f}"
+        super().__init__(data, auto_id="mesh-%s", initial=initial)
+        self.endpoint, self.by_name = endpoint, {each.mesh.name: each for each in choices}
+        choice = self.fields["mesh"]
+        choice.required = bool(choices)
+        choice.choices = [(name, each.words) for name, each in self.by_name.items()]  # type: ignore[attr-defined]
+        self.fields["budget"].label = "at most, GB a day (empty: no limit)"
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not {"quiet_from", "quiet_until"} <= cleaned.keys():
+            return cleaned
+        for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
+            if cleaned[name] is None and cleaned[other] is not None:
+                self.add_error(name, ValidationError(ONE_END))
+                break
+        return cleaned
+
+    def chosen(self) -> MeshChoice | None:
+        """Return the mesh that was chosen; the first if none was yet."""
+        name = self.cleaned_data.get("mesh", "") if self.is_bound and self.is_valid() else ""
+        return self.by_name.get(name) or next(iter(self.by_name.values()), None)
+
+    def fill(self) -> None:
+        """Set the limits at the endpoint and its site, which are not kept by that."""
+        if not self.is_bound or not self.is_valid():
+            return
+        budget = self.cleaned_data["budget"]
+        self.endpoint.budget_bytes_per_day = None if budget is None else int(budget * GB)
+        site = self.endpoint.site
+        site.quiet_from, site.quiet_until = (
+            self.cleaned_data[name] for name in ("quiet_from", "quiet_until")
+        )
+
+
+def cost_of(form: MeshForm, now: datetime) -> CostInAll | None:
+    """Return what joining costs with what a form says; None without a mesh. Six queries a mesh."""
+    choice = form.chosen()
+    if choice is None:
+        return None
+    form.fill()
+    others = [
+        each.mesh
+        for each in form.by_name.values()
+        if each.is_meant and each.mesh.pk != choice.mesh.pk
+    ]
+    answers = [cost.of_endpoint(form.endpoint, mesh, now) for mesh in (choice.mesh, *others)]
+    return CostInAll(answers[0], answers[1:])

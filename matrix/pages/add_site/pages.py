@@ -1,0 +1,238 @@
+"""The pages of *Add a site*: two forms for what is new, and one page for all that follows."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from matrix.answers import endpoint_check
+from matrix.answers.site.overview import registered
+from matrix.pages.add_site import mesh_step, steps
+from matrix.pages.add_site.credential_forms import FileNameForm, KnownForm, UploadForm
+from matrix.pages.add_site.site_forms import EndpointForm, SiteForm
+from matrix.pages.add_site.steps import OPERATE, sites_of
+from matrix.pages.base import Page, Params
+from matrix.pages.endpoint import endpoint_of
+from matrix.query.addresses import address
+from matrix.query.forms import check_names
+from matrix.store.data_version import DataVersion
+from sonar.credentials import rules
+from sonar.models import Credential, Endpoint, Site
+from sonar.people import roles
+from sonar.people.roles import Anyone, Role
+from sonar.registry import uploads
+
+TEMPLATE = "add_site/{}.html"
+
+
+def may_operate(reader: Anyone) -> bool:
+    return roles.may(reader, OPERATE)
+
+
+@dataclass(frozen=True)
+class AddSitePage(Page):
+    """The first step, of a site that there is not yet."""
+
+    template: ClassVar[str] = TEMPLATE.format("site")
+    route: ClassVar[str] = "add-site"
+    nav: ClassVar[str] = "sites"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {
+            "heading": "Add a site",
+            "steps": steps.steps_of(None, None, None, "site"),
+            "drafts": steps.drafts(reader),
+            "form": SiteForm(),
+        }
+
+
+@dataclass(frozen=True)
+class SetUpSitePage(Page):
+    """The first step, of a site that is registered."""
+
+    template: ClassVar[str] = TEMPLATE.format("site")
+    route: ClassVar[str] = "set-up-site"
+    nav: ClassVar[str] = "sites"
+
+    site: Site
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(registered(**path))
+
+    def path(self) -> str:
+        return address(self.route, self.site.name)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {
+            "heading": f"Add a site: {self.site.name}",
+            "steps": steps.steps_of(self.site, None, None, "site"),
+            "drafts": steps.drafts(reader, self.site),
+            "form": SiteForm(self.site),
+        }
+
+
+@dataclass(frozen=True)
+class AddEndpointPage(Page):
+    """The second step, of an endpoint that there is not yet."""
+
+    template: ClassVar[str] = TEMPLATE.format("endpoint")
+    route: ClassVar[str] = "add-endpoint"
+    nav: ClassVar[str] = "sites"
+
+    site: Site
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(registered(**path))
+
+    def path(self) -> str:
+        return address(self.route, self.site.name)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        drafts = steps.drafts(reader, self.site)
+        new = Endpoint(site=self.site, label="DATADISK", name=f"{self.site.name}_DATADISK")
+        return {
+            "heading": f"Add a site: {self.site.name}",
+            "steps": steps.steps_of(self.site, None, None, "endpoint"),
+            "drafts": [each for each in drafts if each.name != self.site.name],
+            "form": EndpointForm(new, is_operator=may_operate(reader)),
+        }
+
+
+@dataclass(frozen=True)
+class OfEndpoint(Page):
+    """A page about an endpoint that is registered."""
+
+    nav: ClassVar[str] = "sites"
+
+    endpoint: Endpoint
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(endpoint_of(**path))
+
+    def path(self) -> str:
+        return address(self.route, self.endpoint.site.name, self.endpoint.name)
+
+    @property
+    def heading(self) -> str:
+        return f"Add a site: {self.endpoint.site.name}"
+
+
+@dataclass(frozen=True)
+class SetUpEndpointPage(OfEndpoint):
+    """The second step, of an endpoint that is not enabled yet."""
+
+    template: ClassVar[str] = TEMPLATE.format("endpoint")
+    route: ClassVar[str] = "set-up-endpoint"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        report = endpoint_check.of_endpoint(self.endpoint, now, internal=True)
+        form = EndpointForm(self.endpoint, is_operator=may_operate(reader))
+        return {
+            "heading": self.heading,
+            "endpoint": self.endpoint,
+            "steps": steps.steps_of(self.endpoint.site, self.endpoint, report, "endpoint"),
+            "form": None if self.endpoint.enabled else form,
+        }
+
+
+@dataclass(frozen=True)
+class SetUpPage(OfEndpoint):
+    """Credential, check, mesh and cost; ``chosen`` is what the form of the mesh says."""
+
+    template: ClassVar[str] = TEMPLATE.format("set_up")
+    route: ClassVar[str] = "set-up"
+
+    chosen: Params = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params, mesh_step.FIELDS)
+        chosen = {name: params.getlist(name)[-1:] for name in params}
+        return cls(endpoint_of(**path), chosen)
+
+    def params(self) -> Params:
+        return self.chosen
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        endpoint = self.endpoint
+        report = endpoint_check.of_endpoint(endpoint, now, internal=True)
+        current = steps.next_of(endpoint, report)
+        choosable = known_credentials(endpoint, reader)
+        return {
+            "heading": self.heading,
+            "endpoint": endpoint,
+            "site": endpoint.site,
+            "steps": steps.steps_of(endpoint.site, endpoint, report, current),
+            "current": current,
+            "report": report,
+            "internal": True,
+            "may_check": True,
+            "credential_lines": credential_lines(endpoint),
+            "may_remove": may_remove(endpoint, reader),
+            "upload": UploadForm(endpoint, now),
+            "registered_ones": KnownForm(endpoint, choosable) if choosable else None,
+            "file_name": FileNameForm() if is_administrator(reader) else None,
+            **self.cost(now, reader),
+        }
+
+    def cost(
+        self, now: datetime, reader: Anyone, sent: mesh_step.MeshForm | None = None
+    ) -> dict[str, Any]:
+        form = sent or mesh_form(self.endpoint, reader, self.question())
+        return {"mesh": form, "cost": mesh_step.cost_of(form, now), "chosen": form.chosen()}
+
+    def question(self) -> QueryDict | None:
+        """Return what the address says of mesh and limits; None if it says nothing."""
+        if not self.chosen:
+            return None
+        question = QueryDict(mutable=True)
+        for name, values in self.chosen.items():
+            question.setlist(name, values)
+        return question
+
+
+def mesh_form(
+    endpoint: Endpoint, reader: Anyone, data: QueryDict | None = None
+) -> mesh_step.MeshForm:
+    """Return the form of meshes and limits; operators may let an endpoint join a mesh by name."""
+    choices = mesh_step.choices_for(endpoint, joins=may_operate(reader))
+    return mesh_step.MeshForm(endpoint, choices, data)
+
+
+def is_administrator(reader: Anyone) -> bool:
+    return roles.role_of(reader) is Role.ADMINISTRATOR
+
+
+def may_remove(endpoint: Endpoint, reader: Anyone) -> bool:
+    """Say whether somebody may delete the uploaded secret of an endpoint."""
+    own = endpoint.credential
+    if own is None or not own.is_uploaded or not hasattr(own, "uploaded_secret"):
+        return False
+    return uploads.is_of_sites(own, sites_of(reader))
+
+
+def credential_lines(endpoint: Endpoint) -> list[str]:
+    return steps.credential_lines(endpoint.credential) if endpoint.credential else []
+
+
+def known_credentials(endpoint: Endpoint, reader: Anyone) -> QuerySet[Credential]:
+    """Return the credentials that somebody may choose for an endpoint: all are for its host.
+
+    Admins of sites choose among those that their sites have, and no other site: what is another
+    site's they do not even learn the name of.
+    """
+    sites = sites_of(reader)
+    rows = [
+        row
+        for row in Credential.objects.all()
+        if rules.names(row.hosts, endpoint.base_url) and uploads.is_of_sites(row, sites)
+    ]
+    return Credential.objects.filter(pk__in=[row.pk for row in rows])

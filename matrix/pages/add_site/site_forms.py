@@ -1,0 +1,156 @@
+"""The first two steps of *Add a site*: the site, and where its endpoint is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
+from django.http import QueryDict
+
+from matrix.pages.endpoint import DataHostsForm
+from matrix.pages.site.work_forms import CHOICE, SMALL, RowForm, line
+from sonar.credentials import rules
+from sonar.models import Endpoint, Site
+from sonar.models.fields import TAKEN
+from sonar.notation.addresses import address_of, is_this_machine
+
+NEEDED = "Write a name, like {}."
+CAPACITY = "A capacity is a number of Gbit/s from 0.001 on, like 20; leave it empty if unknown."
+# Where addresses begin for new sites; no site can be called so.
+RESERVED = "add"
+
+
+class SiteForm(RowForm):
+    """A site: the draft begins here."""
+
+    otherwise = "name"
+
+    name = line("name", 80, 28, NEEDED.format("UKI-SCOTGRID-ECDF"))
+    cloud = line("cloud (region, like UK)", 40, 8)
+    tier = forms.TypedChoiceField(
+        label="tier",
+        coerce=int,
+        choices=[(tier, f"Tier {tier}") for tier in range(4)],
+        widget=CHOICE,
+    )
+    country = line("country (two letters, like GB)", 2, 4)
+    wan_gbit_s = forms.FloatField(
+        label="WAN capacity in Gbit/s (empty: unknown)",
+        required=False,
+        validators=[MinValueValidator(0.001, CAPACITY)],
+        error_messages={"invalid": CAPACITY},
+        widget=forms.TextInput({"class": SMALL, "size": 8, "inputmode": "decimal"}),
+    )
+
+    def __init__(self, site: Site | None = None, data: QueryDict | None = None) -> None:
+        self.site = site or Site()
+        initial = {name: getattr(self.site, name) for name in self.base_fields}
+        super().__init__(data, auto_id="site-%s", initial=initial)
+        if self.site.pk:  # what is measured goes by the name
+            del self.fields["name"]
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name == RESERVED:
+            raise ValidationError(f"No site can be called {RESERVED}: a page has this address.")
+        return name
+
+    def clean_country(self) -> str:
+        return str(self.cleaned_data["country"]).upper()
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Site:
+        for name, value in cleaned.items():
+            setattr(self.site, name, value)
+        return self.site
+
+
+NO_PRIVATE = (
+    "This address is inside the network of Sonar: ask an operator to add an endpoint there."
+)
+AT_PLACE = "There is an endpoint at this place already, or above or inside it: write another path."
+
+
+class EndpointForm(RowForm):
+    """An endpoint that is not enabled; ``is_moved`` once it is valid and was elsewhere before.
+
+    ``is_operator`` may have it at any address, and declare data hosts.
+    """
+
+    otherwise = "base_url"
+
+    name = line("name", 80, 34, NEEDED.format("UKI-SCOTGRID-ECDF_DATADISK"))
+    label = line("label (what it is for, like DATADISK)", 40, 14)
+    base_url = forms.CharField(
+        label="base URL",
+        max_length=400,
+        error_messages={
+            "required": "Write where it is, like davs://se.example.org:443/atlas/disk."
+        },
+        help_text="Sonar writes and deletes only in sonar/ below it. The directory must exist.",
+        widget=forms.TextInput(
+            {"class": SMALL, "size": 60, "placeholder": "davs://se.example.org:443/atlas/disk"}
+        ),
+    )
+    software = line("software (like dCache 9.2; may be empty)", 80, 20)
+    data_hosts = DataHostsForm.base_fields["data_hosts"]
+
+    def __init__(
+        self, endpoint: Endpoint, data: QueryDict | None = None, *, is_operator: bool
+    ) -> None:
+        self.endpoint, self.is_operator = endpoint, is_operator
+        self.was_at = endpoint.base_url
+        initial = {name: getattr(endpoint, name) for name in self.base_fields}
+        initial["data_hosts"] = "\n".join(endpoint.data_hosts)
+        super().__init__(data, auto_id="endpoint-%s", initial=initial)
+        hosts = self.fields["data_hosts"]
+        hosts.label = "data hosts, one to a line (empty: its server redirects to no others)"
+        hosts.widget = forms.Textarea({"class": SMALL, "rows": 2, "cols": 50})
+        if not is_operator:
+            del self.fields["data_hosts"]
+        if endpoint.pk:
+            del self.fields["name"]
+
+    clean_data_hosts = DataHostsForm.clean_data_hosts
+
+    @property
+    def is_moved(self) -> bool:
+        """Say whether what was uploaded for it would now go to another server."""
+        before, now = rules.host_of_url(self.was_at), rules.host_of_url(self.endpoint.base_url)
+        return bool(self.was_at) and before != now
+
+    def clean_base_url(self) -> str:
+        base_url: str = self.cleaned_data["base_url"].strip()
+        if not self.is_operator and base_url != self.was_at:
+            self._refuse_inside(base_url)
+        return base_url
+
+    def _refuse_inside(self, base_url: str) -> None:
+        """Raise ValidationError for addresses that only somebody of Sonar has business with."""
+        host = rules.host_of_url(base_url)
+        if host is None or host.name in self._known_hosts():
+            return
+        address = address_of(host.name)
+        if is_this_machine(host.name) or (address is not None and not address.is_global):
+            raise ValidationError(NO_PRIVATE)
+
+    def _known_hosts(self) -> set[str]:
+        """Return the hosts of its site that operators have registered."""
+        urls = self.endpoint.site.endpoints.values_list("base_url", flat=True)
+        return {host.name for host in map(rules.host_of_url, urls) if host}
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Endpoint:
+        for name, value in cleaned.items():
+            setattr(self.endpoint, name, value)
+        if self.is_moved:
+            self.endpoint.credential = self.endpoint.credential_lent = None
+            self.endpoint.lend_credential = False
+        return self.endpoint
+
+    def add_error(self, field: str | None, error: Any) -> None:  # noqa: ANN401 - Django's own
+        """Say nothing of endpoints of other sites to who may not see where they are."""
+        faults = error if isinstance(error, list) else [error]
+        codes = {getattr(fault, "code", None) for fault in faults}
+        if field == "base_url" and not self.is_operator and codes & {TAKEN, "unique"}:
+            error = AT_PLACE
+        super().add_error(field, error)

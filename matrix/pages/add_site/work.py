@@ -1,0 +1,299 @@
+"""What the steps of *Add a site* keep: each at once, in the log of the admin too."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+
+from matrix.answers.site.overview import registered
+from matrix.http.page_rights import for_whom, holders
+from matrix.pages.add_site import mesh_step, pages
+from matrix.pages.add_site.credential_forms import FileNameForm, KnownForm, UploadForm
+from matrix.pages.add_site.pages import (
+    AddEndpointPage,
+    AddSitePage,
+    SetUpEndpointPage,
+    SetUpPage,
+    SetUpSitePage,
+)
+from matrix.pages.add_site.site_forms import EndpointForm, SiteForm
+from matrix.pages.add_site.steps import ADD_ENDPOINT, ADD_SITE, sites_of
+from matrix.pages.base import Page
+from matrix.pages.endpoint import endpoint_of
+from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.views import rendered, show
+from matrix.query.addresses import address
+from sonar.models import Credential, Endpoint, Site
+from sonar.notation.windows import format_minute
+from sonar.ordering import request_checks
+from sonar.registry import uploads
+from sonar.registry.uploads import Uploader
+
+of_site = holders(ADD_ENDPOINT, lambda name, **_: [registered(name).id])
+BASE_FIELDS = ("label", "base_url", "software")
+
+
+def again(request: HttpRequest, page: Page, **forms: Any) -> HttpResponse:  # noqa: ANN401 - as the context has it
+    """Show a page with a form that was refused: what was typed stays, secrets do not."""
+    return rendered(request, page, timezone.now(), None, status=400, **forms)
+
+
+@for_whom(GET=holders(ADD_SITE), POST=holders(ADD_SITE))
+def add_site(request: HttpRequest) -> HttpResponseBase:
+    """Register a site, which has no endpoint yet."""
+    if request.method != "POST":
+        return show(request, AddSitePage, {})
+    form = SiteForm(data=request.POST)
+    if not form.is_valid():
+        return again(request, AddSitePage(), form=form)
+    with transaction.atomic():
+        form.site.save()
+        keep_in_the_log(request, form.site, ADDITION, f"Added the site {form.site.name}.")
+    return HttpResponseRedirect(address("add-endpoint", form.site.name))
+
+
+@for_whom(GET=of_site, POST=holders(ADD_SITE))
+def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Change what is registered of a site."""
+    if request.method != "POST":
+        return show(request, SetUpSitePage, {"name": name})
+    page = SetUpSitePage(registered(name))
+    form = SiteForm(page.site, request.POST)
+    if not form.is_valid():
+        return again(request, page, form=form)
+    with transaction.atomic():
+        form.site.save(update_fields=["cloud", "tier", "country", "wan_gbit_s"])
+        keep_in_the_log(request, form.site, CHANGE, f"Changed the site {form.site.name}.")
+    return HttpResponseRedirect(next_address(form.site))
+
+
+def next_address(site: Site) -> str:
+    """Return where a site goes on: at its only endpoint that waits, or at a new one."""
+    waiting = site.endpoints.filter(retired_at=None, enabled=False).first()
+    if waiting is None:
+        return address("add-endpoint", site.name)
+    return address("set-up", site.name, waiting.name)
+
+
+@for_whom(GET=of_site, POST=of_site)
+def add_endpoint(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Register an endpoint that is not enabled."""
+    if request.method != "POST":
+        return show(request, AddEndpointPage, {"name": name})
+    page = AddEndpointPage(registered(name))
+    row = Endpoint(site=page.site, enabled=False)
+    form = EndpointForm(row, request.POST, is_operator=pages.may_operate(request.user))
+    if not form.is_valid():
+        return again(request, page, form=form)
+    with transaction.atomic():
+        row.save()
+        keep_in_the_log(request, page.site, CHANGE, f"Added the endpoint {row.name}, not enabled.")
+    return HttpResponseRedirect(address("set-up", name, row.name))
+
+
+@for_whom(GET=of_site, POST=of_site)
+def set_up_endpoint(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
+    """Change where an endpoint is that is not enabled."""
+    if request.method != "POST":
+        return show(request, SetUpEndpointPage, {"name": name, "endpoint": endpoint})
+    page = SetUpEndpointPage(endpoint_of(name, endpoint))
+    if page.endpoint.enabled or page.endpoint.retired_at:
+        messages.error(request, f"{endpoint} is in use, so it stays where it is.")
+        return HttpResponseRedirect(page.path())
+    before = page.endpoint.credential
+    form = EndpointForm(page.endpoint, request.POST, is_operator=pages.may_operate(request.user))
+    if not form.is_valid():
+        return again(request, page, form=form)
+    with transaction.atomic():
+        page.endpoint.save()
+        sentence = f"Changed where {page.endpoint.name} is, or what it is called."
+        if before and form.is_moved:
+            uploads.forget_unused(before)
+            gone = f"Its credential {before} was for the other server: it needs another one."
+            messages.warning(request, gone)
+            sentence = f"{sentence} {gone}"
+        keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
+    return HttpResponseRedirect(SetUpPage(page.endpoint).path())
+
+
+@for_whom(GET=of_site)
+def set_up(request: HttpRequest, name: str, endpoint: str) -> HttpResponseBase:
+    return show(request, SetUpPage, {"name": name, "endpoint": endpoint})
+
+
+@sensitive_post_parameters()
+@for_whom(POST=of_site)
+def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
+    """Give an endpoint a credential by one of four ways, or none, and let it be checked."""
+    page = SetUpPage(endpoint_of(name, endpoint))
+    act = WAYS.get(request.POST.get("how", ""), upload)
+    refused = act(request, page)
+    if refused is not None:
+        return refused
+    check(request, page.endpoint)
+    return HttpResponseRedirect(f"{page.path()}#check")
+
+
+def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+    """Keep a secret that was uploaded; return the page with what is wrong with it."""
+    now, endpoint = timezone.now(), page.endpoint
+    form = UploadForm(endpoint, now, request.POST, request.FILES)
+    if not form.is_valid():
+        return again(request, page, upload=form)
+    by = Uploader(cast(User, request.user), sites_of(request.user))
+    try:
+        with transaction.atomic():
+            credential = uploads.keep(endpoint, form.secret, by, now)
+            lends = form.cleaned_data["lend_credential"]
+            Endpoint.objects.filter(pk=endpoint.pk).update(lend_credential=lends)
+            end = form.secret.upload.expires_at
+            valid = f", valid until {format_minute(end)}" if end else ""
+            sentence = f"Uploaded a secret for {endpoint.name}, as {credential.name}{valid}."
+            keep_in_the_log(request, endpoint.site, CHANGE, sentence)
+    except ValidationError as error:
+        for field, faults in error.error_dict.items():
+            form.add_error(field if field in form.fields else "content", faults)
+        return again(request, page, upload=form)
+    messages.success(request, f"{sentence} It is kept encrypted, and never shown.")
+    return None
+
+
+def choose(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+    """Give the endpoint a credential that is registered."""
+    form = KnownForm(
+        page.endpoint, pages.known_credentials(page.endpoint, request.user), request.POST
+    )
+    if not form.is_valid():
+        return again(request, page, registered_ones=form)
+    return attach(request, page, form.cleaned_data["credential"], form)
+
+
+def name_file(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+    """Register a file on the workers as a credential for the host of the endpoint."""
+    if not pages.is_administrator(request.user):
+        raise PermissionDenied
+    form = FileNameForm(request.POST)
+    if not form.is_valid():
+        return again(request, page, file_name=form)
+    hosts = uploads.hosts_at([page.endpoint.base_url])
+    credential = Credential(**form.cleaned_data, hosts=hosts)
+    return attach(request, page, credential, form)
+
+
+def attach(
+    request: HttpRequest, page: SetUpPage, credential: Credential, form: KnownForm | FileNameForm
+) -> HttpResponse | None:
+    endpoint, before = page.endpoint, page.endpoint.credential
+    first = next(iter(form.fields))
+    try:
+        with transaction.atomic():
+            credential.full_clean()
+            credential.save()
+            endpoint.credential = credential
+            endpoint.lend_credential &= before == credential
+            endpoint.full_clean()
+            endpoint.save(update_fields=["credential", "lend_credential"])
+            if before and before != credential:
+                uploads.forget_unused(before)
+            sentence = f"Gave {endpoint.name} the credential {credential.name}."
+            keep_in_the_log(request, endpoint.site, CHANGE, sentence)
+    except ValidationError as error:
+        for faults in error.error_dict.values():
+            form.add_error(first, faults)
+        name = "registered_ones" if isinstance(form, KnownForm) else "file_name"
+        return again(request, page, **{name: form})
+    messages.success(request, sentence)
+    return None
+
+
+def need_none(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+    """Let an endpoint go on without a credential; one that it has is taken from it."""
+    endpoint, before = page.endpoint, page.endpoint.credential
+    if before is None:
+        return None
+    with transaction.atomic():
+        endpoint.credential, endpoint.lend_credential = None, False
+        endpoint.save(update_fields=["credential", "lend_credential"])
+        uploads.forget_unused(before)
+        sentence = f"Took the credential {before} from {endpoint.name}."
+        keep_in_the_log(request, endpoint.site, CHANGE, sentence)
+    messages.success(request, sentence)
+    return None
+
+
+def remove(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
+    """Delete the secret that was uploaded for an endpoint."""
+    own = page.endpoint.credential
+    if own is None or not pages.may_remove(page.endpoint, request.user):
+        raise PermissionDenied
+    with transaction.atomic():
+        uploads.remove(own)
+        sentence = f"Removed the secret of {own}."
+        keep_in_the_log(request, page.endpoint.site, CHANGE, sentence)
+    messages.success(request, f"{sentence} Tests that need it wait until there is another one.")
+    return HttpResponseRedirect(page.path())
+
+
+WAYS = {"known": choose, "file": name_file, "none": need_none, "remove": remove}
+
+
+def check(request: HttpRequest, endpoint: Endpoint) -> None:
+    """Let a worker check an endpoint, if one may be checked now."""
+    try:
+        request_checks.order(endpoint, cast(User, request.user), timezone.now())
+    except request_checks.CheckRefusedError as error:
+        messages.info(request, f"It was not checked yet. {error}")
+
+
+@for_whom(POST=of_site)
+def start(request: HttpRequest, name: str, endpoint: str) -> HttpResponse:
+    """Keep the limits and the mesh of an endpoint; with `start` it is enabled.
+
+    Without `start` and `later` nothing is kept: the page shows what it would cost.
+    """
+    page = SetUpPage(endpoint_of(name, endpoint))
+    if not {"start", "later"} & request.POST.keys():
+        sent = [(field, request.POST.get(field, "")) for field in mesh_step.FIELDS]
+        return HttpResponseRedirect(f"{page.path()}?{urlencode(sent)}#mesh")
+    form = pages.mesh_form(page.endpoint, request.user, request.POST)
+    if not form.is_valid():
+        return again(request, page, **page.cost(timezone.now(), request.user, form))
+    with transaction.atomic():
+        sentences = list(kept(page.endpoint, form, starts="start" in request.POST))
+        keep_in_the_log(request, page.endpoint.site, CHANGE, " ".join(sentences))
+    if "start" in request.POST:
+        soon = f"Its first tests are planned within {settings.SONAR_PLAN_SECONDS} s."
+        how = "Pause it with “Pause tests…”, or undo it with “Disable it” at “Caps and budgets…”."
+        messages.success(request, f"{' '.join(sentences)} {soon} {how}")
+    else:
+        messages.success(request, f"{' '.join(sentences)} Nothing is tested yet.")
+    return HttpResponseRedirect(f"{address('site', name)}#site-work")
+
+
+def kept(endpoint: Endpoint, form: mesh_step.MeshForm, *, starts: bool) -> Iterable[str]:
+    """Keep what the form of the mesh says; yield a sentence on each thing that was done."""
+    form.fill()
+    endpoint.full_clean()
+    endpoint.site.full_clean()
+    endpoint.enabled = endpoint.enabled or starts
+    endpoint.save(update_fields=["budget_bytes_per_day", "enabled"])
+    endpoint.site.save(update_fields=["quiet_from", "quiet_until"])
+    choice = form.chosen()
+    if choice and not choice.is_meant:
+        mesh_step.join(choice.mesh, endpoint)
+        yield f"{endpoint.name} joined the mesh {choice.mesh.name}."
+    if not starts:
+        yield f"Kept the limits of {endpoint.name}."
+        return
+    price = mesh_step.cost_of(form, timezone.now())
+    yield f"Started testing {endpoint.name}: {price.words if price else ''}."

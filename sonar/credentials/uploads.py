@@ -1,0 +1,141 @@
+"""What people upload as the secret of a credential: looked at before it is kept.
+
+The sentences say what is wrong and what is allowed; nothing of the secret is in them.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
+from cryptography.x509 import Certificate
+
+from sonar.credentials import kinds
+from sonar.credentials.sources.unverified import LONGEST_TOKEN, is_token, lifetime_of
+from sonar.notation.windows import format_minute
+
+MOST_BYTES = 64_000
+"""A proxy certificate with its chain and the attributes of an organisation has some 15 kB."""
+PEM = "-----BEGIN "
+KEY_BLOCK = re.compile(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.+?-----END \1PRIVATE KEY-----", re.S)
+LONGEST_CLIENT_SECRET = 1000
+
+
+class UploadError(Exception):
+    """What cannot be the secret of such a credential; the sentence says why, and what can."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A secret that was looked at, and until when it is valid; None where it does not say."""
+
+    text: str = field(repr=False)
+    expires_at: datetime | None
+
+
+def read(kind: str, content: bytes, now: datetime) -> Upload:
+    """Look at what was uploaded for a credential of a kind; UploadError if it cannot be used."""
+    if len(content) > MOST_BYTES:
+        raise UploadError(f"A secret has at most {MOST_BYTES // 1000} kB: this is another file.")
+    try:
+        text = content.decode().strip()
+    except UnicodeDecodeError:
+        raise UploadError(f"This is not text. {ALLOWED[kind]}") from None
+    if not text:
+        raise UploadError(f"It is empty. {ALLOWED[kind]}")
+    upload = READERS[kind](text)
+    if upload.expires_at and upload.expires_at <= now:
+        ended = format_minute(upload.expires_at)
+        raise UploadError(f"It expired on {ended}: upload one that is still valid.")
+    return upload
+
+
+def _token(text: str) -> Upload:
+    if PEM in text:
+        sentence = "This is a certificate or a key (PEM), and no token."
+        raise UploadError(f"{sentence} Choose the kind of credential that takes it.")
+    if text.startswith("{"):
+        raise UploadError(
+            "This is JSON, as an issuer answers: upload only the value of “access_token”."
+        )
+    if not is_token(text) or " " in text:
+        raise UploadError(f"This is not a token. {ALLOWED[kinds.FILE]}")
+    expires_at = lifetime_of(text).expires_at
+    return Upload(text, datetime.fromtimestamp(expires_at, UTC) if expires_at else None)
+
+
+def _client_secret(text: str) -> Upload:
+    if PEM in text or not text.isprintable() or len(text) > LONGEST_CLIENT_SECRET:
+        raise UploadError(f"This is not the secret of a client. {ALLOWED['client_credentials']}")
+    return Upload(text, None)
+
+
+def _token_or_certificate(text: str) -> Upload:
+    return _certificate_with_key(text) if PEM in text else _token(text)
+
+
+def _certificate_with_key(text: str) -> Upload:
+    """Want a certificate whose key comes with it, and is not encrypted."""
+    block = KEY_BLOCK.search(text)
+    if PEM not in text:
+        raise UploadError(f"This is not a certificate. {ALLOWED[kinds.X509]}")
+    if block is None:
+        raise UploadError(f"It holds no private key. {ALLOWED[kinds.X509]}")
+    try:
+        certificates = x509.load_pem_x509_certificates(text.encode())
+    except ValueError:
+        raise UploadError(f"It holds no certificate. {ALLOWED[kinds.X509]}") from None
+    if _public_key_of(block[0]) != _bytes_of(certificates[0].public_key()):
+        raise UploadError(
+            "The private key does not belong to the first certificate. Upload a certificate with "
+            "its own key; certificates of its issuers follow after it."
+        )
+    return Upload(text, _end_of(certificates))
+
+
+def _public_key_of(block: str) -> bytes:
+    try:
+        key = load_pem_private_key(block.encode(), password=None)
+    except TypeError:
+        sentence = "The private key has a passphrase, which Sonar cannot ask for"
+        raise UploadError(f"{sentence}: upload it without one.") from None
+    except ValueError:
+        raise UploadError(f"The private key cannot be read. {ALLOWED[kinds.X509]}") from None
+    return _bytes_of(key.public_key())
+
+
+def _bytes_of(key: PublicKeyTypes) -> bytes:
+    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+def _end_of(certificates: list[Certificate]) -> datetime:
+    return min(each.not_valid_after_utc for each in certificates)
+
+
+ALLOWED = {
+    kinds.FILE: (
+        f"A token is one word of ASCII letters, digits and signs, at most {LONGEST_TOKEN} long, "
+        "without spaces or line breaks."
+    ),
+    "client_credentials": (
+        f"It is one line of at most {LONGEST_CLIENT_SECRET} characters, as the issuer showed it."
+    ),
+    "macaroon": (
+        "Upload a token, or a certificate followed by its private key (PEM), that the endpoint "
+        "knows."
+    ),
+    kinds.X509: "Upload a certificate followed by its private key (PEM), in one file.",
+}
+READERS: dict[str, Callable[[str], Upload]] = {
+    kinds.FILE: _token,
+    "client_credentials": _client_secret,
+    "macaroon": _token_or_certificate,
+    kinds.X509: _certificate_with_key,
+}

@@ -1,0 +1,149 @@
+"""What tests cost, in words: in one line, and what of it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from django.conf import settings
+
+from sonar.models import Mesh
+from sonar.notation.units import exact_duration, format_bytes, format_count, three_digits
+from sonar.registry.cost.figures import Cost, Share
+from sonar.registry.cost.grid import Grid, Member
+
+# Fewer than so many of what is asked for are said to be held back.
+ALL_OF_IT = 0.995
+
+
+def summary(cost: Cost) -> str:
+    """Say it: `38 links, 912 tests and 42.7 GB a day`, or how many of those that are asked for."""
+    links = f"{format_count(cost.links)} link{'s' * (cost.links != 1)}"
+    tests, demanded = round(cost.tests_per_day), round(cost.asked_per_day)
+    volume = format_bytes(cost.bytes_per_day)
+    if not demanded:
+        return f"{links}, no tests"
+    if is_held_back(cost):
+        return (
+            f"{links}, {format_count(tests)} of {format_count(demanded)} tests and {volume} a day"
+        )
+    return f"{links}, {format_count(demanded)} test{'s' * (demanded != 1)} and {volume} a day"
+
+
+def in_its_meshes(costs: Sequence[Cost]) -> str:
+    """Say what enabling an endpoint starts: `38 links, 912 tests and 42.7 GB a day in mesh uk`."""
+    if not costs:
+        return "no mesh tests it"
+    return "; ".join(f"{summary(cost)} in mesh {cost.mesh}" for cost in costs)
+
+
+def is_held_back(cost: Cost) -> bool:
+    """Say whether budgets, caps or limits hold back some of what is asked for."""
+    return cost.tests_per_day < cost.asked_per_day * ALL_OF_IT
+
+
+def remarks(cost: Cost, grid: Grid, mesh: Mesh, own: Member | None) -> Iterator[str]:
+    """Yield sentences on what was left out, and on what does not fit."""
+    if not mesh.enabled:
+        yield f"The mesh {mesh.name} is not enabled: nothing of it is tested until it is."
+    if own is not None:
+        yield from _about(own, grid, mesh, cost)
+    if not any(each.links for each in cost.classes):
+        yield "No link would be tested."
+    yield from _left_out(grid, own)
+    yield from _too_large(cost, mesh)
+    yield from _over(cost)
+    if is_held_back(cost):
+        yield (
+            f"{_tests(cost.asked_per_day)} a day are asked for, and there is room for "
+            f"{format_count(round(cost.tests_per_day))}: the others wait."
+        )
+
+
+def _about(own: Member, grid: Grid, mesh: Mesh, cost: Cost) -> Iterator[str]:
+    """Yield why an endpoint is not in a mesh, or not now."""
+    if own.scheme not in mesh.mover_description.schemes_in(mesh.mode):
+        schemes = mesh.mover_description.what_it_moves(mesh.mode)
+        yield f"{own.name} has {own.scheme}, but the mover {mesh.mover} {schemes}."
+    elif not any(each.links for each in cost.classes) and (
+        mesh.sources_filter or mesh.destinations_filter
+    ):
+        yield f"The filter of the mesh {mesh.name} leaves {own.name} out."
+    registered = grid.members.get(own.id)
+    if registered is not None and registered.paused:
+        yield f"{own.site} has paused its tests: this is what it costs once they are resumed."
+
+
+def _left_out(grid: Grid, own: Member | None) -> Iterator[str]:
+    others = [each for each in grid.members.values() if own is None or each.id != own.id]
+    if sites := sorted({each.site for each in others if each.paused}):
+        yield f"Left out are the links of sites that have paused their tests: {_listed(sites)}."
+    if names := sorted(each.name for each in others if not each.enabled):
+        verb = "is" if len(names) == 1 else "are"
+        yield f"Left out is what {verb} not enabled: {_listed(names)}."
+
+
+MOST_NAMED = 5
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
+def _too_large(cost: Cost, mesh: Mesh) -> Iterator[str]:
+    """Yield which tests never run, and which are due more often than anybody looks."""
+    limits = [each for each in (mesh.bytes_per_hour, settings.SONAR_BYTES_PER_HOUR) if each]
+    budget = cost.budget.limit if cost.budget else None
+    tick = settings.SONAR_PLAN_SECONDS
+    for each in cost.classes:
+        if limits and each.test_bytes > min(limits):
+            yield (
+                f"Tests of size {each.name} never run: each is larger than "
+                f"{format_bytes(min(limits))}, the limit on bytes per hour."
+            )
+        if budget and each.test_bytes > budget:
+            yield (
+                f"Tests of size {each.name} never run: each is larger than {format_bytes(budget)}, "
+                f"what {cost.endpoint} may send and receive a day."
+            )
+        if each.every_seconds < tick:
+            yield (
+                f"Tests of size {each.name} are due every {exact_duration(each.every_seconds)}, "
+                f"but tests are planned every {exact_duration(tick)}."
+            )
+
+
+def _over(cost: Cost) -> Iterator[str]:
+    """Yield the limits that are asked for more than they allow."""
+    for budget in (cost.budget, cost.nearest_budget):
+        if budget and budget.share > 1:
+            yield (
+                f"{budget.whose} is over its budget: {format_bytes(budget.used)} of "
+                f"{format_bytes(budget.limit)} a day are asked for."
+            )
+    for cap, preposition in (
+        (cost.cap_out, "from "),
+        (cost.cap_in, "to "),
+        (cost.nearest_cap, "at "),
+    ):
+        if cap and cap.share > 1:
+            yield _cap(cap, preposition)
+    if cost.wan and cost.wan.share > 1:
+        yield f"The tests need more than the whole WAN capacity of {cost.wan.whose}."
+    if cost.grid.limit and cost.grid.afterwards > cost.grid.limit:
+        yield (
+            f"All of Sonar is asked for {format_bytes(cost.grid.afterwards)} an hour, and its "
+            f"limit is {format_bytes(cost.grid.limit)}."
+        )
+
+
+def _cap(cap: Share, preposition: str) -> str:
+    return (
+        f"The cap of tests {preposition} {cap.whose} is too low: {three_digits(cap.used)} would "
+        f"run at once on average, and {cap.limit:g} may."
+    )
+
+
+def _tests(count: float) -> str:
+    number = round(count)
+    return f"{format_count(number)} test{'s' * (number != 1)}"

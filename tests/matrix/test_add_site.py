@@ -1,0 +1,261 @@
+"""*Add a site* on pages: every step is kept at once, and shown again without its secret."""
+
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from sonar.models import Credential, Endpoint, EndpointCheck, Mesh, Site, UploadedSecret
+from sonar.ordering import request_checks
+from sonar.people.roles import Role
+from sonar.registry import secrets
+from tests.accounts import account, logged_in
+from tests.credentials import bind
+from tests.sonar.test_credential_states import jwt
+from tests.sonar.world import endpoint, mesh
+
+pytestmark = pytest.mark.django_db
+TOKEN = "gH5vT2mZx9LpR4wBn8Hs3Yd6Fj1GcVa5Ue1"
+URL = "davs://se.ecdf.example:443/atlas/disk"
+SITE, NEW = "/sites/ECDF", "/sites/ECDF/add-endpoint/"
+SET_UP = "/sites/ECDF/endpoints/ECDF_DATADISK/set-up/"
+CREDENTIAL, START = f"{SET_UP}credential/", f"{SET_UP}start/"
+PLACE = {"name": "ECDF_DATADISK", "label": "DATADISK", "base_url": URL}
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+
+
+@pytest.fixture
+def operator() -> Client:
+    return logged_in(account(Role.OPERATOR))
+
+
+@pytest.fixture
+def ecdf() -> Site:
+    return Site.objects.create(name="ECDF", tier=2, cloud="UK")
+
+
+@pytest.fixture
+def admin(ecdf: Site) -> Client:
+    """Return the browser of the admin of the site, and of no other."""
+    return logged_in(account(Role.SITE_ADMIN, ecdf))
+
+
+@pytest.fixture
+def disk(ecdf: Site) -> Endpoint:
+    return Endpoint.objects.create(site=ecdf, **PLACE, enabled=False)
+
+
+def page(answer) -> str:
+    return answer.content.decode()
+
+
+def upload(client: Client, text: str = TOKEN, **form: object):
+    return client.post(CREDENTIAL, {"how": "upload", "kind": "file", "text": text} | form)
+
+
+def test_from_nothing_to_tests(operator: Client):
+    mesh()
+    endpoint("RAL", base_url="davs://se.ral.example:443/atlas/disk")
+    Mesh.objects.update(mover="http-tpc")
+    first = operator.post("/sites/add/", {"name": "ECDF", "tier": "2", "country": "gb"})
+    assert first.url == NEW
+    assert "ECDF</a> <span" not in page(operator.get(NEW))
+    assert operator.post(NEW, PLACE).url == SET_UP
+    assert "Not enabled yet" in page(operator.get("/sites/"))
+    assert "What it costs" not in page(operator.get(SET_UP))
+    file = SimpleUploadedFile("ecdf.token", jwt(3600).encode())
+    answer = operator.post(
+        CREDENTIAL, {"how": "upload", "kind": "file", "content": file, "lend_credential": "on"}
+    )
+    assert answer.url == f"{SET_UP}#check"
+    assert EndpointCheck.objects.get().started_at is None
+    shown = page(operator.get(SET_UP))
+    assert "What it costs" in shown
+    assert "Joins 2 links: 1 in, 1 out." in shown
+    ended = operator.post(START, {"mesh": "uk", "budget": "60", "start": ""}, follow=True)
+    assert "Started testing ECDF_DATADISK: 2 links" in page(ended)
+    row = Endpoint.objects.select_related("site").get(name="ECDF_DATADISK")
+    assert (row.enabled, row.budget_bytes_per_day, row.site.country) == (True, 60 * 10**9, "GB")
+    assert LogEntry.objects.count() == 4
+
+
+def test_what_was_uploaded_is_never_said_again(operator: Client, disk: Endpoint):
+    for form in ({"kind": "x509"}, {"kind": "client_credentials"}, {"lend_credential": "on"}, {}):
+        refused = form.get("kind")
+        answer = upload(operator, **form)
+        assert answer.status_code == (400 if refused else 302)
+        assert TOKEN not in page(answer)
+        assert not refused or "Nothing was kept." in page(answer)
+    for path in (SET_UP, f"{SITE}/", "/operations/", f"{SITE}/endpoints/ECDF_DATADISK/"):
+        assert TOKEN not in page(operator.get(path))
+    log = str(list(LogEntry.objects.values_list("change_message", "object_repr")))
+    assert "Uploaded a secret for ECDF_DATADISK" in log
+    assert TOKEN not in log + str(dict(operator.session))
+    assert secrets.secret_of(Credential.objects.get()) == TOKEN
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        ({"text": ""}, "Choose a file, or paste its text."),
+        ({"text": "two words"}, "This is not a token."),
+        ({"content": SimpleUploadedFile("x", b"t0ken")}, "not both"),
+        ({"kind": "client_credentials"}, "A credential of the kind client_credentials needs it."),
+        ({"kind": "pigeon"}, "pigeon"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field_and_nothing_is_kept(
+    operator: Client, disk: Endpoint, form: dict[str, object], sentence: str
+):
+    answer = upload(operator, **form)
+    assert answer.status_code == 400
+    assert sentence in page(answer)
+    assert not Credential.objects.exists()
+
+
+def test_a_site_admin_adds_endpoints_to_the_own_site_alone(admin: Client):
+    Site.objects.create(name="RAL")
+    assert admin.post("/sites/add/", {"name": "X", "tier": "2"}).status_code == 403
+    assert admin.post("/sites/RAL/add-endpoint/", PLACE).status_code == 403
+    assert admin.post(f"{SITE}/set-up/", {"tier": "0"}).status_code == 403
+    hosts = {"data_hosts": "evil.example"}
+    assert admin.post(NEW, PLACE | hosts).url == SET_UP
+    row = Endpoint.objects.get()
+    assert (row.enabled, row.data_hosts) == (False, [])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.7", "[::1]", "192.168.1.1"])
+def test_a_site_admin_sends_no_worker_into_the_network_of_sonar(
+    admin: Client, operator: Client, ecdf: Site, host: str
+):
+    place = PLACE | {"base_url": f"davs://{host}:8443/x"}
+    answer = admin.post(NEW, place)
+    assert answer.status_code == 400
+    assert "This address is inside the network of Sonar" in page(answer)
+    assert operator.post(NEW, place).status_code == 302
+    other = {"name": "ECDF_TAPE", "base_url": f"davs://{host}:8443/tape"}
+    assert admin.post(NEW, PLACE | other).status_code == 302
+
+
+@pytest.mark.parametrize("place", [URL, f"{URL}/inside"])
+def test_a_site_admin_learns_nothing_of_where_others_are(admin: Client, place: str):
+    endpoint("RAL", base_url=URL)
+    answer = page(admin.post(NEW, PLACE | {"base_url": place}))
+    assert "There is an endpoint at this place already" in answer
+    assert "RAL_DATADISK" not in answer.partition("endpoint-base_url_error")[2]
+
+
+def test_another_sites_credential_is_neither_offered_nor_taken(admin: Client, disk: Endpoint):
+    ral = endpoint("RAL", base_url="davs://se.ecdf.example:443/ral")
+    bind(ral, "ral-secret")
+    assert "ral-secret" not in page(admin.get(SET_UP))
+    known = Credential.objects.get()
+    answer = admin.post(CREDENTIAL, {"how": "known", "credential": known.pk})
+    assert answer.status_code == 400
+    assert "Choose one of these credentials" in page(answer)
+    named = {"how": "file", "name": "ral-secret-file", "kind": "file"}
+    assert admin.post(CREDENTIAL, named).status_code == 403
+    disk.refresh_from_db()
+    assert disk.credential is None
+    bind(disk, "ral-secret")
+    assert admin.post(CREDENTIAL, {"how": "remove"}).status_code == 403
+
+
+def test_an_operator_chooses_among_credentials_for_the_host_and_names_no_file(
+    operator: Client, disk: Endpoint
+):
+    grid = Credential.objects.create(name="grid", hosts=["se.ecdf.example"])
+    other = Credential.objects.create(name="other", hosts=["se.ral.example"])
+    for row, status in ((other, 400), (grid, 302)):
+        sent = operator.post(CREDENTIAL, {"how": "known", "credential": row.pk})
+        assert sent.status_code == status
+    disk.refresh_from_db()
+    assert disk.credential == grid
+    named = {"how": "file", "name": "new", "kind": "file"}
+    assert operator.post(CREDENTIAL, named).status_code == 403
+    administrator = logged_in(account(Role.ADMINISTRATOR))
+    assert "There is a credential grid" in page(
+        administrator.post(CREDENTIAL, named | {"name": "grid"})
+    )
+    assert administrator.post(CREDENTIAL, named).status_code == 302
+    assert Credential.objects.get(name="new").hosts == ["se.ecdf.example:443"]
+
+
+def test_a_secret_does_not_go_along_to_another_server(admin: Client, disk: Endpoint):
+    upload(admin, lend_credential="on")
+    moved = {"label": "", "base_url": "davs://evil.example:443/x"}
+    answer = admin.post(f"{SET_UP}endpoint/", moved, follow=True)
+    assert "Its credential ECDF_DATADISK was for the other server" in page(answer)
+    disk.refresh_from_db()
+    assert (disk.credential, disk.lend_credential) == (None, False)
+    assert not UploadedSecret.objects.exists()
+
+
+def test_where_a_tested_endpoint_is_is_not_changed_here(operator: Client, disk: Endpoint):
+    Endpoint.objects.update(enabled=True)
+    moved = PLACE | {"base_url": "davs://x.example/z"}
+    assert "is in use, so" in page(operator.post(f"{SET_UP}endpoint/", moved, follow=True))
+    disk.refresh_from_db()
+    assert disk.base_url == URL
+    assert upload(operator).status_code == 302
+
+
+def test_without_a_script_the_cost_is_asked_for_and_nothing_is_kept(
+    operator: Client, disk: Endpoint
+):
+    mesh()
+    Mesh.objects.update(mover="http-tpc")
+    endpoint("RAL", base_url="davs://se.ral.example:443/atlas/disk")
+    operator.post(CREDENTIAL, {"how": "none"})
+    asked = {"mesh": "uk", "budget": "0.5", "quiet_from": "", "quiet_until": ""}
+    answer = operator.post(START, asked)
+    assert answer.url == f"{SET_UP}?{urlencode(asked)}#mesh"
+    assert "of 500 MB" in page(operator.get(answer.url))
+    half = asked | {"quiet_from": "22:00"}
+    assert "Quiet hours need both times" in page(operator.get(f"{SET_UP}?{urlencode(half)}"))
+    assert operator.post(START, half | {"start": ""}).status_code == 400
+    disk.refresh_from_db()
+    assert (disk.budget_bytes_per_day, disk.enabled) == (None, False)
+    later = operator.post(START, asked | {"later": ""}, follow=True)
+    assert "Nothing is tested yet." in page(later)
+    disk.refresh_from_db()
+    assert (disk.budget_bytes_per_day, disk.enabled) == (500_000_000, False)
+
+
+def test_an_operator_lets_it_join_a_mesh_that_names_its_endpoints(
+    operator: Client, admin: Client, disk: Endpoint
+):
+    ral = endpoint("RAL", base_url="davs://se.ral.example:443/atlas/disk")
+    named = mesh(mover="http-tpc")
+    named.sources.set([ral])
+    named.destinations.set([ral])
+    operator.post(CREDENTIAL, {"how": "none"})
+    assert "No enabled mesh can test this endpoint" in page(admin.get(SET_UP))
+    assert "uk (join it)" in page(operator.get(SET_UP))
+    assert "Joins 2 links" in page(operator.get(SET_UP))
+    operator.post(START, {"mesh": "uk", "start": ""})
+    assert disk in named.sources.all()
+    assert disk in named.destinations.all()
+
+
+def test_no_site_is_called_like_the_page_that_adds_them(operator: Client):
+    answer = operator.post("/sites/add/", {"name": "add", "tier": "2", "wan_gbit_s": "fast"})
+    assert answer.status_code == 400
+    assert "No site can be called add" in page(answer)
+    assert "A capacity is a number of Gbit/s" in page(answer)
+
+
+def test_the_draft_says_until_when_its_credential_is_valid(operator: Client, disk: Endpoint):
+    end = datetime.now(UTC) + timedelta(hours=2)
+    upload(operator, jwt(7200))
+    assert f"valid until {end:%-d %b %H:%M} UTC" in page(operator.get(SET_UP))
+    assert "A file of its name is not read." in page(operator.get(SET_UP))
+    operator.post(CREDENTIAL, {"how": "remove"})
+    assert "its secret was removed" in page(operator.get(SET_UP))
