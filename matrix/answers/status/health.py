@@ -15,7 +15,7 @@ from redis.retry import Retry
 
 from matrix.answers.status.figures import PLAN, QUEUES, Life
 from sonar.database import tables
-from sonar.database.tables import LONGEST_SECONDS, quickly
+from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import SignOfLife
 
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
@@ -51,7 +51,7 @@ def look(now: datetime) -> dict[str, Part]:
 def look_at_database(now: datetime) -> tuple[Part, Life | None]:
     """Ask whether it answers and is up to date; return who has given signs of life, too."""
     try:
-        with psycopg.connect(**quickly()) as session:
+        with asked_quickly() as session:
             if sentence := tables.problem(session):
                 return Part(False, sentence), None
             signs = (dict(zip(FIELDS, row, strict=True)) for row in session.execute(SIGNS))
