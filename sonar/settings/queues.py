@@ -1,5 +1,8 @@
 """Celery: its broker, its queues, and when beat sends which task."""
 
+import os
+from typing import Any
+
 from django.core.exceptions import ImproperlyConfigured
 
 from sonar.settings.databases import REDIS_URL
@@ -14,15 +17,28 @@ from sonar.settings.work import (
     SONAR_SWEEP_SECONDS,
 )
 
+OF_REDIS, OF_RABBITMQ = ("redis://", "rediss://", "unix://"), ("amqp://", "amqps://")
+
 
 def celery_broker(url: str) -> str:
     """Return the address as Celery spells it: unix:// is redis+socket:// there."""
-    if not url.startswith(("redis://", "rediss://", "unix://")):
+    if not REDIS_URL.startswith(OF_REDIS):
         raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
+    nodes = url.split(";")
+    of_redis = url.startswith(OF_REDIS) and len(nodes) == 1
+    if not (of_redis or all(node.startswith(OF_RABBITMQ) for node in nodes)):
+        raise ImproperlyConfigured(
+            "BROKER_URL must begin with redis://, rediss://, unix://, amqp:// or amqps://. Several "
+            "nodes of a RabbitMQ have a semicolon in between."
+        )
     return url.replace("unix://", "redis+socket://", 1)
 
 
-CELERY_BROKER_URL = celery_broker(REDIS_URL)
+BROKER_URL = os.environ.get("BROKER_URL") or REDIS_URL
+CELERY_BROKER_URL = celery_broker(BROKER_URL)
+# As people know it. What requests are counted in is Redis, whatever carries messages.
+WITH_RABBITMQ = BROKER_URL.startswith(OF_RABBITMQ)
+BROKER_NAME = "RabbitMQ" if WITH_RABBITMQ else "Redis"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -36,7 +52,10 @@ CELERY_BEAT_SCHEDULER = "sonar.processes.broker:PatientScheduler"
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
 # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
-CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False}
+# A RabbitMQ tells who sends that it has kept the message.
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"confirm_publish": True} if WITH_RABBITMQ else {"ack_emulation": False}
+)
 # What may wait for storage has workers of its own: plans and seals are never late for it, and
 # cleaning gets its turn while every thread waits for a transfer.
 CELERY_TASK_ROUTES = {
@@ -52,9 +71,27 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.propose_topology": {"queue": "cleaning"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "control"
+# A queue that the majority of RabbitMQ's nodes has survives the loss of the others.
+CELERY_TASK_DEFAULT_QUEUE_TYPE = "quorum" if WITH_RABBITMQ else "classic"
+CELERY_TASK_CREATE_MISSING_QUEUE_TYPE = CELERY_TASK_DEFAULT_QUEUE_TYPE
+# A connection to it that was cut off without a word is missed after twice as many seconds.
+CELERY_BROKER_HEARTBEAT = 10
+# Python's own check of certificates and names, which amqp leaves out by itself.
+CELERY_BROKER_USE_SSL: dict[str, Any] | bool = BROKER_URL.startswith("amqps://") and {
+    "context": {"check_hostname": True},
+    "server_hostname": None,
+}
+# How long who sends waits for a RabbitMQ to say that it has kept the message.
+CONFIRM_SECONDS = 5
+
+
+def sent_with(expires: int) -> dict[str, Any]:
+    return {"expires": expires, "confirm_timeout": CONFIRM_SECONDS}
+
+
 # How often each task is sent, and after how long one that nobody has taken is of no use.
 CELERY_BEAT_SCHEDULE = {
-    task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": {"expires": expires}}
+    task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": sent_with(expires)}
     for task, seconds, expires in (
         ("sonar.tasks.plan", SONAR_PLAN_SECONDS, SONAR_PLAN_SECONDS * 2),
         ("sonar.tasks.sweep", SONAR_SWEEP_SECONDS, SONAR_SWEEP_SECONDS * 2),
