@@ -1,11 +1,13 @@
 """Celery: its broker, its queues, and when beat sends which task."""
 
 import os
+import re
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
 from sonar.settings.databases import REDIS_URL
+from sonar.settings.environment import envtext
 from sonar.settings.sources import SONAR_DOWNTIMES_SECONDS, SONAR_TOPOLOGY_SECONDS
 from sonar.settings.storage import SONAR_CREDENTIALS_SECONDS
 from sonar.settings.work import (
@@ -18,22 +20,49 @@ from sonar.settings.work import (
 )
 
 OF_REDIS, OF_RABBITMQ = ("redis://", "rediss://", "unix://"), ("amqp://", "amqps://")
+OF_SENTINELS = "sentinel://"
+SENTINEL_ADDRESS = re.compile(r"sentinel://([^@/\s]*@)?([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?(/\d*)?")
 
 
 def celery_broker(url: str) -> str:
     """Return the address as Celery spells it: unix:// is redis+socket:// there."""
-    if not REDIS_URL.startswith(OF_REDIS):
-        raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
-    nodes = url.split(";")
-    of_redis = url.startswith(OF_REDIS) and len(nodes) == 1
-    if not (of_redis or all(node.startswith(OF_RABBITMQ) for node in nodes)):
+    if not is_redis(REDIS_URL):
         raise ImproperlyConfigured(
-            "BROKER_URL must begin with redis://, rediss://, unix://, amqp:// or amqps://. Several "
-            "nodes of a RabbitMQ have a semicolon in between."
+            "REDIS_URL must begin with redis://, rediss://, unix:// or sentinel://. Several "
+            "Sentinels have a semicolon in between."
+        )
+    if not (is_redis(url) or all(node.startswith(OF_RABBITMQ) for node in url.split(";"))):
+        raise ImproperlyConfigured(
+            "BROKER_URL must begin with redis://, rediss://, unix://, sentinel://, amqp:// or "
+            "amqps://. Several nodes of a RabbitMQ have a semicolon in between."
         )
     return url.replace("unix://", "redis+socket://", 1)
 
 
+def is_redis(url: str) -> bool:
+    nodes = url.split(";")
+    if url.startswith(OF_SENTINELS):
+        return all(SENTINEL_ADDRESS.fullmatch(node) for node in nodes)
+    return url.startswith(OF_REDIS) and len(nodes) == 1
+
+
+def transport_options(url: str) -> dict[str, Any]:
+    """Return what kombu is told of each kind of broker."""
+    if url.startswith(OF_RABBITMQ):
+        # It tells who sends that it has kept the message.
+        return {"confirm_publish": True}
+    # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
+    # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
+    options: dict[str, Any] = {"ack_emulation": False}
+    if url.startswith(OF_SENTINELS):
+        seconds = {"socket_timeout": SENTINEL_SECONDS, "socket_connect_timeout": SENTINEL_SECONDS}
+        options |= {"master_name": SONAR_REDIS_MASTER, "sentinel_kwargs": seconds}
+    return options
+
+
+# What Sentinels call the Redis that they watch, and how long each is waited for.
+SONAR_REDIS_MASTER = envtext("SONAR_REDIS_MASTER", "mymaster")
+SENTINEL_SECONDS = 2
 BROKER_URL = os.environ.get("BROKER_URL") or REDIS_URL
 CELERY_BROKER_URL = celery_broker(BROKER_URL)
 # As people know it. What requests are counted in is Redis, whatever carries messages.
@@ -50,12 +79,7 @@ CELERY_WORKER_CONSUMER = "sonar.processes.broker:PatientConsumer"
 CELERY_BEAT_SCHEDULER = "sonar.processes.broker:PatientScheduler"
 # Of tasks that are acknowledged late, of which there are none; unsaid, Celery warns each time.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
-# Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
-# their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
-# A RabbitMQ tells who sends that it has kept the message.
-CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"confirm_publish": True} if WITH_RABBITMQ else {"ack_emulation": False}
-)
+CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(BROKER_URL)
 # What may wait for storage has workers of its own: plans and seals are never late for it, and
 # cleaning gets its turn while every thread waits for a transfer.
 CELERY_TASK_ROUTES = {

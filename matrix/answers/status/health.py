@@ -18,6 +18,7 @@ from matrix.answers.status.figures import PLAN, QUEUES, Life
 from sonar.database import tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import SignOfLife
+from sonar.processes.redis_client import client_of
 
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
@@ -108,7 +109,7 @@ def refusal(error: redis.RedisError) -> str:
 
 def queue() -> redis.Redis:
     """Return a client of the queue that gives up soon."""
-    return redis.Redis.from_url(
+    return client_of(
         settings.REDIS_URL,
         socket_timeout=LONGEST_SECONDS,
         socket_connect_timeout=LONGEST_SECONDS,
