@@ -11,7 +11,7 @@ SENTINEL, PORT = "sentinel://", 26379
 
 
 def client_of(url: str, **patience: Any) -> Redis:  # noqa: ANN401 - as redis-py has them
-    """Return a client that is as patient with each server as redis-py is account.
+    """Return a client that is as patient with each server as redis-py is told.
 
     Of several addresses of Sentinels the first one has user, password and database of Redis. Each
     connection asks who the master is, so that a failover needs no new client.
