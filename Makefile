@@ -23,11 +23,11 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
 # keep: they run all at once and before the others, which keep two cores busy three at a time, and
 # give way: those that go on longest first.
-WAITING := .test-storage .test-sandbox .test-lab .test-programs
+WAITING := .test-storage .test-sandbox .test-lab .test-programs .test-engines
 COMPUTING := .test-browser .test-matrix .test-matrix-m .test-sonar .test-rest .test-seen \
 	.test-asked .test-types
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
-	tests/benchmarks tests/lab tests/programs
+	tests/benchmarks tests/lab tests/programs tests/engines
 # Whole Sonars, which lose their parts one by one: a lane of servers has time for them.
 WHOLE := $(addprefix tests/storage/test_,health_live.py readers.py survival.py)
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
@@ -48,7 +48,7 @@ LANES := --no-print-directory -k $(SYNC)
 
 # Without the flags of the make above, whose two jobs they would share.
 .waiting:
-	@MAKEFLAGS= $(MAKE) $(LANES) -j4 $(WAITING)
+	@MAKEFLAGS= $(MAKE) $(LANES) -j5 $(WAITING)
 
 .computing:
 	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
@@ -90,6 +90,10 @@ LANES := --no-print-directory -k $(SYNC)
 # Slow networks: it waits for nearly all of its time.
 .test-lab:
 	$(BIN)/python -m pytest --lane=lab $(CHOSEN) tests/lab
+
+# PgBouncer, RabbitMQ, Sentinel and replicas, real ones.
+.test-engines:
+	$(BIN)/python -m pytest --lane=engines $(CHOSEN) tests/engines
 
 .test-types:
 	$(BIN)/mypy

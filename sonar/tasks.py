@@ -150,7 +150,7 @@ def take_what_can_run(instance: Any, **_: Any) -> None:  # noqa: ANN401
     queues = instance.app.amqp.queues
     if worker_movers.TRANSFERS in queues.consume_from:
         for name in worker_movers.queues_here():
-            queues.select_add(name)
+            queues.select_add(queues.new_missing(name))
 
 
 @worker_ready.connect

@@ -19,3 +19,9 @@ def lacks(reason: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def find(program: str) -> str:
+    """Return the path of a program, also of those that only root has on the PATH; needs it."""
+    everywhere = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    return shutil.which(program, path=everywhere) or lacks(f"needs {program}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from matrix.answers.status import health
+from sonar.database import tables
 from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -52,8 +52,8 @@ def all_end_with(sentence: str, address: str, home: Path, commands: list[list[st
 
 def readyz_says(sentence: str, name: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the database of this name be that of a process which answers already."""
-    there = health.quickly() | {"dbname": name}
-    monkeypatch.setattr(health, "quickly", lambda: there)
+    there = tables.quickly() | {"dbname": name}
+    monkeypatch.setattr(tables, "quickly", lambda: there)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["parts"]["database"] == {"ok": False, "detail": sentence}

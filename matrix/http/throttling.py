@@ -23,7 +23,6 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import PermissionDenied
 from django.dispatch import receiver
 from django.http import HttpRequest
-from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
@@ -32,6 +31,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from sonar.notation.addresses import unmapped
+from sonar.processes.redis_client import client_of
 
 if TYPE_CHECKING:  # the framework imports this module while it is making APIView
     from rest_framework.views import APIView
@@ -123,7 +123,7 @@ class Counts:
     """
 
     def __init__(self, url: str) -> None:
-        self._redis = Redis.from_url(url, **PATIENCE)
+        self._redis = client_of(url, **PATIENCE)
         self._own = OwnCounts()
         self._paused_until = self._told_until = 0.0
 

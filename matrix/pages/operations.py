@@ -27,7 +27,7 @@ from matrix.answers.status.figures import (
     Life,
     Status,
 )
-from matrix.answers.status.health import look_at_redis
+from matrix.answers.status.health import look_at_broker
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts import meshes
@@ -259,11 +259,11 @@ def problems(status: Status) -> list[Notice]:
     """Look at everything; what follows from something else that is wrong is left out."""
     life = status.life
     silent = list(of_silence(life))
-    if silent:  # asked only then: a Redis that hangs costs the page two seconds
+    if silent:  # asked only then: a broker that hangs costs the page two seconds
         # It makes the beat silent, and the workers where it is away altogether.
-        redis = look_at_redis()
-        if not redis.ok:
-            silent = [Notice("no-redis", "The queue does not work:", redis.detail)]
+        broker = look_at_broker()
+        if not broker.ok:
+            silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
     of_all_alive = [] if silent else [*of_tasks(life), *of_sources(status)]
     return [*silent, *of_all_alive, *of_work(status)]
 
@@ -281,7 +281,7 @@ def of_silence(life: Life) -> Iterator[Notice]:
                 f"no-worker-{queue}",
                 f"No worker takes from the queue “{queue}”:",
                 f"{does[queue]}. Start one, or check its log. If all are silent, check whether "
-                "Redis answers.",
+                f"{settings.BROKER_NAME} answers.",
             )
     if life.is_late(life.beat):
         yield Notice(

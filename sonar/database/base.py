@@ -3,44 +3,16 @@
 The name of this module is Django's: ENGINE is the package (sonar.settings).
 """
 
-import select
-import time
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.backends.utils import CursorWrapper
-from psycopg import Connection
+from psycopg import IsolationLevel
 from psycopg_pool import ConnectionPool
 
-# What was fine so lately is asked again only if something waits to be read.
-FRESH_SECONDS = 5
-
-
-class SeenConnection(Connection):
-    """A connection of a pool, which knows when it was last given out."""
-
-    seen_at = float("-inf")
-
-
-def check(connection: SeenConnection) -> None:
-    """Raise OperationalError for a connection that has ended; ask only one that may have.
-
-    A PostgreSQL that stops, or drops a connection, says so: then there is something to read. One
-    that is cut off without a word is found out when it has not been used for some seconds.
-    """
-    now = time.monotonic()
-    if now - connection.seen_at > FRESH_SECONDS or has_something_to_say(connection):
-        ConnectionPool.check_connection(connection)
-    connection.seen_at = now
-
-
-def has_something_to_say(connection: SeenConnection) -> bool:
-    waiting = select.poll()
-    waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(0))
+from sonar.database.sessions import Session, check, limits_at_begin
 
 
 class Operations(DatabaseOperations):
@@ -53,11 +25,10 @@ class Operations(DatabaseOperations):
 class DatabaseWrapper(base.DatabaseWrapper):
     ops_class = Operations
     # Django's, which its stubs do not know.
-    _connection_pools: ClassVar[dict[str, ConnectionPool[SeenConnection]]]
-    _configure_connection: Callable[[SeenConnection], None]
+    _connection_pools: ClassVar[dict[str, ConnectionPool[Session]]]
 
     @property
-    def pool(self) -> ConnectionPool[SeenConnection] | None:
+    def pool(self) -> ConnectionPool[Session] | None:
         """As Django's own, but for the class and the check of its connections."""
         options = self.settings_dict["OPTIONS"].get("pool")
         if self.alias == NO_DB_ALIAS or not options:
@@ -65,15 +36,27 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.alias not in self._connection_pools:
             pool = ConnectionPool(
                 kwargs={**self.get_connection_params(), "autocommit": True},
-                connection_class=SeenConnection,
+                connection_class=Session,
                 open=False,
-                configure=self._configure_connection,
+                configure=self._configure_connection,  # type: ignore[arg-type]
                 check=check,
                 **options,
             )
             # Of threads that come at once the first one's stays: none is open yet.
             self._connection_pools.setdefault(self.alias, pool)
         return self._connection_pools[self.alias]
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Session:
+        """Return a connection as Django does, of our class with and without a pool."""
+        if self.pool:
+            return super().get_new_connection(conn_params)  # type: ignore[no-any-return]
+        self.isolation_level = IsolationLevel.READ_COMMITTED
+        return Session.connect(**conn_params)
+
+    def _configure_connection(self, connection: Session) -> bool:
+        """Set up what has just been opened, by Django or by the pool."""
+        connection.limits = limits_at_begin(self.settings_dict.get("LIMITS_AT_BEGIN") or {})
+        return bool(super()._configure_connection(connection))  # type: ignore[misc]
 
     def planned_cursor(self) -> CursorWrapper:
         """Return a cursor whose statements PostgreSQL plans once for each connection.

@@ -7,7 +7,8 @@ encoding than UTF-8 fit: one of SQL_ASCII knows no characters, only bytes, and g
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,8 @@ from django.db import connection, connections
 from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from psycopg.errors import UndefinedTable
+
+from sonar.database.sessions import Session, cut_off_after
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +45,15 @@ WRONG_ENCODING = (
     "ENCODING 'UTF8' TEMPLATE template0), and let DATABASE_URL name it."
 )
 
+# What Django says of a connection that only its own code needs.
+OF_DJANGO = ("context", "cursor_factory", "prepare_threshold")
+# What PgBouncer answers whose server connections belong to transactions.
+NEEDS_SESSIONS = "unsupported startup parameter"
+POOLER = (
+    "DATABASE_URL names a pooler that takes no settings of a session: set "
+    "SONAR_DATABASE_TRANSACTION_POOL=true (docs/engines.md)."
+)
+
 Names = frozenset[tuple[str, str]]
 
 
@@ -64,10 +76,12 @@ def encoding_problem(session: psycopg.Connection[Any]) -> str | None:
 def problem_at_start() -> str | None:
     """Say why a process must not go on; one whose database is away can, until it is back."""
     try:
-        with psycopg.connect(**quickly()) as session:
+        with asked_quickly() as session:
             return problem(session)
     except psycopg.OperationalError as error:
         why = " ".join(str(error).split())
+        if NEEDS_SESSIONS in why:
+            return POOLER
         log.warning(
             "whether its tables are those of this Sonar, the database does not say: %s", why
         )
@@ -93,15 +107,20 @@ def refuse_to_go_back(plan: Sequence[tuple[Migration, bool]], **_: object) -> No
         raise CommandError(NO_WAY_BACK)
 
 
+@contextmanager
+def asked_quickly() -> Iterator[Session]:
+    """Give a session with the database of its own, which waits long for nothing."""
+    with Session.connect(**quickly()) as session, cut_off_after(session, LONGEST_SECONDS):
+        yield session
+
+
 def quickly() -> dict[str, Any]:
     """Return how to connect to the database without waiting long for anything."""
     params = connection.get_connection_params()
-    timeout = f"-c statement_timeout={LONGEST_SECONDS}s"
-    return {
-        name: params[name]
-        for name in ("dbname", "user", "password", "host", "port")
-        if name in params
-    } | {"connect_timeout": LONGEST_SECONDS, "options": timeout}
+    kept = {name: value for name, value in params.items() if name not in OF_DJANGO}
+    if connection.settings_dict.get("LIMITS_AT_BEGIN") is None:
+        kept["options"] = f"{kept.get('options', '')} -c statement_timeout={LONGEST_SECONDS}s"
+    return kept | {"connect_timeout": LONGEST_SECONDS}
 
 
 @cache

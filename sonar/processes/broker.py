@@ -1,4 +1,4 @@
-"""While Redis is away, or takes nothing as it is full: the beat and the workers wait and say so.
+"""While the broker is away, or takes nothing as it is full: beat and workers wait and say so.
 
 Celery names these two classes by string in the settings. Without them the beat writes sixty lines
 for each message that it cannot send, and a worker ends where Redis answers with an error: one that
@@ -10,6 +10,7 @@ import logging
 import time
 from typing import Any
 
+from amqp.exceptions import AccessRefused, ChannelError
 from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
 from celery.worker.consumer import Consumer
 from celery.worker.state import maybe_shutdown
@@ -24,7 +25,9 @@ log = logging.getLogger(__name__)
 
 # How often the log says that still nothing is sent.
 TOLD_EVERY_SECONDS = 60
-# A worker whose Redis refuses it asks again after as long, at first and at most.
+# What Redis and RabbitMQ say to a worker that they refuse.
+REFUSED = (ResponseError, ChannelError, AccessRefused)
+# A worker whose broker refuses it asks again after as long, at first and at most.
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 10.0
 
 
@@ -88,6 +91,13 @@ def refusal(error: BaseException | None) -> str:
 class PatientConsumer(Consumer):
     """A worker's way to the queue; where it is refused it comes again after a while."""
 
+    class Blueprint(Consumer.Blueprint):  # type: ignore[misc,valid-type]
+        """Celery's steps without one for messages that come later: two dozen queues of RabbitMQ."""
+
+        default_steps = tuple(
+            step for step in Consumer.Blueprint.default_steps if "delayed_delivery" not in step
+        )
+
     _pause = FIRST_PAUSE_SECONDS
 
     def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - Celery's own
@@ -108,7 +118,7 @@ class PatientConsumer(Consumer):
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         super().on_connection_error_after_connected(exc)
-        if isinstance(exc, ResponseError):
+        if isinstance(exc, REFUSED):
             log.error("The queue refuses this worker: %s", one_line(exc))
             rest(self._pause)
             self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)

@@ -2,8 +2,11 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
+from amqp.exceptions import AMQPError
+from django.conf import settings
 from kombu.exceptions import OperationalError as QueueAway
 
 from sonar.celery import app
@@ -19,7 +22,14 @@ log = logging.getLogger(__name__)
 TRANSFER = "sonar.tasks.transfer"
 CHECK = "sonar.tasks.check_endpoint"
 # Whoever orders waits for the answer. Without `max_retries` Celery would try for ever.
-QUICK = {"max_retries": 0, "socket_connect_timeout": 2, "socket_timeout": 2}
+QUICK_SECONDS = 2
+QUICK = {"max_retries": 0} | dict.fromkeys(
+    ("socket_connect_timeout", "socket_timeout", "read_timeout", "write_timeout"), QUICK_SECONDS
+)
+QUICKLY: dict[str, Any] = {"transport_options": QUICK, "connect_timeout": QUICK_SECONDS}
+AT_ONCE: dict[str, Any] = {"retry": False, "confirm_timeout": QUICK_SECONDS}
+# What a broker that is away answers to one who does not try again.
+REFUSALS = (QueueAway, AMQPError, OSError)
 
 
 def send(probes: Sequence[UUID]) -> None:
@@ -28,7 +38,9 @@ def send(probes: Sequence[UUID]) -> None:
     The rows are the truth: a message that is lost is sent again by the sweep.
     """
     for probe, queue in queues_of(probes):
-        app.send_task(TRANSFER, (str(probe),), queue=queue)
+        app.send_task(
+            TRANSFER, (str(probe),), queue=queue, confirm_timeout=settings.CONFIRM_SECONDS
+        )
 
 
 def send_quickly(probes: Sequence[UUID]) -> None:
@@ -37,12 +49,12 @@ def send_quickly(probes: Sequence[UUID]) -> None:
         return
     queues = queues_of(probes)
     try:
-        with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as connection:
+        with app.connection_for_write(**QUICKLY) as connection:
             for probe, queue in queues:
                 app.send_task(
-                    TRANSFER, (str(probe),), queue=queue, connection=connection, retry=False
+                    TRANSFER, (str(probe),), queue=queue, connection=connection, **AT_ONCE
                 )
-    except QueueAway as error:
+    except REFUSALS as error:
         log.warning(
             "%d ordered tests wait for the sweep, as the queue is away: %s",
             len(probes),
@@ -69,7 +81,7 @@ def send_check(run: UUID) -> None:
     Nobody sends it again: who looks at it sees that it waits, and orders another one.
     """
     try:
-        with app.connection_for_write(transport_options=QUICK, connect_timeout=2) as connection:
-            app.send_task(CHECK, (str(run),), connection=connection, retry=False)
-    except QueueAway as error:
+        with app.connection_for_write(**QUICKLY) as connection:
+            app.send_task(CHECK, (str(run),), connection=connection, **AT_ONCE)
+    except REFUSALS as error:
         log.warning("the check %s waits in vain, as the queue is away: %s", run, one_line(error))

@@ -2,10 +2,12 @@
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
-import dj_database_url
+import psycopg
 from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
 
 from sonar.settings.environment import SONAR_HOME, envbool, envint
 
@@ -17,35 +19,52 @@ def running_services() -> dict[str, str]:
     return noted
 
 
-def database(
-    url: str, pool_size: int, statement_seconds: int, idle_seconds: int = 0
-) -> dict[str, Any]:
-    """Return what Django needs to know of the database; 0 is no pool, and no timeout."""
+# What Django calls the parts of an address, and what libpq does.
+NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+ADDRESS = "an address like postgresql://user:password@host:5432/name"
+
+
+def parsed(name: str, url: str) -> dict[str, Any]:
+    """Return an address of PostgreSQL as Django wants it; several hosts, each with a port, too."""
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise ImproperlyConfigured(f"{name} must name a PostgreSQL: {ADDRESS}.")
     try:
-        parsed: dict[str, Any] = dict(dj_database_url.parse(url))
-    except dj_database_url.ParseError as error:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        # libpq repeats the address, and with it the password.
         raise ImproperlyConfigured(
-            "DATABASE_URL is not an address like postgresql://user:password@host:5432/name."
-        ) from error
-    if parsed["ENGINE"] != "django.db.backends.postgresql":
-        raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://...")
-    parsed["ENGINE"] = "sonar.database"
-    options = parsed.setdefault("OPTIONS", {})
-    for name, seconds in (
-        ("statement_timeout", statement_seconds),
-        ("idle_in_transaction_session_timeout", idle_seconds),
-    ):
-        if seconds:
-            # Said as the connection opens: it costs no round trip.
-            options["options"] = f"{options.get('options', '')} -c {name}={seconds}s".strip()
-    # Of planned cursors alone: Django's own send values within the statement.
-    options["prepare_threshold"] = 0
+            f"{name} is not {ADDRESS}; a parameter that PostgreSQL knows may follow, such as "
+            "?sslmode=require."
+        ) from None
+    named = {django: str(parts.pop(libpq, "")) for django, libpq in NAMES.items()}
+    return {"ENGINE": "sonar.database", **named, "OPTIONS": parts}
+
+
+def database(
+    name: str, url: str, pool_size: int, limits: Mapping[str, int], *, transaction_pool: bool
+) -> dict[str, Any]:
+    """Return what Django needs to know of a database; 0 is no pool, and no limit.
+
+    ``limits`` are seconds by the names of PostgreSQL's settings, for each statement or transaction.
+    """
+    found = parsed(name, url)
+    options = found["OPTIONS"]
+    limits = {name: seconds for name, seconds in limits.items() if seconds}
+    if transaction_pool:
+        # The next transaction may get another session: nothing may be left in one.
+        found |= {"LIMITS_AT_BEGIN": limits, "DISABLE_SERVER_SIDE_CURSORS": True}
+    else:
+        # Said as the connection opens: it costs no round trip.
+        said = (f"-c {name}={seconds}s" for name, seconds in limits.items())
+        if text := " ".join(filter(None, (options.get("options"), *said))):
+            options["options"] = text
+        # Of planned cursors alone: Django's own send values within the statement.
+        options["prepare_threshold"] = 0
     if pool_size:
         # After a restart of PostgreSQL the pool must go on trying for longer than a client waits.
         pool = {"min_size": 0, "max_size": pool_size, "timeout": 5, "reconnect_timeout": 10}
         options["pool"] = pool
-    parsed["CONN_HEALTH_CHECKS"] = True
-    return parsed
+    return found | {"CONN_HEALTH_CHECKS": True}
 
 
 _noted = running_services()
@@ -71,14 +90,22 @@ SONAR_STREAM_SECONDS = envint("SONAR_STREAM_SECONDS", 3600, minimum=0)
 # Streams of each web process at once, so that slow readers leave threads and connections.
 SONAR_STREAMS = envint("SONAR_STREAMS", 4)
 
+# Whether DATABASE_URL names a pooler that gives out its sessions for one transaction at a time.
+SONAR_DATABASE_TRANSACTION_POOL = envbool("SONAR_DATABASE_TRANSACTION_POOL", default=False)
 # Processes with many threads share this many connections: sonar/celery.py says it for workers,
 # sonar/wsgi.py for the web. 0 is no pool, which suits commands that run once.
+SONAR_DATABASE_POOL = envint("SONAR_DATABASE_POOL", 0, minimum=0)
+LIMITS = {
+    "statement_timeout": SONAR_STATEMENT_SECONDS,
+    "idle_in_transaction_session_timeout": envint("SONAR_IDLE_SECONDS", 0, minimum=0),
+}
 DATABASES = {
     "default": database(
+        "DATABASE_URL",
         DATABASE_URL,
-        envint("SONAR_DATABASE_POOL", 0, minimum=0),
-        SONAR_STATEMENT_SECONDS,
-        envint("SONAR_IDLE_SECONDS", 0, minimum=0),
+        SONAR_DATABASE_POOL,
+        LIMITS,
+        transaction_pool=SONAR_DATABASE_TRANSACTION_POOL,
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -1,8 +1,13 @@
 """Celery: its broker, its queues, and when beat sends which task."""
 
+import os
+import re
+from typing import Any
+
 from django.core.exceptions import ImproperlyConfigured
 
 from sonar.settings.databases import REDIS_URL
+from sonar.settings.environment import envtext
 from sonar.settings.sources import SONAR_DOWNTIMES_SECONDS, SONAR_TOPOLOGY_SECONDS
 from sonar.settings.storage import SONAR_CREDENTIALS_SECONDS
 from sonar.settings.work import (
@@ -14,15 +19,55 @@ from sonar.settings.work import (
     SONAR_SWEEP_SECONDS,
 )
 
+OF_REDIS, OF_RABBITMQ = ("redis://", "rediss://", "unix://"), ("amqp://", "amqps://")
+OF_SENTINELS = "sentinel://"
+SENTINEL_ADDRESS = re.compile(r"sentinel://([^@/\s]*@)?([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?(/\d*)?")
+
 
 def celery_broker(url: str) -> str:
     """Return the address as Celery spells it: unix:// is redis+socket:// there."""
-    if not url.startswith(("redis://", "rediss://", "unix://")):
-        raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
+    if not is_redis(REDIS_URL):
+        raise ImproperlyConfigured(
+            "REDIS_URL must begin with redis://, rediss://, unix:// or sentinel://. Several "
+            "Sentinels have a semicolon in between."
+        )
+    if not (is_redis(url) or all(node.startswith(OF_RABBITMQ) for node in url.split(";"))):
+        raise ImproperlyConfigured(
+            "BROKER_URL must begin with redis://, rediss://, unix://, sentinel://, amqp:// or "
+            "amqps://. Several nodes of a RabbitMQ have a semicolon in between."
+        )
     return url.replace("unix://", "redis+socket://", 1)
 
 
-CELERY_BROKER_URL = celery_broker(REDIS_URL)
+def is_redis(url: str) -> bool:
+    nodes = url.split(";")
+    if url.startswith(OF_SENTINELS):
+        return all(SENTINEL_ADDRESS.fullmatch(node) for node in nodes)
+    return url.startswith(OF_REDIS) and len(nodes) == 1
+
+
+def transport_options(url: str) -> dict[str, Any]:
+    """Return what kombu is told of each kind of broker."""
+    if url.startswith(OF_RABBITMQ):
+        # It tells who sends that it has kept the message.
+        return {"confirm_publish": True}
+    # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
+    # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
+    options: dict[str, Any] = {"ack_emulation": False}
+    if url.startswith(OF_SENTINELS):
+        seconds = {"socket_timeout": SENTINEL_SECONDS, "socket_connect_timeout": SENTINEL_SECONDS}
+        options |= {"master_name": SONAR_REDIS_MASTER, "sentinel_kwargs": seconds}
+    return options
+
+
+# What Sentinels call the Redis that they watch, and how long each is waited for.
+SONAR_REDIS_MASTER = envtext("SONAR_REDIS_MASTER", "mymaster")
+SENTINEL_SECONDS = 2
+BROKER_URL = os.environ.get("BROKER_URL") or REDIS_URL
+CELERY_BROKER_URL = celery_broker(BROKER_URL)
+# As people know it. What requests are counted in is Redis, whatever carries messages.
+WITH_RABBITMQ = BROKER_URL.startswith(OF_RABBITMQ)
+BROKER_NAME = "RabbitMQ" if WITH_RABBITMQ else "Redis"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -36,9 +81,7 @@ CELERY_BEAT_MAX_LOOP_INTERVAL = 30
 CELERY_BEAT_SCHEDULER = "sonar.processes.broker:PatientScheduler"
 # Of tasks that are acknowledged late, of which there are none; unsaid, Celery warns each time.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
-# Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
-# their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
-CELERY_BROKER_TRANSPORT_OPTIONS = {"ack_emulation": False}
+CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(BROKER_URL)
 # What may wait for storage has workers of its own: plans and seals are never late for it, and
 # cleaning gets its turn while every thread waits for a transfer.
 CELERY_TASK_ROUTES = {
@@ -54,9 +97,27 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.propose_topology": {"queue": "cleaning"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "control"
+# A queue that the majority of RabbitMQ's nodes has survives the loss of the others.
+CELERY_TASK_DEFAULT_QUEUE_TYPE = "quorum" if WITH_RABBITMQ else "classic"
+CELERY_TASK_CREATE_MISSING_QUEUE_TYPE = CELERY_TASK_DEFAULT_QUEUE_TYPE
+# A connection to it that was cut off without a word is missed after twice as many seconds.
+CELERY_BROKER_HEARTBEAT = 10
+# Python's own check of certificates and names, which amqp leaves out by itself.
+CELERY_BROKER_USE_SSL: dict[str, Any] | bool = BROKER_URL.startswith("amqps://") and {
+    "context": {"check_hostname": True},
+    "server_hostname": None,
+}
+# How long who sends waits for a RabbitMQ to say that it has kept the message.
+CONFIRM_SECONDS = 5
+
+
+def sent_with(expires: int) -> dict[str, Any]:
+    return {"expires": expires, "confirm_timeout": CONFIRM_SECONDS}
+
+
 # How often each task is sent, and after how long one that nobody has taken is of no use.
 CELERY_BEAT_SCHEDULE = {
-    task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": {"expires": expires}}
+    task.rpartition(".")[2]: {"task": task, "schedule": seconds, "options": sent_with(expires)}
     for task, seconds, expires in (
         ("sonar.tasks.plan", SONAR_PLAN_SECONDS, SONAR_PLAN_SECONDS * 2),
         ("sonar.tasks.sweep", SONAR_SWEEP_SECONDS, SONAR_SWEEP_SECONDS * 2),

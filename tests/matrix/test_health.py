@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from matrix.answers.status import health
 from sonar import settings as project
+from sonar.database import tables
 from sonar.models import SignOfLife
 from tests import refusing
 
@@ -217,7 +218,7 @@ def test_servers_that_hang_do_not_hang_it(client, mute, monkeypatch, settings):
 
 def test_a_statement_that_hangs_does_not_hang_it():
     with (
-        psycopg.connect(**health.quickly()) as session,
+        psycopg.connect(**tables.quickly()) as session,
         pytest.raises(psycopg.errors.QueryCanceled),
     ):
         session.execute("SELECT pg_sleep(10)")

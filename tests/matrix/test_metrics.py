@@ -12,8 +12,9 @@ from django.test import Client
 from django.urls import get_resolver
 from prometheus_client.parser import text_string_to_metric_families
 
-from matrix.answers.status import figures, health
+from matrix.answers.status import figures
 from sonar import settings as project
+from sonar.database import tables
 from sonar.models import Credential, CredentialState, SignOfLife
 from tests import refusing
 from tests.matrix.world import NOW, of_service, transfer
@@ -118,7 +119,7 @@ def test_no_machine_is_named(client, small_world):
 
 def test_without_the_database_it_still_answers(client, small_world, monkeypatch):
     nowhere = {"dbname": "x", "host": "127.0.0.1", "port": 1, "connect_timeout": 2}
-    monkeypatch.setattr(health, "quickly", lambda: nowhere)
+    monkeypatch.setattr(tables, "quickly", lambda: nowhere)
     found = samples(client)
     assert found["sonar_up", "database"] == 0
     assert found["sonar_up", "redis"] == 1

@@ -406,8 +406,30 @@ def test_rates_are_read(monkeypatch, text, rate):
     assert project.envrate("SONAR_RATE_ACCOUNT") == rate
 
 
+def database(url: str, seconds: int) -> dict[str, Any]:
+    limits = {"statement_timeout": seconds}
+    return project.database("DATABASE_URL", url, 0, limits, transaction_pool=False)
+
+
 def test_the_timeout_is_said_as_the_connection_opens():
-    url = "postgresql://h/n?options=-c%20work_mem%3D8MB"
-    options = project.database(url, 0, 30)["OPTIONS"]
+    options = database("postgresql://h/n?options=-c%20work_mem%3D8MB", 30)["OPTIONS"]
     assert options["options"] == "-c work_mem=8MB -c statement_timeout=30s"
-    assert "options" not in project.database("postgresql://h/n", 4, 0)["OPTIONS"]
+    assert "options" not in database("postgresql://h/n", 0)["OPTIONS"]
+
+
+def test_an_address_may_have_several_hosts_and_what_libpq_knows():
+    url = "postgresql://u:p%40@a:1,[2001:db8::1]:2/n?target_session_attrs=read-write"
+    found = database(url, 0)
+    assert (found["HOST"], found["PORT"]) == ("a,2001:db8::1", "1,2")
+    assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("u", "p@", "n")
+    assert found["OPTIONS"]["target_session_attrs"] == "read-write"
+
+
+@pytest.mark.parametrize("url", ["mysql://u:secret@h/n", "postgresql://u:secret@h/n?x=1", "secret"])
+def test_an_address_that_is_none_is_refused_and_not_repeated(url: str):
+    with pytest.raises(
+        project.ImproperlyConfigured, match=r"^DATABASE_URL .*postgresql://"
+    ) as told:
+        database(url, 0)
+    assert "secret" not in str(told.value)
+    assert told.value.__suppress_context__ or told.value.__context__ is None

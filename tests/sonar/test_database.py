@@ -7,8 +7,9 @@ from django.db import connection
 from psycopg_pool import ConnectionPool
 from pytest_django import DjangoAssertNumQueries
 
-from sonar.database import base
+from sonar.database import sessions
 from sonar.database.base import DatabaseWrapper
+from sonar.database.sessions import Session
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ask = ConnectionPool.check_connection
     pids: list[int] = []
 
-    def noted(opened: base.SeenConnection) -> None:
+    def noted(opened: Session) -> None:
         pids.append(opened.info.backend_pid)
         ask(opened)
 
@@ -57,7 +58,7 @@ def test_a_connection_in_use_is_not_asked_before_each_request(
 def test_one_that_was_not_used_for_some_seconds_is_asked(
     pooled: DatabaseWrapper, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(sessions, "FRESH_SECONDS", 0)
     pid = process(pooled)
     assert process(pooled) == pid
     assert asked == [pid, pid]

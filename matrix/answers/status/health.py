@@ -13,19 +13,19 @@ from django.conf import settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from matrix.answers.status import rabbitmq
 from matrix.answers.status.figures import PLAN, QUEUES, Life
 from sonar.database import tables
-from sonar.database.tables import LONGEST_SECONDS, quickly
+from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import SignOfLife
+from sonar.processes.redis_client import client_of
 
 FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
-UNTIL_THEN = (
-    "Until then nothing is sent to workers, and each web process counts requests and passwords "
-    "for itself."
-)
+FOR_ITSELF = "each web process counts requests and passwords for itself."
+UNTIL_THEN = f"Until then nothing is sent to workers, and {FOR_ITSELF}"
 UNKNOWN = "Not known while the database does not answer as it should."
 
 
@@ -43,6 +43,7 @@ def look(now: datetime) -> dict[str, Part]:
     return {
         "database": database,
         "redis": look_at_redis(),
+        **({"broker": look_at_broker()} if is_apart() else {}),
         "workers": look_at_workers(life) if life else Part(False, UNKNOWN),
         "beat": look_at_beat(life) if life else Part(False, UNKNOWN),
     }
@@ -51,7 +52,7 @@ def look(now: datetime) -> dict[str, Part]:
 def look_at_database(now: datetime) -> tuple[Part, Life | None]:
     """Ask whether it answers and is up to date; return who has given signs of life, too."""
     try:
-        with psycopg.connect(**quickly()) as session:
+        with asked_quickly() as session:
             if sentence := tables.problem(session):
                 return Part(False, sentence), None
             signs = (dict(zip(FIELDS, row, strict=True)) for row in session.execute(SIGNS))
@@ -67,10 +68,30 @@ def look_at_redis() -> Part:
         with queue() as client:
             client.set(TRIAL, 1, ex=1)
     except (redis.ConnectionError, redis.TimeoutError):
-        return Part(False, "Redis does not answer: nothing is sent to workers.")
+        means = FOR_ITSELF if is_apart() else "nothing is sent to workers."
+        return Part(False, f"Redis does not answer: {means}")
     except redis.RedisError as error:
-        return Part(False, f"Redis answers and refuses writes: {refusal(error)} {UNTIL_THEN}")
+        until_then = f"Until then {FOR_ITSELF}" if is_apart() else UNTIL_THEN
+        return Part(False, f"Redis answers and refuses writes: {refusal(error)} {until_then}")
     return Part(True, "Redis answers and takes what is written.")
+
+
+def is_apart() -> bool:
+    """Say whether something else than Redis carries the messages."""
+    return bool(settings.BROKER_NAME != "Redis")
+
+
+def look_at_broker() -> Part:
+    """Ask what carries messages to workers whether it takes one."""
+    if not is_apart():
+        return look_at_redis()
+    try:
+        rabbitmq.try_a_message()
+    except TimeoutError:
+        return Part(False, "RabbitMQ answers and takes nothing: look at its alarms and its log.")
+    except rabbitmq.AWAY:
+        return Part(False, "RabbitMQ does not answer: nothing is sent to workers.")
+    return Part(True, "RabbitMQ answers and takes messages.")
 
 
 def refusal(error: redis.RedisError) -> str:
@@ -88,7 +109,7 @@ def refusal(error: redis.RedisError) -> str:
 
 def queue() -> redis.Redis:
     """Return a client of the queue that gives up soon."""
-    return redis.Redis.from_url(
+    return client_of(
         settings.REDIS_URL,
         socket_timeout=LONGEST_SECONDS,
         socket_connect_timeout=LONGEST_SECONDS,

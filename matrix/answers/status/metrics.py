@@ -12,8 +12,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 import sonar
-from matrix.answers.status import figures, health
+from matrix.answers.status import figures, health, rabbitmq
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
+from sonar.database.retry import one_line
 from sonar.models import CredentialState, Probe
 from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
@@ -29,8 +30,10 @@ class Figures(Collector):
         now = timezone.now()
         status = read_status(now)
         waiting = read_queues(status.life.offered if status else ())
-        takes = waiting is not None and health.look_at_redis().ok
+        takes = health.look_at_redis().ok and (waiting is not None or health.is_apart())
         up = {"database": status is not None, "redis": takes}
+        if health.is_apart():
+            up["broker"] = waiting is not None and health.look_at_broker().ok
         yield gauge("up", "Whether a part answers and takes what is written.", up, "part")
         yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
         yield gauge("in_flight_limit", "Tests at once.", {"": settings.SONAR_IN_FLIGHT})
@@ -55,21 +58,27 @@ def read_status(now: datetime) -> Status | None:
 
 
 def read_queues(offered: Collection[str]) -> dict[str, int] | None:
-    """Count the messages in each queue; nothing if Redis does not answer soon.
+    """Count the messages in each queue; nothing if the broker does not answer soon.
 
     ``offered`` are the queues that workers take from, for tests of the network one for each end.
     """
+    # Tests lie in the queue of their mover.
+    tests = {name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}.")}
+    tests.update(map(worker_movers.queue_of, catalogue.names()))
+    lists = {name: {name} for name in QUEUES}
+    lists[worker_movers.TRANSFERS] |= tests
     try:
-        with health.queue() as client:
-            # Tests lie in the queue of their mover.
-            tests = {name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}.")}
-            tests.update(map(worker_movers.queue_of, catalogue.names()))
-            lists = {name: {name} for name in QUEUES}
-            lists[worker_movers.TRANSFERS] |= tests
-            return {name: sum(map(client.llen, names)) for name, names in lists.items()}
-    except redis.RedisError as error:
-        log.warning("The queues cannot be counted: %s", error)
+        count = rabbitmq.lengths if health.is_apart() else in_redis
+        counts = count(set().union(*lists.values()))
+    except (redis.RedisError, *rabbitmq.AWAY) as error:
+        log.warning("The queues cannot be counted: %s", one_line(error))
         return None
+    return {name: sum(counts[each] for each in names) for name, names in lists.items()}
+
+
+def in_redis(names: Collection[str]) -> dict[str, int]:
+    with health.queue() as client:
+        return {name: int(client.llen(name)) for name in names}
 
 
 def of_life(life: Life) -> Iterator[Metric]:

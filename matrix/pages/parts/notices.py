@@ -108,8 +108,8 @@ def about_work(work: Mapping[str, Any], now: datetime) -> Iterator[Notice]:
             "No worker takes tests.",
             f"{counted(work['queued'], 'test', 'has', 'have')} been queued since "
             f"{format_minute(oldest)} and none is running. Existing results are not affected. An "
-            "administrator can start a worker for the queue “transfers”, or check whether Redis "
-            "answers.",
+            "administrator can start a worker for the queue “transfers”, or check whether "
+            f"{settings.BROKER_NAME} answers.",
         )
     if overdue and not (work["queued"] or work["running"]):
         yield Notice(
