@@ -154,12 +154,16 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Sonar needs Python's venv module: on Debian, install the package python3-venv."; exit 1; }
 	@$(AND_SAY) $(PYTHON) -m venv $(VENV)
 
+# Compiled by all cores at once: by pip, on one, it takes a third of the time of setting up.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes
+COMPILE := $(BIN)/python -m compileall -q -j0 $(VENV)/lib
+
 $(VENV)/.run: requirements.txt | $(VENV)/bin/python
 	@echo "Setting up Python packages in $(VENV) (once, about a minute) ..."
-	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(AND_SAY) $(INSTALL) -r requirements.txt && $(COMPILE)
 	@touch $@
 
 $(VENV)/.test: requirements.txt requirements-dev.txt | $(VENV)/bin/python
 	@echo "Setting up Python packages for the tests in $(VENV) (once, about a minute) ..."
-	@$(AND_SAY) $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(AND_SAY) $(INSTALL) -r requirements-dev.txt && $(COMPILE)
 	@touch $@

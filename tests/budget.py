@@ -16,7 +16,7 @@ BUDGETS = {
     "storage": 150.0,
     "programs": 190.0,
     "sandbox": 165.0,
-    "lab": 75.0,
+    "lab": 85.0,
     "browser": 265.0,
     "seen": 70.0,
     "matrix": 215.0,

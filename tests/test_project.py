@@ -1,10 +1,17 @@
 """The project as Django sees it."""
 
+import re
+from pathlib import Path
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command, get_commands, load_command_class
 
 from sonar import settings
+
+PROJECT = Path(__file__).resolve().parent.parent
+# What git writes where two changes touch the same lines, and nobody has chosen.
+CONFLICT = re.compile(rb"^(<{7}|\|{7}|>{7})( |$)", re.MULTILINE)
 
 
 @pytest.mark.django_db
@@ -29,3 +36,12 @@ def test_no_command_of_sonar_waits_for_the_checks():
     assert {"load_registry", "find_changes"} <= set(own)
     commands = {name: load_command_class(app, name) for name, app in own.items()}
     assert not {name for name, one in commands.items() if one.requires_system_checks}
+
+
+def test_every_conflict_of_two_changes_was_resolved():
+    files = [*PROJECT.glob("*.*"), *(PROJECT / "docs").rglob("*.*"), *PROJECT.glob(".*.in")]
+    for room in ("sonar", "matrix", "templates", "static", "tests"):
+        files += (PROJECT / room).rglob("*.*")
+    texts = [one for one in files if one.suffix in {".md", ".py", ".html", ".css", ".js", ".yml"}]
+    assert len(texts) > 500
+    assert [one.name for one in texts if CONFLICT.search(one.read_bytes())] == []

@@ -379,7 +379,7 @@ def test_readers_see_whole_transactions_while_others_write_edit_and_seal(real_co
 
     seen: list[np.ndarray] = []
     with Busy(lambda: write_to_every_link(store), edit, lambda: sealing.seal(NOW)) as busy:
-        while len(seen) < 60 or busy.still_begins():
+        while len(seen) < 30 or busy.still_begins():
             seen.append(grid.build(query, NOW).cells.ok)
     for ok in (one for one in seen if one.size):
         counts = ok[~np.eye(4, dtype=bool)]

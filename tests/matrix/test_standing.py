@@ -191,7 +191,7 @@ def same(rate: float, bytes_per_second: float) -> bool:
 
 
 @pytest.mark.long
-@examples(120)
+@examples(50)
 @given(histories=HISTORIES, text=st.tuples(WINDOWS, st.sampled_from(list(FILTERS))))
 def test_any_history_is_judged_as_sql_judges_it(small_world, histories, text):
     with transaction.atomic():

@@ -10,13 +10,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import urllib3
 import yaml
 
 from sonar.sandbox import processes, run, topology
+from tests.ports import free_port
 from tests.storage.hostile.served import Hostile
 from tests.storage.ledger import HELD, JOURNAL, QUIET
 from tests.storage.nodes import Nodes
 from tests.storage.services import Database, Queue
+
+ANSWER_SECONDS = 10
+"""How long a page may take."""
 
 
 class Commands:
@@ -42,6 +47,7 @@ class Grid:
         self.names: dict[str, str] = {}
         self.killed: set[str] = set()
         self.env: dict[str, str] = {}
+        self.web_port = 0
         self._commands: dict[str, list[str]] = {}
 
     def start_services(self, settings: Mapping[str, str]) -> None:
@@ -61,7 +67,7 @@ class Grid:
 
     def start_workers(self, several: Mapping[str, int], options: Mapping[str, str]) -> None:
         """Start what `make run` starts; of some kinds several, with some options of their own."""
-        self._commands = Commands(self.place).of
+        self._commands = self.commands()
         for kind, command in self._commands.items():
             for option, value in options.items():
                 kind_of, _, name = option.partition(" ")
@@ -69,6 +75,10 @@ class Grid:
                     put_option(command, name, value)
             for number in range(several.get(kind, 1)):
                 self.start_process(f"{kind}{number or ''}")
+
+    def commands(self) -> dict[str, list[str]]:
+        """Return how each kind of Celery process is started."""
+        return Commands(self.place).of
 
     def start_process(self, name: str) -> None:
         """Start a Celery process; PostgreSQL knows each start by a name of its own."""
@@ -80,6 +90,25 @@ class Grid:
         env = self.env | {"PGAPPNAME": self.names[name]}
         log = self.place / f"{self.names[name]}.log"
         self.running[name] = processes.start(command, log, env)
+
+    def start_web(self) -> None:
+        """Start the pages, on a port of their own."""
+        self.web_port = free_port()
+        command = [sys.executable, "-m", "gunicorn", "--config=python:sonar.gunicorn_conf"]
+        command += ["--workers=1", "--threads=4", "--bind", f"127.0.0.1:{self.web_port}"]
+        env = self.env | {"DJANGO_SETTINGS_MODULE": "tests.storage.plain_static"}
+        self.running["web"] = processes.start(command, self.place / "web-0.log", env)
+
+    def get(self, path: str) -> urllib3.BaseHTTPResponse:
+        url = f"http://127.0.0.1:{self.web_port}{path}"
+        return urllib3.request("GET", url, timeout=ANSWER_SECONDS, retries=False)
+
+    def is_ready(self) -> bool:
+        """Say whether all parts work; a web that does not answer yet is no error."""
+        try:
+            return self.get("/readyz").status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
 
     def named(self, kind: str) -> list[str]:
         """Return the processes of a kind."""

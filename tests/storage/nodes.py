@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from sonar.sandbox import processes
@@ -13,15 +14,16 @@ from sonar.sandbox.nodes import load_base_urls
 class Nodes:
     """All 19 storage nodes, in one process, and what they hold on disk."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, inside: Sequence[str] = ()) -> None:
+        """Keep files in a directory; the command before that of the nodes says where they run."""
+        self.directory, self._inside = directory, list(inside)
         self.base_urls: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Nodes:
         noted, log = self.directory / "nodes.json", self.directory.with_suffix(".log")
         command = [sys.executable, "-m", "sonar.sandbox.nodes", "--directory", str(self.directory)]
-        self.process = processes.start(command, log)
+        self.process = processes.start([*self._inside, *command], log)
         processes.wait_until(noted.is_file, self.process, "The sandbox nodes", log)
         self.base_urls = load_base_urls(self.directory)
         return self

@@ -1,0 +1,109 @@
+"""Two machines of one Sonar: database, queue, pages and planner here, workers and storage there."""
+
+import subprocess
+from pathlib import Path
+
+from sonar.sandbox import embedded, processes
+from tests import template
+from tests.lab.enclosure import RefusedError, run
+from tests.storage import services
+from tests.storage.grid import Grid
+from tests.storage.nodes import Nodes
+from tests.waiting import wait_for
+
+# RFC 2544 keeps 198.18.0.0/15 for the benchmarks of networks; the network of the lab is its own.
+NEAR, FAR = "198.18.1.1", "198.18.1.2"
+QUEUE_PORT = 6379
+THERE = ("worker", "cleaning")
+SETTINGS = {
+    "SONAR_CLEAN_SECONDS": "1",
+    "SONAR_PLAN_SECONDS": "1",
+    "SONAR_SWEEP_SECONDS": "1",
+    "SONAR_SIGN_SECONDS": "1",
+    "SONAR_RESEND_SECONDS": "5",
+    "SONAR_IN_FLIGHT": "24",
+    "SONAR_RATE_ANONYMOUS": "off",
+}
+
+
+class FarHost:
+    """A network apart, with one wire to the one that this thread is in."""
+
+    def __init__(self) -> None:
+        apart = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sleep", "infinity"]
+        self._process = subprocess.Popen(apart)
+        self._space = Path(f"/proc/{self._process.pid}/ns/net")
+        own = Path("/proc/thread-self/ns/net").readlink()
+        if not wait_for(lambda: self._space.readlink() != own, 10, pause=0.02):
+            self.close()
+            raise RefusedError("a network of its own")
+        peer = f"peer name far netns {self._process.pid}".split()
+        run(["ip", "link", "add", "near", "type", "veth", *peer])
+        run(["ip", "address", "add", f"{NEAR}/30", "dev", "near"])
+        self.plug(connected=True)
+        for command in ("link set lo up", "link set far up", f"address add {FAR}/30 dev far"):
+            run([*self.inside(), "ip", *command.split()])
+
+    def inside(self, **settings: str) -> list[str]:
+        """Return what goes before a command that runs there, with some settings of its own."""
+        said = [f"{name}={value}" for name, value in settings.items()]
+        return ["nsenter", f"--net={self._space}", "env", *said]
+
+    def plug(self, *, connected: bool) -> None:
+        """Pull the plug of the wire, or put it back."""
+        run(["ip", "link", "set", "near", "up" if connected else "down"])
+
+    def close(self) -> None:
+        with self._process:
+            self._process.kill()
+
+
+class Database(services.Database):
+    """A PostgreSQL that the other host may use, too."""
+
+    def start(self) -> None:
+        if not self.data.exists():
+            template.copy_to(self.data)
+            with (self.data / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {FAR}/32 trust\n")
+        super().start()
+
+
+class Queue(services.Queue):
+    """A Redis that listens on the wire."""
+
+    def start(self) -> None:
+        self.url = f"redis://{NEAR}:{QUEUE_PORT}/0"
+        command = [embedded.redis_binary(), "--bind", NEAR, "--port", str(QUEUE_PORT)]
+        command += ["--protected-mode", "no", "--save", "", "--dir", str(self._place)]
+        log = self._place / "redis.log"
+        self._process = processes.start(command, log, processes.plain())
+        processes.wait_until(lambda: embedded.redis_answers(self.url), self._process, "Redis", log)
+
+    def stop(self) -> None:
+        processes.stop(self._process)
+
+
+class TwoHosts(Grid):
+    """A Sonar on two hosts, and the wire between them."""
+
+    def __init__(self, place: Path, sockets: Path) -> None:
+        super().__init__(place, sockets, place)
+        self.far = FarHost()
+        self.database = Database(place, sockets, f"listen_addresses={NEAR}")
+        self.queue = Queue(place, sockets)
+        self.nodes = Nodes(place / "nodes", self.far.inside())
+
+    def commands(self) -> dict[str, list[str]]:
+        """Let workers that move and delete files run there, with addresses of what is here."""
+        name = self.database.url.rpartition("/")[2]
+        url = f"postgresql://sonar@{NEAR}/{name}"
+        there = self.far.inside(DATABASE_URL=url, REDIS_URL=self.queue.url)
+        return {
+            kind: [*there, *command] if kind in THERE else command
+            for kind, command in super().commands().items()
+        }
+
+    def close(self) -> None:
+        super().close()
+        self.far.close()
