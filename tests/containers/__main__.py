@@ -140,7 +140,8 @@ def move_to(first: Compose, second: Compose) -> None:
     second.run("stop", "web", "worker", "control", "cleaning", "beat")
     copy = "pg_dump -U sonar -Fc sonar | base64 -w0"
     dump = first.run("exec", "-T", "postgres", "bash", "-c", copy)
-    restore = "base64 -d | pg_restore -U sonar -d sonar --clean --if-exists --single-transaction"
+    anew = "dropdb -U sonar --force sonar && createdb -U sonar sonar"
+    restore = f"{anew} && base64 -d | pg_restore -U sonar -d sonar --exit-on-error"
     second.run("exec", "-T", "postgres", "bash", "-c", restore, stdin=dump)
     second.run("start", "web")
     until(lambda: second.are_healthy("web"), "the second's pages answer")

@@ -39,7 +39,12 @@ class Compose:
         return self.run(*command, "-d", "sonar", "-Atc", statement).strip()
 
     def containers(self, service: str) -> list[str]:
-        return self.run("ps", "-q", service).split()
+        """Return those of a service that run; both versions of Compose give them these labels."""
+        label = "label=com.docker.compose"
+        return self.engine.run(
+            *("ps", "--quiet", "--filter", f"{label}.project={self.project}"),
+            *("--filter", f"{label}.service={service}", "--filter", f"{label}.oneoff=False"),
+        ).split()
 
     def inspect(self, container: str, form: str) -> str:
         return self.engine.run("inspect", "--format", form, container).strip()
