@@ -1,6 +1,5 @@
 """One Sonar by docker-compose.yml as it is written: a project of Compose, v1 or v2."""
 
-import json
 import shutil
 import subprocess
 import time
@@ -60,18 +59,15 @@ class Compose:
     def first_process(self, container: str) -> int:
         return int(self.inspect(container, "{{.State.Pid}}"))
 
-    def get(self, path: str) -> tuple[int, str]:
+    def get(self, path: str) -> str:
         """Ask the pages, in their own container, which nobody else need reach."""
-        program = (
-            "import json, urllib.request as u, sys\n"
+        script = (
+            "import urllib.request as u, sys\n"
             "request = u.Request('http://127.0.0.1:8000' + sys.argv[1])\n"
             "request.add_header('Host', 'localhost')\n"
-            "answer = u.urlopen(request, timeout=30)\n"
-            "print(json.dumps([answer.status, answer.read().decode()]))"
+            "sys.stdout.write(u.urlopen(request, timeout=30).read().decode())"
         )
-        text = self.run("exec", "-T", "web", "python", "-c", program, path)
-        status, body = json.loads(text)
-        return status, body
+        return self.run("exec", "-T", "web", "python", "-c", script, path)
 
     def down(self) -> None:
         profiles = [f"--profile={name}" for name in ("proxy", "demo", "fireflies", "tools")]
