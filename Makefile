@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test test-all .lanes bench accuracy fuzz screenshots lint picture format lock clean help
+.PHONY: run test test-all .lanes bench accuracy fuzz containers screenshots lint picture format lock clean help
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -130,6 +130,11 @@ picture: $(VENV)/.test ## Draw the rooms of sonar/ and matrix/ into docs/archite
 
 format: $(VENV)/.test ## Fix what style checks can fix
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+# As root, with docker or docker.io, Compose and debootstrap. What it makes of Debian's packages
+# stays in SONAR_CONTAINERS for the next run.
+containers: $(VENV)/.test ## Try docker-compose.yml on a real engine, with real storage (as root, 15 minutes)
+	$(BIN)/python -m tests.containers
 
 # Keeps each version that still fits; UPGRADE=1 takes the newest of what the libraries bring along.
 # One lock for each Python and machine: markers say what is for which. No registry's name goes in.

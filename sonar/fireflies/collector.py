@@ -20,7 +20,8 @@ from sonar.fireflies.packet import MOST_BYTES, Firefly, parsed
 from sonar.models import Flow
 from sonar.notation.addresses import address_of
 from sonar.notation.windows import Window
-from sonar.processes.heartbeats import CLOCK_SKEW
+from sonar.processes.heartbeat_file import HeartbeatFile
+from sonar.processes.heartbeats import CLOCK_SKEW, SILENT_AFTER
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ class Collector:
         self._listener, self._allowed, self._addresses = listener, allowed, addresses
         self._pending: list[Flow] = []
         self._second, self._in_second = 0, 0
+        limit = SILENT_AFTER * settings.SONAR_SIGN_SECONDS
+        self._heartbeat = HeartbeatFile(settings.SONAR_HEARTBEAT_FILE, limit)
 
     def run(self, stop: Event) -> None:
         """Receive, store once a second, and say once a minute what was received."""
@@ -53,6 +56,7 @@ class Collector:
             now = time.monotonic()
             if now - stored_at >= BATCH_SECONDS:
                 self.flush()
+                self._heartbeat.beat()
                 stored_at = now
             if now - said_at >= SAY_SECONDS:
                 self._say()

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from sonar.database.retry import one_line, release_connection
 from sonar.models import SignOfLife
+from sonar.processes.heartbeat_file import HeartbeatFile
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class Pulse:
 
     def __init__(self) -> None:
         self._sign = SignOfLife()
+        self._file = HeartbeatFile(None, 0)
         self._beaten, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._speak, name="signs of life", daemon=True)
 
@@ -48,12 +50,14 @@ class Pulse:
         self._sign = SignOfLife(
             name=name, kind=kind, every_seconds=every_seconds, queues=sorted(queues)
         )
+        self._file = HeartbeatFile(settings.SONAR_HEARTBEAT_FILE, SILENT_AFTER * every_seconds)
         self.beat()
         self._thread.start()
         atexit.register(self._thread.join, LAST_WORD_SECONDS)
         atexit.register(self.stop)
 
     def beat(self) -> None:
+        self._file.beat()
         self._beaten.set()
 
     def stop(self) -> None:

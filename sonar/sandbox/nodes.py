@@ -20,7 +20,10 @@ from sonar.sandbox.node import BASE_PATH, Files, Node
 from sonar.sandbox.topology import Link, Pair, load_links, load_sites
 
 HOST = "127.0.0.1"
-BASE_URL = rf"^http://{HOST}:[0-9]+/{BASE_PATH}$"
+# What docker-compose.yml calls the container with the nodes.
+CONTAINER = "demo"
+ANY = "0.0.0.0"  # noqa: S104 - within the network of the containers
+BASE_URL = rf"^http://({HOST}|{CONTAINER}):[0-9]+/{BASE_PATH}$"
 SEED = 2011
 GOODBYE_SECONDS = 0.1
 CONNECT_SECONDS = 10.0
@@ -37,18 +40,24 @@ def load_base_urls(directory: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def listening(
-    directory: Path, links: Mapping[Pair, Link], endpoints: Sequence[str], seed: int = SEED
+    directory: Path,
+    links: Mapping[Pair, Link],
+    endpoints: Sequence[str],
+    seed: int = SEED,
+    host: str = HOST,
 ) -> AsyncIterator[dict[str, str]]:
     """Serve the endpoints from files below ``directory``; yield their base URLs by name.
 
-    ``links`` are keyed by the names of two endpoints. ``nodes.json`` is there, and complete,
-    once this has been entered.
+    ``links`` are keyed by the names of two endpoints. By another ``host`` than this machine's
+    loopback they are reached from elsewhere, and listen at all addresses. ``nodes.json`` is
+    there, and complete, once this has been entered.
     """
     directory.mkdir(parents=True, exist_ok=True)
     previous = _previous_ports(directory)
-    sockets = {endpoint: _socket(previous.get(endpoint, 0)) for endpoint in endpoints}
+    bound = HOST if host == HOST else ANY
+    sockets = {endpoint: _socket(bound, previous.get(endpoint, 0)) for endpoint in endpoints}
     ports = {sock.getsockname()[1]: endpoint for endpoint, sock in sockets.items()}
-    base_urls = {endpoint: f"http://{HOST}:{port}/{BASE_PATH}" for port, endpoint in ports.items()}
+    base_urls = {endpoint: f"http://{host}:{port}/{BASE_PATH}" for port, endpoint in ports.items()}
     draws = Draws(links, seed)
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(_session())
@@ -73,14 +82,14 @@ def _previous_ports(directory: Path) -> dict[str, int]:
         return {}
 
 
-def _socket(port: int) -> socket.socket:
+def _socket(host: str, port: int) -> socket.socket:
     """Bind this port, or another one if it is taken."""
     sock = _small(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((HOST, port))
+        sock.bind((host, port))
     except OSError:
-        sock.bind((HOST, 0))
+        sock.bind((host, 0))
     return sock
 
 
@@ -123,15 +132,15 @@ def _record(directory: Path, base_urls: Mapping[str, str]) -> None:
     complete.replace(directory / "nodes.json")
 
 
-async def run(directory: Path, seed: int) -> None:
+async def run(directory: Path, seed: int, host: str) -> None:
     """Serve the whole grid until SIGTERM or SIGINT."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     endpoints = {site.name: site.endpoint for site in load_sites()}
     links = {(endpoints[link.source], endpoints[link.destination]): link for link in load_links()}
-    async with listening(directory, links, list(endpoints.values()), seed) as base_urls:
-        sys.stdout.write(f"{len(base_urls)} storage nodes listen on {HOST}\n")
+    async with listening(directory, links, list(endpoints.values()), seed, host) as base_urls:
+        sys.stdout.write(f"{len(base_urls)} storage nodes listen on {host}\n")
         sys.stdout.flush()
         await stop.wait()
 
@@ -140,8 +149,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sonar.sandbox.nodes", description=__doc__)
     parser.add_argument("--directory", type=Path, required=True, help="where the files are kept")
     parser.add_argument("--seed", type=int, default=SEED, help="of the drawn rates and failures")
+    parser.add_argument("--host", default=HOST, help="by which they are reached (%(default)s)")
     options = parser.parse_args()
-    asyncio.run(run(options.directory, options.seed))
+    asyncio.run(run(options.directory, options.seed, options.host))
 
 
 if __name__ == "__main__":

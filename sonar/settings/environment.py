@@ -50,6 +50,14 @@ def envnetworks(name: str, default: str = "") -> list[IPv4Network | IPv6Network]
     return found
 
 
+def envnewfile(name: str) -> Path | None:
+    """Read the name of a file that is to be written; None if there is none."""
+    text = envtext(name)
+    if text and not (Path(text).is_absolute() and Path(text).parent.is_dir()):
+        raise ImproperlyConfigured(f"{name}={text!r} is not a file in a directory that exists.")
+    return Path(text) if text else None
+
+
 def envsecret(name: str, default_file: Path | None = None) -> str:
     """Read a secret from the variable, from the file that NAME_FILE names, or from a default.
 

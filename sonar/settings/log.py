@@ -24,6 +24,7 @@ LOGGING = {
     # Headers of storage servers that it cannot read it would quote, tokens that they repeat too.
     "loggers": {
         "kombu.transport.redis": {"filters": ["now_and_then"]},
+        "sonar.processes.heartbeat_file": {"filters": ["now_and_then"]},
         "urllib3": {"level": "ERROR"},
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},

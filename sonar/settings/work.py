@@ -1,6 +1,6 @@
 """How much is tested at once, how often each task is done, and for how long results are kept."""
 
-from sonar.settings.environment import envint
+from sonar.settings.environment import envint, envnewfile
 
 LONGEST_KEPT_DAYS = 36_500  # a time that is as long ago is still one
 
@@ -22,6 +22,8 @@ LAST_WORDS_SECONDS = 3
 SONAR_RESEND_SECONDS = envint("SONAR_RESEND_SECONDS", 120)
 # How often workers and the beat say that they live (sonar.processes.heartbeats).
 SONAR_SIGN_SECONDS = envint("SONAR_SIGN_SECONDS", 10)
+# What they write besides, each time they go round: the check of a container looks at its age.
+SONAR_HEARTBEAT_FILE = envnewfile("SONAR_HEARTBEAT_FILE")
 
 # Results are kept by the month: a month goes when it ended more than this many days ago.
 SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400, maximum=LONGEST_KEPT_DAYS)

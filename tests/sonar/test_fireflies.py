@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 from django.core.management import CommandError
@@ -54,6 +54,16 @@ def taking(places: Addresses, at_four: None) -> Collector:
     listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with listener:
         yield Collector(listener, ALLOWED, places)
+
+
+def test_a_collector_beats_as_long_as_it_goes_round(places: Addresses, settings, tmp_path, at_four):
+    settings.SONAR_HEARTBEAT_FILE = file = tmp_path / "beaten"
+    stop = Event()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        Timer(1.5, stop.set).start()
+        Collector(listener, ALLOWED, places).run(stop)
+    assert file.read_text() == "30\n"
 
 
 def test_what_xrootd_says_at_the_end_is_read():

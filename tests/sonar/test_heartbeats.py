@@ -8,13 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 from celery.signals import after_task_publish
+from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 from django.utils import timezone
 
 from sonar import tasks
 from sonar.models import SignOfLife
 from sonar.processes import heartbeats
+from sonar.processes.heartbeat_file import HeartbeatFile
 from sonar.processes.heartbeats import Pulse
+from sonar.settings import environment
 from sonar.work import probes
 from tests import waiting
 from tests.sonar.world import NOW
@@ -63,6 +66,34 @@ def test_it_says_so_again_only_as_long_as_something_beats(real_commits, pulse):
     assert seen() == first  # the main loop hangs: nobody calls beat
     pulse.beat()
     wait_for(lambda: seen() != first)
+
+
+def test_its_file_says_when_something_beat_last_and_for_how_long_that_holds(
+    real_commits, pulse, settings, tmp_path
+):
+    settings.SONAR_HEARTBEAT_FILE = file = tmp_path / "beaten"
+    pulse.start(KIND.WORKER, "transfers@here", 60)
+    assert file.read_text() == "180\n"
+    wait_for(SignOfLife.objects.exists)
+    first = file.stat().st_mtime_ns
+    time.sleep(0.05)
+    assert file.stat().st_mtime_ns == first  # the main loop hangs: nobody calls beat
+    pulse.beat()
+    assert file.stat().st_mtime_ns > first
+
+
+def test_a_file_that_cannot_be_written_is_told_and_holds_nobody_up(tmp_path, caplog):
+    HeartbeatFile(tmp_path / "gone" / "beaten", 30).beat()
+    assert "SONAR_HEARTBEAT_FILE is not written" in caplog.text
+
+
+def test_a_file_in_no_directory_is_refused_at_the_start(monkeypatch, tmp_path):
+    for given in (str(tmp_path / "gone" / "beaten"), "beaten"):
+        monkeypatch.setenv("SONAR_HEARTBEAT_FILE", given)
+        with pytest.raises(ImproperlyConfigured, match="is not a file in a directory that exists"):
+            environment.envnewfile("SONAR_HEARTBEAT_FILE")
+    monkeypatch.setenv("SONAR_HEARTBEAT_FILE", " ")
+    assert environment.envnewfile("SONAR_HEARTBEAT_FILE") is None
 
 
 def test_who_stops_is_gone_at_once_and_not_missed(real_commits, pulse, monkeypatch):
