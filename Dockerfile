@@ -21,7 +21,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends binutils python
     && python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/venv
 ENV PIP="/opt/pip/bin/pip --python /opt/venv/bin/python install --no-cache-dir --no-compile \
     --no-deps --require-hashes"
-COPY requirements.txt containers/lock.py containers/trim.py /build/
+COPY requirements.txt docs/containers/lock.py docs/containers/trim.py /build/
 
 FROM build AS build-web
 RUN python3 /build/lock.py web < /build/requirements.txt > /build/web.txt \
@@ -58,7 +58,7 @@ COPY --from=root / /
 COPY --from=build-web /opt/venv /opt/venv
 COPY --from=build-web /var/lib/sonar/static /var/lib/sonar/static
 COPY --from=build-web /opt/sonar /opt/sonar
-COPY containers/health containers/secrets containers/web /opt/sonar/containers/
+COPY docs/containers/health docs/containers/secrets docs/containers/web /opt/sonar/containers/
 ENV PATH=/opt/venv/bin:/usr/bin:/bin PYTHONUNBUFFERED=1 SONAR_HOME=/var/lib/sonar
 WORKDIR /opt/sonar
 USER sonar
@@ -87,7 +87,7 @@ RUN PATH=/usr/sbin:/sbin:$PATH && apt-get update && apt-get install -y --no-inst
     && rm -rf /var/lib/apt/lists/* /var/cache/apt
 COPY --from=build-worker /opt/venv /opt/venv
 COPY --from=build-worker /opt/sonar /opt/sonar
-COPY containers/health /opt/sonar/containers/
+COPY docs/containers/health /opt/sonar/containers/
 USER sonar
 CMD ["celery", "-A", "sonar.celery", "worker", "--pool=threads"]
 ARG SONAR_VERSION=
@@ -102,7 +102,7 @@ LABEL org.opencontainers.image.title="Sonar: workers and beat" \
 FROM ${POSTGRES_IMAGE} AS tools
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3 python3-venv \
     && python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/venv
-COPY requirements.txt containers/lock.py /build/
+COPY requirements.txt docs/containers/lock.py /build/
 RUN python3 /build/lock.py web < /build/requirements.txt > /build/web.txt \
     && /opt/pip/bin/pip --python /opt/venv/bin/python install --no-cache-dir --no-deps \
         --require-hashes -r /build/web.txt \
@@ -128,7 +128,7 @@ COPY static static
 FROM base AS demo
 COPY --from=build-demo /opt/venv /opt/venv
 COPY --from=build-demo /opt/sonar /opt/sonar
-COPY containers/health /opt/sonar/containers/
+COPY docs/containers/health /opt/sonar/containers/
 USER sonar
 CMD ["python", "-m", "sonar.sandbox.demo"]
 LABEL org.opencontainers.image.title="Sonar: simulated storage"

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import sonar
-from containers import lock, trim
+from docs.containers import lock, trim
 from sonar import settings as project
 from tests.test_docs import first_cells
 
@@ -209,7 +209,7 @@ def test_a_role_loads_all_of_its_modules_without_what_its_image_leaves_out(
 
 def health(*arguments: str, **environment: str) -> tuple[int, str]:
     done = subprocess.run(
-        [PROJECT / "containers/health", *arguments],
+        [PROJECT / "docs/containers/health", *arguments],
         env={"PATH": os.environ["PATH"]} | environment,
         capture_output=True,
         text=True,
@@ -270,7 +270,7 @@ def test_pages_are_asked_by_a_name_that_they_are_served_under(port: str, monkeyp
 
 def keep(place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [PROJECT / "containers/secrets", place],
+        [PROJECT / "docs/containers/secrets", place],
         env={"PATH": os.environ["PATH"]} | environment,
         capture_output=True,
         text=True,
