@@ -42,5 +42,5 @@ class SonarAdminConfig(AdminConfig):
 
     def ready(self) -> None:
         super().ready()
-        for name in ("accounts", "registry", "results"):
+        for name in ("accounts", "registry", "endpoints", "results"):
             import_module(f"sonar.admin.{name}")
