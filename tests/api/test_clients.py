@@ -29,6 +29,7 @@ from tests.matrix.world import NOW
 Json = dict[str, Any]
 MADE = "client_made_of_the_schema"
 ENDS = {"source": "RAL_DATADISK", "destination": "Glasgow_DATADISK"}
+NEEDED = {**ENDS, "mesh": "everything"}
 NEW = {
     "name": "RAL_TAPE",
     "site": "RAL",
@@ -56,7 +57,7 @@ class Sonar:
             call = methods.get("get")
             if call is None:
                 continue
-            known = {"name": self.place(path), "id": self.place(path), **ENDS}
+            known = {"name": self.place(path), "id": self.place(path), **NEEDED}
             needed = [one["name"] for one in call.get("parameters", []) if one.get("required")]
             yield call["tags"][0], call["operationId"], {name: known[name] for name in needed}
 

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from sonar.models import Annotation, Downtime, Endpoint, Site
+from sonar.models import Annotation, Downtime, Endpoint, Site, SizeClass
 from sonar.people.roles import Role
 from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night
@@ -142,3 +142,24 @@ def test_the_forms_fit_and_break_no_rule(visit, site, reader):
         assert by_day_and_night(page, "#site-work" if number else ALL) == []
         assert fits(page)
         look(page, f"site-work-{number}-{reader}")
+
+
+@pytest.mark.long
+@everybody
+def test_an_endpoint_is_enabled_with_its_cost_seen_before(visit: Visit, scene: Scene, reader):
+    small = SizeClass.objects.get(name="small")
+    scene.world.mesh.intervals.update_or_create(size_class=small, defaults={"every_seconds": 3600})
+    Endpoint.objects.filter(pk=scene.world.ral.pk).update(enabled=False)
+    visit.log_in(account(Role.SITE_ADMIN, scene.world.ral.site))
+    for path, name in ((SITE, "site"), (f"{SITE}endpoints/RAL_DATADISK/", "endpoint")):
+        page = visit.open(path)
+        expect(page.locator("form", has_text="is not enabled")).to_contain_text("tests and")
+        assert fits(page)
+        look(page, f"{name}-not-enabled-{reader}")
+        assert by_day_and_night(page, ALL) == []
+        look(page, f"{name}-not-enabled-dark-{reader}")
+        page.emulate_media(color_scheme="light")
+    page.get_by_role("button", name="Enable it").click()
+    expect(page.get_by_role("button", name="Disable it")).to_be_visible()
+    look(page, f"endpoint-enabled-{reader}")
+    assert Endpoint.objects.get(pk=scene.world.ral.pk).enabled

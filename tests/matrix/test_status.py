@@ -204,6 +204,7 @@ def test_what_waits_is_counted_by_reason_with_the_longest(client, small_world):
     assert [reason["reason"] for reason in answer] == [
         "credential",
         "mover",
+        "not enabled",
         "paused",
         "downtime",
         "quiet hours",
