@@ -13,6 +13,8 @@ import requests
 from sonar.sandbox import demo, nodes
 from sonar.sandbox.processes import StartError
 
+SHORT = "import time; time.sleep(0.5); raise SystemExit(3)"
+
 
 def test_nodes_that_are_reached_by_another_name_listen_for_others_and_know_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -37,9 +39,7 @@ def test_it_beats_as_long_as_its_nodes_run_and_ends_with_them(
     settings.SONAR_HEARTBEAT_FILE = file = tmp_path / "beaten"
     monkeypatch.setattr(demo, "BEAT_SECONDS", 0.05)
     began = time.monotonic()
-    ends = subprocess.Popen(
-        [sys.executable, "-Sc", "import time; time.sleep(0.5); raise SystemExit(3)"]
-    )
+    ends = subprocess.Popen([sys.executable, "-Sc", SHORT])
     with pytest.raises(StartError, match=r"The storage nodes have ended \(exit code 3\)"):
         demo.serve(ends)
     assert time.monotonic() - began >= 0.4
