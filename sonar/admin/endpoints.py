@@ -116,7 +116,7 @@ class EndpointAdmin(Noticing, NeverDeleted):
         if CHANGING_COST & {*form.changed_data} and form.instance.retired_at is None:
             self.message_user(request, cost_of(form.instance))
 
-    @admin.action(description="Retire: stop testing, keep the history")
+    @admin.action(description="Retire: stop testing, keep the history", permissions=["change"])
     def retire(self, request: HttpRequest, endpoints: QuerySet[Endpoint]) -> None:
         count = endpoints.filter(retired_at=None).update(retired_at=timezone.now())
         self.message_user(request, f"{count} endpoint{'' if count == 1 else 's'} retired.")
