@@ -259,3 +259,17 @@ def test_the_draft_says_until_when_its_credential_is_valid(operator: Client, dis
     assert "A file of its name is not read." in page(operator.get(SET_UP))
     operator.post(CREDENTIAL, {"how": "remove"})
     assert "its secret was removed" in page(operator.get(SET_UP))
+
+
+@pytest.mark.parametrize(
+    "issuer", ["https://127.0.0.1:8443/", "https://[fd00::1]/", "https://10.1.2.3/o"]
+)
+def test_the_issuer_of_a_site_admins_client_is_not_inside_the_network_of_sonar(
+    issuer, admin, operator, disk
+):
+    """A worker would ask it: who names it reaches what only Sonar's machines reach."""
+    client = {"kind": "client_credentials", "issuer": issuer, "client_id": "ecdf"}
+    refused = upload(admin, "a-client-secret", **client)
+    assert (refused.status_code, "inside the network" in page(refused)) == (400, True)
+    assert not UploadedSecret.objects.exists()
+    assert upload(operator, "a-client-secret", **client).status_code == 302

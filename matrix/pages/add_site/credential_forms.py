@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
+from matrix.pages.add_site.site_forms import is_inside
 from matrix.pages.site.work_forms import CHOICE, SMALL, line
 from sonar.credentials import kinds, rules, uploads
 from sonar.credentials.uploads import MOST_BYTES, UploadError
@@ -27,6 +28,9 @@ KINDS = [
 ]
 NOTHING = "Choose a file, or paste its text."
 BOTH = "Choose a file or paste its text, not both."
+ISSUER_INSIDE = (
+    "This address is inside the network of Sonar: ask an operator to add a credential of it."
+)
 
 
 class SecretText(forms.Textarea):
@@ -37,7 +41,10 @@ class SecretText(forms.Textarea):
 
 
 class UploadForm(forms.Form):
-    """A secret for an endpoint; ``secret`` once it is valid."""
+    """A secret for an endpoint; ``secret`` once it is valid.
+
+    ``is_operator`` may name an issuer at any address.
+    """
 
     kind = forms.ChoiceField(label="what it is", choices=KINDS, widget=CHOICE)
     content = forms.FileField(
@@ -75,16 +82,25 @@ class UploadForm(forms.Form):
         now: datetime,
         data: QueryDict | None = None,
         files: Files | None = None,
+        *,
+        is_operator: bool = False,
     ) -> None:
         own = endpoint.credential
         initial: dict[str, Any] = {"lend_credential": endpoint.lend_credential}
         if own and own.is_uploaded:
             initial |= {name: getattr(own, name) for name in ("kind", *self.OF_CLIENTS)}
         super().__init__(data, files, auto_id="upload-%s", initial=initial)
-        self.now = now
+        self.now, self.is_operator = now, is_operator
 
     def of_clients(self) -> list[forms.BoundField]:
         return [self[name] for name in self.OF_CLIENTS]
+
+    def clean_issuer(self) -> str:
+        issuer: str = self.cleaned_data["issuer"]
+        host = rules.host_of_url(issuer)
+        if host and not self.is_operator and is_inside(host.name):
+            raise ValidationError(ISSUER_INSIDE)
+        return issuer
 
     def clean(self) -> dict[str, Any]:
         """Look at the secret, then at the settings of its kind."""

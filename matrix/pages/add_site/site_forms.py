@@ -65,6 +65,12 @@ class SiteForm(RowForm):
         return self.site
 
 
+def is_inside(host: str) -> bool:
+    """Say whether an address is one that only somebody of Sonar has business with."""
+    address = address_of(host)
+    return is_this_machine(host) or (address is not None and not address.is_global)
+
+
 NO_PRIVATE = (
     "This address is inside the network of Sonar: ask an operator to add an endpoint there."
 )
@@ -126,12 +132,9 @@ class EndpointForm(RowForm):
         return base_url
 
     def _refuse_inside(self, base_url: str) -> None:
-        """Raise ValidationError for addresses that only somebody of Sonar has business with."""
+        """Raise ValidationError for an address inside, unless operators have registered it."""
         host = rules.host_of_url(base_url)
-        if host is None or host.name in self._known_hosts():
-            return
-        address = address_of(host.name)
-        if is_this_machine(host.name) or (address is not None and not address.is_global):
+        if host and host.name not in self._known_hosts() and is_inside(host.name):
             raise ValidationError(NO_PRIVATE)
 
     def _known_hosts(self) -> set[str]:

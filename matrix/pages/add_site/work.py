@@ -147,7 +147,8 @@ def set_credential(request: HttpRequest, name: str, endpoint: str) -> HttpRespon
 def upload(request: HttpRequest, page: SetUpPage) -> HttpResponse | None:
     """Keep a secret that was uploaded; return the page with what is wrong with it."""
     now, endpoint = timezone.now(), page.endpoint
-    form = UploadForm(endpoint, now, request.POST, request.FILES)
+    is_operator = pages.may_operate(request.user)
+    form = UploadForm(endpoint, now, request.POST, request.FILES, is_operator=is_operator)
     if not form.is_valid():
         return again(request, page, upload=form)
     by = Uploader(cast(User, request.user), sites_of(request.user))
