@@ -2,11 +2,12 @@
 
 import os
 import re
+import socket
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from sonar.settings.databases import REDIS_URL
+from sonar.settings.databases import REDIS_URL, SILENT_SECONDS
 from sonar.settings.environment import envtext
 from sonar.settings.sources import SONAR_DOWNTIMES_SECONDS, SONAR_TOPOLOGY_SECONDS
 from sonar.settings.storage import SONAR_CREDENTIALS_SECONDS
@@ -19,6 +20,16 @@ from sonar.settings.work import (
     SONAR_SWEEP_SECONDS,
 )
 
+# As PostgreSQL (sonar.settings.databases): to wait for a message is to hear nothing for long.
+WHILE_SILENT = {
+    "socket_keepalive": True,
+    "socket_keepalive_options": {
+        socket.TCP_KEEPIDLE: 20,
+        socket.TCP_KEEPINTVL: 5,
+        socket.TCP_KEEPCNT: 4,
+        socket.TCP_USER_TIMEOUT: SILENT_SECONDS * 1000,
+    },
+}
 OF_REDIS, OF_RABBITMQ = ("redis://", "rediss://", "unix://"), ("amqp://", "amqps://")
 OF_SENTINELS = "sentinel://"
 SENTINEL_ADDRESS = re.compile(r"sentinel://([^@/\s]*@)?([\w.-]+|\[[0-9a-fA-F:]+\])(:\d+)?(/\d*)?")
@@ -53,7 +64,7 @@ def transport_options(url: str) -> dict[str, Any]:
         return {"confirm_publish": True}
     # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
     # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
-    options: dict[str, Any] = {"ack_emulation": False}
+    options: dict[str, Any] = {"ack_emulation": False, **WHILE_SILENT}
     if url.startswith(OF_SENTINELS):
         seconds = {"socket_timeout": SENTINEL_SECONDS, "socket_connect_timeout": SENTINEL_SECONDS}
         options |= {"master_name": SONAR_REDIS_MASTER, "sentinel_kwargs": seconds}

@@ -53,6 +53,11 @@ class FarHost:
         """Pull the plug of the wire, or put it back."""
         run(["ip", "link", "set", "near", "up" if connected else "down"])
 
+    def connections(self) -> list[str]:
+        """Return the ends of connections that this host still takes for alive."""
+        listed = run([*self.inside(), "ss", "--no-header", "--tcp", "--numeric", "--oneline"])
+        return [line.split()[4] for line in listed.splitlines() if line.startswith("ESTAB")]
+
     def close(self) -> None:
         with self._process:
             self._process.kill()

@@ -10,7 +10,7 @@ import pytest
 
 from sonar.sandbox import embedded
 from tests.lab.enclosure import RefusedError
-from tests.lab.hosts import SETTINGS, TwoHosts
+from tests.lab.hosts import NEAR, SETTINGS, TwoHosts
 from tests.needs import lacks, needs
 from tests.storage.ledger import MADE, NOT_ONE_TRANSFER, STATES
 from tests.waiting import wait_for
@@ -84,6 +84,8 @@ def test_a_minute_without_the_link_loses_and_doubles_nothing(hosts: TwoHosts) ->
     hosts.far.plug(connected=False)
     assert pages_answer(hosts, time.monotonic() + AWAY_SECONDS) == []
     assert "transfers" in hosts.get("/readyz").data.decode()
+    # Nobody waits for a host that says nothing: the kernel would, for a quarter of an hour.
+    assert [end for end in hosts.far.connections() if end.startswith(NEAR)] == []
     measured, began = hosts.count("sonar_transfer"), time.monotonic()
     hosts.far.plug(connected=True)
     assert wait_for(hosts.is_ready, BACK_SECONDS), hosts.logs("worker")[-4000:]
