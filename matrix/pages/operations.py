@@ -27,7 +27,7 @@ from matrix.answers.status.figures import (
     Life,
     Status,
 )
-from matrix.answers.status.health import look_at_broker
+from matrix.answers.status.health import clock_words, look_at_broker
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts import meshes
@@ -56,6 +56,7 @@ from sonar.obstacles.catalogue import BY_NAME, all_advice
 from sonar.ordering import request_probes
 from sonar.people import roles
 from sonar.people.roles import Anyone
+from sonar.processes.heartbeats import CLOCK_SECONDS
 from sonar.registry.downtimes.state import SourceState
 
 SEE_NAMES = "sonar.view_unknownname"
@@ -106,7 +107,7 @@ class OperationsPage(Page):
             "credentials": failing_credentials(status.work.credentials, now, reader),
             "lines": lines(status.life),
             "workers": [
-                (queue, QUEUE_WORDS[queue], status.life.workers(queue)) for queue in QUEUES
+                (queue, QUEUE_WORDS[queue], named(status.life.workers(queue))) for queue in QUEUES
             ],
             "running": running(now),
             "ordered": ordered(now, reader),
@@ -264,7 +265,7 @@ def problems(status: Status) -> list[Notice]:
         broker = look_at_broker()
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
-    of_all_alive = [] if silent else [*of_tasks(life), *of_sources(status)]
+    of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
     return [*silent, *of_all_alive, *of_work(status)]
 
 
@@ -288,6 +289,30 @@ def of_silence(life: Life) -> Iterator[Notice]:
             "no-beat",
             "The beat sends nothing:",
             f"{age_of(life, life.beat)}. No tests are planned without it. Start it, once only.",
+        )
+
+
+def named(workers: list[SignOfLife]) -> list[tuple[SignOfLife, str]]:
+    """Return signs with the names of their workers, and by how much their clocks are wrong."""
+    return [(sign, " ".join(filter(None, (sign.name, wrong_clock(sign))))) for sign in workers]
+
+
+def wrong_clock(sign: SignOfLife) -> str:
+    """Say in brackets by how much the clock of a process is wrong; empty if it is right."""
+    ahead = sign.clock_ahead_seconds
+    if abs(ahead) < CLOCK_SECONDS:
+        return ""
+    return f"(its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'})"
+
+
+def of_clocks(life: Life) -> Iterator[Notice]:
+    """Look whose clock differs from that of the database."""
+    if words := clock_words(life):
+        yield Notice(
+            "wrong-clock",
+            f"{words}:",
+            "tokens and certificates count as expired too early or too late, and results get wrong "
+            "times. Let NTP set the clock of that machine.",
         )
 
 

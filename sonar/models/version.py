@@ -16,9 +16,14 @@ class SignOfLife(models.Model):
 
     name = models.CharField(max_length=200, primary_key=True)
     kind = models.CharField(max_length=6, choices=Kind)
-    seen_at = models.DateTimeField()
+    seen_at = models.DateTimeField(help_text="By the clock of the database.")
     every_seconds = models.PositiveIntegerField(help_text="How often it says so.")
     queues = ArrayField(models.CharField(max_length=160), default=list, blank=True)
+    clock_ahead_seconds = models.FloatField(
+        default=0.0,
+        db_default=0.0,
+        help_text="By how much its clock was ahead of the database's then; below 0: behind.",
+    )
 
     class Meta:
         ordering = ["kind", "name"]

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from sonar.database.retry import one_line, release_connection
@@ -24,6 +26,9 @@ log = logging.getLogger(__name__)
 # One sign may be late, and one lost.
 SILENT_AFTER = 3
 KEPT = timedelta(days=1)
+AHEAD = "extract(epoch FROM %s::timestamptz - statement_timestamp())"
+# Beyond that somebody is told: certificates and tokens count by the second, results by their times.
+CLOCK_SECONDS = 10
 # Clocks of several machines differ by some seconds, one that is wrong by more.
 CLOCK_SKEW = timedelta(minutes=5)
 # How long a process that ends waits for its last word.
@@ -74,14 +79,20 @@ class Pulse:
 
 
 def write(sign: SignOfLife) -> None:
-    """Write a sign with the time of now; while the database is away there is none, quietly."""
-    sign.seen_at = timezone.now()
+    """Write a sign with the time of now; while the database is away there is none, quietly.
+
+    The time is the database's, so that a process whose clock is wrong is not taken for dead; by how
+    much it is wrong is written, too.
+    """
     try:
+        connection.ensure_connection()  # to wait for one is no fault of the clock
+        sign.seen_at = Now()
+        sign.clock_ahead_seconds = RawSQL(AHEAD, [timezone.now()])  # noqa: S611 - a constant
         SignOfLife.objects.bulk_create(
             [sign],
             update_conflicts=True,
             unique_fields=["name"],
-            update_fields=["kind", "seen_at", "every_seconds", "queues"],
+            update_fields=["kind", "seen_at", "every_seconds", "queues", "clock_ahead_seconds"],
         )
     except (DatabaseError, InterfaceError) as error:
         log.info("the sign of life of %s was not written: %s", sign, one_line(error))

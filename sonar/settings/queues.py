@@ -21,7 +21,7 @@ from sonar.settings.work import (
 )
 
 # As PostgreSQL (sonar.settings.databases): to wait for a message is to hear nothing for long.
-WHILE_SILENT = {
+QUEUE_WHILE_SILENT = {
     "socket_keepalive": True,
     "socket_keepalive_options": {
         socket.TCP_KEEPIDLE: 20,
@@ -64,7 +64,7 @@ def transport_options(url: str) -> dict[str, Any]:
         return {"confirm_publish": True}
     # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
     # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
-    options: dict[str, Any] = {"ack_emulation": False, **WHILE_SILENT}
+    options: dict[str, Any] = {"ack_emulation": False, **QUEUE_WHILE_SILENT}
     if url.startswith(OF_SENTINELS):
         seconds = {"socket_timeout": SENTINEL_SECONDS, "socket_connect_timeout": SENTINEL_SECONDS}
         options |= {"master_name": SONAR_REDIS_MASTER, "sentinel_kwargs": seconds}

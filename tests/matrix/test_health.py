@@ -70,6 +70,15 @@ def test_a_process_that_answers_is_alive_and_asks_nobody(
     assert (response.status_code, response.json()) == (200, {"alive": True})
 
 
+def test_a_wrong_clock_is_said_and_nothing_is_missing(client):
+    all_well()
+    SignOfLife.objects.filter(kind="beat").update(clock_ahead_seconds=-42)
+    status, parts = ready(client)
+    words = parts["workers"]["detail"]
+    assert (status, words.endswith("is 42 s behind that of the database.")) == (200, True), words
+    assert b"sonar_clock_ahead_seconds -42.0" in client.get("/metrics").content
+
+
 def test_a_sonar_that_is_well_is_ready(client):
     all_well()
     status, parts = ready(client)

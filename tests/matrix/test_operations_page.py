@@ -85,6 +85,25 @@ def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
     assert page.words.count("1 alive") == 3
 
 
+@pytest.mark.parametrize(
+    ("ahead", "said"),
+    [
+        ([9.0], ""),
+        ([-42.0], "The clock of one worker or beat is 42 s behind that of the database: tokens"),
+        ([-12.0, 3600.0], "2 clocks are wrong, one 3600 s ahead of that of the database: tokens"),
+    ],
+)
+def test_a_clock_that_is_wrong_is_a_problem_and_operators_see_whose(client, well, ahead, said):
+    for name, seconds in zip(("control", "beat"), ahead, strict=False):
+        SignOfLife.objects.filter(pk=f"{name}@{WORKER}").update(clock_ahead_seconds=seconds)
+    page = look(client)
+    assert said in page
+    assert ("Sonar is healthy" in page) is not bool(said)
+    client.force_login(account(Role.OPERATOR))
+    whose = f"control@{WORKER} (its clock is {abs(ahead[0]):.0f} s behind)"
+    assert (whose in look(client)) is bool(said)
+
+
 def test_simulated_endpoints_are_said_as_long_as_one_is_in_use(client, small_world):
     assert "Simulated." not in look(client).source
     Endpoint.objects.filter(pk=small_world.ral.pk).update(simulated=True)

@@ -58,6 +58,19 @@ def test_a_worker_says_at_once_who_it_is_and_which_queues_it_takes(real_commits,
     assert timezone.now() - found.seen_at < timedelta(seconds=5)
 
 
+@pytest.mark.parametrize("ahead", [-42, 0, 3600])
+def test_a_process_whose_clock_is_wrong_lives_and_says_by_how_much(
+    ahead: int, real_commits, monkeypatch
+):
+    clock = timezone.now
+    monkeypatch.setattr(heartbeats.timezone, "now", lambda: clock() + timedelta(seconds=ahead))
+    heartbeats.write(SignOfLife(name="a", kind=KIND.WORKER, every_seconds=10))
+    found = SignOfLife.objects.get()
+    assert abs((clock() - found.seen_at).total_seconds()) < 5
+    assert found.clock_ahead_seconds == pytest.approx(ahead, abs=2)
+    assert not heartbeats.is_silent(found, clock())
+
+
 def test_it_says_so_again_only_as_long_as_something_beats(real_commits, pulse):
     pulse.start(KIND.WORKER, "transfers@here", 0.05)
     wait_for(SignOfLife.objects.exists)

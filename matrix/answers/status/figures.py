@@ -112,6 +112,17 @@ class Life:
         """Return the queues that workers have said to take from, lately or not."""
         return {queue for sign in self.signs for queue in sign.queues}
 
+    @property
+    def wrong_clocks(self) -> list[SignOfLife]:
+        """Return who lives and has another time than the database, the worst first."""
+        living = [one for one in self.signs if one.kind != SignOfLife.Kind.TASK]
+        wrong = [
+            one
+            for one in living
+            if abs(one.clock_ahead_seconds) >= heartbeats.CLOCK_SECONDS and not self.is_late(one)
+        ]
+        return sorted(wrong, key=lambda one: -abs(one.clock_ahead_seconds))
+
     def is_late(self, sign: SignOfLife | None) -> bool:
         """Say whether somebody has been silent for too long, or was never heard of."""
         return sign is None or heartbeats.is_silent(sign, self.moment)

@@ -20,7 +20,7 @@ from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import SignOfLife
 from sonar.processes.redis_client import client_of
 
-FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues")
+FIELDS = ("name", "kind", "seen_at", "every_seconds", "queues", "clock_ahead_seconds")
 SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a constant
 # Gone after a second: what tries whether Redis takes writes must not fill it.
 TRIAL = "sonar:trial"
@@ -123,7 +123,21 @@ def look_at_workers(life: Life) -> Part:
         queues = " nor from ".join(f"“{queue}”" for queue in without)
         return Part(False, f"No worker takes from the queue {queues}: start one.")
     numbers = (f"{count} from {queue}" for queue, count in counts.items())
-    return Part(True, f"Workers take tests and tasks: {', '.join(numbers)}.")
+    wrong = clock_words(life)
+    clocks = f" {wrong}." if wrong else ""
+    return Part(True, f"Workers take tests and tasks: {', '.join(numbers)}.{clocks}")
+
+
+def clock_words(life: Life) -> str:
+    """Say whose clock is wrong, and by how much at most; empty if none is."""
+    wrong = life.wrong_clocks
+    if not wrong:
+        return ""
+    ahead = wrong[0].clock_ahead_seconds
+    way = "ahead of" if ahead > 0 else "behind"
+    whose = "The clock of one worker or beat" if len(wrong) == 1 else f"{len(wrong)} clocks"
+    most = "is" if len(wrong) == 1 else "are wrong, one"
+    return f"{whose} {most} {abs(ahead):.0f} s {way} that of the database"
 
 
 def look_at_beat(life: Life) -> Part:

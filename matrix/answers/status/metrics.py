@@ -91,6 +91,9 @@ def of_life(life: Life) -> Iterator[Metric]:
     yield gauge("task_last_timestamp_seconds", "When a task last ended well.", last, "task")
     yield gauge("beat_last_timestamp_seconds", "When the beat last sent something.", beat)
     yield gauge("workers", "Workers that take from a queue.", workers, "queue")
+    wrong = {"": life.wrong_clocks[0].clock_ahead_seconds if life.wrong_clocks else 0.0}
+    words = "By how much the clock that is most wrong is ahead of that of the database."
+    yield gauge("clock_ahead_seconds", words, wrong)
 
 
 def of_tests(status: Status) -> Iterator[Metric]:
