@@ -4,10 +4,10 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from sonar.credentials.kinds import describe
+from sonar.credentials.kinds import FILE, describe
 from sonar.credentials.sources.scopes import ANYBODY, Scope, audience_of
 from sonar.credentials.sources.unverified import caveats_of, claims_of, lifetime_of
-from sonar.models import Endpoint
+from sonar.models import Credential, Endpoint
 from sonar.movers.base import End
 from sonar.movers.messages import one_line
 from sonar.notation.check_steps import CheckStep, StepState
@@ -25,7 +25,7 @@ def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
     own = endpoint.credential
     if own is None:
         return CheckStep("credential", StepState.FINE, NO_CREDENTIAL)
-    kind = f"{own.name} ({describe(own.kind).name})"
+    kind = f"{own.name} ({_kind_of(own)})"
     if end.proxy:
         return CheckStep("credential", StepState.FINE, f"{kind} is an X.509 proxy that counts.")
     if not end.token:
@@ -38,6 +38,14 @@ def credential_step(endpoint: Endpoint, end: End) -> CheckStep:
     if advice := problem(claims, endpoint.base_url):
         return CheckStep("credential", StepState.WARNING, seen, advice)
     return CheckStep("credential", StepState.FINE, seen)
+
+
+def _kind_of(credential: Credential) -> str:
+    """Say what a credential is; one that was uploaded is no file that somebody could look at."""
+    kind = describe(credential.kind).name
+    if not credential.is_uploaded:
+        return kind
+    return "uploaded" if kind == FILE else f"{kind}, uploaded"
 
 
 def problem(claims: Mapping[str, object], base_url: str) -> str:

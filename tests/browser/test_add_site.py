@@ -128,6 +128,7 @@ def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
     tasks.check_endpoint(str(EndpointCheck.objects.get().run))
     refresh(page)
     expect(page.locator("#check")).to_contain_text("nothing is wrong")
+    expect(page.locator("#check")).to_contain_text("(uploaded): a macaroon")
     cost = page.locator("#cost")
     expect(cost).to_contain_text("50")  # 24 small and 1 large, each way
     hand.type(mesh__budget="60")

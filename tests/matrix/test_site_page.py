@@ -436,8 +436,9 @@ def test_one_view_has_one_url_and_controls_lead_to_the_others(client, small_worl
 
 def test_empty_is_explained(client, small_world):
     Site.objects.create(name="New")
-    page = look(client, "/sites/New/").words
-    assert "This site has no endpoint." in page
+    page = look(client, "/sites/New/")
+    assert "This site has no endpoint." in page.words
+    assert "/sites/New/add-endpoint/" in page.links()
     assert (
         "No results for this site in this window. 0 of its tests are running, 0 are queued."
     ) in look(client).words
@@ -445,7 +446,7 @@ def test_empty_is_explained(client, small_world):
     assert "No results with large files in this window." in look(client).words
     Schedule.objects.all().delete()
     page = look(client, "/sites/DESY/")
-    assert "No mesh tests any of its links" in page.words
+    assert "No test of its links is planned." in page.words
     assert "/sites/DESY/?window=90d" in page.links()
 
 

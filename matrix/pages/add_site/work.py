@@ -72,7 +72,7 @@ def set_up_site(request: HttpRequest, name: str) -> HttpResponseBase:
     if not form.is_valid():
         return again(request, page, form=form)
     with transaction.atomic():
-        form.site.save(update_fields=["cloud", "tier", "country", "wan_gbit_s"])
+        form.site.save(update_fields=list(form.fields))
         keep_in_the_log(request, form.site, CHANGE, f"Changed the site {form.site.name}.")
     return HttpResponseRedirect(next_address(form.site))
 
