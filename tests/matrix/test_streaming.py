@@ -213,6 +213,7 @@ def test_one_more_than_may_be_is_a_503_that_says_when(client, small_world, one_p
     assert client.get(f"{LINKS}{NDJSON}").getvalue()
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("taken", [0, 1, 2])
 def test_a_reader_who_leaves_gives_up_the_place_and_what_was_open(taken, one_place):
     closed: list[int] = []
@@ -256,6 +257,7 @@ def test_an_error_later_cuts_the_connection_and_is_logged_in_one_line(caplog, on
     assert streaming.places.acquire(blocking=False)
 
 
+@pytest.mark.django_db
 def test_a_reader_who_takes_nothing_is_not_waited_for_for_ever():
     ours, theirs = socket.socketpair()
     with ours, theirs:
