@@ -527,7 +527,7 @@ READING = {
         f"ordering search page_size cursor {WINDOW}{FILTERS}",
         "name|cloud|tier|endpoints|source_mean_mb_s|destination_mean_mb_s|success|last",
     ),
-    "endpoints": ("All endpoints.", "site cloud label tag retired page_size cursor", ""),
+    "endpoints": ("All endpoints.", "site cloud label tag enabled retired page_size cursor", ""),
     "status": ("Whether Sonar itself is healthy.", "", ""),
 }
 HELP = """

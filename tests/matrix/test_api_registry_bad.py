@@ -284,7 +284,7 @@ WRONG_PARAMETERS = [
     ("endpoints/?cloud=%00", "cloud", "cloud must be at most 80 printable characters."),
     ("endpoints/?label=" + "x" * 81, "label", "at most 80 printable characters"),
     ("endpoints/?retired=1", "retired", "retired “1” is not known: use true or false."),
-    ("endpoints/?tier=1", "tier", "There is no parameter “tier”: use cloud, cursor, format,"),
+    ("endpoints/?tier=1", "tier", "There is no parameter “tier”: use cloud, cursor, enabled,"),
     ("endpoints/?site=RAL&site=DESY", "site", "site is given 2 times: give it once."),
     ("endpoints/?page_size=0", "page_size", "is not a whole number from 1 to 1000."),
     ("endpoints/?page_size=1001", "page_size", "is not a whole number from 1 to 1000."),
