@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,6 +26,7 @@ from tests.storage.conftest import Pair, close_pair, start_pair
 from tests.storage.xrootd import Authority, Server, make_room
 
 MOST_CLICKS = 12
+ECDF = "UKI-SCOTGRID-ECDF"
 
 
 @pytest.fixture
@@ -100,19 +101,41 @@ def seen(page: Page, name: str) -> None:
     LAPTOP.adjust(page)
 
 
-@pytest.mark.long
-def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
-    visit: Visit, ral: Endpoint, storage: Pair, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+def by_an_operator(visit: Visit) -> Counted:
+    """Register the site; what comes next is its endpoint."""
     visit.log_in(account(Role.OPERATOR))
-    page = visit.open("/")
-    hand = Counted(page)
+    hand = Counted(visit.open("/"))
     hand.follow("Sites")
     hand.follow("Add a site…")
-    seen(page, "1-site")
-    hand.type(site__name="UKI-SCOTGRID-ECDF", site__country="GB", site__wan_gbit_s="20")
+    seen(hand.page, "1-site")
+    hand.type(site__name=ECDF, site__country="GB", site__wan_gbit_s="20")
     hand.button("Save, and go on")
+    return hand
+
+
+def by_its_admin(visit: Visit) -> Counted:
+    """Begin on the page of a site that an operator has registered, with a server of its network."""
+    site = Site.objects.create(name=ECDF, country="GB", wan_gbit_s=20)
+    place = {"base_url": "davs://localhost:1/old", "retired_at": timezone.now()}
+    Endpoint.objects.create(site=site, name="OLD", enabled=False, **place)
+    visit.log_in(account(Role.SITE_ADMIN, site))
+    hand = Counted(visit.open(f"/sites/{ECDF}/"))
+    hand.follow("Add an endpoint…")
+    return hand
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("begin", [by_an_operator, by_its_admin])
+def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
+    begin: Callable[[Visit], Counted],
+    visit: Visit,
+    ral: Endpoint,
+    storage: Pair,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    hand = begin(visit)
+    page = hand.page
     hand.type(endpoint__base_url=base_url(storage.destination), endpoint__software="XRootD")
     seen(page, "2-endpoint")
     hand.button("Save, and go on")
@@ -137,15 +160,15 @@ def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
     assert by_day_and_night(page, ALL) == []
     assert storage.destination_token not in page.content()
     assert not Probe.objects.exists()
-    hand.button("Start testing UKI-SCOTGRID-ECDF_DATADISK")
-    expect(page.get_by_role("main")).to_contain_text("Started testing UKI-SCOTGRID-ECDF_DATADISK")
+    hand.button(f"Start testing {ECDF}_DATADISK")
+    expect(page.get_by_role("main")).to_contain_text(f"Started testing {ECDF}_DATADISK")
     seen(page, "5-started")
     assert hand.clicks <= MOST_CLICKS
     measure_all()
     results = Transfer.objects.filter(size_class__name="small")
     assert set(results.values_list("source__name", "error")) == {
         ("RAL_DATADISK", ""),
-        ("UKI-SCOTGRID-ECDF_DATADISK", ""),
+        (f"{ECDF}_DATADISK", ""),
     }
 
 
