@@ -6,7 +6,9 @@ from urllib.parse import urlencode
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from sonar.models import Credential, Endpoint, EndpointCheck, Mesh, Site, UploadedSecret
 from sonar.ordering import request_checks
@@ -273,3 +275,27 @@ def test_the_issuer_of_a_site_admins_client_is_not_inside_the_network_of_sonar(
     assert (refused.status_code, "inside the network" in page(refused)) == (400, True)
     assert not UploadedSecret.objects.exists()
     assert upload(operator, "a-client-secret", **client).status_code == 302
+
+
+def queries_of(client: Client) -> dict[str, int]:
+    found = {}
+    for path in ("/sites/add/", NEW, f"{SET_UP}endpoint/", SET_UP):
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(path).status_code == 200, path
+        found[path] = len(captured)
+    return found
+
+
+def test_the_number_of_queries_is_the_same_for_little_and_for_much(operator, disk):
+    mesh()
+    queries_of(operator)  # what is read once for a process
+    few = queries_of(operator)
+    for number in range(6):
+        other = endpoint(f"S{number}", base_url=f"davs://se{number}.example:443/disk")
+        bind(other, f"of-s{number}")
+        Endpoint.objects.create(
+            site=disk.site, name=f"D{number}", base_url=f"{URL}{number}", enabled=False
+        )
+        mesh(name=f"m{number}")
+    assert queries_of(operator) == few
+    assert list(few.values()) == [6, 8, 7, 15]
