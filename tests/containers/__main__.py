@@ -28,6 +28,9 @@ LINKS = "/api/v1/links/?window=1h&size=small"
 CELLS = "matrix/?window=24h&size=small&format=csv"
 RESULTS = "transfers/?window=24h&format=csv"
 OLDER = "0030"
+TOOLS = ("--profile=tools",)
+# Of the image: it writes backups.
+USER = 1000
 
 
 @contextmanager
@@ -41,6 +44,7 @@ def step(what: str) -> Iterator[None]:
 def build(compose: Compose) -> None:
     """Build the images of all roles; RuntimeError for one that is too large."""
     compose.run("build", "web", "worker")
+    compose.run(*TOOLS, "build", "tools")
     for name, limit in LIMITS.items():
         size = int(compose.engine.run("image", "inspect", "-f", "{{.Size}}", f"{name}:0.5"))
         print(f"  {name}: {size / 1e6:.1f} MB, of {limit / 1e6:.0f} MB")
@@ -138,11 +142,9 @@ def move_to(first: Compose, second: Compose) -> None:
     print(f"  a database of migration {OLDER} was brought up to date")
     first.run("stop", "worker", "control", "cleaning", "beat")
     second.run("stop", "web", "worker", "control", "cleaning", "beat")
-    copy = "pg_dump -U sonar -Fc sonar | base64 -w0"
-    dump = first.run("exec", "-T", "postgres", "bash", "-c", copy)
-    anew = "dropdb -U sonar --force sonar && createdb -U sonar sonar"
-    restore = f"{anew} && base64 -d | pg_restore -U sonar -d sonar --exit-on-error"
-    second.run("exec", "-T", "postgres", "bash", "-c", restore, stdin=dump)
+    command = (*TOOLS, "run", "--rm", "-T", "tools")
+    first.run(*command, "backup", "--force", "/backup/first.backup")
+    second.run(*command, "restore", "--replace", "--yes", "/backup/first.backup")
     second.run("start", "web")
     until(lambda: second.are_healthy("web"), "the second's pages answer")
     if matrix(first) != matrix(second):
@@ -151,11 +153,19 @@ def move_to(first: Compose, second: Compose) -> None:
     print(f"  both give the same matrix and the same {lines} results, byte by byte")
 
 
+def place_of_backups() -> str:
+    place = PLACE / "backup"
+    place.mkdir(exist_ok=True)
+    os.chown(place, USER, USER)
+    return str(place)
+
+
 def run(engine: Engine, port: int) -> None:
     tls = {"SONAR_HTTPS": "true", "SONAR_PROXIES": "1", "HTTPS_LISTEN": f"127.0.0.1:{port}"}
+    backups = {"SONAR_BACKUP": place_of_backups()}
     tls |= {"HTTP_LISTEN": f"127.0.0.1:{free_port()}", "SONAR_PLAN_SECONDS": "2"}
-    first = Compose(engine, "sonar-try-1", tls | {"PORT": str(free_port())})
-    second = Compose(engine, "sonar-try-2", {"PORT": str(free_port())})
+    first = Compose(engine, "sonar-try-1", tls | backups | {"PORT": str(free_port())})
+    second = Compose(engine, "sonar-try-2", backups | {"PORT": str(free_port())})
     try:
         with step("Images of Debian's packages"):
             images.make_all(engine, PLACE)

@@ -60,11 +60,12 @@ class Compose:
         return int(self.inspect(container, "{{.State.Pid}}"))
 
     def get(self, path: str) -> str:
-        """Ask the pages, in their own container, which nobody else need reach."""
+        """Ask the pages as a proxy does, in their own container, which nobody else need reach."""
         script = (
             "import urllib.request as u, sys\n"
             "request = u.Request('http://127.0.0.1:8000' + sys.argv[1])\n"
             "request.add_header('Host', 'localhost')\n"
+            "request.add_header('X-Forwarded-Proto', 'https')\n"
             "sys.stdout.write(u.urlopen(request, timeout=30).read().decode())"
         )
         return self.run("exec", "-T", "web", "python", "-c", script, path)
