@@ -106,6 +106,12 @@ def is_this_machine(host: str) -> bool:
     return address.is_loopback if address else name_of(host) == "localhost"
 
 
+def is_inside(host: str) -> bool:
+    """Say whether a host is an address that only those within a network can reach."""
+    address = address_of(host)
+    return is_this_machine(host) or (address is not None and not address.is_global)
+
+
 def is_nobodys(host: str) -> bool:
     """Say whether a host is an address at which no storage, service or issuer can be."""
     address = address_of(host)

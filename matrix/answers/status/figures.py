@@ -115,13 +115,14 @@ class Life:
     @property
     def wrong_clocks(self) -> list[SignOfLife]:
         """Return who lives and has another time than the database, the worst first."""
-        living = [one for one in self.signs if one.kind != SignOfLife.Kind.TASK]
         wrong = [
-            one
-            for one in living
-            if abs(one.clock_ahead_seconds) >= heartbeats.CLOCK_SECONDS and not self.is_late(one)
+            sign
+            for sign in self.signs
+            if abs(sign.clock_ahead_seconds) >= heartbeats.CLOCK_SECONDS
+            and sign.kind != SignOfLife.Kind.TASK
+            and not self.is_late(sign)
         ]
-        return sorted(wrong, key=lambda one: -abs(one.clock_ahead_seconds))
+        return sorted(wrong, key=lambda sign: -abs(sign.clock_ahead_seconds))
 
     def is_late(self, sign: SignOfLife | None) -> bool:
         """Say whether somebody has been silent for too long, or was never heard of."""

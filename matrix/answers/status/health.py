@@ -134,10 +134,10 @@ def clock_words(life: Life) -> str:
     if not wrong:
         return ""
     ahead = wrong[0].clock_ahead_seconds
-    way = "ahead of" if ahead > 0 else "behind"
+    side = "ahead of" if ahead > 0 else "behind"
     whose = "The clock of one worker or beat" if len(wrong) == 1 else f"{len(wrong)} clocks"
     most = "is" if len(wrong) == 1 else "are wrong, one"
-    return f"{whose} {most} {abs(ahead):.0f} s {way} that of the database"
+    return f"{whose} {most} {abs(ahead):.0f} s {side} that of the database"
 
 
 def look_at_beat(life: Life) -> Part:

@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
-from matrix.pages.add_site.site_forms import is_inside
 from matrix.pages.site.work_forms import CHOICE, SMALL, line
 from sonar.credentials import kinds, rules, uploads
 from sonar.credentials.uploads import MOST_BYTES, UploadError
 from sonar.models import Credential, Endpoint
+from sonar.notation.addresses import is_inside
 from sonar.registry.uploads import NewSecret
 
 Files: TypeAlias = "MultiValueDict[str, UploadedFile[bytes]]"

@@ -13,7 +13,7 @@ from matrix.pages.site.work_forms import CHOICE, SMALL, RowForm, line
 from sonar.credentials import rules
 from sonar.models import Endpoint, Site
 from sonar.models.fields import TAKEN
-from sonar.notation.addresses import address_of, is_this_machine
+from sonar.notation.addresses import is_inside
 
 NEEDED = "Write a name, like {}."
 CAPACITY = "A capacity is a number of Gbit/s from 0.001 on, like 20; leave it empty if unknown."
@@ -63,12 +63,6 @@ class SiteForm(RowForm):
         for name, value in cleaned.items():
             setattr(self.site, name, value)
         return self.site
-
-
-def is_inside(host: str) -> bool:
-    """Say whether an address is one that only somebody of Sonar has business with."""
-    address = address_of(host)
-    return is_this_machine(host) or (address is not None and not address.is_global)
 
 
 NO_PRIVATE = (
