@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test test-all .lanes bench accuracy fuzz containers screenshots lint picture format lock clean help
+.PHONY: run test test-all .lanes bench accuracy fuzz chaos containers screenshots lint picture format lock clean help
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -133,6 +133,9 @@ format: $(VENV)/.test ## Fix what style checks can fix
 
 # As root, with docker or docker.io, Compose and debootstrap. What it makes of Debian's packages
 # stays in SONAR_CONTAINERS for the next run.
+chaos: $(VENV)/.test ## Let faults of every kind come over a whole Sonar (PROBES=5000 SEED=2011; 10 to 40 minutes)
+	$(BIN)/python -m tests.storage.fault_run --probes $(or $(PROBES),5000) --seed $(or $(SEED),2011)
+
 containers: $(VENV)/.test ## Try docker-compose.yml on a real engine, with real storage (as root, 15 minutes)
 	$(BIN)/python -m tests.containers
 

@@ -19,8 +19,17 @@ from uuid import UUID
 
 from sonar.sandbox import embedded
 from tests.storage import ledger
-from tests.storage.faults import FAULTS, Faults, give_back_disk, own_disk
+from tests.storage.faults import (
+    DISK_MB,
+    FAULTS,
+    STORAGE_MB,
+    Faults,
+    give_back_disk,
+    own_disk,
+)
 from tests.storage.grid import Grid, end_in_order, good_registry, with_hostile
+from tests.storage.lookout import Lookout
+from tests.storage.nodes import Nodes
 from tests.storage.report import Row, table
 from tests.waiting import wait_for
 
@@ -44,7 +53,9 @@ SETTINGS = {
     "SONAR_RESEND_SECONDS": "3",
     "SONAR_SEAL_SECONDS": "1",
     "SONAR_CLEAN_SECONDS": "4",
+    "SONAR_SIGN_SECONDS": "2",
     "SONAR_DATABASE_POOL": "4",
+    "SONAR_RATE_ANONYMOUS": "off",
 }
 SEVERAL = {"beat": 2, "control": 2, "worker": 3, "cleaning": 2}
 CLASSES = {"small": (0, 100_000), "medium": (1_000_000, 3_000_000), "large": (10**7, 10**7)}
@@ -53,7 +64,9 @@ CAPS = 8
 PAUSES = 2.0, 6.0  # seconds between faults
 GOES_ON = 5
 """So many new probes show that planning goes on."""
-STANDSTILL_SECONDS = 90.0
+STANDSTILL_SECONDS = 120.0
+"""Without hands, work goes on within two minutes."""
+LATEST_PLAN_SECONDS = 30.0
 CONNECTIONS = 80
 PARTNERS = 4
 """Good endpoints that hostile ones are tested with."""
@@ -83,22 +96,30 @@ def faulty_grid(seed: int, in_flight: int, every: str, ways: list[str]) -> Itera
         place = Path(tempfile.mkdtemp(prefix="sonar-fault-run-"))
         stack.callback(shutil.rmtree, place, ignore_errors=True)
         place.chmod(0o755)
-        disk: Path | None = place / "disk"
-        why_not = own_disk(place / "disk")
-        if why_not:
-            print(f"PostgreSQL's disk is not filled: {why_not}")
-            disk = None
-        else:
-            stack.callback(give_back_disk, place / "disk")
+        disk = disk_of("PostgreSQL", place / "disk", DISK_MB, stack)
+        storage = disk_of("the storage nodes", place / "storage", STORAGE_MB, stack)
         sockets = stack.enter_context(embedded.socket_directory())
         grid = Grid(place, sockets, disk or place, f"max_connections={CONNECTIONS}")
+        grid.nodes = Nodes((storage or place) / "nodes")
         stack.callback(grid.close)
         grid.start_services(SETTINGS | {"SONAR_IN_FLIGHT": str(in_flight)})
         grid.nodes.start()
         grid.hostile.start(ways)
         grid.load(registry_of(grid, every))
         grid.start_workers(SEVERAL, {"worker -c": str(in_flight // 2)})
-        yield Faults(grid, random.Random(seed), disk)
+        grid.start_web()
+        if not wait_for(grid.is_ready, START_SECONDS):
+            raise SystemExit(f"The pages did not start:\n{grid.logs('web')[-2000:]}")
+        yield Faults(grid, random.Random(seed), disk, storage)
+
+
+def disk_of(whose: str, place: Path, size_mb: int, stack: ExitStack) -> Path | None:
+    """Give a disk of its own, or say why there is none."""
+    if why_not := own_disk(place, size_mb):
+        print(f"The disk of {whose} is not filled: {why_not}")
+        return None
+    stack.callback(give_back_disk, place)
+    return place
 
 
 def run_through(faults: Faults, probes: int, seconds: float) -> None:
@@ -148,7 +169,7 @@ def come_to_rest(faults: Faults) -> bool:
     return wait_for(quiet, REST_SECONDS, pause=2)
 
 
-def rows_of(faults: Faults, rested: bool) -> list[Row]:
+def rows_of(faults: Faults, seen: Lookout, rested: bool) -> list[Row]:
     """Say what became of all probes."""
     grid = faults.grid
     wait_for(lambda: not files_left(grid), 30)
@@ -168,7 +189,21 @@ def rows_of(faults: Faults, rested: bool) -> list[Row]:
         Row("transfers", f"{stored} ({states})", str(made), stored == made),
         Row("probes without exactly one transfer", len(not_one), "0", not not_one),
         Row("transfers stored twice", stored - ids, "0", stored == ids),
-        Row("longest until work went on", f"{longest[0]:.0f} s, after {longest[1]}"),
+        Row(
+            "longest until work went on",
+            f"{longest[0]:.0f} s, after {longest[1]}",
+            f"< {STANDSTILL_SECONDS:.0f} s",
+            longest[0] < STANDSTILL_SECONDS,
+        ),
+        Row(
+            "oldest last plan",
+            f"{seen.oldest_plan:.0f} s",
+            f"<= {LATEST_PLAN_SECONDS:.0f} s",
+            seen.oldest_plan <= LATEST_PLAN_SECONDS,
+        ),
+        Row("pages", ", ".join(f"{n} x {status}" for status, n in sorted(seen.answered.items()))),
+        Row("pages that failed", ", ".join(seen.wrong()) or "none", "none", not seen.wrong()),
+        Row("slowest page", f"{seen.slowest:.1f} s"),
         Row("taken from a worker that stood still", faults.frozen_lost),
         Row("all ended and cleaned", "yes" if rested else "no", "yes", rested),
         Row("files left at good nodes", good, "0", not good),
@@ -203,9 +238,10 @@ def main() -> int:
     options = parser.parse_args()
     end_in_order()
     with faulty_grid(options.seed, options.in_flight, options.every, WAYS) as faults:
-        run_through(faults, options.probes, options.minutes * 60)
+        with Lookout(faults.grid) as seen:
+            run_through(faults, options.probes, options.minutes * 60)
         rested = come_to_rest(faults)
-        rows = rows_of(faults, rested)
+        rows = rows_of(faults, seen, rested)
     print(table(rows))
     return 0 if all(row.holds for row in rows) else 1
 

@@ -20,9 +20,13 @@ from tests.waiting import wait_for
 AWAY = 0.5, 3.0
 """Seconds that something stays away."""
 SWEPT_SECONDS = 30.0
+FROZEN = 4.0, 10.0
+"""Seconds that something stands still: longer than three signs of life."""
 REDIS_FULL_BYTES = 1000
 DISK_MB = 1500
 """Of the disk that PostgreSQL has for itself: enough for some 50,000 probes."""
+STORAGE_MB = 600
+"""Of the disk of the good storage nodes."""
 
 
 @dataclass
@@ -33,6 +37,8 @@ class Faults:
     random: random.Random
     disk: Path | None = None
     """A file system of PostgreSQL's own, which may be filled; None if there is none."""
+    storage: Path | None = None
+    """And one of the good storage nodes."""
     counts: dict[str, int] = field(default_factory=dict)
     standstills: list[tuple[float, str]] = field(default_factory=list)
     """Seconds until work went on after a fault, and which it was."""
@@ -91,6 +97,46 @@ def worker_frozen(faults: Faults) -> None:
     grid.running[name].send_signal(signal.SIGCONT)
 
 
+def stand_still(process: subprocess.Popen[bytes], seconds: float) -> None:
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGCONT)
+
+
+def freeze_one(faults: Faults, kind: str) -> None:
+    """SIGSTOP of a process of this kind for some seconds."""
+    stand_still(faults.grid.running[faults.one_of(kind)], faults.random.uniform(*FROZEN))
+
+
+FAULTS |= {
+    "control frozen": partial(freeze_one, kind="control"),
+    "beat frozen": partial(freeze_one, kind="beat"),
+    "cleaner frozen": partial(freeze_one, kind="cleaning"),
+}
+
+
+@fault
+def storage_frozen(faults: Faults) -> None:
+    """All good storage hangs in the middle of whatever it does."""
+    assert faults.grid.nodes.process
+    stand_still(faults.grid.nodes.process, faults.random.uniform(*FROZEN))
+
+
+@fault
+def storage_killed(faults: Faults) -> None:
+    """All good storage breaks off its connections, refuses new ones, and is started again."""
+    faults.grid.nodes.kill()
+    faults.pause()
+    faults.grid.nodes.start()
+
+
+@fault
+def storage_full(faults: Faults) -> None:
+    """The disk of all good storage is full to the last block, for some seconds."""
+    if faults.storage:
+        fill_up(faults.storage, faults.random.uniform(*AWAY) + 3)
+
+
 @fault
 def queue_emptied(faults: Faults) -> None:
     """FLUSHALL."""
@@ -117,6 +163,14 @@ def stop_database(faults: Faults, how: signal.Signals) -> None:
     faults.grid.database.stop(how)
     faults.pause()
     faults.grid.database.start()
+
+
+@fault
+def queue_restarted(faults: Faults) -> None:
+    """Redis ends in good order, and starts again."""
+    faults.grid.queue.stop()
+    faults.pause()
+    faults.grid.queue.start()
 
 
 FAULTS |= {
@@ -165,14 +219,18 @@ def disk_full(faults: Faults) -> None:
     """The disk of PostgreSQL is full to the last block, for some seconds."""
     if faults.disk is None:
         return
-    ballast = faults.disk / "ballast"
-    until = time.monotonic() + faults.random.uniform(*AWAY) + 3
+    fill_up(faults.disk, faults.random.uniform(*AWAY) + 3)
+    wait_for(lambda: answers(faults.grid), 5)
+
+
+def fill_up(disk: Path, seconds: float) -> None:
+    """Let a disk have no block left for so many seconds."""
+    ballast, until = disk / "ballast", time.monotonic() + seconds
     with ballast.open("ab", buffering=0) as file:
         while time.monotonic() < until:
-            fill(file)  # again: what PostgreSQL gives back is to be taken, too
+            fill(file)  # again: what is given back meanwhile is to be taken, too
             time.sleep(0.1)
     ballast.unlink()
-    wait_for(lambda: answers(faults.grid), 5)
 
 
 def fill(file: BinaryIO) -> None:
@@ -183,10 +241,10 @@ def fill(file: BinaryIO) -> None:
                 file.write(bytes(size))
 
 
-def own_disk(place: Path) -> str:
+def own_disk(place: Path, size_mb: int) -> str:
     """Give a directory a small file system of its own; return why not, empty if it has one."""
     place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=755", "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m,mode=755", "tmpfs", str(place)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -37,6 +37,12 @@ class Nodes:
         found = [*self.directory.rglob("*.part"), *self.directory.rglob(".partial/*/*")]
         return [*self.arrived(), *found]
 
+    def kill(self) -> None:
+        """Let them die without a word: connections break off, and new ones are refused."""
+        assert self.process
+        self.process.kill()
+        self.process.wait()
+
     def close(self) -> None:
         if self.process:
             processes.stop(self.process)

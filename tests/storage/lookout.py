@@ -1,0 +1,69 @@
+"""Somebody who looks at the pages, and at the plan, once a second while faults come and go."""
+
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Self
+
+import psycopg
+import urllib3
+
+from tests.storage.grid import Grid
+
+LOOK_SECONDS = 1.0
+# Without what they read, pages say in a sentence that they cannot be shown.
+ANSWERS = (200, 503)
+AGE = "SELECT extract(epoch FROM now() - max(seen_at)) FROM sonar_signoflife WHERE name = 'plan'"
+
+
+@dataclass
+class Lookout(threading.Thread):
+    """What the pages answered, and how old the last plan was at most, in seconds."""
+
+    grid: Grid
+    answered: Counter[int] = field(default_factory=Counter)
+    unanswered: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+    oldest_plan: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__init__(daemon=True)
+        self._over = threading.Event()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def run(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            self.look_at_page()
+            self.look_at_plan()
+
+    def look_at_page(self) -> None:
+        began = time.monotonic()
+        try:
+            self.answered[self.grid.get("/").status] += 1
+        except urllib3.exceptions.HTTPError as error:
+            self.unanswered[type(error).__name__] += 1
+        self.slowest = max(self.slowest, time.monotonic() - began)
+
+    def look_at_plan(self) -> None:
+        """Note how old the last plan is; a database that is away says nothing."""
+        try:
+            age = self.grid.ask(AGE)[0][0]
+        except psycopg.Error:
+            return
+        self.oldest_plan = max(self.oldest_plan, float(age or 0))
+
+    def wrong(self) -> list[str]:
+        """Return what no page may answer, and how often."""
+        odd = {status: n for status, n in self.answered.items() if status not in ANSWERS}
+        return [f"{n} x {what}" for what, n in (*odd.items(), *self.unanswered.items())]
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
