@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import unquote, urlsplit
 
 import psycopg
+import pytest
 from django.db import connection
 from psycopg import sql
 from pytest_django import DjangoDbBlocker
@@ -54,8 +54,10 @@ class Cluster:
 
 
 @contextmanager
-def cluster(place: Path, blocker: DjangoDbBlocker) -> Iterator[Cluster]:
+def cluster(directories: pytest.TempPathFactory, blocker: DjangoDbBlocker) -> Iterator[Cluster]:
     """Run one; its database `test_postgres` has the tables of Sonar, and no rows."""
+    place = directories.mktemp("cluster")
+    place.chmod(0o755)
     template.copy_to(place / "postgres", *servers.FAST_AND_LOSSY)
     log = place / "postgres.log"
     with (

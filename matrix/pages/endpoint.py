@@ -74,9 +74,9 @@ class DataHostsForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class EndpointPage(Page):
-    template: ClassVar[str] = "endpoint.html"
-    route: ClassVar[str] = "endpoint"
+class OfEndpoint(Page):
+    """A page about an endpoint that is registered."""
+
     nav: ClassVar[str] = "sites"
 
     endpoint: Endpoint
@@ -88,6 +88,12 @@ class EndpointPage(Page):
 
     def path(self) -> str:
         return address(self.route, self.endpoint.site.name, self.endpoint.name)
+
+
+@dataclass(frozen=True)
+class EndpointPage(OfEndpoint):
+    template: ClassVar[str] = "endpoint.html"
+    route: ClassVar[str] = "endpoint"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         endpoint, site = self.endpoint, self.endpoint.site

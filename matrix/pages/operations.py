@@ -56,7 +56,7 @@ from sonar.obstacles.catalogue import BY_NAME, all_advice
 from sonar.ordering import request_probes
 from sonar.people import roles
 from sonar.people.roles import Anyone
-from sonar.processes.heartbeats import CLOCK_SECONDS
+from sonar.processes.heartbeats import has_wrong_clock
 from sonar.registry.downtimes.state import SourceState
 
 SEE_NAMES = "sonar.view_unknownname"
@@ -299,9 +299,9 @@ def named(workers: list[SignOfLife]) -> list[tuple[SignOfLife, str]]:
 
 def wrong_clock(sign: SignOfLife) -> str:
     """Say in brackets by how much the clock of a process is wrong; empty if it is right."""
-    ahead = sign.clock_ahead_seconds
-    if abs(ahead) < CLOCK_SECONDS:
+    if not has_wrong_clock(sign):
         return ""
+    ahead = sign.clock_ahead_seconds
     return f"(its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'})"
 
 

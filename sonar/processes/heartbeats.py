@@ -133,6 +133,10 @@ def living(now: datetime) -> list[str]:
     return [sign.name for sign in processes if not is_silent(sign, now)]
 
 
+def has_wrong_clock(sign: SignOfLife) -> bool:
+    return abs(sign.clock_ahead_seconds) >= CLOCK_SECONDS
+
+
 def is_silent(sign: SignOfLife, now: datetime) -> bool:
     """Say whether a sign is too old to count; a task that comes often may take its time.
 

@@ -40,9 +40,7 @@ def databases(
     tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[Cluster]:
     """A cluster with a Sonar of three sites and 40 results, two workers' signs and a session."""
-    place = tmp_path_factory.mktemp("cluster")
-    place.chmod(0o755)
-    with cluster(place, django_db_blocker) as made:
+    with cluster(tmp_path_factory, django_db_blocker) as made:
         made.make(SOURCE, "test_postgres")
         with made.inside(SOURCE):
             fill()

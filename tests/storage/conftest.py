@@ -7,11 +7,13 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from pytest_django import DjangoDbBlocker
 
 from sonar.movers import measure as measure_module
 from sonar.movers.base import End, Limits, Order, Where
 from sonar.movers.content import adler32
 from sonar.sandbox import embedded
+from tests import clusters
 from tests.needs import needs
 from tests.storage.cluster import Cluster
 from tests.storage.live import Sonar
@@ -153,3 +155,12 @@ def sonar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sonar]:
             yield made
         finally:
             made.close()
+
+
+@pytest.fixture(scope="module")
+def databases(
+    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
+) -> Iterator[clusters.Cluster]:
+    """A PostgreSQL apart, with the tables of Sonar in one of its databases."""
+    with clusters.cluster(tmp_path_factory, django_db_blocker) as made:
+        yield made

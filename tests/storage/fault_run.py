@@ -202,7 +202,12 @@ def rows_of(faults: Faults, seen: Lookout, rested: bool) -> list[Row]:
             seen.oldest_plan <= LATEST_PLAN_SECONDS,
         ),
         Row("pages", ", ".join(f"{n} x {status}" for status, n in sorted(seen.answered.items()))),
-        Row("pages that failed", ", ".join(seen.wrong()) or "none", "none", not seen.wrong()),
+        Row(
+            "pages that failed",
+            ", ".join(seen.wrong()) or "none",
+            "none, and some that answer",
+            bool(seen.answered) and not seen.wrong(),
+        ),
         Row("slowest page", f"{seen.slowest:.1f} s"),
         Row("taken from a worker that stood still", faults.frozen_lost),
         Row("all ended and cleaned", "yes" if rested else "no", "yes", rested),

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Self
 
 import psycopg
@@ -17,22 +16,14 @@ ANSWERS = (200, 503)
 AGE = "SELECT extract(epoch FROM now() - max(seen_at)) FROM sonar_signoflife WHERE name = 'plan'"
 
 
-@dataclass
 class Lookout(threading.Thread):
     """What the pages answered, and how old the last plan was at most, in seconds."""
 
-    grid: Grid
-    answered: Counter[int] = field(default_factory=Counter)
-    unanswered: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0
-    oldest_plan: float = 0.0
-
-    def __post_init__(self) -> None:
+    def __init__(self, grid: Grid) -> None:
         super().__init__(daemon=True)
-        self._over = threading.Event()
-
-    def __hash__(self) -> int:
-        return id(self)
+        self.grid, self._over = grid, threading.Event()
+        self.answered, self.unanswered = Counter[int](), Counter[str]()
+        self.slowest = self.oldest_plan = 0.0
 
     def run(self) -> None:
         while not self._over.wait(LOOK_SECONDS):

@@ -6,17 +6,15 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 import yaml
 from django.core.management import call_command
-from pytest_django import DjangoDbBlocker
 
 from sonar.sandbox import embedded
-from tests.clusters import Cluster, cluster
+from tests.clusters import Cluster
 from tests.units import PROJECT, UNITS, on_this_machine
 
 PAGE = (PROJECT / "docs" / "deployment.md").read_text()
@@ -59,16 +57,6 @@ STAND_INS = {
         done
     """,
 }
-
-
-@pytest.fixture(scope="module")
-def databases(
-    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
-) -> Iterator[Cluster]:
-    place = tmp_path_factory.mktemp("cluster")
-    place.chmod(0o755)
-    with cluster(place, django_db_blocker) as made:
-        yield made
 
 
 class Server:

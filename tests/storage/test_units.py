@@ -2,18 +2,16 @@
 
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import urllib3
 from celery.beat import Scheduler
-from pytest_django import DjangoDbBlocker
 
 from sonar.processes import service_manager
 from sonar.processes.broker import PatientScheduler
 from sonar.sandbox import embedded
-from tests.clusters import Cluster, cluster
+from tests.clusters import Cluster
 from tests.needs import needs
 from tests.ports import free_port
 from tests.units import UNITS, Service, on_this_machine, systemd_analyze, values
@@ -61,16 +59,6 @@ def test_each_that_lasts_is_started_again_has_a_limit_and_those_with_a_loop_a_wa
         assert values(text, "Type") == ["notify"], name
         assert values(text, "WatchdogSec") == ([] if name == "sonar-web.service" else ["120"])
         assert values(text, "WantedBy") == ["sonar.target"], name
-
-
-@pytest.fixture(scope="module")
-def databases(
-    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
-) -> Iterator[Cluster]:
-    place = tmp_path_factory.mktemp("cluster")
-    place.chmod(0o755)
-    with cluster(place, django_db_blocker) as made:
-        yield made
 
 
 @pytest.mark.long

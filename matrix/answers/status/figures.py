@@ -118,7 +118,7 @@ class Life:
         wrong = [
             sign
             for sign in self.signs
-            if abs(sign.clock_ahead_seconds) >= heartbeats.CLOCK_SECONDS
+            if heartbeats.has_wrong_clock(sign)
             and sign.kind != SignOfLife.Kind.TASK
             and not self.is_late(sign)
         ]

@@ -14,7 +14,7 @@ from matrix.pages.add_site.credential_forms import FileNameForm, KnownForm, Uplo
 from matrix.pages.add_site.site_forms import EndpointForm, SiteForm
 from matrix.pages.add_site.steps import OPERATE, sites_of
 from matrix.pages.base import Page, Params
-from matrix.pages.endpoint import endpoint_of
+from matrix.pages.endpoint import OfEndpoint, endpoint_of
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
@@ -29,6 +29,10 @@ TEMPLATE = "add_site/{}.html"
 
 def may_operate(reader: Anyone) -> bool:
     return roles.may(reader, OPERATE)
+
+
+def heading_of(site: Site) -> str:
+    return f"Add a site: {site.name}"
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,9 @@ class AddSitePage(Page):
 
 
 @dataclass(frozen=True)
-class SetUpSitePage(Page):
-    """The first step, of a site that is registered."""
+class OfSite(Page):
+    """A page about a site that is registered."""
 
-    template: ClassVar[str] = TEMPLATE.format("site")
-    route: ClassVar[str] = "set-up-site"
     nav: ClassVar[str] = "sites"
 
     site: Site
@@ -66,9 +68,17 @@ class SetUpSitePage(Page):
     def path(self) -> str:
         return address(self.route, self.site.name)
 
+
+@dataclass(frozen=True)
+class SetUpSitePage(OfSite):
+    """The first step, of a site that is registered."""
+
+    template: ClassVar[str] = TEMPLATE.format("site")
+    route: ClassVar[str] = "set-up-site"
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
-            "heading": f"Add a site: {self.site.name}",
+            "heading": heading_of(self.site),
             "steps": steps.steps_of(self.site, None, None, "site"),
             "drafts": steps.drafts(reader, self.site),
             "form": SiteForm(self.site),
@@ -76,53 +86,21 @@ class SetUpSitePage(Page):
 
 
 @dataclass(frozen=True)
-class AddEndpointPage(Page):
+class AddEndpointPage(OfSite):
     """The second step, of an endpoint that there is not yet."""
 
     template: ClassVar[str] = TEMPLATE.format("endpoint")
     route: ClassVar[str] = "add-endpoint"
-    nav: ClassVar[str] = "sites"
-
-    site: Site
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        check_names(params)
-        return cls(registered(**path))
-
-    def path(self) -> str:
-        return address(self.route, self.site.name)
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         drafts = steps.drafts(reader, self.site)
         new = Endpoint(site=self.site, label="DATADISK", name=f"{self.site.name}_DATADISK")
         return {
-            "heading": f"Add a site: {self.site.name}",
+            "heading": heading_of(self.site),
             "steps": steps.steps_of(self.site, None, None, "endpoint"),
             "drafts": [each for each in drafts if each.name != self.site.name],
             "form": EndpointForm(new, is_operator=may_operate(reader)),
         }
-
-
-@dataclass(frozen=True)
-class OfEndpoint(Page):
-    """A page about an endpoint that is registered."""
-
-    nav: ClassVar[str] = "sites"
-
-    endpoint: Endpoint
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        check_names(params)
-        return cls(endpoint_of(**path))
-
-    def path(self) -> str:
-        return address(self.route, self.endpoint.site.name, self.endpoint.name)
-
-    @property
-    def heading(self) -> str:
-        return f"Add a site: {self.endpoint.site.name}"
 
 
 @dataclass(frozen=True)
@@ -136,7 +114,7 @@ class SetUpEndpointPage(OfEndpoint):
         report = endpoint_check.of_endpoint(self.endpoint, now, internal=True)
         form = EndpointForm(self.endpoint, is_operator=may_operate(reader))
         return {
-            "heading": self.heading,
+            "heading": heading_of(self.endpoint.site),
             "endpoint": self.endpoint,
             "steps": steps.steps_of(self.endpoint.site, self.endpoint, report, "endpoint"),
             "form": None if self.endpoint.enabled else form,
@@ -167,7 +145,7 @@ class SetUpPage(OfEndpoint):
         current = steps.next_of(endpoint, report)
         choosable = known_credentials(endpoint, reader)
         return {
-            "heading": self.heading,
+            "heading": heading_of(self.endpoint.site),
             "endpoint": endpoint,
             "site": endpoint.site,
             "steps": steps.steps_of(endpoint.site, endpoint, report, current),

@@ -26,6 +26,13 @@ PG_BIN = (
     "Directory of pg_dump, pg_restore and psql. Without it, those that fit are looked for on the "
     "PATH, then where packages have them."
 )
+
+
+def take_pg_bin(parser: CommandParser) -> None:
+    """Let somebody say where PostgreSQL's programs are."""
+    parser.add_argument("--pg-bin", metavar="DIR", type=Path, help=PG_BIN)
+
+
 STREAMED = "It went to standard output: nobody has read it back. manage.py restore checks its sum."
 
 
@@ -42,12 +49,7 @@ class Command(QuickCommand):
             "file", metavar="FILE", type=Path, help="file to write, or - for standard output"
         )
         parser.add_argument("--force", action="store_true", help="overwrite FILE if it is there")
-        parser.add_argument(
-            "--pg-bin",
-            metavar="DIR",
-            type=Path,
-            help=PG_BIN,
-        )
+        take_pg_bin(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         path: Path = options["file"]

@@ -16,7 +16,7 @@ from sonar.database.backups.label import Label
 from sonar.database.backups.programs import BackupError
 from sonar.database.retry import one_line
 from sonar.management.base import QuickCommand
-from sonar.management.commands.backup import PG_BIN, described
+from sonar.management.commands.backup import described, take_pg_bin
 from sonar.management.terminal import byte_counter
 from sonar.processes import heartbeats
 
@@ -65,12 +65,7 @@ class Command(QuickCommand):
             "--replace", action="store_true", help="empty the database first; asks before"
         )
         parser.add_argument("--yes", action="store_true", help="do not ask")
-        parser.add_argument(
-            "--pg-bin",
-            metavar="DIR",
-            type=Path,
-            help=PG_BIN,
-        )
+        take_pg_bin(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
         path: Path = options["file"]
