@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 import sonar
 from matrix.answers.status import figures
-from matrix.answers.status.figures import PLAN, QUEUES, REASONS, TASKS, Life, Status
+from matrix.answers.status.figures import PLAN, REASONS, TASKS, Life, Status
 from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
 from matrix.api.rendering import as_json
@@ -194,7 +194,7 @@ class StatusView(ApiView):
 def of_status(status: Status, request: Request) -> Json:
     life, with_names = status.life, sees(request, "sonar.view_probe")
     others = [name for name in TASKS if name != PLAN]
-    workers = {queue: [sign.name for sign in life.workers(queue)] for queue in QUEUES}
+    workers = {queue: [sign.name for sign in life.workers(queue)] for queue in life.queues}
     return record(
         StatusAnswer,
         status,

@@ -27,6 +27,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
 from sonar.models import Endpoint
 from sonar.notation import data_hosts
+from sonar.obstacles import worker_movers
 from sonar.ordering import request_checks
 from sonar.people import roles
 from sonar.people.roles import Anyone
@@ -51,6 +52,13 @@ def endpoint_of(name: str, endpoint: str) -> Endpoint:
 def costs_of(endpoint: Endpoint, now: datetime) -> str:
     """Say what its tests cost, or would cost if it were enabled."""
     return words.in_its_meshes(estimate.in_its_meshes(endpoint, now))
+
+
+def no_worker_for(endpoint: Endpoint, now: datetime) -> str:
+    """Say that no worker is alive at its vantage; empty if one is, or none is named."""
+    if not endpoint.vantage:
+        return ""
+    return worker_movers.no_worker_at(endpoint.vantage, worker_movers.by_living(now))
 
 
 class DataHostsForm(forms.Form):
@@ -113,6 +121,7 @@ class EndpointPage(OfEndpoint):
             "may_enable": may_change,
             "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
+            "no_worker": no_worker_for(endpoint, now),
             "form": self.form(reader),
             "missing": None,
         }

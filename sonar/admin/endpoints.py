@@ -71,7 +71,7 @@ class EndpointAdmin(Noticing, NeverDeleted):
             "Credentials",
             {"fields": ["credential", "credential_lent", "lend_credential"], "classes": CLOSED},
         ),
-        ("Redirects", {"fields": ["data_hosts"], "classes": CLOSED}),
+        ("Redirects and vantage", {"fields": ["data_hosts", "vantage"], "classes": CLOSED}),
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
     list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "enabled"]
@@ -81,7 +81,9 @@ class EndpointAdmin(Noticing, NeverDeleted):
     search_fields = ["name", "site__name"]
     autocomplete_fields = ["site"]
     actions = ["enable", "disable", "retire"]
-    holds_tests_back = frozenset({"base_url", "credential", "lend_credential", "retired_at"})
+    holds_tests_back = frozenset(
+        {"base_url", "credential", "lend_credential", "retired_at", "vantage"}
+    )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Let a new one start disabled: what is saved is not tested before somebody wants it."""

@@ -267,7 +267,7 @@ class MeshAdmin(Noticing, NeverDeleted):
     fieldsets = [
         (None, {"fields": ["name", "enabled"]}),
         ("What it tests", {"fields": ["now", *map(filter_column, ENDS), *ENDS]}),
-        ("How it tests", {"fields": ["mover", "mode", "streams", "priority", *LIMITS]}),
+        ("How it tests", {"fields": ["mover", "mode", "streams", "priority", "vantage", *LIMITS]}),
         (
             "Only for some movers",
             {

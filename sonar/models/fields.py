@@ -14,6 +14,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
+from sonar.notation import vantages
 from sonar.notation.windows import format_typed
 
 if TYPE_CHECKING:  # models of Django are not there yet while these are loaded
@@ -60,6 +61,18 @@ TAKEN = "taken"
 def name_field(verbose_name: str = "name") -> models.CharField[str, str]:
     return models.CharField(
         verbose_name, max_length=80, unique=True, validators=[RegexValidator(NAME, NAME_SENTENCE)]
+    )
+
+
+def vantage_field(help_text: str) -> models.CharField[str, str]:
+    validator = RegexValidator(vantages.PATTERN, vantages.SENTENCE)
+    return models.CharField(
+        max_length=vantages.LONGEST,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[validator],
+        help_text=help_text,
     )
 
 

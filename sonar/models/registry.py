@@ -26,6 +26,7 @@ from sonar.models.fields import (
     tags_field,
     tidy,
     two_ends,
+    vantage_field,
 )
 from sonar.notation import addresses, data_hosts
 
@@ -325,6 +326,7 @@ class Endpoint(models.Model):
         help_text="Where its server may redirect tests: hosts like st-048.example.org, "
         "st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
     )
+    vantage = vantage_field("The vantage whose workers alone reach it; empty: all workers do.")
     enabled = models.BooleanField(
         default=True,
         db_default=True,

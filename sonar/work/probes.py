@@ -22,7 +22,7 @@ from sonar.movers import loading, network
 from sonar.movers.base import Limits, MoverError, Stopped
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch, as_failures, within
-from sonar.obstacles import credential_states
+from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.catalogue import CredentialFails
 from sonar.results import concurrency, endings
 from sonar.work import cleanup, refused_redirects, transfer_request
@@ -65,13 +65,16 @@ def claim_if_possible(probe_id: UUID) -> Probe | None:
 
 
 def claim(probe_id: UUID, now: datetime) -> Probe | None:
-    """Take a queued probe for this process, or return None if it is not there to take."""
+    """Take a queued probe for this process, or return None if it is not there to take.
+
+    Nor is one that is of another vantage by now: the sweep sends it there.
+    """
     probe = (
         Probe.objects.select_related("size_class", "mesh__service_credential", *WITH_CREDENTIALS)
         .filter(id=probe_id, state=Probe.State.QUEUED)
         .first()
     )
-    if probe is None:
+    if probe is None or worker_movers.elsewhere(worker_movers.vantages_of(probe)[:1]):
         return None
     longest = timedelta(seconds=Limits(total=probe.size_class.timeout_seconds).longest)
     probe.state = Probe.State.RUNNING

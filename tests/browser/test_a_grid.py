@@ -87,7 +87,7 @@ def add_mesh(page: Page, reader: object) -> None:
 def test_a_new_administrator_gets_there_on_pages_alone(
     visit: Visit, reader, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    monkeypatch.setattr(request_checks, "send_check", lambda *_: None)
     administrator = account(Role.ADMINISTRATOR)
     page = visit.open("/")
     look(page, f"a-grid-1-empty-{reader}")

@@ -30,7 +30,7 @@ PLACE = {"name": "ECDF_DATADISK", "label": "DATADISK", "base_url": URL}
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    monkeypatch.setattr(request_checks, "send_check", lambda *_: None)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from matrix.answers.status import rabbitmq
-from matrix.answers.status.figures import PLAN, QUEUES, Life
+from matrix.answers.status.figures import PLAN, Life
 from sonar.database import tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import SignOfLife
@@ -118,8 +118,8 @@ def queue() -> redis.Redis:
 
 
 def look_at_workers(life: Life) -> Part:
-    counts = {queue: len(life.workers(queue)) for queue in QUEUES}
-    if without := [queue for queue, count in counts.items() if not count]:
+    counts = {queue: len(life.workers(queue)) for queue in life.queues}
+    if without := life.deserted:
         queues = " nor from ".join(f"“{queue}”" for queue in without)
         return Part(False, f"No worker takes from the queue {queues}: start one.")
     numbers = (f"{count} from {queue}" for queue, count in counts.items())

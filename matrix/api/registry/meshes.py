@@ -24,6 +24,7 @@ from matrix.api.registry.values import (
     own_name,
     quiet_times,
     record_of,
+    vantage_name,
     whole,
 )
 from matrix.api.schema.records import Json, moment
@@ -145,6 +146,9 @@ class MeshBody(Body):
     priority: Annotated[
         int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
     ] = 5
+    vantage: Annotated[
+        str, vantage_name("the vantage whose workers run its tests, unless their ends name one")
+    ] = ""
     sources: Annotated[Literal["all"] | Names | Filter, ends("the sources of its links")] = "all"
     destinations: Annotated[
         Literal["all"] | Names | Filter, ends("the destinations of its links")

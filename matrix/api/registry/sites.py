@@ -25,6 +25,7 @@ from matrix.api.registry.values import (
     record_of,
     tag_list,
     time,
+    vantage_name,
     whole,
 )
 from matrix.api.schema.records import Json, moment
@@ -171,8 +172,9 @@ CREDENTIAL = "the name of a registered credential; empty for none"
 CREDENTIALS = ("credential", "credential_lent")
 # What is for those who may see it, as that may be where Sonar writes and with what.
 INTERNAL = ("base_url", *CREDENTIALS, "lend_credential", "data_hosts")
-# What decides which credential a program may show to both ends, and whether it is one at all.
-SHOWN_FIELDS = ("base_url", "credential", "lend_credential", "retired")
+# What decides which credential a program may show to both ends, whether it is one at all, and
+# which workers reach it.
+SHOWN_FIELDS = ("base_url", "credential", "lend_credential", "retired", "vantage")
 # What is answered otherwise than it is sent.
 AS_ANSWERED: dict[str, Any] = {
     "retired_at": datetime | None,
@@ -208,6 +210,9 @@ class NewEndpoint(Body):
         flag("whether the other end of a copy is given credential if there is no credential_lent"),
     ] = False
     data_hosts: Annotated[DataHosts, data_host_list("to which its server may redirect tests")] = []
+    vantage: Annotated[
+        str, vantage_name("the vantage whose workers alone reach it; empty if all workers do")
+    ] = ""
     enabled: Annotated[bool, flag("whether tests of its links may start")] = False
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
     retired: Annotated[bool, flag("if retired, it is no longer tested and keeps its history")] = (
