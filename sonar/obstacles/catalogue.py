@@ -178,10 +178,7 @@ class NoWorkerThere(Obstacle):
     """A vantage is named and nobody is there; or only vantages have workers, and none is named."""
 
     name = "vantage"
-    words = (
-        "no worker is alive at the vantage from which an endpoint or their mesh is reached: start "
-        "one there, with SONAR_VANTAGE"
-    )
+    words = "no worker is alive at the vantage of an endpoint or of their mesh: start one there"
     label = "no worker reaches an endpoint"
     effect = Effect.DELAYS
 
@@ -213,11 +210,8 @@ class TwoVantages(Obstacle):
     """A test runs at one vantage, so all that it is made of must be reached from there."""
 
     name = "two vantages"
-    words = (
-        "their ends, or an end and their mesh, name different vantages: a test runs at one, which "
-        "must reach both ends"
-    )
-    label = "no worker reaches both ends"
+    words = "the endpoints and their mesh name different vantages, and no worker is at both"
+    label = "no worker reaches both endpoints"
     effect = Effect.REFUSES
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -248,7 +242,7 @@ class TwoVantages(Obstacle):
 
 def _apart(vantages: Iterable[str]) -> str:
     names = " and ".join(vantages)
-    return f"No worker reaches both ends: they, or their mesh, name the vantages {names}."
+    return f"No worker reaches both endpoints: they, or their mesh, name the vantages {names}."
 
 
 class NotEnabled(Obstacle):

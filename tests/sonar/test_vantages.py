@@ -24,7 +24,7 @@ from tests.sonar.world import NOW, held_links, queued, reasons, request, three_e
 pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
 DEAD = "No worker at the vantage cern is alive: start one there, with SONAR_VANTAGE=cern."
-APART = "No worker reaches both ends: they, or their mesh, name the vantages cern and ral."
+APART = "No worker reaches both endpoints: they, or their mesh, name the vantages cern and ral."
 
 
 def worker(vantage: str = "", *more: str, seen_at: datetime = NOW - SECOND) -> None:

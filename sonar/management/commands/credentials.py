@@ -35,7 +35,7 @@ class Command(QuickCommand):
             "--ask",
             action="store_true",
             help="also ask issuers and endpoints for the tokens that they give, and services "
-            "whether they accept theirs; those of other vantages are left out",
+            "whether they accept theirs. Those of other vantages are left out.",
         )
 
     def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature
