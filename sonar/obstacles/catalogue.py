@@ -169,9 +169,12 @@ class NoWorker(Obstacle):
 
 
 def _vantages_of_links(conditions: RunConditions, mesh: Mesh) -> set[str]:
-    """Return the vantages that links of a mesh name; with the default one, if some name none."""
+    """Return the vantages that links of a mesh name; with the default one, if some name none.
+
+    Links that name two are not among them: TwoVantages tells of those.
+    """
     links = conditions.once(links_by_vantages).get(mesh.id, {(): 1})
-    return {vantage for each in links for vantage in each or ("",)}
+    return {vantage for each in links if len(each) <= 1 for vantage in each or ("",)}
 
 
 class NoWorkerThere(Obstacle):

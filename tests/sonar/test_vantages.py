@@ -222,12 +222,11 @@ def test_a_credential_is_looked_at_where_its_endpoint_is_reached(ends, settings,
     assert CredentialState.objects.exists()  # that the file is not here either says nothing
 
 
-def test_a_check_goes_to_the_vantage(ends, monkeypatch, django_capture_on_commit_callbacks):
-    checks = []
-    monkeypatch.setattr(request_checks, "send_check", lambda *message: checks.append(message))
+def test_a_check_goes_to_the_vantage(ends, sent, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        made = [request_checks.order(end, None, NOW) for end in ends[:2]]
-    assert checks == [(made[0].run, "cern"), (made[1].run, "")]
+        for end in ends[:2]:
+            request_checks.order(end, None, NOW)
+    assert sent == [("check_endpoint", "cleaning@cern"), ("check_endpoint", "cleaning")]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class EndpointForm(RowForm):
     )
     software = line("software (like dCache 9.2; may be empty)", 80, 20)
     data_hosts = DataHostsForm.base_fields["data_hosts"]
-    vantage = line("vantage whose workers alone reach it (empty: all do)", vantages.LONGEST, 14)
+    vantage = line("vantage (empty: every worker reaches it)", vantages.LONGEST, 14)
 
     def __init__(
         self, endpoint: Endpoint, data: QueryDict | None = None, *, is_operator: bool
