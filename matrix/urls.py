@@ -8,11 +8,12 @@ from matrix.api.matrix import CellsView
 from matrix.api.status import MetricsView
 from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
-from matrix.pages import account, log_in, operations, previews
+from matrix.pages import account, log_in, operations, people, previews
 from matrix.pages.add_site import work as additions
 from matrix.pages.causes import CausesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
+from matrix.pages.history import history
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
@@ -76,6 +77,10 @@ urlpatterns = [
     path("sites/<str:name>/notes/", work.write_note, name="site-notes"),
     path("events/", showing(EventsPage), name="events"),
     path("changes/", former_changes, name="former-changes"),
+    path("history/", history, name="history"),
+    path("people/", people.people, name="people"),
+    path("people/<str:name>/", people.person, name="person"),
+    path("people/<str:name>/password/", people.set_password, name="set-password"),
     path("search/", search, name="search"),
     path("login/", for_whom(GET=anyone, POST=anyone)(log_in.LogIn.as_view()), name="login"),
     path("login/certificate/", log_in.certificate_log_in, name="certificate-log-in"),

@@ -30,6 +30,7 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats, service_manager
+from sonar.registry import history
 from sonar.registry.downtimes import state
 from sonar.results import concurrency, endings, store
 from sonar.scheduler.dispatch import send
@@ -117,6 +118,7 @@ def keep_months() -> None:
     store.drop_expired(now, settings.SONAR_KEEP_DAYS)
     flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
     endings.drop_expired_of_network(now, settings.SONAR_KEEP_DAYS)
+    history.drop_expired(now, settings.SONAR_HISTORY_DAYS)
     accounts.forget_sessions(now)
 
 

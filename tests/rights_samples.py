@@ -107,6 +107,8 @@ PAGE = {
             "/tokens/",
             "/views/",
             "/login/",
+            "/history/",
+            "/people/",
         ),
         "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
@@ -120,6 +122,7 @@ PAGE = {
         ),
     )
 } | {
+    "/people/<str:name>/": Sample("/people/somebody/"),
     "/changes/": Sample("/changes/", good=(302,)),
     "/search/": Sample("/search/?q=DISK"),
     # Off unless a provider, or a front server, is named: tests/matrix/test_log_in_elsewhere.py.
@@ -134,7 +137,7 @@ CALLS = {
     f"{API}/{route}": of_route(f"{API}/{route}", OF_LINK if route in OF_ONE_LINK else "")
     for route in (
         *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
-        *("matrix/", "series/", "changes/", "events/", "strip/", "status/"),
+        *("matrix/", "series/", "changes/", "events/", "strip/", "status/", "history/"),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
         *("transfers/", "transfers/<uuid:id>/"),
     )
@@ -223,6 +226,19 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 WRITES = {
     ("/tokens/", "POST"): Sample("/tokens/", form={"name": "n", "scopes": ["read"], "days": "1"}),
+    ("/people/", "POST"): Sample(
+        "/people/",
+        form={"username": "bob", "usable_password": "false", "role": "reader"},
+        good=(302,),
+    ),
+    ("/people/<str:name>/", "POST"): Sample(
+        "/people/somebody/", form={"role": "reader", "is_active": "on"}, good=(302,)
+    ),
+    ("/people/<str:name>/password/", "POST"): Sample(
+        "/people/somebody/password/",
+        form=dict.fromkeys(("new_password1", "new_password2"), PASSWORD),
+        good=(302,),
+    ),
     ("/login/certificate/", "POST"): Sample("/login/certificate/", form={}, good=(404,)),
     ("/admin/", "POST"): Sample(
         "/admin/sonar/site/add/",

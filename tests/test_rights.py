@@ -432,6 +432,7 @@ UNKNOWN = {
     "RAL_DATADISK": "NOWHERE",
     "/sites/RAL/": "/sites/Nowhere/",
     "/sites/Empty/": "/sites/Nowhere/",
+    "/people/somebody/": "/people/nobody/",
     "everything": "nothing",
     "size-classes/large": "size-classes/none",
 }

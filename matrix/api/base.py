@@ -19,6 +19,7 @@ from matrix.http.exceptions import LengthRequired, TooLarge, refuse_hidden_filte
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
 from matrix.store.data_version import DataVersion, snapshot
+from sonar.database import actor
 
 
 def body_of(request: Request) -> Any:  # noqa: ANN401 - what the parser of a call takes
@@ -94,6 +95,8 @@ class ApiView(APIView):
         """Refuse who may not, and filters on what they may not see."""
         super().initial(request, *args, **kwargs)
         refuse_hidden_filters(request)
+        if request.method not in SAFE_METHODS:
+            actor.enter("API", request.user.get_username(), getattr(request.auth, "name", ""))
 
     def finalize_response(
         self,

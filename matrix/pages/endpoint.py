@@ -18,6 +18,7 @@ from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.last_change import LastChange
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, showing
@@ -115,6 +116,7 @@ class EndpointPage(OfEndpoint):
             "data_servers": data_servers.of_endpoint(endpoint),
             "form": self.form(reader),
             "missing": None,
+            "last_change": LastChange.of(endpoint, reader, [site.id]),
         }
 
     def form(self, reader: Anyone, data: QueryDict | None = None) -> DataHostsForm | None:

@@ -24,7 +24,10 @@ GROUP = "operators"
 
 _FOR_SITES = frozenset(
     f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
-) | {"add_probe", "change_endpoint", "change_site", "view_endpoint", "view_annotation"}
+) | {
+    *("add_probe", "change_endpoint", "change_site"),
+    *("view_endpoint", "view_annotation", "view_historyentry"),
+}
 _LOOKED_AT = (
     *("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential"),
     *("alias", "unknownname"),
