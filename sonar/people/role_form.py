@@ -21,7 +21,6 @@ ROLES = [
     (Role.ADMINISTRATOR, "Administrator: may do everything, including accounts."),
 ]
 EVERYWHERE = "An operator or administrator acts for all sites: choose no sites, or the role reader."
-LAST = "This is the last active administrator. Make another account an administrator first."
 
 
 class RoleForm(forms.Form):
@@ -49,8 +48,8 @@ class RoleForm(forms.Form):
         if role != Role.READER and cleaned.get("sites"):
             self.add_error("sites", EVERYWHERE)
         stays = role == Role.ADMINISTRATOR and cleaned.get("is_active", True)
-        if role and not stays and is_last_administrator(self.instance):
-            self.add_error("role", LAST)
+        if role and not stays and roles.is_last_administrator(self.instance):
+            self.add_error("role", roles.LAST)
         return cleaned
 
     def give(self) -> None:
@@ -66,10 +65,3 @@ def chosen_role(user: User) -> Role:
     if user.is_superuser:
         return Role.ADMINISTRATOR
     return Role.OPERATOR if user.groups.filter(name=roles.GROUP).exists() else Role.READER
-
-
-def is_last_administrator(user: User) -> bool:
-    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
-    # As it is kept: a form has changed the account by now.
-    was = User.objects.filter(pk=user.pk, is_superuser=True, is_active=True).exists()
-    return was and not others.exists()

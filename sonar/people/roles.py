@@ -59,6 +59,8 @@ _WORDS = {
     Role.ADMINISTRATOR: "an administrator",
 }
 
+LAST = "This is the last active administrator. Make another account an administrator first."
+
 # What is known of an account is kept on it as long as it lives: for a request.
 _KEPT = "_sonar_sites"
 _KEPT_BY_DJANGO = ("_perm_cache", "_user_perm_cache", "_group_perm_cache")
@@ -151,6 +153,13 @@ def give(user: User, role: Role, sites: Iterable[Site] = ()) -> None:
     (user.groups.add if role is Role.OPERATOR else user.groups.remove)(group)
     user.administered_sites.set(chosen)
     _forget(user)
+
+
+def is_last_administrator(user: User) -> bool:
+    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
+    # As it is kept: a form has changed the account by now.
+    was = User.objects.filter(pk=user.pk, is_superuser=True, is_active=True).exists()
+    return was and not others.exists()
 
 
 def let_ingest(user: User) -> None:

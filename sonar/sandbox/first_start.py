@@ -21,6 +21,7 @@ from sonar.sandbox.processes import StartError
 ADMINISTRATOR = "admin"
 
 
+@actor.acting("command", "make run")
 def make_tables() -> None:
     """Check this Sonar, and bring its tables up to date."""
     if sentence := tables.incurable(tables.session_of()):

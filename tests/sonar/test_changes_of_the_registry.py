@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -215,6 +215,9 @@ def test_a_command_is_named_without_what_was_written_behind_it() -> None:
     (row,) = HistoryEntry.objects.filter(kind="account")
     assert (row.door, row.who) == ("command", "manage.py role")
     assert row.changes == {"is_superuser": [False, True], "is_staff": [False, True]}
+    with pytest.raises(CommandError, match="the last active administrator"):
+        call_command("role", "anna", "operator")
+    assert HistoryEntry.objects.filter(kind="account").count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
