@@ -111,22 +111,22 @@ DECLARE
     named jsonb := CASE WHEN TG_OP = 'DELETE' THEN before ELSE since END;
     whole constant bigint := named ->> TG_ARGV[1];
     field text := TG_ARGV[2];
-    old jsonb := before -> TG_ARGV[4];
-    new jsonb := since -> TG_ARGV[4];
+    was jsonb := before -> TG_ARGV[4];
+    is_now jsonb := since -> TG_ARGV[4];
 BEGIN
-    IF old IS NOT DISTINCT FROM new THEN
+    IF was IS NOT DISTINCT FROM is_now THEN
         RETURN NULL;
     END IF;
     IF TG_ARGV[3] = '' THEN  -- a secret
-        old := CASE WHEN old IS NULL THEN NULL ELSE '"uploaded"'::jsonb END;
-        new := CASE WHEN new IS NULL THEN NULL WHEN old IS NULL THEN '"uploaded"'::jsonb
+        was := CASE WHEN was IS NULL THEN NULL ELSE '"uploaded"'::jsonb END;
+        is_now := CASE WHEN is_now IS NULL THEN NULL WHEN was IS NULL THEN '"uploaded"'::jsonb
             ELSE '"replaced"'::jsonb END;
     ELSE
         field := field || '.' || (sonar_history_value(TG_ARGV[3], named -> TG_ARGV[3]) ->> 0);
     END IF;
     PERFORM sonar_history_add(TG_ARGV[0], whole,
         sonar_history_value(TG_ARGV[1], to_jsonb(whole)) ->> 0, NULL, 'changed',
-        jsonb_build_object(field, jsonb_build_array(old, new)));
+        jsonb_build_object(field, jsonb_build_array(was, is_now)));
     RETURN NULL;
 END $$;
 """
