@@ -64,6 +64,7 @@ urlpatterns = [
     path(ENDPOINT, work.endpoint, name="endpoint"),
     path(f"{ENDPOINT}check/", check_endpoint, name="check-endpoint"),
     path(f"{ENDPOINT}enable/", work.enable_endpoint, name="enable-endpoint"),
+    path(f"{ENDPOINT}pause/", work.pause_endpoint, name="pause-endpoint"),
     path(f"{ENDPOINT}data-hosts/", declare_data_hosts, name="declare-data-hosts"),
     path("sites/<str:name>/set-up/", additions.set_up_site, name="set-up-site"),
     path("sites/<str:name>/add-endpoint/", additions.add_endpoint, name="add-endpoint"),

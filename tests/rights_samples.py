@@ -206,6 +206,7 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/data-hosts/": {"data_hosts": "st-*.example.org:1094"},
     f"{SITE}/endpoints/<str:endpoint>/check/": {},
     f"{SITE}/endpoints/<str:endpoint>/enable/": {"disable": ""},
+    f"{SITE}/endpoints/<str:endpoint>/pause/": {"pause_reason": "new switch"},
     "/sites/add/": {"name": "Added", "tier": "2"},
     f"{SITE}/set-up/": {"tier": "1", "cloud": "UK", "country": "GB"},
     f"{SITE}/add-endpoint/": {

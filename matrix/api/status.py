@@ -64,7 +64,8 @@ class Waiting(Answer):
     `link`: another test of their link has not ended. `circuit`: tests at an end keep failing.
     `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
     `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
-    site of an end has paused its tests. `not enabled`: an end is registered and not enabled.
+    tests of an end, or of its whole site, are paused. `not enabled`: an end is registered and not
+    enabled.
     """
 
     reason: Annotated[str, word_of(REASONS)]

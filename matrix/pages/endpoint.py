@@ -20,6 +20,7 @@ from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.share import Share
+from matrix.pages.site.work_forms import PauseForm
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address, endpoint_url, site_url
 from matrix.query.forms import check_names
@@ -41,7 +42,7 @@ CHECK = "sonar.change_endpoint"
 
 def endpoint_of(name: str, endpoint: str) -> Endpoint:
     """Return an endpoint of a site; raise Http404 with a sentence if there is none."""
-    rows = Endpoint.objects.select_related("site", "credential", "credential_lent")
+    rows = Endpoint.objects.select_related("site", "credential", "credential_lent", "paused_by")
     row = rows.filter(site__name=name, name=endpoint).first()
     if row is None:
         raise Http404(f"{registered(name).name} has no endpoint “{endpoint}”.")
@@ -111,6 +112,8 @@ class EndpointPage(OfEndpoint):
             "report": endpoint_check.of_endpoint(endpoint, now, internal=internal),
             "may_check": not endpoint.retired_at and may_change,
             "may_enable": may_change,
+            "paused": [] if endpoint.retired_at else endpoint.pauses(now),
+            "pause": PauseForm(endpoint, now) if may_change and not endpoint.retired_at else None,
             "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
             "form": self.form(reader),

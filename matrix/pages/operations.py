@@ -120,10 +120,7 @@ class OperationsPage(Page):
             "results": results(now, endpoints),
             "downtimes": listed_downtimes(now),
             "sources": [(source, source_words(source, now)) for source in status.sources],
-            "pauses": [
-                (site, pause, end_words(pause.until))
-                for site, pause in sorted(pauses_of(endpoints, now).items())
-            ],
+            "pauses": [(pause, end_words(pause.until)) for pause in pauses_of(endpoints, now)],
             "unknown_names": count_unknown() if roles.may(reader, SEE_NAMES) else 0,
             "share": Share(address("api-status")),
             **form,

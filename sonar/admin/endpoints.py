@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.text import capfirst
 
 from sonar.admin.registry import Noticing
-from sonar.admin.rows import CLOSED, BytesField, NeverDeleted
+from sonar.admin.rows import CLOSED, PAUSE, BytesField, NeverDeleted, Pausable
 from sonar.models import Endpoint
 from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.cost import estimate, words
@@ -62,7 +62,7 @@ def cost_of(endpoint: Endpoint) -> str:
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(Noticing, NeverDeleted):
+class EndpointAdmin(Noticing, NeverDeleted, Pausable):
     form = EndpointForm
     fieldsets = [
         (None, {"fields": ["name", "site", "label", "base_url", "software", "enabled"]}),
@@ -72,6 +72,7 @@ class EndpointAdmin(Noticing, NeverDeleted):
             {"fields": ["credential", "credential_lent", "lend_credential"], "classes": CLOSED},
         ),
         ("Redirects", {"fields": ["data_hosts"], "classes": CLOSED}),
+        PAUSE,
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
     list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "enabled"]

@@ -18,9 +18,11 @@ from django.utils.text import capfirst
 
 from sonar.admin.rows import (
     CLOSED,
+    PAUSE,
     BytesField,
     EndpointFilterField,
     NeverDeleted,
+    Pausable,
     Rows,
     ScitagField,
     SecondsField,
@@ -52,7 +54,7 @@ from sonar.results import reclass
 
 
 @admin.register(Site)
-class SiteAdmin(Rows):
+class SiteAdmin(Pausable):
     list_display = ["name", "cloud", "tier", "country", "wan_gbit_s"]
     list_filter = ["cloud", "tier"]
     search_fields = ["name"]
@@ -61,15 +63,8 @@ class SiteAdmin(Rows):
         ("Who looks after it", {"fields": ["admins"]}),
         ("Place and tags", {"fields": ["latitude", "longitude", "tags"], "classes": CLOSED}),
         ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
-        ("Pause", {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED}),
+        PAUSE,
     ]
-
-    def save_model(
-        self, request: HttpRequest, obj: Site, form: forms.ModelForm[Site], change: bool
-    ) -> None:
-        if "paused_since" in form.changed_data:
-            obj.paused_by = cast(User, request.user) if obj.paused_since else None
-        super().save_model(request, obj, form, change)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
         """Leave it to administrators who is an admin of a site: that is a role."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import ManyToManyField, Model
 from django.http import HttpRequest, HttpResponse
@@ -98,6 +99,27 @@ class NeverDeleted(Rows):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+class Pausable(Rows):
+    """Rows whose tests may be paused: keeps who did that."""
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: Any,  # noqa: ANN401 - whatever has a pause
+        form: forms.ModelForm[Any],
+        change: bool,
+    ) -> None:
+        if "paused_since" in form.changed_data:
+            obj.paused_by = cast(User, request.user) if obj.paused_since else None
+        super().save_model(request, obj, form, change)
+
+
+PAUSE: Any = (
+    "Pause",
+    {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED},
+)
 
 
 class OnlyLookedAt(NeverDeleted):

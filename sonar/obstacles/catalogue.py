@@ -183,8 +183,8 @@ class NotEnabled(Obstacle):
 
 class Paused(Obstacle):
     name = "paused"
-    words = "the site of an endpoint has paused its tests"
-    label = "a site has paused its tests"
+    words = "the tests of an endpoint, or of its whole site, are paused"
+    label = "tests are paused"
     effect = Effect.REFUSES
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -198,7 +198,8 @@ class Paused(Obstacle):
     def about(self, schedule: Schedule, now: datetime) -> str:
         """What is not due yet may wait for a pause that lasts longer."""
         begins = max(now, schedule.next_due)
-        return _listed(f"a pause of {site}" for site in _sites(schedule) if site.is_paused(begins))
+        ends = (schedule.source, schedule.destination)
+        return _listed(f"a pause of {row}" for end in ends for row in end.pauses(begins))
 
 
 class Down(Obstacle):

@@ -36,10 +36,8 @@ from sonar.obstacles.capacity import Capacity
 from sonar.obstacles.credential_states import CredentialUse
 from sonar.registry import mesh_members
 
-COLUMNS = [
-    f"site__{name}"
-    for name in ("name", "quiet_from", "quiet_until", "paused_since", "paused_until")
-]
+OF_BOTH = ("name", "paused_since", "paused_until")
+COLUMNS = [*OF_BOTH, *(f"site__{name}" for name in (*OF_BOTH, "quiet_from", "quiet_until"))]
 
 
 @dataclass(frozen=True)
@@ -63,26 +61,29 @@ class Restrictions:
         paused: dict[int, str] = {}
         quiet: set[int] = set()
         for endpoint in _concerned(now):
-            site = endpoint.site
             if not endpoint.enabled:
                 disabled.add(endpoint.id)
             if endpoint.is_down:  # type: ignore[attr-defined]  # annotated
                 down.add(endpoint.id)
-            if site.is_paused(now):
-                paused[endpoint.id] = f"{site.name} has paused its tests {site.pause_end()}."
-            if site.is_quiet(now):
+            if pauses := endpoint.pauses(now):
+                sentences = (f"{row.pause_words()} {row.pause_end()}." for row in pauses)
+                paused[endpoint.id] = " ".join(sentences)
+            if endpoint.site.is_quiet(now):
                 quiet.add(endpoint.id)
         return cls(disabled, down, paused, quiet)
 
 
 def _concerned(now: datetime) -> QuerySet[Endpoint]:
-    """Return the endpoints that are disabled or down, and those of sites that rest at times."""
+    """Return the endpoints that are disabled, down or paused, and those of sites that rest."""
     down = ExpressionWrapper(
         Q(id__in=Downtime.of_endpoints(now).order_by().values("id")), BooleanField()
     )
-    of_sites = Q(site__quiet_from__isnull=False) | Q(site__paused_since__isnull=False)
+    resting = Q(site__quiet_from__isnull=False) | Q(site__paused_since__isnull=False)
     rows = Endpoint.objects.annotate(is_down=down).filter(
-        Q(enabled=False, retired_at=None) | Q(is_down=True) | of_sites
+        Q(enabled=False, retired_at=None)
+        | Q(is_down=True)
+        | Q(paused_since__isnull=False)
+        | resting
     )
     return rows.order_by().select_related("site").only("enabled", *COLUMNS)
 

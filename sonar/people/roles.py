@@ -43,9 +43,10 @@ _EVERYWHERE = (
 SITE_ADMINS_MAY = frozenset(f"sonar.{name}" for name in _FOR_SITES)
 # What an admin of its site may change of an endpoint.
 ENDPOINT_COLUMNS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
-ENDPOINT_FIELDS = (*ENDPOINT_COLUMNS, "enabled")
 # And of the site itself, by the names of the API.
-SITE_FIELDS = ("quiet_hours", "paused", "paused_until", "pause_reason")
+PAUSE_FIELDS = ("paused", "paused_until", "pause_reason")
+ENDPOINT_FIELDS = (*ENDPOINT_COLUMNS, "enabled", *PAUSE_FIELDS)
+SITE_FIELDS = ("quiet_hours", *PAUSE_FIELDS)
 INGEST = "sonar.add_transfer"
 OPERATORS_MAY = SITE_ADMINS_MAY | {f"sonar.{name}" for name in _EVERYWHERE}
 

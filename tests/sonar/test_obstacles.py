@@ -39,6 +39,7 @@ URLS = ("https", "http", "davs", "root", "ftp", "iperf3", "fake")
 KINDS = ("file", "client_credentials", "x509_proxy")
 OFFERS = ("transfers", *(f"transfers.{name}" for name in movers.names()), "transfers.iperf3.END0")
 Draw = st.DataObject
+PAUSES = st.sampled_from([{}, {"paused_since": NOW, "pause_reason": "power cut"}])
 
 
 @contextmanager
@@ -70,7 +71,7 @@ def endpoints(data: Draw, owned: list[Credential]) -> list[Endpoint]:
             name=f"SITE{number}",
             tier=2,
             **quiet(data),
-            **data.draw(st.sampled_from([{}, {"paused_since": NOW, "pause_reason": "power cut"}])),
+            **data.draw(PAUSES),
         )
         for number in range(2)
     ]
@@ -87,6 +88,7 @@ def endpoints(data: Draw, owned: list[Credential]) -> list[Endpoint]:
             credential_lent=data.draw(credential),
             lend_credential=data.draw(st.booleans()),
             enabled=data.draw(st.sampled_from([True, True, False])),
+            **data.draw(PAUSES),
         )
         for number in range(data.draw(st.integers(2, 4)))
     ]

@@ -57,7 +57,7 @@ def in_its_meshes(endpoint: Endpoint, now: datetime) -> list[Cost]:
 
 
 def _as_enabled(endpoint: Endpoint, now: datetime) -> Member:
-    return replace(Member.of(endpoint, now), enabled=True, paused=False)
+    return replace(Member.of(endpoint, now), enabled=True, paused="")
 
 
 def _of_member(before: Demand, after: Demand, own: Member, plans: Sequence[Plan]) -> Cost:
