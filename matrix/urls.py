@@ -16,6 +16,8 @@ from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
+from matrix.pages.meshes import work as mesh_work
+from matrix.pages.meshes.pages import MeshesPage, MeshPage
 from matrix.pages.names import dismiss_name, names, remove_alias
 from matrix.pages.ordered_tests import (
     ExperimentPage,
@@ -91,6 +93,12 @@ urlpatterns = [
     path("views/rename/", account.rename_view, name="rename-view"),
     path("views/delete/", account.delete_view, name="delete-view"),
     path("operations/", showing(operations.OperationsPage), name="operations"),
+    path("meshes/", showing(MeshesPage), name="meshes"),
+    path("meshes/add/", mesh_work.add_mesh, name="add-mesh"),
+    path("meshes/<str:mesh>/", showing(MeshPage), name="mesh"),
+    path("meshes/<str:mesh>/change/", mesh_work.change_mesh, name="change-mesh"),
+    path("meshes/<str:mesh>/enable/", mesh_work.enable_mesh, name="enable-mesh"),
+    path("meshes/<str:mesh>/delete/", mesh_work.delete_mesh, name="delete-mesh"),
     path("operations/names/", names, name="names"),
     path("operations/names/dismiss/", dismiss_name, name="dismiss-name"),
     path("operations/names/remove/", remove_alias, name="remove-alias"),

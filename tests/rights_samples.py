@@ -15,6 +15,7 @@ from sonar.models import (
     Downtime,
     EndpointCheck,
     Experiment,
+    Mesh,
     Probe,
     Proposal,
     Site,
@@ -79,6 +80,7 @@ def _filled(value: Any, names: dict[str, str]) -> Any:
 IN_PATHS = {
     "<str:source>/<str:destination>": "RAL_DATADISK/DESY_DATADISK",
     "<str:endpoint>": "RAL_DATADISK",
+    "<str:mesh>": "idle",
     "<str:name>": "RAL",
     "experiments/<uuid:id>": "experiments/{experiment}",
     "probes/<uuid:id>": "probes/{probe}",
@@ -108,6 +110,7 @@ PAGE = {
             "/views/",
             "/login/",
         ),
+        *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
         "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
@@ -144,12 +147,12 @@ ONE = {
     "sites": ("<str:name>", "Empty"),
     "endpoints": ("<str:name>", "RAL_DATADISK"),
     "size-classes": ("<str:name>", "large"),
-    "meshes": ("<str:name>", "everything"),
+    "meshes": ("<str:name>", "idle"),
     "downtimes": ("<int:id>", "{downtime}"),
     "annotations": ("<int:id>", "{note}"),
     "aliases": ("<int:id>", "{alias}"),
 }
-DELETED = ("sites", "downtimes", "annotations", "aliases")
+DELETED = ("sites", "meshes", "downtimes", "annotations", "aliases")
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
@@ -178,6 +181,8 @@ class Document:
 
 
 SITE = "/sites/<str:name>"
+MESH = {"every-small": "1h", "mover": "http-tpc", "mode": "pull", "streams": "1", "priority": "5"}
+MESH |= {"alike": "on", "save": ""}
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
     "/my-site/": {"site": "RAL"},
@@ -216,6 +221,10 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/set-up/endpoint/": {"base_url": "https://se.ral.example/d"},
     f"{SITE}/endpoints/<str:endpoint>/set-up/credential/": {"how": "none"},
     f"{SITE}/endpoints/<str:endpoint>/set-up/start/": {"mesh": "everything"},
+    "/meshes/add/": {"name": "added", **MESH},
+    "/meshes/<str:mesh>/change/": MESH,
+    "/meshes/<str:mesh>/enable/": {},
+    "/meshes/<str:mesh>/delete/": {},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
@@ -262,6 +271,7 @@ def scene() -> dict[str, str]:
     """Make the small world with one of each kind, RAL's wherever it has a site; return names."""
     made = world.make()
     Site.objects.create(name="Empty")
+    Mesh.objects.create(name="idle", enabled=False)
     User.objects.create_user("somebody", password=PASSWORD)
     link = {"source": made.ral, "destination": made.desy, "mover": "http-tpc"}
     link |= {"size_class": SizeClass.objects.get(name="small"), "requested_at": NOW}

@@ -433,6 +433,7 @@ UNKNOWN = {
     "/sites/RAL/": "/sites/Nowhere/",
     "/sites/Empty/": "/sites/Nowhere/",
     "everything": "nothing",
+    "/idle/": "/nothing/",
     "size-classes/large": "size-classes/none",
 }
 

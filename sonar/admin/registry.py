@@ -19,13 +19,9 @@ from django.utils.text import capfirst
 from sonar.admin.rows import (
     CLOSED,
     PAUSE,
-    BytesField,
-    EndpointFilterField,
     NeverDeleted,
     Pausable,
     Rows,
-    ScitagField,
-    SecondsField,
 )
 from sonar.models import (
     Alias,
@@ -50,6 +46,12 @@ from sonar.registry.compatibility import (
     mesh_problem,
 )
 from sonar.registry.mesh_members import read_endpoints
+from sonar.registry.written_fields import (
+    BytesField,
+    EndpointFilterField,
+    ScitagField,
+    SecondsField,
+)
 from sonar.results import reclass
 
 

@@ -36,7 +36,8 @@ _EVERYWHERE = (
         for verb in ("add", "change")
     )
     | {f"view_{kind}" for kind in _LOOKED_AT}
-    | {"delete_site", "delete_meshinterval", "delete_alias", "add_transfer", "view_transfer"}
+    | {f"delete_{kind}" for kind in ("site", "mesh", "meshinterval", "alias")}
+    | {"add_transfer", "view_transfer"}
 )
 
 # Names of permissions as `User.has_perm` takes them.

@@ -28,6 +28,7 @@ from matrix.api.registry.values import (
 )
 from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
+from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules
 from sonar.models import Mesh, SizeClass
@@ -51,6 +52,7 @@ from sonar.registry.file.sections import (
     set_members,
 )
 from sonar.registry.mesh_members import read_endpoints
+from sonar.registry.mesh_removal import hindrance
 from sonar.registry.mesh_size import READ_FIRST, MeshSize, size_of, words
 from sonar.results import reclass
 
@@ -193,6 +195,10 @@ class Meshes(Resource[Mesh]):
             "Change a mesh",
             "Fields that are left out stay as they are; lists and `every` are replaced as a whole.",
         ),
+        "remove": CallText(
+            "Delete a mesh",
+            "Only one that is not enabled and has no results, as they are chosen by its name.",
+        ),
     }
 
     def rows(self) -> QuerySet[Mesh]:
@@ -225,6 +231,10 @@ class Meshes(Resource[Mesh]):
             return {}
         notice = " ".join(advice_on(row, timezone.now()))
         return {"notice": notice} if notice else {}
+
+    def refuse_removal(self, row: Mesh) -> None:
+        if sentence := hindrance(row):
+            raise Conflict({"name": [sentence]})
 
     def columns_of(self, row: Mesh, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}

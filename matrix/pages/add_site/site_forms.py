@@ -9,16 +9,13 @@ from django.core.validators import MinValueValidator
 from django.http import QueryDict
 
 from matrix.pages.endpoint import DataHostsForm
-from matrix.pages.site.work_forms import CHOICE, SMALL, RowForm, line
+from matrix.pages.site.work_forms import CHOICE, NEEDED, RESERVED, SMALL, RowForm, line
 from sonar.credentials import rules
 from sonar.models import Endpoint, Site
 from sonar.models.fields import TAKEN
 from sonar.notation.addresses import is_inside
 
-NEEDED = "Write a name, like {}."
 CAPACITY = "A capacity is a number of Gbit/s from 0.001 on, like 20; leave it empty if unknown."
-# Where addresses begin for new sites; no site can be called so.
-RESERVED = "add"
 
 
 class SiteForm(RowForm):

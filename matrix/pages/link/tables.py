@@ -319,7 +319,7 @@ def advice_for(answer: LinkReport, url_of: UrlOf) -> Advice:
         return coming, [(f"Show {words}", url_of(with_last))]
     if planned:
         return f"{next_test(answer, planned)} Come back then.", ()
-    meshes = ("Look at the meshes in the admin", address("admin:sonar_mesh_changelist"))
+    meshes = ("Look at the meshes", address("meshes"))
     return "An administrator can add it to a mesh.", [meshes]
 
 

@@ -84,7 +84,7 @@ def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
         f"No mesh tests links with {grid.query.size} files.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh (test schedule) has "
         f"an interval for this size class. This window has no results. {last_result(grid, now)}",
-        (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
+        (("An operator can add a mesh", address("meshes")),),
     )
 
 

@@ -23,6 +23,9 @@ from sonar.people import roles
 from sonar.people.roles import ENDPOINT_COLUMNS, Anyone
 from sonar.registry.cost import estimate, words
 
+# Where addresses begin for new sites and meshes; none of them can be called so.
+RESERVED = "add"
+NEEDED = "Write a name, like {}."
 FORMAT = "%Y-%m-%d %H:%M"
 USUAL_LENGTH = timedelta(hours=4)
 GB = 10**9

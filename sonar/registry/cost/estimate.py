@@ -115,7 +115,7 @@ def of_mesh(
         budget=None,
         cap_out=None,
         cap_in=None,
-        wan=None,
+        wan=_nearest(after, members, _wan),
         round_seconds=_round(after, [plan], list(members.values())),
     )
     return replace(cost, remarks=tuple(words.remarks(cost, grid, mesh, None)))
