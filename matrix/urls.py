@@ -8,9 +8,10 @@ from matrix.api.matrix import CellsView
 from matrix.api.status import MetricsView
 from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
-from matrix.pages import account, log_in, operations, previews
+from matrix.pages import account, log_in, operations, previews, size_classes
 from matrix.pages.add_site import work as additions
 from matrix.pages.causes import CausesPage
+from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.link.card import link_card
@@ -99,6 +100,10 @@ urlpatterns = [
     path("meshes/<str:mesh>/change/", mesh_work.change_mesh, name="change-mesh"),
     path("meshes/<str:mesh>/enable/", mesh_work.enable_mesh, name="enable-mesh"),
     path("meshes/<str:mesh>/delete/", mesh_work.delete_mesh, name="delete-mesh"),
+    path("downtimes/", showing(DowntimesPage), name="downtimes"),
+    path("size-classes/", showing(size_classes.SizeClassesPage), name="size-classes"),
+    path("size-classes/add/", size_classes.add_size_class, name="add-size-class"),
+    path("size-classes/<str:size>/", size_classes.change_size_class, name="change-size-class"),
     path("operations/names/", names, name="names"),
     path("operations/names/dismiss/", dismiss_name, name="dismiss-name"),
     path("operations/names/remove/", remove_alias, name="remove-alias"),

@@ -81,6 +81,7 @@ IN_PATHS = {
     "<str:source>/<str:destination>": "RAL_DATADISK/DESY_DATADISK",
     "<str:endpoint>": "RAL_DATADISK",
     "<str:mesh>": "idle",
+    "<str:size>": "large",
     "<str:name>": "RAL",
     "experiments/<uuid:id>": "experiments/{experiment}",
     "probes/<uuid:id>": "probes/{probe}",
@@ -110,6 +111,8 @@ PAGE = {
             "/views/",
             "/login/",
         ),
+        "/downtimes/",
+        *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
         "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
@@ -182,6 +185,7 @@ class Document:
 
 SITE = "/sites/<str:name>"
 MESH = {"every-small": "1h", "mover": "http-tpc", "mode": "pull", "streams": "1", "priority": "5"}
+SIZE = {"from_bytes": "10 GB", "test_bytes": "20 GB", "timeout_seconds": "2h"}
 MESH |= {"alike": "on", "save": ""}
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
@@ -221,6 +225,8 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/set-up/endpoint/": {"base_url": "https://se.ral.example/d"},
     f"{SITE}/endpoints/<str:endpoint>/set-up/credential/": {"how": "none"},
     f"{SITE}/endpoints/<str:endpoint>/set-up/start/": {"mesh": "everything"},
+    "/size-classes/add/": {"name": "huge", **SIZE},
+    "/size-classes/<str:size>/": SIZE | {"from_bytes": "1 GB", "test_bytes": "3 GB"},
     "/meshes/add/": {"name": "added", **MESH},
     "/meshes/<str:mesh>/change/": MESH,
     "/meshes/<str:mesh>/enable/": {},

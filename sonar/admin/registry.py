@@ -13,8 +13,9 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import QuerySet, prefetch_related_objects
 from django.http import HttpRequest
+from django.urls import reverse_lazy
 from django.utils import timezone
-from django.utils.text import capfirst
+from django.utils.text import capfirst, format_lazy
 
 from sonar.admin.rows import (
     CLOSED,
@@ -245,6 +246,12 @@ class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
 
+ON_PAGES = format_lazy(
+    '<a href="{}">The pages of meshes</a> show what one costs before it is saved.',
+    reverse_lazy("meshes"),
+)
+
+
 class MeshList(ChangeList):
     """The list of meshes, which says of each what it tests now."""
 
@@ -262,7 +269,7 @@ class MeshList(ChangeList):
 class MeshAdmin(Noticing, NeverDeleted):
     form = MeshForm
     fieldsets = [
-        (None, {"fields": ["name", "enabled"]}),
+        (None, {"fields": ["name", "enabled"], "description": ON_PAGES}),
         ("What it tests", {"fields": ["now", *map(filter_column, ENDS), *ENDS]}),
         ("How it tests", {"fields": ["mover", "mode", "streams", "priority", *LIMITS]}),
         (

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.text import capfirst
 
 from sonar.notation import scitags
 from sonar.notation.endpoint_filters import FilterError, as_query, from_query
 from sonar.notation.units import exact_bytes, exact_duration, parse_bytes, parse_seconds
 from sonar.registry.mesh_filters import read_filter
+
+
+def small_input(size: int) -> forms.TextInput:
+    """Return a text field of a page, for about so many characters."""
+    return forms.TextInput({"class": "form-control form-control-sm", "size": size})
+
+
+def between(least: int, most: int) -> list[Any]:
+    return [MinValueValidator(least), MaxValueValidator(most)]
 
 
 class WrittenField(forms.Field):

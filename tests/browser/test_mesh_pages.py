@@ -13,6 +13,7 @@ from tests.browser.readers import LAPTOP, NARROW, SCRIPTLESS, seen_by
 from tests.browser.scene import Scene
 
 PAGES = {"list": "/meshes/", "mesh": "/meshes/uk/", "change": "/meshes/uk/change/"}
+PAGES |= {"downtimes": "/downtimes/", "sizes": "/size-classes/"}
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.forms import BoundField
 from django.http import QueryDict
 
@@ -34,6 +33,8 @@ from sonar.registry.written_fields import (
     EndpointFilterField,
     ScitagField,
     SecondsField,
+    between,
+    small_input,
 )
 
 BOTH = "Write a filter or names, not both."
@@ -41,14 +42,6 @@ NO_SIZE = "Write for at least one size class how often each link is tested."
 MOST_NAMED = 5
 # A field for each size class is called so, and then as the class.
 EVERY = "every-"
-
-
-def text(size: int) -> forms.TextInput:
-    return forms.TextInput({"class": SMALL, "size": size})
-
-
-def between(least: int, most: int) -> list[Any]:
-    return [MinValueValidator(least), MaxValueValidator(most)]
 
 
 class NamesField(forms.CharField):
@@ -78,7 +71,7 @@ def filter_field(label: str) -> EndpointFilterField:
         label=label,
         required=False,
         help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
-        widget=text(44),
+        widget=small_input(44),
     )
 
 
@@ -104,15 +97,17 @@ class MeshRowForm(RowForm):
         error_messages={"invalid_choice": "There is no mover “%(value)s”: choose one of these."},
     )
     mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=CHOICE)
-    streams = forms.IntegerField(label="streams", validators=between(1, 9999), widget=text(4))
+    streams = forms.IntegerField(
+        label="streams", validators=between(1, 9999), widget=small_input(4)
+    )
     priority = forms.IntegerField(
-        label="priority (the higher goes first)", validators=between(0, 9999), widget=text(4)
+        label="priority (the higher goes first)", validators=between(0, 9999), widget=small_input(4)
     )
     bytes_per_hour = BytesField(
         label="at most, an hour (like 10 TB; empty: no limit)",
         required=False,
         validators=between(1, MOST_DAILY_BYTES),
-        widget=text(10),
+        widget=small_input(10),
     )
     quiet_from = ClockField("quiet from (UTC)")
     quiet_until = ClockField("quiet to (UTC)")
@@ -120,12 +115,12 @@ class MeshRowForm(RowForm):
         label="TCP buffer (like 8 MB; empty: the servers choose)",
         required=False,
         validators=between(1, 2**31 - 1),
-        widget=text(10),
+        widget=small_input(10),
     )
     scitag = ScitagField(
         label="flow label as experiment/activity (like 2/11; empty: none)",
         required=False,
-        widget=text(8),
+        widget=small_input(8),
     )
     service = line("URL of the service that moves the files", 400, 44)
     service_credential = forms.ModelChoiceField(
@@ -151,7 +146,7 @@ class MeshRowForm(RowForm):
                 label=f"{size.name} files, each link every",
                 required=False,
                 validators=between(1, LONGEST_INTERVAL_SECONDS),
-                widget=text(8),
+                widget=small_input(8),
             )
         if not self.is_new:  # what was measured goes by the name
             del self.fields["name"]

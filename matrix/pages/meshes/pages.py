@@ -8,15 +8,14 @@ from django.core.paginator import Paginator
 from django.http import Http404, QueryDict
 
 from matrix.answers import cost, meshes
-from matrix.answers.table.column_filters import read_page
 from matrix.pages.base import Page, Params
 from matrix.pages.meshes.mesh_form import MeshRowForm
 from matrix.pages.parts.cost_words import CostInAll
 from matrix.pages.parts.meshes import MOST_LISTED, matrix_of
-from matrix.pages.parts.pager import pager, shown_words
+from matrix.pages.parts.pager import page_number, pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.query.addresses import address
-from matrix.query.forms import BadQueryError, check_names
+from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
 from sonar.models import Mesh
 from sonar.notation import scitags
@@ -49,10 +48,7 @@ class MeshesPage(Page):
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
         check_names(params, ["page"])
-        try:
-            return cls(read_page("page", params.get("page", "")))
-        except ValueError as error:
-            raise BadQueryError({"page": [str(error)]}) from error
+        return cls(page_number(params))
 
     def params(self) -> Params:
         return {"page": [str(self.number)]} if self.number > 1 else {}

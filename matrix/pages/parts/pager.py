@@ -4,9 +4,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.core.paginator import Page as PageOfRows
+from django.http import QueryDict
 
+from matrix.answers.table.column_filters import read_page
 from matrix.pages.parts.controls import Choice
+from matrix.query.forms import BadQueryError
 from sonar.notation.units import format_count
+
+
+def page_number(params: QueryDict) -> int:
+    """Return which page is asked for; raise BadQueryError for what is none."""
+    try:
+        return read_page("page", params.get("page", ""))
+    except ValueError as error:
+        raise BadQueryError({"page": [str(error)]}) from error
 
 
 def pager(rows: PageOfRows[Any], numbered: Callable[[int], str]) -> dict[str, Any]:
