@@ -44,7 +44,7 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
         return rendered(request, page, now, None, status=status, form=form, cost=price)
     with transaction.atomic():
         if mesh.pk:
-            Mesh.objects.select_for_update().get(pk=mesh.pk)
+            mesh.enabled = Mesh.objects.select_for_update().get(pk=mesh.pk).enabled
         form.save(enabled=mesh.enabled or "start" in request.POST)
         sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
         keep_in_the_log(request, mesh, CHANGE if verb == "Changed" else ADDITION, sentence)
