@@ -48,6 +48,7 @@ def test_it_is_paused_changed_and_resumed_on_its_page(client, admin):
     assert "Pause tests…" in responses.page(admin, ENDPOINT).texts("summary")
 
 
+@pytest.mark.long
 def test_all_that_show_a_paused_site_show_it(client, small_world: World):
     for minutes in (50, 40, 30):
         transfer(small_world.ral, small_world.desy, None, ago=minutes * HOUR / 60)
