@@ -30,6 +30,7 @@ from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats, service_manager
+from sonar.processes.clock_steps import ClockSteps
 from sonar.registry.downtimes import state
 from sonar.results import concurrency, endings, store
 from sonar.scheduler.dispatch import send
@@ -48,9 +49,13 @@ def plan() -> None:
     send(scheduler.claim_due(timezone.now()))
 
 
+steps = ClockSteps()
+
+
 @task
 def sweep() -> None:
     now = timezone.now()
+    probes.follow_clock(steps.since_last(), now)
     heartbeats.forget(now)
     concurrency.forget(now)
     send(probes.sweep(now))

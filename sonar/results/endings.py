@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, QuerySet, Value
 from django.utils import timezone
 
 from sonar.models import NetworkResult, Probe, Profile, Transfer
 from sonar.models.transfer import purpose_of
+from sonar.movers.base import Limits
 from sonar.movers.measure import Outcome
 from sonar.movers.network import SeenOfNetwork
 from sonar.notation.csv_text import kept
@@ -38,14 +40,26 @@ def end_probe(probe: Probe, outcome: Outcome) -> bool:
 
 
 def lose_probe(probe: Probe, now: datetime) -> bool:
-    """End a probe whose worker died; its rate is unknown and nobody's fault on the link."""
+    """End a probe whose worker died; its rate is unknown and nobody's fault on the link.
+
+    Its seconds are no more than it may take, as the clock may have jumped meanwhile.
+    """
     started_at = probe.started_at or now
+    longest = Limits(total=probe.size_class.timeout_seconds).longest
     facts = {
-        "seconds": max((now - started_at).total_seconds(), 0.0),
+        "seconds": min(max((now - started_at).total_seconds(), 0.0), longest),
         "error": "its worker did not report an end before the deadline",
         "error_where": "control",
     }
     return _end(probe, Transfer.State.LOST, facts, None, now)
+
+
+def give_time_again(probes: QuerySet[Probe], now: datetime) -> None:
+    """Let tests that run have all their time from now on, as the clock has jumped meanwhile.
+
+    started_at stays: it tells the worker that its run is still the one that counts.
+    """
+    probes.update(deadline=Value(now) + (F("deadline") - F("started_at")))
 
 
 def _move(probe: Probe, outcome: Outcome) -> Span | None:
