@@ -25,7 +25,7 @@ from sonar.celery import app
 from sonar.credentials import cache
 from sonar.database import retry, tables
 from sonar.fireflies import flows
-from sonar.models import SignOfLife
+from sonar.models import Probe, SignOfLife
 from sonar.movers import catalogue
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
@@ -54,8 +54,9 @@ steps = ClockSteps()
 
 @task
 def sweep() -> None:
-    now = timezone.now()
-    probes.follow_clock(steps.since_last(), now)
+    with steps.followed() as (step, now):
+        if step:
+            endings.give_time_again(Probe.objects.filter(state="running"), now)
     heartbeats.forget(now)
     concurrency.forget(now)
     send(probes.sweep(now))

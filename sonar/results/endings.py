@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, QuerySet, Value
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from sonar.models import NetworkResult, Probe, Profile, Transfer
+from sonar.models import NetworkResult, Probe, Profile, SizeClass, Transfer
 from sonar.models.transfer import purpose_of
 from sonar.movers.base import Limits
 from sonar.movers.measure import Outcome
@@ -25,6 +25,7 @@ from sonar.results.concurrency import Company, Span
 from sonar.results.store import Profiles, Result, store
 
 LONGEST_CONNECTION = 200
+DEADLINE_MARGIN = timedelta(seconds=60)
 SEEN_OF_PROFILES = [column.name for column in REPORTED_BY_MOVERS if column.home is Home.PROFILE]
 
 
@@ -45,9 +46,9 @@ def lose_probe(probe: Probe, now: datetime) -> bool:
     Its seconds are no more than it may take, as the clock may have jumped meanwhile.
     """
     started_at = probe.started_at or now
-    longest = Limits(total=probe.size_class.timeout_seconds).longest
+    longest = longest_run(probe.size_class)
     facts = {
-        "seconds": min(max((now - started_at).total_seconds(), 0.0), longest),
+        "seconds": max(min(now - started_at, longest).total_seconds(), 0.0),
         "error": "its worker did not report an end before the deadline",
         "error_where": "control",
     }
@@ -59,7 +60,15 @@ def give_time_again(probes: QuerySet[Probe], now: datetime) -> None:
 
     started_at stays: it tells the worker that its run is still the one that counts.
     """
-    probes.update(deadline=Value(now) + (F("deadline") - F("started_at")))
+    for size_class in SizeClass.objects.all():
+        probes.filter(size_class=size_class).update(deadline=now + longest_run(size_class))
+
+
+def longest_run(size_class: SizeClass) -> timedelta:
+    """Return how long a test may run until its worker must have died."""
+    # Twice its time limit, and patience for the checksum.
+    longest = Limits(total=size_class.timeout_seconds).longest
+    return timedelta(seconds=longest) + DEADLINE_MARGIN
 
 
 def _move(probe: Probe, outcome: Outcome) -> Span | None:

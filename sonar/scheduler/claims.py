@@ -44,14 +44,17 @@ def put_right(now: datetime) -> None:
     Under the planner's lock, after the schedule has followed the registry. Clocks of several
     machines may differ by SKEW; a clock that was seen to jump back was ahead, however little.
     """
-    stepped_back = steps.since_last() < timedelta()
-    slack = timedelta() if stepped_back else SKEW
+    with steps.followed() as (step, _):
+        _put_right(now, timedelta() if step < timedelta() else SKEW)
+
+
+def _put_right(now: datetime, slack: timedelta) -> None:
     with connection.cursor() as cursor:
         cursor.execute(LOOK, {"now": int(now.timestamp())})
         last, latest_due, longest = cursor.fetchone()
         went_back = last is not None and now + SKEW < datetime.fromtimestamp(last, UTC)
         too_late = latest_due and latest_due > now + timedelta(seconds=longest or 0) + SKEW
-        if not stepped_back and not went_back and not too_late:
+        if slack and not went_back and not too_late:
             return
         cursor.execute(DUE_NOW, {"now": now, "latest": now + slack})
         log.warning("the clock was ahead: %d tests are due now instead of later", cursor.rowcount)

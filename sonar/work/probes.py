@@ -11,7 +11,7 @@ from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
@@ -19,7 +19,7 @@ from sonar.credentials.rules import WITH_CREDENTIALS
 from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe, Schedule
 from sonar.movers import loading, network
-from sonar.movers.base import Limits, MoverError, Stopped
+from sonar.movers.base import MoverError, Stopped
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import credential_states
@@ -31,9 +31,6 @@ from sonar.work.transfer_request import CredentialWait
 
 log = logging.getLogger(__name__)
 
-# Beyond the longest that a measurement may take (twice its time limit, and patience for the
-# checksum) a probe's worker has died.
-DEADLINE_MARGIN = timedelta(seconds=60)
 PROGRESS_EVERY_SECONDS = 1.0
 # For the tokens of a test, up to three of which may have to be asked for.
 TOKENS_SECONDS = 120.0
@@ -57,6 +54,7 @@ def run(probe_id: UUID) -> None:
 def claim_if_possible(probe_id: UUID) -> Probe | None:
     """Take a queued probe; without a database it stays queued, and the sweep sends it again."""
     try:
+        connection.ensure_connection()  # a test does not begin while it waits for one
         return claim(probe_id, timezone.now())
     except DATABASE_AWAY as error:
         log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
@@ -73,9 +71,8 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
     )
     if probe is None:
         return None
-    longest = timedelta(seconds=Limits(total=probe.size_class.timeout_seconds).longest)
     probe.state = Probe.State.RUNNING
-    probe.started_at, probe.deadline = now, now + longest + DEADLINE_MARGIN
+    probe.started_at, probe.deadline = now, now + endings.longest_run(probe.size_class)
     probe.worker, probe.progress_bytes = socket.gethostname(), 0
     probe.runs += 1
     try:
@@ -279,13 +276,6 @@ def hand_back_all() -> None:
         log.warning("tests that did not stop in time stay as they are: %s", one_line(error))
     finally:
         release_connection()
-
-
-def follow_clock(step: timedelta, now: datetime) -> None:
-    """Lose no test that runs because the clock has jumped forward by so much."""
-    if step > timedelta():
-        running_before = Probe.objects.filter(state="running", started_at__lte=now - step)
-        endings.give_time_again(running_before, now)
 
 
 def sweep(now: datetime) -> list[UUID]:

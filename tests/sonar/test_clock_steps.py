@@ -2,22 +2,22 @@
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import OperationalError
+from django.utils import timezone
 
 from sonar import scheduler, tasks
 from sonar.celery import app
 from sonar.credentials import cache
 from sonar.credentials.sources.base import StorageToken
 from sonar.models import Probe, Schedule, Transfer
-from sonar.movers.base import Limits
 from sonar.processes import clock_steps
 from sonar.processes.broker import PatientScheduler
 from sonar.results import endings
-from sonar.work import probes
 from tests.sonar.world import NOW, claimed, queued, roomy, three_endpoints
 
 HOUR = timedelta(hours=1)
@@ -35,15 +35,27 @@ def step(monkeypatch: pytest.MonkeyPatch) -> Step:
     return jump
 
 
+def hours(steps: clock_steps.ClockSteps) -> float:
+    with steps.followed() as (jumped, _):
+        return round(jumped / HOUR, 2)
+
+
 def test_a_jump_is_told_once_to_each_who_asks_and_what_is_slow_is_none(step: Step) -> None:
     one, other = clock_steps.ClockSteps(), clock_steps.ClockSteps()
     step(timedelta(milliseconds=900))
-    assert one.since_last() == timedelta()
+    assert hours(one) == 0
     step(HOUR)
-    assert round(one.since_last() / HOUR, 2) == round(other.since_last() / HOUR, 2) == 1
-    assert one.since_last() == timedelta()
+    assert (hours(one), hours(other), hours(one)) == (1, 1, 0)
     step(-HOUR)
-    assert round(one.since_last() / HOUR, 2) == -2
+    assert hours(one) == -2
+
+
+def test_a_jump_that_was_not_followed_is_told_again(step: Step) -> None:
+    steps = clock_steps.ClockSteps()
+    step(HOUR)
+    with pytest.raises(OperationalError), steps.followed():
+        raise OperationalError
+    assert hours(steps) == 1
 
 
 @pytest.mark.parametrize("back", [timedelta(seconds=90), HOUR, timedelta(days=30)])
@@ -82,33 +94,23 @@ def test_the_planner_puts_right_even_a_little_that_a_clock_was_ahead_if_it_saw_i
     assert len(scheduler.claim_due(NOW)) == 6
 
 
-def run_of() -> Probe:
+def run_of(now: datetime = NOW) -> Probe:
     glasgow, lancs, _ = three_endpoints()
-    return claimed(queued(glasgow, lancs))
+    return claimed(queued(glasgow, lancs), now)
 
 
 @pytest.mark.usefixtures("db")
-def test_what_runs_while_the_clock_jumps_forward_is_not_lost(
-    step: Step, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = run_of()
-    monkeypatch.setattr(tasks.timezone, "now", lambda: NOW + HOUR)
-    step(HOUR)
-    tasks.sweep()
-    assert not Transfer.objects.exists()
-    kept = Probe.objects.get()
-    assert kept.deadline == NOW + HOUR + (run.deadline - run.started_at)
-    monkeypatch.setattr(tasks.timezone, "now", lambda: kept.deadline + timedelta(seconds=1))
+def test_what_runs_while_the_clock_jumps_there_and_back_has_all_its_time_again(step: Step) -> None:
+    now = timezone.now()
+    longest = endings.longest_run(run_of(now).size_class)
+    for ahead in (HOUR, -HOUR, timedelta(), timedelta(seconds=90)):
+        step(ahead)
+        tasks.sweep()
+        given = Probe.objects.get().deadline - (now + ahead)
+        assert longest <= given < longest + timedelta(seconds=20)
+    Probe.objects.update(deadline=now)
     tasks.sweep()
     assert Transfer.objects.get().state == "lost"
-
-
-@pytest.mark.usefixtures("db")
-def test_what_began_after_the_jump_gets_no_more_time() -> None:
-    run = run_of()
-    probes.follow_clock(HOUR, NOW + timedelta(minutes=1))
-    probes.follow_clock(-HOUR, NOW)
-    assert Probe.objects.get().deadline == run.deadline
 
 
 @pytest.mark.usefixtures("db")
@@ -116,7 +118,7 @@ def test_what_began_after_the_jump_gets_no_more_time() -> None:
 def test_the_seconds_of_what_is_lost_are_no_more_than_it_may_take(found) -> None:
     run = run_of()
     assert endings.lose_probe(run, found)
-    longest = Limits(total=run.size_class.timeout_seconds).longest
+    longest = endings.longest_run(run.size_class).total_seconds()
     assert Transfer.objects.get().seconds == (longest if found > NOW else 0)
 
 
