@@ -30,7 +30,7 @@ from matrix.answers.status.figures import (
 from matrix.answers.status.health import clock_words, look_at_broker
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
-from matrix.pages.parts import meshes
+from matrix.pages.parts import meshes, notices
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.notices import Notice, counted, failing_credentials, failing_endpoints
@@ -91,6 +91,7 @@ class OperationsPage(Page):
     template: ClassVar[str] = "operations.html"
     route: ClassVar[str] = "operations"
     nav: ClassVar[str] = "operations"
+    of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         status = figures.read(now)
@@ -266,7 +267,7 @@ def problems(status: Status) -> list[Notice]:
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
     of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
-    return [*silent, *of_all_alive, *of_work(status)]
+    return [*silent, *of_all_alive, *of_work(status), *notices.of_replica(status.replica)]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:

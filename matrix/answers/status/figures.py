@@ -17,6 +17,8 @@ from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.probes import NEXT_TICK
+from sonar.database import replica
+from sonar.database.replica import ReplicaState
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
 from sonar.obstacles.catalogue import NAMES
 from sonar.processes import heartbeats
@@ -166,6 +168,7 @@ class Status:
     coverage: tuple[Coverage, ...]
     data_version: DataVersion
     sources: tuple[SourceState, ...]
+    replica: ReplicaState | None
 
     @property
     def dirty_seconds(self) -> float:
@@ -180,7 +183,7 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 def read(now: datetime) -> Status:
     """Read the status: four small SQL queries, and what is dear if it is too old."""
-    with snapshot():
+    with snapshot(of_primary=True):
         version = data_version.fetch(data_version.OF_ALL)
         return Status(
             moment=now,
@@ -190,6 +193,7 @@ def read(now: datetime) -> Status:
             coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
             data_version=version,
             sources=state.states(now),
+            replica=replica.state(),
         )
 
 

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.status import figures, health, rabbitmq
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
+from sonar.database import replica
 from sonar.database.retry import one_line
 from sonar.models import CredentialState, Probe
 from sonar.movers import catalogue
@@ -34,6 +35,10 @@ class Figures(Collector):
         up = {"database": status is not None, "redis": takes}
         if health.is_apart():
             up["broker"] = waiting is not None and health.look_at_broker().ok
+        if state := replica.state() if status else None:
+            up["replica"] = not state.problem
+            age = {} if state.age is None else {"": state.age}
+            yield gauge("replica_age_seconds", "How old the data of the replica is.", age)
         yield gauge("up", "Whether a part answers and takes what is written.", up, "part")
         yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
         yield gauge("in_flight_limit", "Tests at once.", {"": settings.SONAR_IN_FLIGHT})

@@ -42,6 +42,7 @@ class AddSitePage(Page):
     template: ClassVar[str] = TEMPLATE.format("site")
     route: ClassVar[str] = "add-site"
     nav: ClassVar[str] = "sites"
+    of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
@@ -57,6 +58,7 @@ class OfSite(Page):
     """A page about a site that is registered."""
 
     nav: ClassVar[str] = "sites"
+    of_primary: ClassVar[bool] = True
 
     site: Site
 
