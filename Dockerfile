@@ -85,6 +85,8 @@ RUN PATH=/usr/sbin:/sbin:$PATH && apt-get update && apt-get install -y --no-inst
         xrootd-client xrootd-client-plugins gfal2-util-scripts python3-gfal2-util gfal2-plugin-http \
         gfal2-plugin-xrootd gfal2-plugin-gridftp globus-gass-copy-progs iperf3 util-linux \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt
+# Memory that is mounted there takes this mode, and the owner not with every engine.
+RUN chmod 1777 /var/lib/sonar
 COPY --from=build-worker /opt/venv /opt/venv
 COPY --from=build-worker /opt/sonar /opt/sonar
 COPY docs/containers/health /opt/sonar/containers/

@@ -11,6 +11,8 @@ from django.core.management import ManagementUtility, get_commands
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
+from sonar.database import actor
+
 NO_DATABASE = (
     "Sonar cannot reach its PostgreSQL: {error}\n"
     "Start `make run` in another terminal, or set DATABASE_URL to a running server."
@@ -32,6 +34,10 @@ OF_ANY_TIME = {"backup", "restore"}
 
 class Commands(ManagementUtility):
     """The commands: those that need the tables end where they are not those of this code."""
+
+    def execute(self) -> None:
+        with actor.acting("command", " ".join(["manage.py", *self.argv[1:2]])):
+            super().execute()
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)

@@ -8,14 +8,18 @@ from matrix.api.matrix import CellsView
 from matrix.api.status import MetricsView
 from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
-from matrix.pages import account, log_in, operations, previews
+from matrix.pages import account, log_in, operations, people, previews, size_classes
 from matrix.pages.add_site import work as additions
 from matrix.pages.causes import CausesPage
+from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
+from matrix.pages.history import history
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
+from matrix.pages.meshes import work as mesh_work
+from matrix.pages.meshes.pages import MeshesPage, MeshPage
 from matrix.pages.names import dismiss_name, names, remove_alias
 from matrix.pages.ordered_tests import (
     ExperimentPage,
@@ -64,6 +68,7 @@ urlpatterns = [
     path(ENDPOINT, work.endpoint, name="endpoint"),
     path(f"{ENDPOINT}check/", check_endpoint, name="check-endpoint"),
     path(f"{ENDPOINT}enable/", work.enable_endpoint, name="enable-endpoint"),
+    path(f"{ENDPOINT}pause/", work.pause_endpoint, name="pause-endpoint"),
     path(f"{ENDPOINT}data-hosts/", declare_data_hosts, name="declare-data-hosts"),
     path("sites/<str:name>/set-up/", additions.set_up_site, name="set-up-site"),
     path("sites/<str:name>/add-endpoint/", additions.add_endpoint, name="add-endpoint"),
@@ -76,6 +81,10 @@ urlpatterns = [
     path("sites/<str:name>/notes/", work.write_note, name="site-notes"),
     path("events/", showing(EventsPage), name="events"),
     path("changes/", former_changes, name="former-changes"),
+    path("history/", history, name="history"),
+    path("people/", people.people, name="people"),
+    path("people/<str:name>/", people.person, name="person"),
+    path("people/<str:name>/password/", people.set_password, name="set-password"),
     path("search/", search, name="search"),
     path("login/", for_whom(GET=anyone, POST=anyone)(log_in.LogIn.as_view()), name="login"),
     path("login/certificate/", log_in.certificate_log_in, name="certificate-log-in"),
@@ -90,6 +99,16 @@ urlpatterns = [
     path("views/rename/", account.rename_view, name="rename-view"),
     path("views/delete/", account.delete_view, name="delete-view"),
     path("operations/", showing(operations.OperationsPage), name="operations"),
+    path("meshes/", showing(MeshesPage), name="meshes"),
+    path("meshes/add/", mesh_work.add_mesh, name="add-mesh"),
+    path("meshes/<str:mesh>/", showing(MeshPage), name="mesh"),
+    path("meshes/<str:mesh>/change/", mesh_work.change_mesh, name="change-mesh"),
+    path("meshes/<str:mesh>/enable/", mesh_work.enable_mesh, name="enable-mesh"),
+    path("meshes/<str:mesh>/delete/", mesh_work.delete_mesh, name="delete-mesh"),
+    path("downtimes/", showing(DowntimesPage), name="downtimes"),
+    path("size-classes/", showing(size_classes.SizeClassesPage), name="size-classes"),
+    path("size-classes/add/", size_classes.add_size_class, name="add-size-class"),
+    path("size-classes/<str:size>/", size_classes.change_size_class, name="change-size-class"),
     path("operations/names/", names, name="names"),
     path("operations/names/dismiss/", dismiss_name, name="dismiss-name"),
     path("operations/names/remove/", remove_alias, name="remove-alias"),

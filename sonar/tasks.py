@@ -3,6 +3,7 @@
 import logging
 import socket
 import sys
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -25,14 +26,17 @@ from sonar.celery import app
 from sonar.credentials import cache
 from sonar.database import retry, tables
 from sonar.fireflies import flows
-from sonar.models import SignOfLife
+from sonar.models import Probe, SignOfLife
 from sonar.movers import catalogue
+from sonar.notation.vantages import at
 from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats, service_manager
+from sonar.processes.clock_steps import ClockSteps
+from sonar.registry import history
 from sonar.registry.downtimes import state
 from sonar.results import concurrency, endings, store
-from sonar.scheduler.dispatch import send
+from sonar.scheduler.dispatch import send, send_to_vantages
 from sonar.work import cleanup, credential_checks, probes
 from sonar.work.running import running
 
@@ -48,9 +52,14 @@ def plan() -> None:
     send(scheduler.claim_due(timezone.now()))
 
 
+steps = ClockSteps()
+
+
 @task
 def sweep() -> None:
-    now = timezone.now()
+    with steps.followed() as (step, now):
+        if step:
+            endings.give_time_again(Probe.objects.filter(state="running"), now)
     heartbeats.forget(now)
     concurrency.forget(now)
     send(probes.sweep(now))
@@ -63,13 +72,15 @@ def clean() -> None:
     It begins no file in the second half of the time until the next message. Two at once do not
     work on the same endpoint.
     """
-    cleanup.clean(seconds=settings.SONAR_CLEAN_SECONDS / 2)
+    cleanup.clean(settings.SONAR_CLEAN_SECONDS / 2, partial(send_to_vantages, clean.name))
 
 
 @task
 def check_credentials() -> None:
     """See which credentials work again or expire soon, by a worker that has their files."""
-    credential_checks.check(timezone.now(), seconds=settings.SONAR_CREDENTIALS_SECONDS / 2)
+    seconds = settings.SONAR_CREDENTIALS_SECONDS / 2
+    pass_on = partial(send_to_vantages, check_credentials.name)
+    credential_checks.check(timezone.now(), seconds, pass_on)
 
 
 @task
@@ -117,6 +128,7 @@ def keep_months() -> None:
     store.drop_expired(now, settings.SONAR_KEEP_DAYS)
     flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
     endings.drop_expired_of_network(now, settings.SONAR_KEEP_DAYS)
+    history.drop_expired(now, settings.SONAR_HISTORY_DAYS)
     accounts.forget_sessions(now)
 
 
@@ -146,11 +158,16 @@ def tables_fit(**_: Any) -> None:  # noqa: ANN401
 
 @celeryd_after_setup.connect
 def take_what_can_run(instance: Any, **_: Any) -> None:  # noqa: ANN401
-    """Let a worker for transfers take the tests of those movers that can run in this process."""
-    queues = instance.app.amqp.queues
-    if worker_movers.TRANSFERS in queues.consume_from:
-        for name in worker_movers.queues_here():
-            queues.select_add(queues.new_missing(name))
+    """Let a worker for transfers take the tests of those movers that can run in this process.
+
+    One at a vantage takes from the queues of that vantage in the place of the default ones.
+    """
+    queues, here = instance.app.amqp.queues, settings.SONAR_VANTAGE
+    taken = [name for name in worker_movers.AT_VANTAGES if name in queues.consume_from]
+    others = worker_movers.queues_here() if worker_movers.TRANSFERS in taken else []
+    queues.deselect(taken)
+    for name in [*(at(name, here) for name in taken), *others]:
+        queues.select_add(queues.new_missing(name))
 
 
 @worker_ready.connect
@@ -158,8 +175,7 @@ def worker_lives(sender: Any, **_: Any) -> None:  # noqa: ANN401
     """A worker may take messages from now on, of the queues that it was started for."""
     queues = sender.app.amqp.queues.consume_from
     pulse.start(SignOfLife.Kind.WORKER, sender.hostname, settings.SONAR_SIGN_SECONDS, queues)
-    moving = {settings.CELERY_TASK_ROUTES[task.name]["queue"] for task in (transfer, clean)}
-    if moving & set(queues):
+    if {at(name, settings.SONAR_VANTAGE) for name in worker_movers.AT_VANTAGES} & set(queues):
         say_what_can_run()
         cache.forget(settings.SONAR_TOKEN_CACHE_DIR)
 

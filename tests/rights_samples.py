@@ -15,6 +15,7 @@ from sonar.models import (
     Downtime,
     EndpointCheck,
     Experiment,
+    Mesh,
     Probe,
     Proposal,
     Site,
@@ -79,6 +80,8 @@ def _filled(value: Any, names: dict[str, str]) -> Any:
 IN_PATHS = {
     "<str:source>/<str:destination>": "RAL_DATADISK/DESY_DATADISK",
     "<str:endpoint>": "RAL_DATADISK",
+    "<str:mesh>": "idle",
+    "<str:size>": "large",
     "<str:name>": "RAL",
     "experiments/<uuid:id>": "experiments/{experiment}",
     "probes/<uuid:id>": "probes/{probe}",
@@ -107,7 +110,12 @@ PAGE = {
             "/tokens/",
             "/views/",
             "/login/",
+            "/history/",
+            "/people/",
         ),
+        "/downtimes/",
+        *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
+        *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
         "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
@@ -120,6 +128,7 @@ PAGE = {
         ),
     )
 } | {
+    "/people/<str:name>/": Sample("/people/somebody/"),
     "/changes/": Sample("/changes/", good=(302,)),
     "/search/": Sample("/search/?q=DISK"),
     # Off unless a provider, or a front server, is named: tests/matrix/test_log_in_elsewhere.py.
@@ -134,7 +143,7 @@ CALLS = {
     f"{API}/{route}": of_route(f"{API}/{route}", OF_LINK if route in OF_ONE_LINK else "")
     for route in (
         *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
-        *("matrix/", "series/", "changes/", "events/", "strip/", "status/"),
+        *("matrix/", "series/", "changes/", "events/", "strip/", "status/", "history/"),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
         *("transfers/", "transfers/<uuid:id>/"),
     )
@@ -144,12 +153,12 @@ ONE = {
     "sites": ("<str:name>", "Empty"),
     "endpoints": ("<str:name>", "RAL_DATADISK"),
     "size-classes": ("<str:name>", "large"),
-    "meshes": ("<str:name>", "everything"),
+    "meshes": ("<str:name>", "idle"),
     "downtimes": ("<int:id>", "{downtime}"),
     "annotations": ("<int:id>", "{note}"),
     "aliases": ("<int:id>", "{alias}"),
 }
-DELETED = ("sites", "downtimes", "annotations", "aliases")
+DELETED = ("sites", "meshes", "downtimes", "annotations", "aliases")
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
@@ -178,6 +187,9 @@ class Document:
 
 
 SITE = "/sites/<str:name>"
+MESH = {"every-small": "1h", "mover": "http-tpc", "mode": "pull", "streams": "1", "priority": "5"}
+SIZE = {"from_bytes": "10 GB", "test_bytes": "20 GB", "timeout_seconds": "2h"}
+MESH |= {"alike": "on", "save": ""}
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
     "/my-site/": {"site": "RAL"},
@@ -206,6 +218,7 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/data-hosts/": {"data_hosts": "st-*.example.org:1094"},
     f"{SITE}/endpoints/<str:endpoint>/check/": {},
     f"{SITE}/endpoints/<str:endpoint>/enable/": {"disable": ""},
+    f"{SITE}/endpoints/<str:endpoint>/pause/": {"pause_reason": "new switch"},
     "/sites/add/": {"name": "Added", "tier": "2"},
     f"{SITE}/set-up/": {"tier": "1", "cloud": "UK", "country": "GB"},
     f"{SITE}/add-endpoint/": {
@@ -215,6 +228,12 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/set-up/endpoint/": {"base_url": "https://se.ral.example/d"},
     f"{SITE}/endpoints/<str:endpoint>/set-up/credential/": {"how": "none"},
     f"{SITE}/endpoints/<str:endpoint>/set-up/start/": {"mesh": "everything"},
+    "/size-classes/add/": {"name": "huge", **SIZE},
+    "/size-classes/<str:size>/": SIZE | {"from_bytes": "1 GB", "test_bytes": "3 GB"},
+    "/meshes/add/": {"name": "added", **MESH},
+    "/meshes/<str:mesh>/change/": MESH,
+    "/meshes/<str:mesh>/enable/": {},
+    "/meshes/<str:mesh>/delete/": {},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
@@ -223,6 +242,19 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 WRITES = {
     ("/tokens/", "POST"): Sample("/tokens/", form={"name": "n", "scopes": ["read"], "days": "1"}),
+    ("/people/", "POST"): Sample(
+        "/people/",
+        form={"username": "bob", "usable_password": "false", "role": "reader"},
+        good=(302,),
+    ),
+    ("/people/<str:name>/", "POST"): Sample(
+        "/people/somebody/", form={"role": "reader", "is_active": "on"}, good=(302,)
+    ),
+    ("/people/<str:name>/password/", "POST"): Sample(
+        "/people/somebody/password/",
+        form=dict.fromkeys(("new_password1", "new_password2"), PASSWORD),
+        good=(302,),
+    ),
     ("/login/certificate/", "POST"): Sample("/login/certificate/", form={}, good=(404,)),
     ("/admin/", "POST"): Sample(
         "/admin/sonar/site/add/",
@@ -261,6 +293,7 @@ def scene() -> dict[str, str]:
     """Make the small world with one of each kind, RAL's wherever it has a site; return names."""
     made = world.make()
     Site.objects.create(name="Empty")
+    Mesh.objects.create(name="idle", enabled=False)
     User.objects.create_user("somebody", password=PASSWORD)
     link = {"source": made.ral, "destination": made.desy, "mover": "http-tpc"}
     link |= {"size_class": SizeClass.objects.get(name="small"), "requested_at": NOW}

@@ -432,7 +432,9 @@ UNKNOWN = {
     "RAL_DATADISK": "NOWHERE",
     "/sites/RAL/": "/sites/Nowhere/",
     "/sites/Empty/": "/sites/Nowhere/",
+    "/people/somebody/": "/people/nobody/",
     "everything": "nothing",
+    "/idle/": "/nothing/",
     "size-classes/large": "size-classes/none",
 }
 

@@ -9,7 +9,9 @@ from sonar.models import Endpoint, EndpointCheck
 from sonar.notation import check_steps
 from sonar.notation.check_steps import CheckStep
 from sonar.notation.units import format_span
+from sonar.notation.vantages import at
 from sonar.notation.windows import format_moment
+from sonar.obstacles.worker_movers import CLEANING
 from sonar.ordering import request_checks
 from sonar.redaction.servers import Servers
 from sonar.registry import redacted
@@ -51,6 +53,7 @@ def of_endpoint(endpoint: Endpoint, now: datetime, *, internal: bool) -> CheckRe
     check = rows.filter(endpoint=endpoint).first()
     if check is None:
         return None
+    check.endpoint = endpoint
     steps = check_steps.read(check.steps)
     if not internal and steps:
         servers = redacted.servers()
@@ -84,7 +87,7 @@ def sentence(report: CheckReport, now: datetime) -> str:
         waited = format_span(now - check.requested_at)
         return (
             f"No worker has started the check in {waited}. One for the queue "
-            "“cleaning” may not be running."
+            f"“{at(CLEANING, check.endpoint.vantage)}” may not be running."
         )
     if report.state == "waiting":
         return "The check waits for a worker."

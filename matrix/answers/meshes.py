@@ -1,12 +1,17 @@
-"""Meshes as operators look at them: what each tests now, in words and numbers."""
+"""Meshes as people look at them: what each tests now, in words and numbers, and when next."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
-from sonar.models import Mesh
-from sonar.registry import mesh_size
-from sonar.registry.mesh_members import read_endpoints
+from django.db.models import Min, prefetch_related_objects
+
+from sonar.models import Mesh, Schedule
+from sonar.models.member_filters import ENDS
+from sonar.registry import mesh_members, mesh_size
+from sonar.registry.mesh_members import EndpointInUse, read_endpoints
 from sonar.registry.mesh_size import MeshSize
 
 
@@ -27,13 +32,58 @@ class MeshNow:
         return [interval.size_class.name for interval in self.mesh.intervals.all()]
 
 
-def build(most: int) -> tuple[list[MeshNow], int]:
-    """Return the meshes by name, so many at most, and how many there are. At most 6 SQL queries."""
-    meshes = list(Mesh.objects.prefetch_related(*mesh_size.READ_FIRST).order_by("name")[:most])
+@dataclass(frozen=True)
+class MeshMember:
+    """An endpoint that a mesh means, at which of its ends, and why it is not tested, if it is not.
+
+    The remark is empty if it is.
+    """
+
+    name: str
+    site: str
+    ends: tuple[str, ...]
+    remark: str
+
+
+def build(most: int, start: int = 0) -> tuple[list[MeshNow], int]:
+    """Return meshes by name, from one on, and how many there are. At most 6 SQL queries."""
+    rows = Mesh.objects.prefetch_related(*mesh_size.READ_FIRST).order_by("name")
+    meshes = list(rows[start : start + most])
     endpoints = read_endpoints() if meshes else []
-    sizes = [(mesh, mesh_size.size_of(mesh, endpoints)) for mesh in meshes]
-    lines = [
-        MeshNow(mesh, mesh_size.ends_words(mesh), size, mesh_size.remarks(mesh, size))
-        for mesh, size in sizes
-    ]
-    return lines, len(lines) if len(lines) < most else Mesh.objects.count()
+    lines = [_now(mesh, endpoints) for mesh in meshes]
+    are_all = not start and len(lines) < most
+    return lines, len(lines) if are_all else Mesh.objects.count()
+
+
+def of(mesh: Mesh) -> tuple[MeshNow, list[MeshMember]]:
+    """Return the same of one mesh, and the endpoints that it means, by name. Five SQL queries."""
+    prefetch_related_objects([mesh], *mesh_size.READ_FIRST)
+    endpoints = read_endpoints()
+    return _now(mesh, endpoints), members(mesh, endpoints)
+
+
+def _now(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> MeshNow:
+    size = mesh_size.size_of(mesh, endpoints)
+    return MeshNow(mesh, mesh_size.ends_words(mesh), size, mesh_size.remarks(mesh, size))
+
+
+def members(mesh: Mesh, endpoints: Collection[EndpointInUse]) -> list[MeshMember]:
+    schemes = mesh.mover_description.schemes_in(mesh.mode)
+    meant: dict[int, tuple[EndpointInUse, list[str]]] = {}
+    for end in ENDS:
+        for each in mesh_members.at_end(mesh, end, endpoints):
+            meant.setdefault(each.id, (each, []))[1].append(end.removesuffix("s"))
+    lines = []
+    for each, ends in meant.values():
+        remark = "" if each.enabled else "not enabled"
+        if each.scheme not in schemes:
+            remark = f"{mesh.mover} does not move its files"
+        (name,), (site,) = each.texts["endpoint"], each.texts["site"]
+        lines.append(MeshMember(name, site, tuple(ends), remark))
+    return sorted(lines, key=lambda line: line.name)
+
+
+def next_due(meshes: Collection[Mesh]) -> dict[int, datetime]:
+    """Return when the next test of each of these meshes is due, by its id. One SQL query."""
+    rows = Schedule.objects.filter(mesh__in=meshes).order_by()
+    return dict(rows.values_list("mesh").annotate(Min("next_due")))

@@ -82,7 +82,7 @@ class Index(Answer):
     calls: list[Call]
 
 
-class IndexView(ApiView, one_snapshot=False):
+class IndexView(ApiView, one_snapshot=False, of_primary=True):
     @described("All calls", answer=Index, tag="about")
     def get(self, request: Request) -> HttpResponseBase:
         check_names(request.query_params, ["format"])

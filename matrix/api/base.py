@@ -18,7 +18,8 @@ from rest_framework.views import APIView
 from matrix.http.exceptions import LengthRequired, TooLarge, refuse_hidden_filters
 from matrix.http.negotiation import ErrorsInJson
 from matrix.http.permissions import MayOperate
-from matrix.store.data_version import DataVersion, snapshot
+from matrix.store.data_version import DataVersion, of_one_server, snapshot
+from sonar.database import actor
 
 
 def body_of(request: Request) -> Any:  # noqa: ANN401 - what the parser of a call takes
@@ -75,15 +76,18 @@ class ApiView(APIView):
     needs: Mapping[str, str] = {}
     """The permissions that methods which write need, for some site at least (MayOperate)."""
 
-    def __init_subclass__(cls, *, one_snapshot: bool = True) -> None:
+    def __init_subclass__(cls, *, one_snapshot: bool = True, of_primary: bool = False) -> None:
         """Let GET read as of one moment: what changes meanwhile would not fit together.
 
         Who sends the request is known by then. Without ``one_snapshot`` are calls that need no
-        database, and those that unless_known() answers: a 304 is a single statement.
+        database, and those that unless_known() answers: a 304 is a single statement. No replica
+        answers what is ``of_primary``.
         """
         super().__init_subclass__()
-        if one_snapshot and "get" in vars(cls):
-            cls.get = snapshot()(vars(cls)["get"])  # type: ignore[attr-defined]
+        if "get" in vars(cls) and one_snapshot:
+            cls.get = snapshot(of_primary=of_primary)(vars(cls)["get"])  # type: ignore[attr-defined]
+        elif "get" in vars(cls) and not of_primary:
+            cls.get = of_one_server()(vars(cls)["get"])  # type: ignore[attr-defined]
 
     def initial(
         self,
@@ -94,6 +98,8 @@ class ApiView(APIView):
         """Refuse who may not, and filters on what they may not see."""
         super().initial(request, *args, **kwargs)
         refuse_hidden_filters(request)
+        if request.method not in SAFE_METHODS:
+            actor.enter("API", request.user.get_username(), getattr(request.auth, "name", ""))
 
     def finalize_response(
         self,

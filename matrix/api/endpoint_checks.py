@@ -76,7 +76,7 @@ CHECK = described(
 )
 
 
-class EndpointCheckView(ApiView):
+class EndpointCheckView(ApiView, of_primary=True):
     needs = {"POST": ORDER}
 
     @SHOW

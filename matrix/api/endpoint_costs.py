@@ -105,7 +105,7 @@ SHOW = described(
 )
 
 
-class EndpointCostView(ApiView):
+class EndpointCostView(ApiView, of_primary=True):
     @SHOW
     def get(self, request: Request, name: str) -> HttpResponse:
         """Ask before it is enabled, or named by a mesh: nothing is changed.

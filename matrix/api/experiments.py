@@ -155,7 +155,7 @@ CANCEL = described(
 PARAMETERS = ("source", "destination", "cursor", "page_size", "format")
 
 
-class ExperimentsView(ApiView):
+class ExperimentsView(ApiView, of_primary=True):
     needs = {"POST": probe_requests.ORDER}
 
     @EXPERIMENTS
@@ -191,7 +191,7 @@ class ExperimentsView(ApiView):
         )
 
 
-class ExperimentView(ApiView):
+class ExperimentView(ApiView, of_primary=True):
     needs = {"DELETE": probe_requests.ORDER}
 
     @EXPERIMENT

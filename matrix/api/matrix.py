@@ -40,7 +40,7 @@ from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import UNITS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store.data_version import snapshot
+from matrix.store.data_version import of_one_server, snapshot
 from sonar.notation.enumeration import either
 
 
@@ -226,6 +226,7 @@ class CellsView(APIView):
 
     content_negotiation_class = ErrorsInJson
 
+    @of_one_server()
     def get(self, request: Request) -> HttpResponseBase:
         refuse_hidden_filters(request)
         now = timezone.now()

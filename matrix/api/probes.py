@@ -148,7 +148,7 @@ def refusals_told() -> Iterator[None]:
         raise NotNow(str(error), RETRY_SECONDS) from error
 
 
-class ProbesView(ApiView):
+class ProbesView(ApiView, of_primary=True):
     needs = {"POST": probe_request.ORDER}
 
     @PROBES
@@ -189,7 +189,7 @@ class ProbesView(ApiView):
         return as_json({"probes": [of_test(test, request) for test in tests]}, status=202)
 
 
-class ProbeView(ApiView):
+class ProbeView(ApiView, of_primary=True):
     needs = {"DELETE": probe_request.ORDER}
 
     @PROBE

@@ -15,12 +15,12 @@ from rest_framework.request import Request
 
 import sonar
 from matrix.answers.status import figures
-from matrix.answers.status.figures import PLAN, QUEUES, REASONS, TASKS, Life, Status
+from matrix.answers.status.figures import PLAN, REASONS, TASKS, Life, Status
 from matrix.answers.status.metrics import Figures
 from matrix.api.base import ApiView
 from matrix.api.rendering import as_json
 from matrix.api.schema.describe import described
-from matrix.api.schema.records import At, Json, Moment, MomentOrNull, Name, NameOrNull, record
+from matrix.api.schema.records import At, Json, Moment, MomentOrNull, Name, NameOrNull, Text, record
 from matrix.api.schema.schemas import Answer, word_of
 from matrix.http.negotiation import asked_format
 from matrix.http.permissions import sees
@@ -64,7 +64,8 @@ class Waiting(Answer):
     `link`: another test of their link has not ended. `circuit`: tests at an end keep failing.
     `credential`: one may not be sent where it would be needed, or does not work (`credentials`).
     `quiet hours` are those of their mesh, `quiet site` those of the site of an end. `paused`: the
-    site of an end has paused its tests. `not enabled`: an end is registered and not enabled.
+    tests of an end, or of its whole site, are paused. `not enabled`: an end is registered and not
+    enabled.
     """
 
     reason: Annotated[str, word_of(REASONS)]
@@ -154,6 +155,17 @@ class SourceOfDowntimes(Answer):
     error: str | None = None
 
 
+class ReplicaAnswer(Answer):
+    """The replica that answers readers, and how old its data is; null if that is not known.
+
+    `problem` is why the primary answers them, null if the replica does.
+    """
+
+    as_of: MomentOrNull
+    age_seconds: Annotated[float | None, At("age")]
+    problem: Text
+
+
 class StatusAnswer(Answer):
     """Whether Sonar itself is healthy: live processes, tests under way and waiting, coverage."""
 
@@ -172,12 +184,13 @@ class StatusAnswer(Answer):
     coverage: list[SizeCoverage]
     credentials: list[CredentialInTrouble]
     downtime_sources: list[SourceOfDowntimes]
+    replica: ReplicaAnswer | None
 
 
 STATUS = described("Whether Sonar itself is well", answer=StatusAnswer, tag="operation")
 
 
-class StatusView(ApiView):
+class StatusView(ApiView, of_primary=True):
     @STATUS
     def get(self, request: Request) -> HttpResponse:
         """What waits, fails and is sealed, and the results of the hour, are up to 10 seconds old,
@@ -194,7 +207,7 @@ class StatusView(ApiView):
 def of_status(status: Status, request: Request) -> Json:
     life, with_names = status.life, sees(request, "sonar.view_probe")
     others = [name for name in TASKS if name != PLAN]
-    workers = {queue: [sign.name for sign in life.workers(queue)] for queue in QUEUES}
+    workers = {queue: [sign.name for sign in life.workers(queue)] for queue in life.queues}
     return record(
         StatusAnswer,
         status,
@@ -211,6 +224,7 @@ def of_status(status: Status, request: Request) -> Json:
         coverage=[record(SizeCoverage, row, **row.states) for row in status.coverage],
         credentials=[of_credential(row, request) for row in status.work.credentials],
         downtime_sources=[of_source(source, with_names) for source in status.sources],
+        replica=status.replica and record(ReplicaAnswer, status.replica),
     )
 
 
@@ -236,7 +250,7 @@ def of_credential(row: CredentialState, request: Request) -> Json:
     return record(CredentialInTrouble, row, **(named if seen else {}))
 
 
-class MetricsView(ApiView, one_snapshot=False):
+class MetricsView(ApiView, one_snapshot=False, of_primary=True):
     def get(self, request: Request) -> HttpResponse:
         """Answer in the text format of Prometheus, whatever is away.
 

@@ -10,6 +10,7 @@ from matrix.api.endpoint_checks import EndpointCheckView
 from matrix.api.endpoint_costs import EndpointCostView
 from matrix.api.events import EventsView
 from matrix.api.experiments import ExperimentsView, ExperimentView
+from matrix.api.history import HistoryView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
 from matrix.api.network import NetworkView
@@ -38,6 +39,7 @@ urlpatterns = [
     *routes(ENDPOINTS),
     path("v1/endpoints/<str:name>/check/", EndpointCheckView.as_view(), name="api-endpoint-check"),
     path("v1/endpoints/<str:name>/cost/", EndpointCostView.as_view(), name="api-endpoint-cost"),
+    path("v1/history/", HistoryView.as_view(), name="api-history"),
     path("v1/events/", EventsView.as_view(), name="api-events"),
     path("v1/experiments/", ExperimentsView.as_view(), name="api-experiments"),
     path("v1/experiments/<uuid:id>/", ExperimentView.as_view(), name="api-experiment"),

@@ -18,6 +18,7 @@ from django.utils.deprecation import MiddlewareMixin
 from matrix.http.exceptions import FormTooLarge
 from matrix.http.permissions import hidden_filters, may_read
 from matrix.query.addresses import address
+from sonar.database import actor
 from sonar.people import roles
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -64,6 +65,10 @@ def accounts(request: HttpRequest, **path: object) -> bool:
     return bool(request.user.is_authenticated)
 
 
+def administrators(request: HttpRequest, **path: object) -> bool:
+    return roles.role_of(request.user) is roles.Role.ADMINISTRATOR
+
+
 def holders(permission: str, sites: Callable[..., Iterable[int]] | None = None) -> Right:
     """Return the right of who has a permission, be it for some site alone.
 
@@ -80,7 +85,10 @@ def holders(permission: str, sites: Callable[..., Iterable[int]] | None = None) 
 
 
 class RightsFirst(MiddlewareMixin):
-    """Answers whoever may not; then refuses what no form here is as large as."""
+    """Answers whoever may not; then refuses what no form here is as large as.
+
+    And says for the history who acts, once that is known.
+    """
 
     def process_view(
         self,
@@ -96,7 +104,13 @@ class RightsFirst(MiddlewareMixin):
         refusal = of_admin(request, view) if is_admin else of_page(request, view, path)
         if refusal is None and request.method == "POST":
             refuse_large(request, getattr(view, "most_bytes", settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
+            actor.enter("admin" if is_admin else "page", request.user.get_username())
         return refusal
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Nobody acts any more in this thread, neither by a page nor by a call."""
+        actor.leave()
+        return response
 
 
 def of_page(

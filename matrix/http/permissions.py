@@ -79,6 +79,21 @@ class MayRead(BasePermission):
         return may_read(request) and not writes
 
 
+class MaySee(BasePermission):
+    """Reading needs a right, for some site at least, and by a token its scope read."""
+
+    right = ""
+    message = "Your role does not allow this, or your token lacks the scope read."
+
+    @classmethod
+    def of(cls, right: str) -> type[MaySee]:
+        return type(cls.__name__, (cls,), {"right": right})
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        may = roles.may_somewhere(reader_of(request), self.right)
+        return may or request.method not in view.allowed_methods  # which is a 405
+
+
 class MayIngest(BasePermission):
     """Storing results needs the permission add_transfer and, by a token, its scope ingest."""
 

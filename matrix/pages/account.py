@@ -14,6 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from matrix.http.my_site import my_site
 from matrix.http.page_rights import accounts, for_whom
+from matrix.pages.parts.notes import back
 from matrix.query.addresses import address
 from sonar.models import SavedView, Token
 from sonar.people import roles, saved_views, tokens
@@ -100,7 +101,7 @@ def revoke_token(request: HttpRequest) -> HttpResponse:
         tokens.revoke(request.POST.get("key", ""), within)
     except tokens.TokenError:
         raise Http404("You have no token with this key: it may already be revoked.") from None
-    return redirect("tokens")
+    return back(request, address("tokens"))
 
 
 def curl(request: HttpRequest, token: Token, text: str) -> str:

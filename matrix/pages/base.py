@@ -22,12 +22,14 @@ Params = dict[str, list[str]]
 class Page:
     """A page as its URL asks for it. ``nav`` names its place in the line of navigation.
 
-    ``route`` is the name of its route, where that needs nothing but the name.
+    ``route`` is the name of its route, where that needs nothing but the name. No replica of the
+    database answers what is ``of_primary``.
     """
 
     template: ClassVar[str]
     route: ClassVar[str]
     nav: ClassVar[str] = ""
+    of_primary: ClassVar[bool] = False
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:

@@ -18,8 +18,10 @@ from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.last_change import LastChange
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.share import Share
+from matrix.pages.site.work_forms import PauseForm
 from matrix.pages.views import rendered, showing
 from matrix.query.addresses import address, endpoint_url, site_url
 from matrix.query.forms import check_names
@@ -27,6 +29,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import DataVersion
 from sonar.models import Endpoint
 from sonar.notation import data_hosts
+from sonar.obstacles import worker_movers
 from sonar.ordering import request_checks
 from sonar.people import roles
 from sonar.people.roles import Anyone
@@ -41,7 +44,7 @@ CHECK = "sonar.change_endpoint"
 
 def endpoint_of(name: str, endpoint: str) -> Endpoint:
     """Return an endpoint of a site; raise Http404 with a sentence if there is none."""
-    rows = Endpoint.objects.select_related("site", "credential", "credential_lent")
+    rows = Endpoint.objects.select_related("site", "credential", "credential_lent", "paused_by")
     row = rows.filter(site__name=name, name=endpoint).first()
     if row is None:
         raise Http404(f"{registered(name).name} has no endpoint “{endpoint}”.")
@@ -51,6 +54,13 @@ def endpoint_of(name: str, endpoint: str) -> Endpoint:
 def costs_of(endpoint: Endpoint, now: datetime) -> str:
     """Say what its tests cost, or would cost if it were enabled."""
     return words.in_its_meshes(estimate.in_its_meshes(endpoint, now))
+
+
+def no_worker_for(endpoint: Endpoint, now: datetime) -> str:
+    """Say that no worker is alive at its vantage; empty if one is, or none is named."""
+    if not endpoint.vantage:
+        return ""
+    return worker_movers.no_worker_at(endpoint.vantage, worker_movers.by_living(now))
 
 
 class DataHostsForm(forms.Form):
@@ -111,10 +121,14 @@ class EndpointPage(OfEndpoint):
             "report": endpoint_check.of_endpoint(endpoint, now, internal=internal),
             "may_check": not endpoint.retired_at and may_change,
             "may_enable": may_change,
+            "paused": [] if endpoint.retired_at else endpoint.pauses(now),
+            "pause": PauseForm(endpoint, now) if may_change and not endpoint.retired_at else None,
             "enabling": costs_of(endpoint, now) if may_change and is_waiting else "",
             "data_servers": data_servers.of_endpoint(endpoint),
+            "no_worker": no_worker_for(endpoint, now),
             "form": self.form(reader),
             "missing": None,
+            "last_change": LastChange.of(endpoint, reader, [site.id]),
         }
 
     def form(self, reader: Anyone, data: QueryDict | None = None) -> DataHostsForm | None:

@@ -20,7 +20,6 @@ from matrix.answers.status import figures
 from matrix.answers.status.figures import (
     CLEAN,
     PLAN,
-    QUEUES,
     TASKS,
     WINDOW,
     Coverage,
@@ -30,11 +29,11 @@ from matrix.answers.status.figures import (
 from matrix.answers.status.health import clock_words, look_at_broker
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
-from matrix.pages.parts import meshes
+from matrix.pages.parts import meshes, notices
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.notices import Notice, counted, failing_credentials, failing_endpoints
-from matrix.pages.parts.order_forms import ProbeForm, refused
+from matrix.pages.parts.order_forms import ProbeForm, ends, refused
 from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import TransferLine, progress_words
 from matrix.pages.views import rendered
@@ -47,9 +46,8 @@ from matrix.store.data_version import DataVersion
 from matrix.store.downtimes import DeclaredDowntime
 from matrix.store.probes import NEXT_TICK, ProbeProgress
 from matrix.store.transfers import TransferSelection
-from sonar.models import Downtime, Endpoint, Probe, SignOfLife, Transfer
+from sonar.models import Downtime, Probe, SignOfLife, Transfer
 from sonar.models.fields import end_words
-from sonar.movers.catalogue import carries_files
 from sonar.notation.units import format_age, format_count, format_span
 from sonar.notation.windows import preset
 from sonar.obstacles.catalogue import BY_NAME, all_advice
@@ -81,6 +79,7 @@ QUEUE_WORDS = {
     "control": "plan tests and keep results",
     "cleaning": "clean up, check credentials, read downtimes and search for changes",
 }
+WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
     NEXT_TICK: "became due since tests were last planned"
 }
@@ -91,6 +90,7 @@ class OperationsPage(Page):
     template: ClassVar[str] = "operations.html"
     route: ClassVar[str] = "operations"
     nav: ClassVar[str] = "operations"
+    of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         status = figures.read(now)
@@ -107,7 +107,8 @@ class OperationsPage(Page):
             "credentials": failing_credentials(status.work.credentials, now, reader),
             "lines": lines(status.life),
             "workers": [
-                (queue, QUEUE_WORDS[queue], named(status.life.workers(queue))) for queue in QUEUES
+                (queue, queue_words(queue), named(status.life.workers(queue)))
+                for queue in status.life.queues
             ],
             "running": running(now),
             "ordered": ordered(now, reader),
@@ -120,14 +121,17 @@ class OperationsPage(Page):
             "results": results(now, endpoints),
             "downtimes": listed_downtimes(now),
             "sources": [(source, source_words(source, now)) for source in status.sources],
-            "pauses": [
-                (site, pause, end_words(pause.until))
-                for site, pause in sorted(pauses_of(endpoints, now).items())
-            ],
+            "pauses": [(pause, end_words(pause.until)) for pause in pauses_of(endpoints, now)],
             "unknown_names": count_unknown() if roles.may(reader, SEE_NAMES) else 0,
             "share": Share(address("api-status")),
             **form,
         }
+
+
+def queue_words(queue: str) -> str:
+    """Say what workers of a queue do, and where."""
+    name, _, vantage = queue.partition("@")
+    return f"{WORDS_AT_VANTAGES[name]}, at the vantage {vantage}" if vantage else QUEUE_WORDS[name]
 
 
 def lines(life: Life) -> list[dict[str, Any]]:
@@ -236,22 +240,6 @@ def source_words(source: SourceState, now: datetime) -> str:
     return age if source.is_set else f"{age}; it is not asked regularly"
 
 
-def ends() -> list[tuple[str, str]]:
-    """Return the names that a test may have at an end, and what each is: sites, then endpoints."""
-    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name", "base_url")
-    by_site: dict[str, list[str]] = {}
-    with_files: dict[str, list[str]] = {}
-    for name, site, base_url in rows.order_by("site__name", "name"):
-        by_site.setdefault(site, []).append(name)
-        if carries_files(base_url):
-            with_files.setdefault(site, []).append(name)
-    sites = [
-        (site, names[0] if len(names) == 1 else f"a site with {len(names)} endpoints")
-        for site, names in (by_site | with_files).items()
-    ]
-    return sites + [(name, site) for site, names in by_site.items() for name in names]
-
-
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
 LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
 
@@ -266,7 +254,7 @@ def problems(status: Status) -> list[Notice]:
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
     of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
-    return [*silent, *of_all_alive, *of_work(status)]
+    return [*silent, *of_all_alive, *of_work(status), *notices.of_replica(status.replica)]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:
@@ -276,14 +264,13 @@ def of_silence(life: Life) -> Iterator[Notice]:
         "control": "tests are not planned, lost ones are not ended, results are not packed",
         "cleaning": "files left behind at endpoints are not deleted",
     }
-    for queue in QUEUES:
-        if not life.workers(queue):
-            yield Notice(
-                f"no-worker-{queue}",
-                f"No worker takes from the queue “{queue}”:",
-                f"{does[queue]}. Start one, or check its log. If all are silent, check whether "
-                f"{settings.BROKER_NAME} answers.",
-            )
+    for queue in life.deserted:
+        yield Notice(
+            f"no-worker-{queue}",
+            f"No worker takes from the queue “{queue}”:",
+            f"{does[queue]}. Start one, or check its log. If all are silent, check whether "
+            f"{settings.BROKER_NAME} answers.",
+        )
     if life.is_late(life.beat):
         yield Notice(
             "no-beat",

@@ -51,6 +51,7 @@ USUAL_COUNT = 3
 class LinkProbesPage(OfLinkPage):
     template: ClassVar[str] = "link_probes.html"
     route: ClassVar[str] = "link-probes"
+    of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
@@ -139,6 +140,7 @@ class LinkExperimentsPage(OfLinkPage):
 
     template: ClassVar[str] = "link_experiments.html"
     route: ClassVar[str] = "link-experiments"
+    of_primary: ClassVar[bool] = True
 
     preset: Mapping[str, str] = field(default_factory=dict)
 
@@ -191,6 +193,7 @@ class LinkExperimentsPage(OfLinkPage):
 class ExperimentPage(Page):
     template: ClassVar[str] = "experiment.html"
     route: ClassVar[str] = "experiment"
+    of_primary: ClassVar[bool] = True
 
     id: UUID
 

@@ -34,7 +34,7 @@ from matrix.plots.preview import Preview
 from matrix.plots.site import end_figures
 from matrix.plots.standalone import with_colours
 from matrix.query.forms import BadQueryError
-from matrix.store.data_version import snapshot
+from matrix.store.data_version import of_one_server, snapshot
 
 Shown = TypeVar("Shown", bound=Page)
 
@@ -88,6 +88,7 @@ def previewing(
 
     @for_whom(GET=readers)
     @conditional_page
+    @of_one_server()
     def view(request: HttpRequest, **path: str) -> HttpResponseBase:
         now = timezone.now()
         try:

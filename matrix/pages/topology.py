@@ -93,6 +93,7 @@ class TopologyPage(Page):
     template: ClassVar[str] = "topology.html"
     route: ClassVar[str] = "topology"
     nav: ClassVar[str] = "operations"
+    of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         compared = [proposals.compared(row) for row in Proposal.objects.all()]

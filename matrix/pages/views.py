@@ -20,6 +20,7 @@ from matrix.pages.parts.share import permalinks
 from matrix.query.forms import BadQueryError
 from matrix.query.time_words import MOMENTS, in_iso
 from matrix.store.data_version import DataVersion, snapshot
+from sonar.database import reader
 from sonar.people import roles
 from sonar.results import store
 
@@ -40,9 +41,16 @@ def showing(page: type[Page]) -> Callable[..., HttpResponseBase]:
     return view
 
 
-@snapshot()
 def show(request: HttpRequest, page: type[Page], path: dict[str, str]) -> HttpResponseBase:
     """Answer a page as of one moment: what changes meanwhile would not fit together."""
+    with snapshot(of_primary=page.of_primary):
+        return answer_address(request, page, path)
+
+
+def answer_address(
+    request: HttpRequest, page: type[Page], path: dict[str, str]
+) -> HttpResponseBase:
+    """Answer a page, or lead to the shortest address of it, or say what is wrong with this one."""
     try:
         current, ignored = read_page(page, in_iso(request.GET, timezone.now()), path)
         current = current.remembering(request.COOKIES)
@@ -117,6 +125,7 @@ def rendered(
         "ignored": ignored,
         "permalinks": permalinks(page, now),
         "my_site": my_site(request),
+        "as_of": reader.data_as_of(),
         "needs_token": not settings.SONAR_PUBLIC_READ,
         # Read where a page says that something is simulated.
         "made_up_until": store.until,

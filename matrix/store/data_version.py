@@ -6,8 +6,8 @@ A version is a value, and a text only where it leaves as an ETag.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from threading import local
 from typing import Self
 
@@ -17,6 +17,7 @@ from psycopg import IsolationLevel
 
 from matrix.store import read_plan
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Span
+from sonar.database import reader
 from sonar.database.cursors import planned_cursor
 from sonar.models.version import RAISED
 from sonar.notation.windows import Window
@@ -68,18 +69,32 @@ OF_ALL = f"""
 
 
 @contextmanager
-def snapshot() -> Iterator[None]:
+def snapshot(*, of_primary: bool = False) -> Iterator[None]:
     """Show what stands in the database as of the first statement within; writing is an error.
 
     Inside a transaction that has begun already, it is that one's view that counts. It costs two
-    round trips, BEGIN and COMMIT, and none if nothing is read. Also a decorator.
+    round trips, BEGIN and COMMIT, and none if nothing is read. Readers may be answered by a replica
+    (sonar.database.reader) unless it is to be ``of_primary``. Also a decorator.
     """
+    if of_primary:
+        reader.stay()
     if connection.in_atomic_block:
         yield
         return
     with ExitStack() as stack:
+        stack.enter_context(reader.chosen())
         stack.enter_context(_reading())
         _of_thread.open = stack
+        yield
+
+
+@contextmanager
+def of_one_server() -> Iterator[None]:
+    """Let a version be read where the data is, by the replica in one snapshot. Also a decorator."""
+    if not reader.is_preferred():
+        yield
+        return
+    with snapshot():
         yield
 
 
@@ -109,7 +124,8 @@ class DataVersion:
 
     ``registry`` and ``schedule`` change with every change of theirs, ``results`` with those in
     the window and the size classes that were asked for. ``question`` is what was asked, and
-    ``variant`` the form that it is shown in: a format, a display, a reader.
+    ``variant`` the form that it is shown in: a format, a display, a reader. ``as_of`` is of when
+    the data is if a replica answers that is behind: pages say so, and ETags of all answers.
     """
 
     registry: str
@@ -117,6 +133,7 @@ class DataVersion:
     results: tuple[str, ...] = ()
     question: str = ""
     variant: tuple[str, ...] = ()
+    as_of: str = field(default="", compare=False)
 
     def of_question(self, question: object) -> Self:
         """Return the version of the answer to a question, told from others by its repr."""
@@ -139,7 +156,7 @@ class DataVersion:
 
     @property
     def etag(self) -> str:
-        return quote_etag(self.text)
+        return quote_etag("-".join(filter(None, (self.text, self.as_of))))
 
 
 def read(size: str | None, window: Window) -> DataVersion:
@@ -172,8 +189,15 @@ def bounds(window: Window) -> tuple[datetime, datetime, datetime]:
 def fetch(
     statement: str, parameters: Mapping[str, str | datetime | None] | None = None
 ) -> DataVersion:
-    """Read registry, schedule and then the results, a column for each part."""
+    """Read registry, schedule and then the results, a column for each part.
+
+    Outside of a snapshot it is that of the primary, which then has the data, too.
+    """
+    if not connection.in_atomic_block:
+        reader.stay()
+    as_of = reader.data_as_of()
     with planned_cursor() as cursor:
         cursor.execute(statement, parameters)
         registry, schedule, *results = cursor.fetchone()
-        return DataVersion(registry, schedule, tuple(results))
+        said = f"as-of-{as_of.astimezone(UTC):%Y%m%dT%H%M%SZ}" if as_of else ""
+        return DataVersion(registry, schedule, tuple(results), as_of=said)

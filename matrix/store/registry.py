@@ -1,9 +1,9 @@
 """What the matrix reads of registry and schedule: once for each version of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from cachetools import LRUCache
@@ -15,7 +15,7 @@ from matrix.query.attributes import FACTS, OF_PROFILES
 from matrix.query.filters import Filter, alternatives
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, SitePause
+from matrix.statistics.cells.axes import EndpointInfo, LinkIndex, PauseInfo
 from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
@@ -35,8 +35,9 @@ MESH_FIELDS = {name: attribute.mesh for name, attribute in OF_PROFILES.items() i
 # The width of a smallint in PostgreSQL's binary format.
 SMALL = ">i2"
 NO_PRIORITY = -1
-PAUSE = ("site__paused_since", "site__paused_until", "site__pause_reason")
-TESTING_TIMES = ("site__quiet_from", "site__quiet_until", *PAUSE)
+PAUSE = ("paused_since", "paused_until", "pause_reason")
+SITE_PAUSE = tuple(f"site__{column}" for column in PAUSE)
+TESTING_TIMES = ("site__quiet_from", "site__quiet_until", *SITE_PAUSE, *PAUSE)
 # Newest hour first, until one has a result: a mark may stand for one that was deleted.
 LAST = """
     SELECT last FROM (
@@ -101,12 +102,24 @@ def _read_places() -> tuple[EndpointInfo, ...]:
             row["simulated"],
             row["retired"],
             quiet_words(row["site__quiet_from"], row["site__quiet_until"]),
-            SitePause(*(row[column] for column in PAUSE)) if row["site__paused_since"] else None,
+            _pauses(row),
             has_files=carries_files(row["base_url"]),
         )
         for row in rows.values(
-            *("id", "name", "simulated", "retired", "base_url"), *TESTING_TIMES, *columns
+            *("id", "name", "simulated", "retired", "base_url", "site__name"),
+            *TESTING_TIMES,
+            *columns,
         )
+    )
+
+
+def _pauses(row: Mapping[str, Any]) -> tuple[PauseInfo, ...]:
+    """Return the newest pauses of a site and of its endpoint, whether they last or not."""
+    both = (("", SITE_PAUSE), (row["name"], PAUSE))
+    return tuple(
+        PauseInfo(row["site__name"], endpoint, *(row[column] for column in columns))
+        for endpoint, columns in both
+        if row[columns[0]]
     )
 
 

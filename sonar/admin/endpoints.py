@@ -12,10 +12,11 @@ from django.utils import timezone
 from django.utils.text import capfirst
 
 from sonar.admin.registry import Noticing
-from sonar.admin.rows import CLOSED, BytesField, NeverDeleted
+from sonar.admin.rows import CLOSED, PAUSE, NeverDeleted, Pausable
 from sonar.models import Endpoint
 from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.cost import estimate, words
+from sonar.registry.written_fields import BytesField
 
 
 class EndpointForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -62,7 +63,7 @@ def cost_of(endpoint: Endpoint) -> str:
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(Noticing, NeverDeleted):
+class EndpointAdmin(Noticing, NeverDeleted, Pausable):
     form = EndpointForm
     fieldsets = [
         (None, {"fields": ["name", "site", "label", "base_url", "software", "enabled"]}),
@@ -71,7 +72,8 @@ class EndpointAdmin(Noticing, NeverDeleted):
             "Credentials",
             {"fields": ["credential", "credential_lent", "lend_credential"], "classes": CLOSED},
         ),
-        ("Redirects", {"fields": ["data_hosts"], "classes": CLOSED}),
+        ("Redirects and vantage", {"fields": ["data_hosts", "vantage"], "classes": CLOSED}),
+        PAUSE,
         ("Tags and end", {"fields": ["tags", "simulated", "retired_at"], "classes": CLOSED}),
     ]
     list_display = ["name", "site", "base_url", "inbound_cap", "outbound_cap", "enabled"]
@@ -81,7 +83,9 @@ class EndpointAdmin(Noticing, NeverDeleted):
     search_fields = ["name", "site__name"]
     autocomplete_fields = ["site"]
     actions = ["enable", "disable", "retire"]
-    holds_tests_back = frozenset({"base_url", "credential", "lend_credential", "retired_at"})
+    holds_tests_back = frozenset(
+        {"base_url", "credential", "lend_credential", "retired_at", "vantage"}
+    )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Let a new one start disabled: what is saved is not tested before somebody wants it."""

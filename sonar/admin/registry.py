@@ -13,17 +13,16 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import QuerySet, prefetch_related_objects
 from django.http import HttpRequest
+from django.urls import reverse_lazy
 from django.utils import timezone
-from django.utils.text import capfirst
+from django.utils.text import capfirst, format_lazy
 
 from sonar.admin.rows import (
     CLOSED,
-    BytesField,
-    EndpointFilterField,
+    PAUSE,
     NeverDeleted,
+    Pausable,
     Rows,
-    ScitagField,
-    SecondsField,
 )
 from sonar.models import (
     Alias,
@@ -48,11 +47,17 @@ from sonar.registry.compatibility import (
     mesh_problem,
 )
 from sonar.registry.mesh_members import read_endpoints
+from sonar.registry.written_fields import (
+    BytesField,
+    EndpointFilterField,
+    ScitagField,
+    SecondsField,
+)
 from sonar.results import reclass
 
 
 @admin.register(Site)
-class SiteAdmin(Rows):
+class SiteAdmin(Pausable):
     list_display = ["name", "cloud", "tier", "country", "wan_gbit_s"]
     list_filter = ["cloud", "tier"]
     search_fields = ["name"]
@@ -61,15 +66,8 @@ class SiteAdmin(Rows):
         ("Who looks after it", {"fields": ["admins"]}),
         ("Place and tags", {"fields": ["latitude", "longitude", "tags"], "classes": CLOSED}),
         ("Quiet hours (UTC)", {"fields": ["quiet_from", "quiet_until"], "classes": CLOSED}),
-        ("Pause", {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED}),
+        PAUSE,
     ]
-
-    def save_model(
-        self, request: HttpRequest, obj: Site, form: forms.ModelForm[Site], change: bool
-    ) -> None:
-        if "paused_since" in form.changed_data:
-            obj.paused_by = cast(User, request.user) if obj.paused_since else None
-        super().save_model(request, obj, form, change)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
         """Leave it to administrators who is an admin of a site: that is a role."""
@@ -248,6 +246,12 @@ class MeshForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
 
+ON_PAGES = format_lazy(
+    '<a href="{}">The pages of meshes</a> show what one costs before it is saved.',
+    reverse_lazy("meshes"),
+)
+
+
 class MeshList(ChangeList):
     """The list of meshes, which says of each what it tests now."""
 
@@ -265,9 +269,9 @@ class MeshList(ChangeList):
 class MeshAdmin(Noticing, NeverDeleted):
     form = MeshForm
     fieldsets = [
-        (None, {"fields": ["name", "enabled"]}),
+        (None, {"fields": ["name", "enabled"], "description": ON_PAGES}),
         ("What it tests", {"fields": ["now", *map(filter_column, ENDS), *ENDS]}),
-        ("How it tests", {"fields": ["mover", "mode", "streams", "priority", *LIMITS]}),
+        ("How it tests", {"fields": ["mover", "mode", "streams", "priority", "vantage", *LIMITS]}),
         (
             "Only for some movers",
             {

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
+from django.contrib.auth.models import User
 from django.db.models import ManyToManyField, Model
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
-
-from sonar.notation import scitags
-from sonar.notation.endpoint_filters import FilterError, as_query, from_query
-from sonar.notation.units import exact_bytes, exact_duration, parse_bytes, parse_seconds
-from sonar.registry.mesh_filters import read_filter
 
 
 class Choices(forms.CheckboxSelectMultiple):
@@ -23,58 +18,6 @@ class Choices(forms.CheckboxSelectMultiple):
 
     def __init__(self) -> None:
         super().__init__({"class": "many"})
-
-
-class WrittenField(forms.Field):
-    """A whole number that people write and read in other words."""
-
-    read: staticmethod[[str], int]
-    write: staticmethod[[int], str | None]
-
-    def prepare_value(self, value: object) -> object:
-        return self.write(value) if isinstance(value, int) else value
-
-    def to_python(self, value: object) -> int | None:
-        text = str(value or "").strip()
-        try:
-            return self.read(text) if text else None
-        except ValueError as error:
-            raise ValidationError(f"{capfirst(str(error))}.") from error
-
-
-class BytesField(WrittenField):
-    """Bytes as `10 MB`."""
-
-    read, write = staticmethod(parse_bytes), staticmethod(exact_bytes)
-
-
-class SecondsField(WrittenField):
-    """Seconds as `10m`."""
-
-    read, write = staticmethod(parse_seconds), staticmethod(exact_duration)
-
-
-class ScitagField(WrittenField):
-    """A flow label as experiment/activity."""
-
-    read, write = staticmethod(scitags.parsed), staticmethod(scitags.written)
-
-
-class EndpointFilterField(forms.Field):
-    """A filter on endpoints, in the notation of the matrix: `cloud=UK&tag=!tape`."""
-
-    def prepare_value(self, value: object) -> object:
-        return as_query(value) if isinstance(value, dict) else value
-
-    def to_python(self, value: object) -> dict[str, list[str]]:
-        text = str(value or "").strip()
-        try:
-            return read_filter(from_query(text)) if text else {}
-        except FilterError as error:
-            raise ValidationError(f"{capfirst(str(error))}.") from error
-
-    def has_changed(self, initial: object, data: object) -> bool:
-        return str(self.prepare_value(initial) or "") != str(data or "")
 
 
 # A section that is opened by who needs it.
@@ -98,6 +41,27 @@ class NeverDeleted(Rows):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+class Pausable(Rows):
+    """Rows whose tests may be paused: keeps who did that."""
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: Any,  # noqa: ANN401 - whatever has a pause
+        form: forms.ModelForm[Any],
+        change: bool,
+    ) -> None:
+        if "paused_since" in form.changed_data:
+            obj.paused_by = cast(User, request.user) if obj.paused_since else None
+        super().save_model(request, obj, form, change)
+
+
+PAUSE: Any = (
+    "Pause",
+    {"fields": ["paused_since", "paused_until", "pause_reason"], "classes": CLOSED},
+)
 
 
 class OnlyLookedAt(NeverDeleted):

@@ -91,6 +91,8 @@ def is_fresh(token: StorageToken | None, needed: float) -> bool:
     if token is None:
         return False
     now = time.time()
+    if token.began_at > now:  # the clock was ahead, and may have said so of its end, too
+        return False
     left, life = token.left(now), token.life()
     young = now - token.began_at < min(YOUNG_SECONDS, life / 10)
     return left > 0 and left > life * RENEW_AT and (young or left >= needed)
@@ -108,7 +110,7 @@ def is_usable(token: StorageToken | None, needed: float) -> bool:
 def _renewed(purpose: Purpose, file: Path, entry: Entry, needed: float) -> UsableToken:
     """Ask for a token, or note why there is none; the old one is returned while it is usable."""
     now = time.time()
-    if not entry.why or now - entry.failed_at >= RETRY_SECONDS:
+    if not entry.why or abs(now - entry.failed_at) >= RETRY_SECONDS:
         entry = _answer(purpose, entry, needed, now)
         write(file, entry)
     if entry.token and (not entry.why or is_usable(entry.token, needed)):

@@ -12,6 +12,7 @@ from django.db.backends.utils import CursorWrapper
 from psycopg import IsolationLevel
 from psycopg_pool import ConnectionPool
 
+from sonar.database import actor
 from sonar.database.sessions import Session, check, limits_at_begin
 
 
@@ -26,6 +27,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     ops_class = Operations
     # Django's, which its stubs do not know.
     _connection_pools: ClassVar[dict[str, ConnectionPool[Session]]]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
+        super().__init__(*args, **kwargs)
+        self.execute_wrappers.append(actor.signed)
 
     @property
     def pool(self) -> ConnectionPool[Session] | None:

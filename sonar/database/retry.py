@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
@@ -22,8 +22,10 @@ def patiently(step: Callable[[], object], deadline: datetime | None, name: str) 
     only the answer lost), so a step must do no harm the second time.
     """
     pause = FIRST_PAUSE_SECONDS
+    left = (deadline - timezone.now()).total_seconds() if deadline else 0.0
+    until = time.monotonic() + left
     while why := _why_not(step):
-        if deadline is None or timezone.now() + timedelta(seconds=pause) > deadline:
+        if time.monotonic() + pause > until:
             return False
         if pause == FIRST_PAUSE_SECONDS:
             log.warning("%s waits for the database: %s", name, why)

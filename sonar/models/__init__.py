@@ -4,6 +4,7 @@ from sonar.models.aliases import Alias, UnknownName
 from sonar.models.checks import EndpointCheck
 from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
+from sonar.models.history import HistoryEntry
 from sonar.models.mesh import (
     Circuit,
     Experiment,

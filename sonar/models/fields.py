@@ -14,6 +14,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
+from sonar.notation import vantages
 from sonar.notation.windows import format_typed
 
 if TYPE_CHECKING:  # models of Django are not there yet while these are loaded
@@ -60,6 +61,18 @@ TAKEN = "taken"
 def name_field(verbose_name: str = "name") -> models.CharField[str, str]:
     return models.CharField(
         verbose_name, max_length=80, unique=True, validators=[RegexValidator(NAME, NAME_SENTENCE)]
+    )
+
+
+def vantage_field(help_text: str) -> models.CharField[str, str]:
+    validator = RegexValidator(vantages.PATTERN, vantages.SENTENCE)
+    return models.CharField(
+        max_length=vantages.LONGEST,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[validator],
+        help_text=help_text,
     )
 
 
@@ -189,6 +202,10 @@ class Pause(models.Model):
     def pause_end(self) -> str:
         return end_words(self.paused_until)
 
+    def pause_words(self) -> str:
+        """Say what is paused: `The tests of RAL_DISK are paused`."""
+        return f"The tests of {self} are paused"
+
     def pause(self, now: datetime, reason: str, until: datetime | None, who: User | None) -> None:
         """Begin a pause, or give the one that lasts another reason and end."""
         if not self.is_paused(now):
@@ -201,17 +218,21 @@ class Pause(models.Model):
 
 
 PAUSE_COLUMNS = ("paused_since", "paused_until", "pause_reason", "paused_by")
-PAUSE_RULES = [
-    models.CheckConstraint(
-        condition=Q(paused_since__isnull=True, paused_until__isnull=True, pause_reason="")
-        | Q(paused_since__isnull=False) & ~Q(pause_reason=""),
-        name="site_pause_has_a_reason",
-        violation_error_message="A pause has a beginning and a reason; without one, leave its "
-        "beginning, end and reason empty.",
-    ),
-    models.CheckConstraint(
-        condition=Q(paused_until__isnull=True) | Q(paused_until__gt=F("paused_since")),
-        name="site_pause_ends_after_it_starts",
-        violation_error_message="A pause must end after it starts.",
-    ),
-]
+
+
+def pause_rules(of: str) -> list[models.CheckConstraint]:
+    """Return the rules about pauses of a table, whose names begin with this."""
+    return [
+        models.CheckConstraint(
+            condition=Q(paused_since__isnull=True, paused_until__isnull=True, pause_reason="")
+            | Q(paused_since__isnull=False) & ~Q(pause_reason=""),
+            name=f"{of}_pause_has_a_reason",
+            violation_error_message="A pause has a beginning and a reason; without one, leave its "
+            "beginning, end and reason empty.",
+        ),
+        models.CheckConstraint(
+            condition=Q(paused_until__isnull=True) | Q(paused_until__gt=F("paused_since")),
+            name=f"{of}_pause_ends_after_it_starts",
+            violation_error_message="A pause must end after it starts.",
+        ),
+    ]

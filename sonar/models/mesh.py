@@ -20,6 +20,7 @@ from sonar.models.fields import (
     reference,
     two_endpoints,
     two_ends,
+    vantage_field,
 )
 from sonar.models.member_filters import MemberFilters
 from sonar.models.registry import Credential, Endpoint, SizeClass
@@ -88,6 +89,7 @@ class Mesh(MemberFilters, QuietHours):
         validators=[MinValueValidator(1)],
         help_text="Test bytes that its tests may move within an hour; empty for no limit.",
     )
+    vantage = vantage_field("The vantage whose workers run its tests, unless their ends name one.")
     sources = models.ManyToManyField(
         Endpoint, blank=True, related_name="+", help_text="None chosen means every endpoint."
     )

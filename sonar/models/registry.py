@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -15,7 +16,6 @@ from django.db.models import Q
 from sonar.credentials import kinds, rules
 from sonar.models.fields import (
     NAME,
-    PAUSE_RULES,
     TAKEN,
     Pause,
     QuietHours,
@@ -23,9 +23,11 @@ from sonar.models.fields import (
     if_given,
     is_new,
     name_field,
+    pause_rules,
     tags_field,
     tidy,
     two_ends,
+    vantage_field,
 )
 from sonar.notation import addresses, data_hosts
 
@@ -73,11 +75,14 @@ class Site(QuietHours, Pause):
             if_given("site_longitude_on_earth", longitude__range=(-180, 180)),
             if_given("site_wan_is_positive", wan_gbit_s__gt=0),
             two_ends("site_quiet_hours_have_two_ends"),
-            *PAUSE_RULES,
+            *pause_rules("site"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    def pause_words(self) -> str:
+        return f"{self.name} has paused its tests"
 
     def clean(self) -> None:
         self.tags = tidy(self.tags)
@@ -269,7 +274,7 @@ def validate_data_host(text: str) -> None:
         raise ValidationError(sentence)
 
 
-class Endpoint(models.Model):
+class Endpoint(Pause):
     """One storage area of a site. Retired, never deleted: history keeps it."""
 
     name = name_field()
@@ -325,6 +330,7 @@ class Endpoint(models.Model):
         help_text="Where its server may redirect tests: hosts like st-048.example.org, "
         "st-*.example.org:8443 or 192.0.2.0/24:20000-25000.",
     )
+    vantage = vantage_field("The vantage whose workers alone reach it; empty: all workers do.")
     enabled = models.BooleanField(
         default=True,
         db_default=True,
@@ -354,10 +360,15 @@ class Endpoint(models.Model):
                 name="endpoint_caps_are_positive",
             ),
             if_given("endpoint_budget_is_positive", budget_bytes_per_day__gte=1),
+            *pause_rules("endpoint"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    def pauses(self, now: datetime) -> list[Pause]:
+        """Return what is paused of its site, which is read already, and itself."""
+        return [row for row in (self.site, self) if row.is_paused(now)]
 
     def clean(self) -> None:
         """Want a URL that movers can take apart: the pattern lets `ftp://[` pass, and port 99999.

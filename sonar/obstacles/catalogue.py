@@ -3,6 +3,7 @@
 A new rule is a class here and its place in OBSTACLES: docs/extending.md.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -29,6 +30,7 @@ from sonar.obstacles.obstacle import (
     credential_conflicts,
     either_end,
     ends_of,
+    links_by_vantages,
 )
 
 
@@ -142,21 +144,108 @@ class NoWorker(Obstacle):
     effect = Effect.DELAYS
 
     def filter(self, conditions: RunConditions) -> Q:
-        meshes, offered = conditions.meshes, conditions.offered
-        unoffered = [
-            mesh for mesh in meshes if worker_movers.unsupported(mesh.mover_description, offered)
-        ]
-        return Q(mesh__in=unoffered) | worker_movers.without_worker(meshes, offered)
+        meshes, matched = conditions.meshes, NOTHING
+        for vantage, offered in conditions.offered.items():
+            unoffered = [mesh for mesh in meshes if mesh.mover_description.name not in offered]
+            lacking = Q(mesh__in=unoffered) | worker_movers.without_worker(meshes, offered)
+            matched |= conditions.at(vantage) & lacking
+        return matched
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
         """A test with a worker was ordered in the foreground: who ordered it runs it."""
-        if not probe.worker and (
-            sentence := worker_movers.unsupported_at_end(probe, conditions.offered)
-        ):
-            yield Problem("mover", sentence)
+        if probe.worker:
+            return
+        for vantage in conditions.offered.keys() & (worker_movers.vantages_of(probe) or ("",)):
+            offered = conditions.offered[vantage]
+            if sentence := worker_movers.unsupported_at_end(probe, offered, vantage):
+                yield Problem("mover", sentence)
 
     def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
-        return worker_movers.unsupported(mesh.mover_description, conditions.offered)
+        for vantage in _vantages_of_links(conditions, mesh) & conditions.offered.keys():
+            offered = conditions.offered[vantage]
+            if sentence := worker_movers.unsupported(mesh.mover_description, offered, vantage):
+                return sentence
+        return ""
+
+
+def _vantages_of_links(conditions: RunConditions, mesh: Mesh) -> set[str]:
+    """Return the vantages that links of a mesh name; with the default one, if some name none.
+
+    Links that name two are not among them: TwoVantages tells of those.
+    """
+    links = conditions.once(links_by_vantages).get(mesh.id, {(): 1})
+    return {vantage for each in links if len(each) <= 1 for vantage in each or ("",)}
+
+
+class NoWorkerThere(Obstacle):
+    """A vantage is named and nobody is there; or only vantages have workers, and none is named."""
+
+    name = "vantage"
+    words = "no worker is alive at the vantage of an endpoint or of their mesh: start one there"
+    label = "no worker reaches an endpoint"
+    effect = Effect.DELAYS
+
+    def filter(self, conditions: RunConditions) -> Q:
+        offered, matched = conditions.offered, NOTHING
+        for vantage in (*conditions.all_vantages, ""):
+            if worker_movers.no_worker_at(vantage, offered):
+                matched |= conditions.at(vantage)
+        return matched
+
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
+        """A test with a worker was ordered in the foreground: who ordered it is there."""
+        for vantage in () if probe.worker else worker_movers.vantages_of(probe) or ("",):
+            if sentence := worker_movers.no_worker_at(vantage, conditions.offered):
+                yield Problem("", sentence)
+
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        vantages = worker_movers.vantages_of(schedule)
+        places = _listed(f"at the vantage {each}" for each in vantages) or "without a vantage"
+        return f"no worker {places}"
+
+    def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
+        vantages = sorted(_vantages_of_links(conditions, mesh))
+        sentences = (worker_movers.no_worker_at(each, conditions.offered) for each in vantages)
+        return " ".join(filter(None, sentences))
+
+
+class TwoVantages(Obstacle):
+    """A test runs at one vantage, so all that it is made of must be reached from there."""
+
+    name = "two vantages"
+    words = "the endpoints and their mesh name different vantages, and no worker is at both"
+    label = "no worker reaches both endpoints"
+    effect = Effect.REFUSES
+
+    def filter(self, conditions: RunConditions) -> Q:
+        vantages, matched = conditions.all_vantages, NOTHING
+        for vantage in vantages:
+            matched |= conditions.naming([vantage]) & conditions.naming(vantages - {vantage})
+        return matched
+
+    def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
+        if len(vantages := worker_movers.vantages_of(probe)) > 1:
+            yield Problem("destination", _apart(vantages))
+
+    def about(self, schedule: Schedule, now: datetime) -> str:
+        vantages = worker_movers.vantages_of(schedule)
+        return f"ends at two vantages, {' and '.join(vantages)}" if len(vantages) > 1 else ""
+
+    def advice(self, conditions: RunConditions, mesh: Mesh) -> str:
+        links = conditions.once(links_by_vantages).get(mesh.id, Counter())
+        apart = {vantages: count for vantages, count in links.items() if len(vantages) > 1}
+        if not apart:
+            return ""
+        count = sum(apart.values())
+        return (
+            f"{'1 link is' if count == 1 else f'{count} links are'} not tested. "
+            f"{_apart(next(iter(apart)))} Name one whose workers reach both, or leave them out."
+        )
+
+
+def _apart(vantages: Iterable[str]) -> str:
+    names = " and ".join(vantages)
+    return f"No worker reaches both endpoints: they, or their mesh, name the vantages {names}."
 
 
 class NotEnabled(Obstacle):
@@ -183,8 +272,8 @@ class NotEnabled(Obstacle):
 
 class Paused(Obstacle):
     name = "paused"
-    words = "the site of an endpoint has paused its tests"
-    label = "a site has paused its tests"
+    words = "the tests of an endpoint, or of its whole site, are paused"
+    label = "tests are paused"
     effect = Effect.REFUSES
 
     def filter(self, conditions: RunConditions) -> Q:
@@ -198,7 +287,8 @@ class Paused(Obstacle):
     def about(self, schedule: Schedule, now: datetime) -> str:
         """What is not due yet may wait for a pause that lasts longer."""
         begins = max(now, schedule.next_due)
-        return _listed(f"a pause of {site}" for site in _sites(schedule) if site.is_paused(begins))
+        ends = (schedule.source, schedule.destination)
+        return _listed(f"a pause of {row}" for end in ends for row in end.pauses(begins))
 
 
 class Down(Obstacle):
@@ -459,6 +549,8 @@ OBSTACLES: tuple[Obstacle, ...] = (
     # First what does not pass by itself.
     CredentialGivenAway(),
     CredentialFails(),
+    TwoVantages(),
+    NoWorkerThere(),
     NoWorker(),
     NotEnabled(),
     Paused(),

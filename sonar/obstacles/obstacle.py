@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, prefetch_related_objects
+from django.db.models import (
+    BooleanField,
+    Exists,
+    ExpressionWrapper,
+    Q,
+    QuerySet,
+    prefetch_related_objects,
+)
 from django.db.models.expressions import RawSQL
 
 from sonar.credentials.rules import shown_to_both, two_credentials
@@ -31,15 +39,14 @@ from sonar.models import (
 from sonar.models.member_filters import ENDS
 from sonar.notation import addresses
 from sonar.notation.addresses import scheme_of
+from sonar.notation.vantages import named
 from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.capacity import Capacity
 from sonar.obstacles.credential_states import CredentialUse
 from sonar.registry import mesh_members
 
-COLUMNS = [
-    f"site__{name}"
-    for name in ("name", "quiet_from", "quiet_until", "paused_since", "paused_until")
-]
+OF_BOTH = ("name", "paused_since", "paused_until")
+COLUMNS = [*OF_BOTH, *(f"site__{name}" for name in (*OF_BOTH, "quiet_from", "quiet_until"))]
 
 
 @dataclass(frozen=True)
@@ -63,26 +70,29 @@ class Restrictions:
         paused: dict[int, str] = {}
         quiet: set[int] = set()
         for endpoint in _concerned(now):
-            site = endpoint.site
             if not endpoint.enabled:
                 disabled.add(endpoint.id)
             if endpoint.is_down:  # type: ignore[attr-defined]  # annotated
                 down.add(endpoint.id)
-            if site.is_paused(now):
-                paused[endpoint.id] = f"{site.name} has paused its tests {site.pause_end()}."
-            if site.is_quiet(now):
+            if pauses := endpoint.pauses(now):
+                sentences = (f"{row.pause_words()} {row.pause_end()}." for row in pauses)
+                paused[endpoint.id] = " ".join(sentences)
+            if endpoint.site.is_quiet(now):
                 quiet.add(endpoint.id)
         return cls(disabled, down, paused, quiet)
 
 
 def _concerned(now: datetime) -> QuerySet[Endpoint]:
-    """Return the endpoints that are disabled or down, and those of sites that rest at times."""
+    """Return the endpoints that are disabled, down or paused, and those of sites that rest."""
     down = ExpressionWrapper(
         Q(id__in=Downtime.of_endpoints(now).order_by().values("id")), BooleanField()
     )
-    of_sites = Q(site__quiet_from__isnull=False) | Q(site__paused_since__isnull=False)
+    resting = Q(site__quiet_from__isnull=False) | Q(site__paused_since__isnull=False)
     rows = Endpoint.objects.annotate(is_down=down).filter(
-        Q(enabled=False, retired_at=None) | Q(is_down=True) | of_sites
+        Q(enabled=False, retired_at=None)
+        | Q(is_down=True)
+        | Q(paused_since__isnull=False)
+        | resting
     )
     return rows.order_by().select_related("site").only("enabled", *COLUMNS)
 
@@ -118,7 +128,30 @@ class RunConditions:
     @cached_property
     def meshes(self) -> list[Mesh]:
         """All meshes, those of the highest priority first."""
-        return list(Mesh.objects.order_by("-priority"))
+        naming = Endpoint.objects.exclude(vantage="")
+        return list(Mesh.objects.annotate(vantages=Exists(naming)).order_by("-priority"))
+
+    @cached_property
+    def vantages(self) -> dict[int, str]:
+        """The vantages of endpoints that name one, by id. One SQL query, none where none does."""
+        if not any(mesh.vantages for mesh in self.meshes):  # type: ignore[attr-defined]  # annotated
+            return {}
+        return dict(Endpoint.objects.exclude(vantage="").values_list("id", "vantage"))
+
+    @cached_property
+    def all_vantages(self) -> set[str]:
+        """The vantages that endpoints and meshes name."""
+        return {*self.vantages.values(), *filter(None, (mesh.vantage for mesh in self.meshes))}
+
+    def naming(self, vantages: Collection[str]) -> Q:
+        """Match the schedules with an end or a mesh that names one of these vantages, by ids."""
+        ends = [end for end, vantage in self.vantages.items() if vantage in vantages]
+        meshes = [mesh.id for mesh in self.meshes if mesh.vantage in vantages]
+        return either_end(ends) | Q(mesh__in=meshes)
+
+    def at(self, vantage: str) -> Q:
+        """Match the schedules that name a vantage; with the default one those that name none."""
+        return self.naming([vantage]) if vantage else ~self.naming(self.all_vantages)
 
     @cached_property
     def intervals(self) -> list[MeshInterval]:
@@ -130,8 +163,8 @@ class RunConditions:
         return list(SizeClass.objects.all())
 
     @cached_property
-    def offered(self) -> set[str] | None:
-        """What living workers offer; None while no worker takes tests."""
+    def offered(self) -> worker_movers.Offered:
+        """What living workers offer, by vantage; empty while no worker takes tests."""
         return worker_movers.by_living(self.now)
 
     @cached_property
@@ -263,19 +296,53 @@ def credential_conflicts(conditions: RunConditions) -> dict[int, str]:
     """
     in_use = (mesh for mesh in conditions.meshes if mesh.enabled)
     meshes = [mesh for mesh in in_use if mesh.mover_description.one_credential]
-    if not meshes:
-        return {}
-    prefetch_related_objects(meshes, *ENDS)
-    endpoints = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
-    of_filters = mesh_members.by_filter(meshes)
-    sentences = {mesh.id: _conflict(mesh, endpoints, of_filters) for mesh in meshes}
+    sentences = {mesh.id: _conflict(mesh, *ends) for mesh, ends in _ends_of(meshes)}
     return {mesh: sentence for mesh, sentence in sentences.items() if sentence}
 
 
-def _conflict(mesh: Mesh, in_use: Collection[Endpoint], of_filters: mesh_members.ByFilter) -> str:
-    schemes = mesh.mover_description.schemes_in(mesh.mode)
-    moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
-    sources, destinations = (_chosen(mesh, ends, moved, of_filters) for ends in ENDS)
+def links_by_vantages(conditions: RunConditions) -> dict[int, Counter[tuple[str, ...]]]:
+    """Count the links of each mesh in use, by id, by the vantages that they name.
+
+    No SQL query while no vantage is named, else three, and one for meshes by filter.
+    """
+    if not conditions.all_vantages:
+        return {}
+    return {
+        mesh.id: _by_vantages(mesh, *ends)
+        for mesh, ends in _ends_of([mesh for mesh in conditions.meshes if mesh.enabled])
+    }
+
+
+def _by_vantages(
+    mesh: Mesh, sources: Iterable[Endpoint], destinations: Iterable[Endpoint]
+) -> Counter[tuple[str, ...]]:
+    links: Counter[tuple[str, ...]] = Counter()
+    froms, to = (Counter(end.vantage for end in ends) for ends in (sources, destinations))
+    for (source, count), (destination, times) in product(froms.items(), to.items()):
+        links[named([source, destination, mesh.vantage])] += count * times
+    for end in {*sources} & {*destinations}:  # to itself
+        links[named([end.vantage, mesh.vantage])] -= 1
+    return +links
+
+
+Ends = tuple[Sequence[Endpoint], Sequence[Endpoint]]
+
+
+def _ends_of(meshes: Sequence[Mesh]) -> Iterator[tuple[Mesh, Ends]]:
+    """Yield meshes with the sources and the destinations in use that their movers can move."""
+    if not meshes:
+        return
+    prefetch_related_objects(meshes, *ENDS)
+    in_use = list(Endpoint.objects.filter(retired_at=None).select_related("credential"))
+    of_filters = mesh_members.by_filter(meshes)
+    for mesh in meshes:
+        schemes = mesh.mover_description.schemes_in(mesh.mode)
+        moved = [end for end in in_use if scheme_of(end.base_url) in schemes]
+        sources, destinations = (_chosen(mesh, ends, moved, of_filters) for ends in ENDS)
+        yield mesh, (sources, destinations)
+
+
+def _conflict(mesh: Mesh, sources: Sequence[Endpoint], destinations: Sequence[Endpoint]) -> str:
     of_destinations = Counter(map(shown_to_both, destinations))
     others = {end: len(destinations) - of_destinations[shown_to_both(end)] for end in sources}
     links = sum(others.values())

@@ -3,22 +3,28 @@
 A worker that is started for the queue ``transfers`` takes from the queue of each such mover, and
 its sign of life (sonar.processes.heartbeats) says from which: that is its offer. Tests of the
 network run at one of their ends: their queues are those of a mover and an endpoint,
-``iperf3.RAL_NET``.
+``iperf3.RAL_NET``. A worker at a vantage takes from the queues of that vantage alone:
+``transfers@cern``, ``transfers.http-tpc@cern``.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from django.conf import settings
 from django.db.models import Q
 
 from sonar.credentials.rules import PASSIVE_AND_ACTIVE
-from sonar.models import Endpoint, Mesh, Probe, SignOfLife
+from sonar.models import Endpoint, Mesh, Probe, Schedule, SignOfLife
 from sonar.movers import catalogue
 from sonar.movers.catalogue import MoverDescription
+from sonar.notation.vantages import at, named, vantage_of
 from sonar.processes import heartbeats
 
-TRANSFERS = "transfers"
+TRANSFERS, CLEANING = "transfers", "cleaning"
+AT_VANTAGES = (TRANSFERS, CLEANING)
+"""Queues of what asks storage, which each vantage has of its own."""
+Offered = Mapping[str, Collection[str]]
+"""What workers offer, by the vantages where some take tests."""
 
 
 def queue_of(offer: str) -> str:
@@ -35,7 +41,7 @@ def queues_here() -> list[str]:
     """Return the queues of the movers that can run in this process."""
     here = settings.SONAR_NETWORK_ENDPOINT
     able = [mover for mover in catalogue.MOVERS if not mover.missing()]
-    return [queue_of(offer_for(mover, here)) for mover in able]
+    return [at(queue_of(offer_for(mover, here)), settings.SONAR_VANTAGE) for mover in able]
 
 
 def lacking_here() -> set[str]:
@@ -43,43 +49,83 @@ def lacking_here() -> set[str]:
     return {mover.name for mover in catalogue.MOVERS if mover.missing()}
 
 
-def offers_of(queues: Collection[str]) -> set[str]:
+def vantages_of(probe: Probe | Schedule) -> tuple[str, ...]:
+    """Return the vantages that a test names; it runs at the first, without one at the default."""
+    ends = probe.source.vantage, probe.destination.vantage
+    return named([*ends, probe.mesh.vantage if probe.mesh else ""])
+
+
+def elsewhere(vantages: Iterable[str]) -> str:
+    """Say that this process is not where all of these vantages are; empty if it is."""
+    here, others = settings.SONAR_VANTAGE, named(vantages)
+    if set(others) <= {here}:
+        return ""
+    place = f"at the vantage {here}" if here else "at none"
+    return (
+        f"it is reached from the vantage {' and '.join(others)} alone, and this process is {place} "
+        "(SONAR_VANTAGE)."
+    )
+
+
+def offers_of(queues: Collection[str], vantage: str = "") -> set[str]:
     """Return the movers whose queues are among these; those of the network with their ends too."""
-    parts = (queue.split(".", 2) for queue in queues if queue.startswith(f"{TRANSFERS}."))
+    own = [queue.partition("@")[0] for queue in queues if vantage_of(queue) == vantage]
+    parts = (queue.split(".", 2) for queue in own if queue.startswith(f"{TRANSFERS}."))
     offered = [part[1:] for part in parts if part[1] in catalogue.names()]
     return {part[0] for part in offered} | {".".join(part) for part in offered}
 
 
-def by_living(now: datetime) -> set[str] | None:
-    """Return what workers offer; None while no worker takes tests. One SQL query.
+def living_queues(now: datetime) -> set[str]:
+    """Return the queues that living workers take from. One SQL query."""
+    signs = SignOfLife.objects.filter(kind=SignOfLife.Kind.WORKER)
+    return {queue for sign in signs if not heartbeats.is_silent(sign, now) for queue in sign.queues}
+
+
+def by_living(now: datetime) -> Offered:
+    """Return what workers offer; empty while no worker takes tests. One SQL query.
 
     That nobody lives is another trouble, which passes when a worker is started again.
     """
-    signs = SignOfLife.objects.filter(kind=SignOfLife.Kind.WORKER)
-    living = [sign for sign in signs if not heartbeats.is_silent(sign, now)]
-    queues = {queue for sign in living for queue in sign.queues}
-    return offers_of(queues) if TRANSFERS in queues else None
+    queues = living_queues(now)
+    vantages = {vantage_of(queue) for queue in queues if queue.partition("@")[0] == TRANSFERS}
+    return {vantage: offers_of(queues, vantage) for vantage in vantages}
 
 
-def unsupported(mover: MoverDescription, offered: Collection[str] | None) -> str:
-    """Say in a sentence that nobody can run a mover; empty if somebody can, or nobody lives."""
-    if offered is None or mover.name in offered:
+def no_worker_at(vantage: str, offered: Offered) -> str:
+    """Say that no worker lives at a vantage; empty if one does.
+
+    At the default one only while workers live elsewhere: that nobody lives at all is told apart.
+    """
+    if vantage in offered or not (vantage or offered):
         return ""
-    return f"No worker can run the mover {mover.name}: to run it, {what_it_needs(mover)}"
+    if vantage:
+        return (
+            f"No worker at the vantage {vantage} is alive: start one there, with "
+            f"SONAR_VANTAGE={vantage}."
+        )
+    return "No worker without a vantage is alive: start one without SONAR_VANTAGE."
 
 
-def unsupported_at_end(probe: Probe, offered: Collection[str] | None) -> str:
+def unsupported(mover: MoverDescription, offered: Collection[str], vantage: str = "") -> str:
+    """Say in a sentence that nobody at a vantage can run a mover; empty if somebody can."""
+    if mover.name in offered:
+        return ""
+    place = f" at the vantage {vantage}" if vantage else ""
+    return f"No worker{place} can run the mover {mover.name}: to run it, {what_it_needs(mover)}"
+
+
+def unsupported_at_end(probe: Probe, offered: Collection[str], vantage: str) -> str:
     """Say the same of a test, for which somebody may have to be at one of its ends."""
     end: Endpoint = getattr(probe, PASSIVE_AND_ACTIVE[probe.mode][1])
-    if offered is None or offer_for(probe.mover_description, end.name) in offered:
+    if offer_for(probe.mover_description, end.name) in offered:
         return ""
-    return unsupported(probe.mover_description, offered) or (
+    return unsupported(probe.mover_description, offered, vantage) or (
         f"With mode {probe.mode} a worker at {end.name} runs it, and none says that it is there. "
         f"Its setting {catalogue.HERE.name} must be {end.name}."
     )
 
 
-def without_worker(meshes: Collection[Mesh], offered: Collection[str] | None) -> Q:
+def without_worker(meshes: Collection[Mesh], offered: Collection[str]) -> Q:
     """Match the schedules of meshes that test the network from an end where no worker is.
 
     One SQL query, none without such a mesh.
@@ -88,7 +134,7 @@ def without_worker(meshes: Collection[Mesh], offered: Collection[str] | None) ->
         Q(pk__in=[]),
         [mesh for mesh in meshes if mesh.mover_description.of_network],
     )
-    if offered is None or not of_network:
+    if not of_network:
         return matched
     ids = dict(Endpoint.objects.order_by().values_list("name", "id"))
     for mesh in of_network:

@@ -26,7 +26,7 @@ def order(endpoint: Endpoint, user: User, now: datetime) -> EndpointCheck:
     Raises CheckRefusedError.
     """
     check = begin(endpoint, user, now)
-    transaction.on_commit(partial(send_check, check.run))
+    transaction.on_commit(partial(send_check, check.run, endpoint.vantage))
     return check
 
 

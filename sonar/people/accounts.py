@@ -19,6 +19,7 @@ from django.core.checks import Warning as CheckWarning
 from django.db import IntegrityError, ProgrammingError, transaction
 from django.utils import timezone
 
+from sonar.database import actor
 from sonar.models import Site
 from sonar.people import roles
 from sonar.people.role_rules import Grant, Role
@@ -68,7 +69,8 @@ def admit(person: Identity) -> User:
             f"What identifies you there must have 1 to {LONGEST_SUBJECT} printable characters."
         )
     grant = settings.SONAR_LOGIN_ROLES.grant(person.groups, person.certificate)
-    record = recorded(person, grant) or recorded(person, grant)
+    with actor.acting("log-in", f"log-in by {person.host}"):
+        record = recorded(person, grant) or recorded(person, grant)
     if record is None or grant is None:
         raise NotAdmitted(not_in_a_group(person))
     if not record.user.is_active:
@@ -168,9 +170,12 @@ def lapsed(user: User) -> bool:
     Accounts of Sonar's own never lapse. Costs no query for who logged in lately, or never does.
     """
     last = user.last_login
-    return bool(
-        last and last < timezone.now() - LAPSE and SocialAccount.objects.filter(user=user).exists()
-    )
+    return bool(last and last < timezone.now() - LAPSE and is_elsewhere(user))
+
+
+def is_elsewhere(user: User) -> bool:
+    """Say whether somebody else vouches for an account, and decides on its role."""
+    return bool(SocialAccount.objects.filter(user=user).exists())
 
 
 def is_closed(issuer: str, subject: str) -> bool:

@@ -24,7 +24,10 @@ GROUP = "operators"
 
 _FOR_SITES = frozenset(
     f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
-) | {"add_probe", "change_endpoint", "change_site", "view_endpoint", "view_annotation"}
+) | {
+    *("add_probe", "change_endpoint", "change_site"),
+    *("view_endpoint", "view_annotation", "view_historyentry"),
+}
 _LOOKED_AT = (
     *("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential"),
     *("alias", "unknownname"),
@@ -36,16 +39,18 @@ _EVERYWHERE = (
         for verb in ("add", "change")
     )
     | {f"view_{kind}" for kind in _LOOKED_AT}
-    | {"delete_site", "delete_meshinterval", "delete_alias", "add_transfer", "view_transfer"}
+    | {f"delete_{kind}" for kind in ("site", "mesh", "meshinterval", "alias")}
+    | {"add_transfer", "view_transfer"}
 )
 
 # Names of permissions as `User.has_perm` takes them.
 SITE_ADMINS_MAY = frozenset(f"sonar.{name}" for name in _FOR_SITES)
 # What an admin of its site may change of an endpoint.
 ENDPOINT_COLUMNS = ("inbound_cap", "outbound_cap", "budget_bytes_per_day", "label", "software")
-ENDPOINT_FIELDS = (*ENDPOINT_COLUMNS, "enabled")
 # And of the site itself, by the names of the API.
-SITE_FIELDS = ("quiet_hours", "paused", "paused_until", "pause_reason")
+PAUSE_FIELDS = ("paused", "paused_until", "pause_reason")
+ENDPOINT_FIELDS = (*ENDPOINT_COLUMNS, "enabled", *PAUSE_FIELDS)
+SITE_FIELDS = ("quiet_hours", *PAUSE_FIELDS)
 INGEST = "sonar.add_transfer"
 OPERATORS_MAY = SITE_ADMINS_MAY | {f"sonar.{name}" for name in _EVERYWHERE}
 
@@ -55,6 +60,8 @@ _WORDS = {
     Role.OPERATOR: "an operator",
     Role.ADMINISTRATOR: "an administrator",
 }
+
+LAST = "This is the last active administrator. Make another account an administrator first."
 
 # What is known of an account is kept on it as long as it lives: for a request.
 _KEPT = "_sonar_sites"
@@ -148,6 +155,13 @@ def give(user: User, role: Role, sites: Iterable[Site] = ()) -> None:
     (user.groups.add if role is Role.OPERATOR else user.groups.remove)(group)
     user.administered_sites.set(chosen)
     _forget(user)
+
+
+def is_last_administrator(user: User) -> bool:
+    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
+    # As it is kept: a form has changed the account by now.
+    was = User.objects.filter(pk=user.pk, is_superuser=True, is_active=True).exists()
+    return was and not others.exists()
 
 
 def let_ingest(user: User) -> None:

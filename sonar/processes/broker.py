@@ -8,6 +8,7 @@ any time.
 
 import logging
 import time
+from datetime import timedelta
 from typing import Any
 
 from amqp.exceptions import AccessRefused, ChannelError
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 # How often the log says that still nothing is sent.
 TOLD_EVERY_SECONDS = 60
+# A clock that jumps back by less is waited for.
+STEP = timedelta(seconds=1)
 # What Redis and RabbitMQ say to a worker that they refuse.
 REFUSED = (ResponseError, ChannelError, AccessRefused)
 # A worker whose broker refuses it asks again after as long, at first and at most.
@@ -42,8 +45,26 @@ class PatientScheduler(PersistentScheduler):
     def tick(self, *args: Any, **named: Any) -> float:  # noqa: ANN401 - Celery's own
         """Send what is due; whatever happens to it, this loop goes round."""
         service_manager.alive()
+        self._put_right()
         seconds: float = super().tick(*args, **named)
         return seconds
+
+    def _put_right(self) -> None:
+        """Let what was sent later than now count as sent now: the clock was ahead, and went back.
+
+        Each task comes after one interval then, not when the clock is where it was.
+        """
+        now = self.app.now()
+        ahead = [
+            entry
+            for entry in self.schedule.values()
+            if entry.last_run_at and entry.last_run_at > now + STEP
+        ]
+        for entry in ahead:
+            entry.last_run_at = now
+        if ahead:
+            log.warning("The clock was ahead: %d tasks do not wait until then.", len(ahead))
+            self._heap = None  # it is made again, as when a beat starts
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:  # noqa: ANN401
         """Send what is due, whatever happens: a beat that ends sends nothing ever again."""

@@ -13,27 +13,32 @@ VERSION = RAISED.format("registry")
 
 
 class RegistryCache(Generic[Value]):
-    """One value for all threads, made by one of them at a time."""
+    """One value for all threads, made by one of them at a time.
+
+    That of a replica, which may be behind, is kept beside that of the primary.
+    """
 
     def __init__(self, make: Callable[[], Value]) -> None:
         self._make = make
         self._lock = Lock()
-        self._kept: tuple[str, Value] | None = None
+        self._kept: dict[str, tuple[str, Value]] = {}
 
     def read(self) -> Value:
         """Return it as of now. One SQL query while the registry stays as it is."""
         version = registry_version()  # read before the value: what is kept is never older
-        kept = self._kept
+        server: str = connection.alias
+        kept = self._kept.get(server)
         if kept is None or kept[0] != version:
             with self._lock:
-                kept = self._kept
+                kept = self._kept.get(server)
                 if kept is None or kept[0] != version:
-                    kept = self._kept = version, self._make()
+                    kept = self._kept[server] = version, self._make()
         return kept[1]
 
     def last(self) -> Value | None:
         """Return it as it was read last, None if it never was; nobody is asked."""
-        return self._kept[1] if self._kept else None
+        kept = self._kept.get(connection.alias)
+        return kept[1] if kept else None
 
 
 def registry_version() -> str:

@@ -69,7 +69,7 @@ def words(mesh: Mesh, size: MeshSize) -> str:
         ends = f"{source}: {counts[0]}, "
     else:
         ends = f"from {source} ({counts[0]}) to {destination} ({counts[1]}): "
-    return "; ".join([f"{ends}{_tests(mesh, size)}", *_left_out(mesh, size)])
+    return "; ".join([f"{ends}{_tests(mesh, size)}", *_vantage(mesh), *_left_out(mesh, size)])
 
 
 def words_now(mesh: Mesh) -> str:
@@ -89,7 +89,8 @@ def lines(names: Collection[str]) -> list[str]:
 def ends_words(mesh: Mesh) -> str:
     """Say between which it tests, without numbers: `endpoints of cloud UK`."""
     source, destination = (_meant(mesh, end) for end in ENDS)
-    return source if source == destination else f"from {source} to {destination}"
+    ends = source if source == destination else f"from {source} to {destination}"
+    return "; ".join([ends, *_vantage(mesh)])
 
 
 def remarks(mesh: Mesh, size: MeshSize) -> list[str]:
@@ -118,6 +119,10 @@ def _meant(mesh: Mesh, end: str) -> str:
     if not names:
         return "all endpoints"
     return names[0] if len(names) == 1 else f"{format_count(len(names))} endpoints by name"
+
+
+def _vantage(mesh: Mesh) -> list[str]:
+    return [f"at the vantage {mesh.vantage}"] if mesh.vantage else []
 
 
 def _counts(size: MeshSize) -> list[str]:

@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from sonar.models import NetworkResult, Probe, Profile, Transfer
+from sonar.models import NetworkResult, Probe, Profile, SizeClass, Transfer
 from sonar.models.transfer import purpose_of
+from sonar.movers.base import Limits
 from sonar.movers.measure import Outcome
 from sonar.movers.network import SeenOfNetwork
 from sonar.notation.csv_text import kept
@@ -23,6 +25,7 @@ from sonar.results.concurrency import Company, Span
 from sonar.results.store import Profiles, Result, store
 
 LONGEST_CONNECTION = 200
+DEADLINE_MARGIN = timedelta(seconds=60)
 SEEN_OF_PROFILES = [column.name for column in REPORTED_BY_MOVERS if column.home is Home.PROFILE]
 
 
@@ -38,14 +41,34 @@ def end_probe(probe: Probe, outcome: Outcome) -> bool:
 
 
 def lose_probe(probe: Probe, now: datetime) -> bool:
-    """End a probe whose worker died; its rate is unknown and nobody's fault on the link."""
+    """End a probe whose worker died; its rate is unknown and nobody's fault on the link.
+
+    Its seconds are no more than it may take, as the clock may have jumped meanwhile.
+    """
     started_at = probe.started_at or now
+    longest = longest_run(probe.size_class)
     facts = {
-        "seconds": max((now - started_at).total_seconds(), 0.0),
+        "seconds": max(min(now - started_at, longest).total_seconds(), 0.0),
         "error": "its worker did not report an end before the deadline",
         "error_where": "control",
     }
     return _end(probe, Transfer.State.LOST, facts, None, now)
+
+
+def give_time_again(probes: QuerySet[Probe], now: datetime) -> None:
+    """Let tests that run have all their time from now on, as the clock has jumped meanwhile.
+
+    started_at stays: it tells the worker that its run is still the one that counts.
+    """
+    for size_class in SizeClass.objects.all():
+        probes.filter(size_class=size_class).update(deadline=now + longest_run(size_class))
+
+
+def longest_run(size_class: SizeClass) -> timedelta:
+    """Return how long a test may run until its worker must have died."""
+    # Twice its time limit, and patience for the checksum.
+    longest = Limits(total=size_class.timeout_seconds).longest
+    return timedelta(seconds=longest) + DEADLINE_MARGIN
 
 
 def _move(probe: Probe, outcome: Outcome) -> Span | None:

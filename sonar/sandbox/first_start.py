@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import transaction
 
-from sonar.database import tables
+from sonar.database import actor, tables
 from sonar.models import Endpoint
 from sonar.registry import file
 from sonar.sandbox import nodes, topology
@@ -21,6 +21,7 @@ from sonar.sandbox.processes import StartError
 ADMINISTRATOR = "admin"
 
 
+@actor.acting("command", "make run")
 def make_tables() -> None:
     """Check this Sonar, and bring its tables up to date."""
     if sentence := tables.incurable(tables.session_of()):
@@ -29,6 +30,7 @@ def make_tables() -> None:
     call_command("migrate", verbosity=0)
 
 
+@actor.acting("command", "make run")
 def make_administrator(home: Path) -> Path | None:
     """Make the first account; return the file with its password, or None if one exists."""
     users = get_user_model().objects
@@ -41,6 +43,7 @@ def make_administrator(home: Path) -> Path | None:
     return path
 
 
+@actor.acting("file", "make run")
 def load_registry_file(path: Path) -> str:
     """Load the registry of a real grid; return what changed in words."""
     try:
@@ -51,6 +54,7 @@ def load_registry_file(path: Path) -> str:
         raise StartError(f"{path} was not loaded; nothing was changed:\n{error}") from error
 
 
+@actor.acting("file", "make run")
 def load_sandbox_registry(directory: Path) -> str:
     """Register the sandbox at its first start; return what changed.
 

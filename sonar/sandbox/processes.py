@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 # Any program needs them; Sonar's settings, and secrets of whoever started it, are not among them.
-OF_THE_SYSTEM = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+OF_THE_SYSTEM = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD"),
+)
 # Who logs in, and what signs sessions. A file takes the place of the key where a process starts.
 OF_THE_WEB = (
     *("SONAR_OIDC_", "SONAR_SECRET_KEY", "SONAR_LOGIN_ROLES", "SONAR_X509_PROXIES"),

@@ -13,8 +13,9 @@ from django.db.models.functions import Coalesce
 from sonar.models import Circuit, Leftover, MeshInterval, Probe, Schedule
 from sonar.obstacles.catalogue import COUNTING, OBSTACLES, AtCap
 from sonar.obstacles.obstacle import RunConditions, Start
+from sonar.processes.clock_steps import ClockSteps
 from sonar.processes.heartbeats import CLOCK_SKEW as SKEW
-from sonar.results import circuits
+from sonar.results import circuits, endings
 from sonar.scheduler.sync import follow_registry
 from sonar.scheduler.waiting import is_only_planner, start
 
@@ -34,36 +35,40 @@ DUE_NOW = """
     UPDATE sonar_schedule SET next_due = %(now)s
     WHERE next_due > %(latest)s + every_seconds * interval '1 second'
 """
+steps = ClockSteps()
 
 
 def put_right(now: datetime) -> None:
     """Let what is due later than one interval from now be due now, if the clock was ahead.
 
-    Under the planner's lock, after the schedule has followed the registry.
+    Under the planner's lock, after the schedule has followed the registry. Clocks of several
+    machines may differ by SKEW; a clock that was seen to jump back was ahead, however little.
     """
+    with steps.followed() as (step, _):
+        _put_right(now, timedelta() if step < timedelta() else SKEW)
+
+
+def _put_right(now: datetime, slack: timedelta) -> None:
     with connection.cursor() as cursor:
         cursor.execute(LOOK, {"now": int(now.timestamp())})
         last, latest_due, longest = cursor.fetchone()
         went_back = last is not None and now + SKEW < datetime.fromtimestamp(last, UTC)
         too_late = latest_due and latest_due > now + timedelta(seconds=longest or 0) + SKEW
-        if not went_back and not too_late:
+        if slack and not went_back and not too_late:
             return
-        cursor.execute(DUE_NOW, {"now": now, "latest": now + SKEW})
+        cursor.execute(DUE_NOW, {"now": now, "latest": now + slack})
         log.warning("the clock was ahead: %d tests are due now instead of later", cursor.rowcount)
-    _put_right_the_rest(now)
+    _put_right_the_rest(now, slack)
 
 
-def _put_right_the_rest(now: datetime) -> None:
+def _put_right_the_rest(now: datetime, slack: timedelta) -> None:
     """Bring back what else waits for a moment; few rows, and to try earlier once is no harm."""
     Schedule.objects.filter(skipped_since__gt=now).update(skipped_since=now)
     Circuit.objects.filter(next_test_at__gt=now).update(next_test_at=now)
     Leftover.objects.filter(next_try__gt=now).update(next_try=now)
     Probe.objects.filter(requested_at__gt=now).update(requested_at=now)
     Probe.objects.filter(sent_at__gt=now).update(sent_at=now)
-    # started_at stays: it tells the worker that its run is still the one that counts.
-    Probe.objects.filter(started_at__gt=now + SKEW).update(
-        deadline=Value(now) + (F("deadline") - F("started_at"))
-    )
+    endings.give_time_again(Probe.objects.filter(started_at__gt=now + slack), now)
 
 
 BATCH = 5000

@@ -1,12 +1,13 @@
-"""Sends the ids of queued probes to workers, each to those that offer its mover."""
+"""Sends the ids of queued probes to workers, each to those that offer its mover and reach it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 from amqp.exceptions import AMQPError
 from django.conf import settings
+from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
 from sonar.celery import app
@@ -14,6 +15,8 @@ from sonar.credentials.rules import PASSIVE_AND_ACTIVE
 from sonar.database.retry import one_line
 from sonar.models import Probe
 from sonar.movers.catalogue import kept
+from sonar.notation.vantages import at, named
+from sonar.obstacles import worker_movers
 from sonar.obstacles.worker_movers import offer_for, queue_of
 
 log = logging.getLogger(__name__)
@@ -67,21 +70,36 @@ def queues_of(probes: Sequence[UUID]) -> list[tuple[UUID, str]]:
     if not probes:
         return []
     ends = "source__name", "destination__name"
-    rows = Probe.objects.filter(id__in=probes).values_list("id", "mover", "mode", *ends)
+    naming = "source__vantage", "destination__vantage", "mesh__vantage"
+    rows = Probe.objects.filter(id__in=probes).values_list("id", "mover", "mode", *ends, *naming)
     queues = {}
-    for probe, mover, mode, source, destination in rows:
+    for probe, mover, mode, source, destination, *vantages in rows:
         active = source if PASSIVE_AND_ACTIVE[mode][1] == "source" else destination
-        queues[probe] = queue_of(offer_for(kept(mover), active))
+        queue = queue_of(offer_for(kept(mover), active))
+        queues[probe] = at(queue, next(iter(named(vantages)), ""))
     return [(probe, queues[probe]) for probe in probes if probe in queues]
 
 
-def send_check(run: UUID) -> None:
+def send_to_vantages(task: str, vantages: Iterable[str]) -> None:
+    """Send what asks storage to the workers of other vantages, as far as some are alive there.
+
+    One SQL query if any is given, none at a vantage: the beat's message reaches the default one.
+    """
+    others = set() if settings.SONAR_VANTAGE else {*vantages} - {""}
+    taken = worker_movers.living_queues(timezone.now()) if others else set()
+    entry: dict[str, Any] = settings.CELERY_BEAT_SCHEDULE[task.rpartition(".")[2]]
+    for queue in sorted({at(worker_movers.CLEANING, vantage) for vantage in others} & taken):
+        app.send_task(task, queue=queue, **entry["options"])
+
+
+def send_check(run: UUID, vantage: str) -> None:
     """Let a worker begin the check of an endpoint while somebody waits; quietly in vain.
 
     Nobody sends it again: who looks at it sees that it waits, and orders another one.
     """
     try:
         with app.connection_for_write(**QUICKLY) as connection:
-            app.send_task(CHECK, (str(run),), connection=connection, **AT_ONCE)
+            queue = at(worker_movers.CLEANING, vantage)
+            app.send_task(CHECK, (str(run),), queue=queue, connection=connection, **AT_ONCE)
     except REFUSALS as error:
         log.warning("the check %s waits in vain, as the queue is away: %s", run, one_line(error))

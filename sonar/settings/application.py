@@ -2,6 +2,7 @@
 
 from whitenoise.compress import Compressor
 
+from sonar.settings.databases import DATABASE_READ_URL
 from sonar.settings.environment import PROJECT_DIR, SONAR_HOME
 
 INSTALLED_APPS = [
@@ -43,6 +44,8 @@ MIDDLEWARE = [
     "matrix.pages.errors.ErrorAnswers",
     "matrix.http.health.CountRequests",
 ]
+if DATABASE_READ_URL:
+    MIDDLEWARE.append("matrix.http.replica.ReadsFromReplica")
 ROOT_URLCONF = "sonar.urls"
 WSGI_APPLICATION = "sonar.wsgi.application"
 TEMPLATES = [

@@ -9,7 +9,7 @@ import psycopg
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
-from sonar.settings.environment import SONAR_HOME, envbool, envint
+from sonar.settings.environment import SONAR_HOME, envbool, envint, envsecret
 
 
 def running_services() -> dict[str, str]:
@@ -29,13 +29,21 @@ WHILE_SILENT = {
     "keepalives_count": 4,
     "tcp_user_timeout": SILENT_SECONDS * 1000,
 }
+# What a replica does not give soon, the primary does.
+REPLICA_WHILE_SILENT = {
+    "connect_timeout": 2,
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 5000,
+}
 
 # What Django calls the parts of an address, and what libpq does.
 NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
 ADDRESS = "an address like postgresql://user:password@host:5432/name"
 
 
-def parsed(name: str, url: str) -> dict[str, Any]:
+def parsed(name: str, url: str, while_silent: Mapping[str, int]) -> dict[str, Any]:
     """Return an address of PostgreSQL as Django wants it; several hosts, each with a port, too."""
     if not url.startswith(("postgresql://", "postgres://")):
         raise ImproperlyConfigured(f"{name} must name a PostgreSQL: {ADDRESS}.")
@@ -48,17 +56,23 @@ def parsed(name: str, url: str) -> dict[str, Any]:
             "?sslmode=require."
         ) from None
     named = {django: str(parts.pop(libpq, "")) for django, libpq in NAMES.items()}
-    return {"ENGINE": "sonar.database", **named, "OPTIONS": WHILE_SILENT | parts}
+    return {"ENGINE": "sonar.database", **named, "OPTIONS": {**while_silent, **parts}}
 
 
 def database(
-    name: str, url: str, pool_size: int, limits: Mapping[str, int], *, transaction_pool: bool
+    name: str,
+    url: str,
+    pool_size: int,
+    limits: Mapping[str, int],
+    *,
+    transaction_pool: bool,
+    while_silent: Mapping[str, int] = WHILE_SILENT,
 ) -> dict[str, Any]:
     """Return what Django needs to know of a database; 0 is no pool, and no limit.
 
     ``limits`` are seconds by the names of PostgreSQL's settings, for each statement or transaction.
     """
-    found = parsed(name, url)
+    found = parsed(name, url, while_silent)
     options = found["OPTIONS"]
     limits = {name: seconds for name, seconds in limits.items() if seconds}
     if transaction_pool:
@@ -76,6 +90,21 @@ def database(
         pool = {"min_size": 0, "max_size": pool_size, "timeout": 5, "reconnect_timeout": 10}
         options["pool"] = pool
     return found | {"CONN_HEALTH_CHECKS": True}
+
+
+def replica(url: str, pool_size: int, limits: Mapping[str, int], *, transaction_pool: bool) -> Any:  # noqa: ANN401 - as Django wants it
+    """Return what Django needs to know of the replica that readers are answered by."""
+    found = database(
+        "DATABASE_READ_URL",
+        url,
+        pool_size,
+        limits,
+        transaction_pool=transaction_pool,
+        while_silent=REPLICA_WHILE_SILENT,
+    )
+    if pool_size:
+        found["OPTIONS"]["pool"] |= {"timeout": 1, "reconnect_timeout": 2}
+    return found | {"TEST": {"MIRROR": "default"}}
 
 
 _noted = running_services()
@@ -101,7 +130,8 @@ SONAR_STREAM_SECONDS = envint("SONAR_STREAM_SECONDS", 3600, minimum=0)
 # Streams of each web process at once, so that slow readers leave threads and connections.
 SONAR_STREAMS = envint("SONAR_STREAMS", 4)
 
-# Whether DATABASE_URL names a pooler that gives out its sessions for one transaction at a time.
+# Whether DATABASE_URL, or the one below, names a pooler that gives out its sessions for one
+# transaction at a time.
 SONAR_DATABASE_TRANSACTION_POOL = envbool("SONAR_DATABASE_TRANSACTION_POOL", default=False)
 # Processes with many threads share this many connections: sonar/celery.py says it for workers,
 # sonar/wsgi.py for the web. 0 is no pool, which suits commands that run once.
@@ -119,6 +149,16 @@ DATABASES = {
         transaction_pool=SONAR_DATABASE_TRANSACTION_POOL,
     )
 }
+# A streaming replica that readers are answered by while its data is not older than this.
+DATABASE_READ_URL = envsecret("DATABASE_READ_URL")
+SONAR_REPLICA_SECONDS = envint("SONAR_REPLICA_SECONDS", 30)
+if DATABASE_READ_URL:
+    DATABASES["reader"] = replica(
+        DATABASE_READ_URL,
+        SONAR_DATABASE_POOL,
+        LIMITS,
+        transaction_pool=SONAR_DATABASE_TRANSACTION_POOL,
+    )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Columns of segments that each web process keeps in memory.
 SONAR_CACHE_MB = envint("SONAR_CACHE_MB", 256, minimum=0)

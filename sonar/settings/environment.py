@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from sonar.notation import vantages
+
 PROJECT_DIR = Path(__file__).resolve().parents[2]
 
 
@@ -48,6 +50,14 @@ def envnetworks(name: str, default: str = "") -> list[IPv4Network | IPv6Network]
                 f"{name}: {text!r} is not an IP address or network like 192.0.2.7 or 192.0.2.0/28."
             ) from None
     return found
+
+
+def envvantage(name: str) -> str:
+    """Read the name of a vantage; empty for the default one."""
+    text = envtext(name)
+    if text and not vantages.is_name(text):
+        raise ImproperlyConfigured(f"{name}={text!r} is none: {vantages.SENTENCE}")
+    return text
 
 
 def envnewfile(name: str) -> Path | None:

@@ -27,6 +27,8 @@ SONAR_HEARTBEAT_FILE = envnewfile("SONAR_HEARTBEAT_FILE")
 
 # Results are kept by the month: a month goes when it ended more than this many days ago.
 SONAR_KEEP_DAYS = envint("SONAR_KEEP_DAYS", 400, maximum=LONGEST_KEPT_DAYS)
+# Who changed what of the registry, of accounts and rights: for how long that is kept.
+SONAR_HISTORY_DAYS = envint("SONAR_HISTORY_DAYS", 731, maximum=LONGEST_KEPT_DAYS)
 SONAR_SEAL_SECONDS = envint("SONAR_SEAL_SECONDS", 10)
 # How often new results are searched for changes of level and outages (matrix.tasks).
 SONAR_CHANGES_SECONDS = envint("SONAR_CHANGES_SECONDS", 900)

@@ -5,7 +5,7 @@ waits; then one file is tried, and the others follow only if that one goes.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -40,6 +40,7 @@ LONGEST_JOB = timedelta(days=1)
 FILES_IN_TURN = 50
 
 Place = tuple[Endpoint, str]
+PassOn = Callable[[Iterable[str]], None]
 
 
 def places_of(probe: Probe) -> list[Place]:
@@ -64,32 +65,49 @@ def keep(places: Iterable[Place], mover: str, why: str, next_try: datetime) -> N
     )
 
 
-def clean(seconds: float) -> None:
-    """Delete what is due at every endpoint; no file is begun after so many seconds."""
+def clean(seconds: float, pass_on: PassOn = lambda vantages: None) -> None:
+    """Delete what is due at every endpoint; no file is begun after so many seconds.
+
+    What is due at other vantages is for their workers: ``pass_on`` is told which these are.
+    """
     until = time.monotonic() + seconds
-    endpoints = due_endpoints(timezone.now())
+    due = due_by_vantage(timezone.now())
+    pass_on(due)
+    endpoints = due.get(settings.SONAR_VANTAGE, [])
     release_connection()
     with ThreadPoolExecutor(CLEANERS, thread_name_prefix="cleaner") as cleaners:
         list(cleaners.map(partial(clean_endpoint, until=until), endpoints))
 
 
 def due_endpoints(now: datetime) -> list[int]:
-    """Return the endpoints where a file is due and no pause holds, those that answer first."""
+    """Return where a file is due for this process."""
+    return due_by_vantage(now).get(settings.SONAR_VANTAGE, [])
+
+
+def due_by_vantage(now: datetime) -> dict[str, list[int]]:
+    """Return where a file is due and no pause holds, by vantage, those that answer first."""
     due = (
         cleanable()
         .order_by()
-        .values("endpoint_id")
+        .values("endpoint_id", "endpoint__vantage")
         .annotate(
             failures=Max("tries"), due=Min("next_try"), pause=Max("next_try", filter=Q(tries__gt=0))
         )
         .filter(Q(pause__isnull=True) | Q(pause__lte=now), due__lte=now)
     )
-    return list(due.order_by("failures", "due").values_list("endpoint_id", flat=True))
+    by_vantage: dict[str, list[int]] = {}
+    for row in due.order_by("failures", "due"):
+        by_vantage.setdefault(row["endpoint__vantage"], []).append(row["endpoint_id"])
+    return by_vantage
 
 
 def cleanable() -> QuerySet[Leftover]:
-    """Return the files of movers that can run here: others are left to who has their tools."""
-    return Leftover.objects.exclude(mover__in=worker_movers.lacking_here())
+    """Return the files of movers that can run here: others are left to who has their tools.
+
+    And those of other vantages, whose workers know what they have.
+    """
+    here = {"endpoint__vantage": settings.SONAR_VANTAGE}
+    return Leftover.objects.exclude(mover__in=worker_movers.lacking_here(), **here)
 
 
 def clean_endpoint(endpoint_id: int, until: float) -> None:

@@ -24,6 +24,7 @@ from sonar.movers.watch import as_failures
 from sonar.obstacles import credential_states
 from sonar.obstacles.credential_states import LENT, OWN, SERVICE, CredentialProblem, CredentialUse
 from sonar.work import credential_secrets
+from sonar.work.cleanup import PassOn
 from sonar.work.transfer_request import (
     LENT_FOR,
     lent_by,
@@ -50,6 +51,10 @@ class PlacedCredential:
     def use(self) -> CredentialUse:
         return CredentialUse(self.credential.pk, self.place.pk, self.role)
 
+    @property
+    def is_here(self) -> bool:
+        return self.place.vantage == settings.SONAR_VANTAGE
+
     def purposes(self) -> list[Purpose]:
         """Return which tokens are needed of it."""
         if isinstance(self.place, Mesh):
@@ -62,20 +67,25 @@ class PlacedCredential:
         ]
 
 
-def check(now: datetime, seconds: float) -> None:
-    """Bring what is noted of credentials up to date; none is begun after so many seconds."""
+def check(now: datetime, seconds: float, pass_on: PassOn = lambda vantages: None) -> None:
+    """Bring what is noted of credentials up to date; none is begun after so many seconds.
+
+    Other vantages, whose workers have the files and the way, are told to ``pass_on``.
+    """
     until = time.monotonic() + seconds
     noted = {credential_states.use_of(row) for row in CredentialState.objects.all()}
     longest = SizeClass.objects.aggregate(longest=Max("timeout_seconds"))["longest"] or 0
     each = list(uses())
     rows = list(Credential.objects.all())
+    pass_on({usage.place.vantage for usage in each})
     release_connection()
     for use in noted - {usage.use for usage in each}:
         credential_states.clear(use)
     cache.forget(settings.SONAR_TOKEN_CACHE_DIR, {row.name for row in rows})
     credential_secrets.forget(rows)
-    random.shuffle(each)  # what does not answer takes the time of others: not always the same
-    for usage in each:
+    here = [usage for usage in each if usage.is_here]
+    random.shuffle(here)  # what does not answer takes the time of others: not always the same
+    for usage in here:
         if time.monotonic() >= until:
             return
         _check_one(usage, noted, needed_for(longest), now)

@@ -11,7 +11,7 @@ from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
@@ -19,10 +19,10 @@ from sonar.credentials.rules import WITH_CREDENTIALS
 from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe, Schedule
 from sonar.movers import loading, network
-from sonar.movers.base import Limits, MoverError, Stopped
+from sonar.movers.base import MoverError, Stopped
 from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch, as_failures, within
-from sonar.obstacles import credential_states
+from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.catalogue import CredentialFails
 from sonar.results import concurrency, endings
 from sonar.work import cleanup, refused_redirects, transfer_request
@@ -31,9 +31,6 @@ from sonar.work.transfer_request import CredentialWait
 
 log = logging.getLogger(__name__)
 
-# Beyond the longest that a measurement may take (twice its time limit, and patience for the
-# checksum) a probe's worker has died.
-DEADLINE_MARGIN = timedelta(seconds=60)
 PROGRESS_EVERY_SECONDS = 1.0
 # For the tokens of a test, up to three of which may have to be asked for.
 TOKENS_SECONDS = 120.0
@@ -57,6 +54,7 @@ def run(probe_id: UUID) -> None:
 def claim_if_possible(probe_id: UUID) -> Probe | None:
     """Take a queued probe; without a database it stays queued, and the sweep sends it again."""
     try:
+        connection.ensure_connection()  # a test does not begin while it waits for one
         return claim(probe_id, timezone.now())
     except DATABASE_AWAY as error:
         log.warning("test %s is not taken, as the database is away: %s", probe_id, one_line(error))
@@ -65,17 +63,19 @@ def claim_if_possible(probe_id: UUID) -> Probe | None:
 
 
 def claim(probe_id: UUID, now: datetime) -> Probe | None:
-    """Take a queued probe for this process, or return None if it is not there to take."""
+    """Take a queued probe for this process, or return None if it is not there to take.
+
+    Nor is one that is of another vantage by now: the sweep sends it there.
+    """
     probe = (
         Probe.objects.select_related("size_class", "mesh__service_credential", *WITH_CREDENTIALS)
         .filter(id=probe_id, state=Probe.State.QUEUED)
         .first()
     )
-    if probe is None:
+    if probe is None or worker_movers.elsewhere(worker_movers.vantages_of(probe)[:1]):
         return None
-    longest = timedelta(seconds=Limits(total=probe.size_class.timeout_seconds).longest)
     probe.state = Probe.State.RUNNING
-    probe.started_at, probe.deadline = now, now + longest + DEADLINE_MARGIN
+    probe.started_at, probe.deadline = now, now + endings.longest_run(probe.size_class)
     probe.worker, probe.progress_bytes = socket.gethostname(), 0
     probe.runs += 1
     try:

@@ -153,6 +153,9 @@ def test_every_call_that_reads_answers_as_it_is_described(client, schema, made, 
             if path.endswith("/cost/"):
                 needed = "?mesh=everything"
             answer = client.get(made.address(path) + needed, headers=headers)
+            if path.endswith("/history/") and account == "anonymous":
+                assert answer.status_code == 401
+                continue
             assert answer.status_code == 200, (path, answer.content)
             content = operation["responses"]["200"]["content"]["application/json"]
             check(answer.json(), content["schema"], schema)

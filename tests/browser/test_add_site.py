@@ -133,7 +133,7 @@ def test_a_new_site_is_measured_after_twelve_clicks_and_its_cost_was_seen(
     storage: Pair,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    monkeypatch.setattr(request_checks, "send_check", lambda *_: None)
     hand = begin(visit)
     page = hand.page
     hand.type(endpoint__base_url=base_url(storage.destination), endpoint__software="XRootD")

@@ -43,7 +43,7 @@ def end(steps: list[CheckStep]) -> None:
 def test_a_check_is_ordered_and_followed_to_its_end(
     visit: Visit, scene: Scene, reader, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    monkeypatch.setattr(request_checks, "send_check", lambda *_: None)
     refused_redirects.note(scene.world.ral, f"pool-7.{'storage-' * 9}.example.org:20001", NOW)
     long = f"https://{'gateway-' * 8}.example.org/{'atlas' * 30}"
     Endpoint.objects.filter(pk=scene.world.ral.pk).update(base_url=long)

@@ -14,10 +14,12 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_urlsafe
 
-from tests.containers import images, storage
+from tests.containers import failover, images, storage
 from tests.containers.compose import SERVICES, Compose, until
 from tests.containers.engine import Engine
+from tests.containers.older import oldest, take_out
 from tests.ports import free_port
 
 PLACE = Path(os.environ.get("SONAR_CONTAINERS") or "/var/tmp/sonar-containers")
@@ -28,6 +30,9 @@ LINKS = "/api/v1/links/?window=1h&size=small"
 CELLS = "matrix/?window=24h&size=small&format=csv"
 RESULTS = "transfers/?window=24h&format=csv"
 OLDER = "0030"
+BOTH = {"A_DATADISK to B_DATADISK", "B_DATADISK to A_DATADISK"}
+# Of each result, what every version has.
+KEPT = "SELECT id, state, started_at, seconds, bytes FROM sonar_transfer ORDER BY id"
 TOOLS = ("--profile=tools",)
 # Of the image: it writes backups.
 USER = 1000
@@ -70,8 +75,7 @@ def measured(compose: Compose) -> set[str]:
 def measure(compose: Compose) -> None:
     """Load a registry and wait for results of both directions."""
     print("  " + compose.manage("load_registry", "-", stdin=storage.REGISTRY).replace("\n", "; "))
-    both = {"A_DATADISK to B_DATADISK", "B_DATADISK to A_DATADISK"}
-    until(lambda: measured(compose) == both, "both links are measured", 180)
+    until(lambda: measured(compose) == BOTH, "both links are measured", 180)
 
 
 def through_tls(compose: Compose, port: int) -> None:
@@ -153,6 +157,40 @@ def move_to(first: Compose, second: Compose) -> None:
     print(f"  both give the same matrix and the same {lines} results, byte by byte")
 
 
+def measured_by_older(place: Path, older: Compose) -> str:
+    """Start an older version as its own file says, and let it measure; return its results."""
+    first = Compose(older.engine, older.project, older.environment, place)
+    first.run("up", "--detach", "--build")
+    storage.start(first)
+    until(lambda: responds(first), "its tables are there", 180)
+    first.manage("load_registry", "-", stdin=storage.REGISTRY)
+    until(lambda: measured(first) == BOTH, "both links are measured", 180)
+    first.run("stop", "beat", "control", "worker")
+    results = first.sql(KEPT)
+    first.run("stop")
+    return results
+
+
+def responds(compose: Compose) -> bool:
+    try:
+        return compose.sql(KEPT) == ""
+    except RuntimeError:
+        return False
+
+
+def upgrade(commit: str, older: Compose) -> None:
+    """Let today's images go on with the volumes of an older version, and show its results."""
+    results = measured_by_older(take_out(commit, PLACE), older)
+    come_up(older)
+    now = set(older.sql(KEPT).splitlines())
+    shown = older.get(f"/api/v1/{RESULTS}")
+    ids = [line.partition("|")[0] for line in results.splitlines()]
+    if missing := [one for one in ids if one not in shown] or set(results.splitlines()) - now:
+        raise RuntimeError(f"Results of {commit[:8]} are gone, or are others: {missing}")
+    until(lambda: len(older.sql(KEPT).splitlines()) > len(now), "it goes on measuring")
+    print(f"  {commit[:8]}: its {len(ids)} results are kept and shown, and new ones follow")
+
+
 def place_of_backups() -> str:
     place = PLACE / "backup"
     place.mkdir(exist_ok=True)
@@ -166,6 +204,8 @@ def run(engine: Engine, port: int) -> None:
     tls |= {"HTTP_LISTEN": f"127.0.0.1:{free_port()}", "SONAR_PLAN_SECONDS": "2"}
     first = Compose(engine, "sonar-try-1", tls | backups | {"PORT": str(free_port())})
     second = Compose(engine, "sonar-try-2", backups | {"PORT": str(free_port())})
+    keys = {name: token_urlsafe(50) for name in ("SONAR_SECRET_KEY", "POSTGRES_PASSWORD")}
+    third = Compose(engine, "sonar-try-3", keys | {"PORT": str(free_port())})
     try:
         with step("Images of Debian's packages"):
             images.make_all(engine, PLACE)
@@ -188,10 +228,26 @@ def run(engine: Engine, port: int) -> None:
             restart_engine(first)
         with step("Moving to a second installation"):
             move_to(first, second)
+            put_away(first, second)
+        with step("Upgrading the volumes of the oldest version"):
+            if commit := oldest():
+                upgrade(commit, third)
+            else:
+                print("  not done: this is no whole clone")
+                come_up(third)
+                storage.start(third)
+                measure(third)
+        with step("Failing PostgreSQL over"):
+            failover.prepare(third)
+            failover.fail_over(third)
     finally:
-        storage.remove(first)
-        first.down()
-        second.down()
+        put_away(first, second, third)
+
+
+def put_away(*installations: Compose) -> None:
+    storage.remove(installations[0])
+    for one in installations:
+        one.down()
 
 
 def leave(number: int, _: object) -> None:

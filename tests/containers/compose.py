@@ -16,16 +16,19 @@ SERVICES = ("postgres", "redis", "web", "worker", "control", "cleaning", "beat")
 class Compose:
     """A project: its containers, and what is asked of them."""
 
-    def __init__(self, engine: Engine, project: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, engine: Engine, project: str, settings: Mapping[str, str], place: Path = PROJECT
+    ) -> None:
+        """Take docker-compose.yml of a directory, by default of this version."""
         self.engine, self.project = engine, project
         self.environment = engine.environment | dict(settings)
         self._command = [*program(engine), "--project-name", project]
-        self._command += [
-            "--project-directory",
-            str(PROJECT),
-            "-f",
-            f"{PROJECT}/docker-compose.yml",
-        ]
+        self._command += ["--project-directory", str(place)]
+        self.add(place / "docker-compose.yml")
+
+    def add(self, file: Path) -> None:
+        """Read a file after those before; it changes and adds."""
+        self._command += ["-f", str(file)]
 
     def run(self, *arguments: str, stdin: str = "") -> str:
         return said([*self._command, *arguments], self.environment, stdin)
@@ -33,8 +36,8 @@ class Compose:
     def manage(self, *arguments: str, stdin: str = "") -> str:
         return self.run("exec", "-T", "web", "python", "manage.py", *arguments, stdin=stdin)
 
-    def sql(self, statement: str) -> str:
-        command = ("exec", "-T", "postgres", "psql", "-U", "sonar", "-h", "/run/postgresql")
+    def sql(self, statement: str, service: str = "postgres") -> str:
+        command = ("exec", "-T", service, "psql", "-U", "sonar", "-h", "/run/postgresql")
         return self.run(*command, "-d", "sonar", "-Atc", statement).strip()
 
     def containers(self, service: str) -> list[str]:
@@ -69,6 +72,13 @@ class Compose:
             "sys.stdout.write(u.urlopen(request, timeout=30).read().decode())"
         )
         return self.run("exec", "-T", "web", "python", "-c", script, path)
+
+    def is_ready(self) -> bool:
+        """Say whether all parts work, as /readyz does."""
+        try:
+            return '"ready": true' in self.get("/readyz")
+        except RuntimeError:
+            return False
 
     def down(self) -> None:
         profiles = [f"--profile={name}" for name in ("proxy", "demo", "fireflies", "tools")]

@@ -84,6 +84,12 @@ IMAGES = (
         ),
         REDIS,
     ),
+    # What versions before 0.5 were built from.
+    Image(
+        "python:3.11-slim-bookworm",
+        ("python3", "python3-pip"),
+        ("RUN ln -s python3 /usr/bin/python && rm /usr/lib/python3*/EXTERNALLY-MANAGED",),
+    ),
     Image("caddy:2", ("caddy", "busybox"), ("RUN ln -s /bin/busybox /usr/local/bin/wget",)),
     Image(
         "sonar-test-xrootd",

@@ -1,21 +1,18 @@
 """PostgreSQL with two hosts: the primary dies, its replica takes over, and all goes on."""
 
 import os
-import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
 import pytest
 
 from sonar.database.base import DatabaseWrapper
-from sonar.sandbox import embedded, processes
+from sonar.sandbox import processes
 from sonar.settings import databases
-from tests import template
+from tests.engines.pair import Pair
 from tests.storage.workers import BEAT, worker
 from tests.waiting import wait_for
 
@@ -23,41 +20,6 @@ pytestmark = pytest.mark.long
 
 PLANNED = "SELECT seen_at FROM sonar_signoflife WHERE name = 'plan' AND seen_at > %s"
 LONGEST_SECONDS = 90
-
-
-class Pair:
-    """A PostgreSQL and a hot standby of it, each at a socket in a directory of its own."""
-
-    def __init__(self, place: Path, stack: ExitStack) -> None:
-        self.place = place
-        self.sockets = [stack.enter_context(embedded.socket_directory()) for _ in range(2)]
-        template.copy_to(place / "primary")
-        self._start(stack, 0, "primary")
-        standby = place / "standby"
-        copy = [embedded.postgres_binary("pg_basebackup"), "-D", str(standby), "-U", "sonar"]
-        copy += ["-h", str(self.sockets[0]), "--write-recovery-conf", "--checkpoint=fast"]
-        place.chmod(0o777)
-        subprocess.run(embedded.as_database_user(copy), check=True, env=processes.plain())
-        self._start(stack, 1, "standby")
-
-    def _start(self, stack: ExitStack, number: int, name: str) -> None:
-        log = self.place / f"{name}.log"
-        stack.enter_context(embedded.postgres(self.place / name, self.sockets[number], log))
-
-    def url(self, *numbers: int, more: str = "") -> str:
-        hosts = ",".join(quote(str(self.sockets[number]), safe="") for number in numbers)
-        return f"postgresql://sonar@{hosts}/{template.NAME}{more}"
-
-    @property
-    def both(self) -> str:
-        return self.url(0, 1, more="?target_session_attrs=read-write")
-
-    def fail_over(self) -> None:
-        """Let the primary die without a word, and the other one take its place."""
-        pid = int((self.place / "primary" / "postmaster.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGQUIT)
-        with psycopg.connect(self.url(1), autocommit=True) as session:
-            session.execute("SELECT pg_promote(true, 60)")
 
 
 @pytest.fixture

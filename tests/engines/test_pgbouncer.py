@@ -15,6 +15,7 @@ from random import Random
 import psycopg
 import pytest
 from django.db import OperationalError, connection, connections, transaction
+from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import Settings
@@ -24,8 +25,9 @@ from matrix.http import questions
 from matrix.store.cache import ANSWERS, STANDINGS
 from matrix.store.data_version import snapshot
 from sonar.database import tables
+from sonar.database.actor import acting
 from sonar.database.sessions import Session
-from sonar.models import SavedView, Token
+from sonar.models import HistoryEntry, SavedView, Site, Token
 from sonar.people.roles import Role
 from tests import rights_samples
 from tests.accounts import account, logged_in
@@ -160,6 +162,24 @@ def test_limits_hold_within_a_transaction_and_cost_no_message(
             "idle_in_transaction_session_timeout": "1min",
         }
     assert {shown("statement_timeout") for _ in range(pgbouncer.SESSIONS)} == {"0"}
+
+
+def test_who_acts_costs_no_message_and_stays_in_its_transaction(
+    pooled: None, real_commits: None, tmp_path: Path
+) -> None:
+    site = Site.objects.create(name="Lancaster", latitude=54)
+
+    def move() -> None:
+        Site.objects.filter(pk=site.pk).update(latitude=F("latitude") + 1)
+
+    by_nobody = messages(move, tmp_path / "nobody")
+    with acting("page", "anna"):
+        assert messages(move, tmp_path / "anna") == by_nobody == ["Query"]
+    for _ in range(pgbouncer.SESSIONS):
+        move()
+    entries = HistoryEntry.objects.filter(name="Lancaster", action="changed").order_by("id")
+    others = [False] * pgbouncer.SESSIONS
+    assert [entry.who == "anna" for entry in entries] == [False, True, *others]
 
 
 def test_a_statement_that_takes_too_long_is_ended(pooler: Pooler, real_commits: None) -> None:

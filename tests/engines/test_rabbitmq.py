@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from matrix.answers.status import health
 from sonar.celery import app
+from sonar.models import SignOfLife
 from sonar.settings import queues
 from tests.engines.rabbitmq import Broker
 from tests.matrix.test_metrics import samples
@@ -49,10 +50,14 @@ def send(url: str, name: str, messages: int) -> None:
 def test_it_answers_and_its_queues_are_counted(broker: Broker, client: Client) -> None:
     send(broker.url, "transfers.http-tpc", 3)
     send(broker.url, "control", 1)
+    send(broker.url, "transfers.http-tpc@cern", 2)
+    taken = ["transfers@cern", "transfers.http-tpc@cern"]
+    SignOfLife.objects.create(name="w", kind="worker", seen_at=NOW, every_seconds=10, queues=taken)
     assert health.look(NOW)["broker"] == health.Part(True, "RabbitMQ answers and takes messages.")
     found = samples(client)
     assert found["sonar_up", "broker"] == found["sonar_up", "redis"] == 1
     assert found["sonar_queue_messages", "transfers"] == 3
+    assert found["sonar_queue_messages", "transfers@cern"] == 2
     assert found["sonar_queue_messages", "control"] == 1
     assert found["sonar_queue_messages", "cleaning"] == 0
 

@@ -1,14 +1,19 @@
 """Two machines of one Sonar: database, queue, pages and planner here, workers and storage there."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
+from kombu import Connection
+
+from sonar.celery import app
 from sonar.sandbox import embedded, processes
 from tests import template
 from tests.lab.enclosure import RefusedError, run
 from tests.storage import services
-from tests.storage.grid import Grid
+from tests.storage.grid import Grid, put_option
 from tests.storage.nodes import Nodes
+from tests.storage.xrootd import Authority, Server, make_room
 from tests.waiting import wait_for
 
 # RFC 2544 keeps 198.18.0.0/15 for the benchmarks of networks; the network of the lab is its own.
@@ -99,11 +104,15 @@ class TwoHosts(Grid):
         self.queue = Queue(place, sockets)
         self.nodes = Nodes(place / "nodes", self.far.inside())
 
-    def commands(self) -> dict[str, list[str]]:
-        """Let workers that move and delete files run there, with addresses of what is here."""
+    def there(self, **settings: str) -> list[str]:
+        """Return what goes before a command of Sonar that runs there."""
         name = self.database.url.rpartition("/")[2]
         url = f"postgresql://sonar@{NEAR}/{name}"
-        there = self.far.inside(DATABASE_URL=url, REDIS_URL=self.queue.url)
+        return self.far.inside(DATABASE_URL=url, REDIS_URL=self.queue.url, **settings)
+
+    def commands(self) -> dict[str, list[str]]:
+        """Let workers that move and delete files run there, with addresses of what is here."""
+        there = self.there()
         return {
             kind: [*there, *command] if kind in THERE else command
             for kind, command in super().commands().items()
@@ -112,3 +121,60 @@ class TwoHosts(Grid):
     def close(self) -> None:
         super().close()
         self.far.close()
+
+
+class FarServer(Server):
+    """An XRootD of the other host, on its loopback: nobody reaches it from here."""
+
+    def __init__(self, far: FarHost, authority: Authority) -> None:
+        self._far = far
+        super().__init__(make_room(), authority)
+
+    def _command(self) -> list[str]:
+        return [*self._far.inside(), *super()._command()]
+
+    def _answers(self) -> bool:
+        ask = ["bash", "-c", f"exec 3<>/dev/tcp/{self.host}/{self.port}"]
+        done = subprocess.run([*self._far.inside(), *ask], check=False, capture_output=True)
+        return done.returncode == 0
+
+
+class Campus(TwoHosts):
+    """A Sonar here, and a worker on a host that alone reaches two servers of its own."""
+
+    VANTAGE = "campus"
+
+    def __init__(self, place: Path, sockets: Path) -> None:
+        super().__init__(place, sockets)
+        self._rooms = make_room()
+        authority = Authority(self._rooms)
+        self.servers = [FarServer(self.far, authority) for _ in range(2)]
+        for server in self.servers:
+            server.start().make_directory("base")
+
+    def commands(self) -> dict[str, list[str]]:
+        """One worker for all here, and one for what is done there; tests send as the beat does."""
+        here = Grid.commands(self)
+        there = self.there(SONAR_VANTAGE=self.VANTAGE)
+        worker = [*here["worker"], "--loglevel=INFO"]
+        put_option(worker, "-c", "8")
+        of_all, of_storage = list(worker), list(worker)
+        put_option(of_all, "-Q", "transfers,control,cleaning")
+        put_option(of_storage, "-Q", "transfers,cleaning")
+        return {"worker": of_all, "campus": [*there, *of_storage]}
+
+    def send(self, task: str, queue: str) -> None:
+        with Connection(self.queue.url) as connection:
+            app.send_task(f"sonar.tasks.{task}", queue=queue, connection=connection)
+
+    def files_left(self) -> list[Path]:
+        """Return the files of tests and checks on the disks of the servers."""
+        places = [server.data for server in self.servers]
+        found = [path for place in places for path in place.rglob("sonar/incoming/*")]
+        return [path for path in found if path.is_file()]
+
+    def close(self) -> None:
+        super().close()
+        for server in self.servers:
+            server.close()
+        shutil.rmtree(self._rooms, ignore_errors=True)

@@ -30,7 +30,7 @@ PLACE = {"name": "ECDF_DATADISK", "label": "DATADISK", "base_url": URL}
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    monkeypatch.setattr(request_checks, "send_check", lambda *_: None)
 
 
 @pytest.fixture
@@ -144,6 +144,18 @@ def test_a_site_admin_sends_no_worker_into_the_network_of_sonar(
     assert operator.post(NEW, place).status_code == 302
     other = {"name": "ECDF_TAPE", "base_url": f"davs://{host}:8443/tape"}
     assert admin.post(NEW, PLACE | other).status_code == 302
+
+
+def test_operators_say_from_which_vantage_it_is_reached_and_site_admins_do_not(
+    admin: Client, operator: Client, ecdf: Site
+):
+    place = PLACE | {"vantage": "Campus"}
+    assert "A vantage is 1 to 40 small letters" in page(operator.post(NEW, place))
+    assert admin.post(NEW, place).status_code == 302
+    other = {"name": "TAPE", "base_url": "davs://se.ecdf.example:443/tape", "vantage": "campus"}
+    assert operator.post(NEW, PLACE | other).status_code == 302
+    named = dict(Endpoint.objects.values_list("name", "vantage"))
+    assert named == {"ECDF_DATADISK": "", "TAPE": "campus"}
 
 
 @pytest.mark.parametrize("place", [URL, f"{URL}/inside"])

@@ -372,7 +372,7 @@ def test_what_is_declared_or_noted_can_be_removed(root, plural: str):
     assert rows(root, f"{plural}/") == []
 
 
-@pytest.mark.parametrize("plural", ["endpoints", "size-classes", "meshes"])
+@pytest.mark.parametrize("plural", ["endpoints", "size-classes"])
 def test_what_history_refers_to_is_not_removed(root, plural: str):
     record = made(root, plural)
     response = root.delete(f"/api/v1/{address(plural, record)}")

@@ -115,7 +115,8 @@ def test_a_site_admin_changes_nothing_else_of_it(change: dict[str, Any]):
     assert response.status_code == 403
     assert response.json()["detail"] == (
         "An admin of the site may change inbound_cap, outbound_cap, budget_bytes_per_day, label, "
-        f"software, enabled, but not {next(iter(change))}."
+        "software, enabled, paused, paused_until, pause_reason, but not "
+        f"{next(iter(change))}."
     )
     assert Endpoint.objects.values().get(name="RAL_DATADISK") == before
 

@@ -41,6 +41,7 @@ FEW = 2
 FIELDS_OF_THEIR_OWN = {
     "matrix.api.registry.sites",
     "matrix.api.registry.meshes",
+    "matrix.pages.meshes.mesh_form",
     "matrix.answers.ordering.probe_requests",
     "matrix.api.probes",
     "matrix.api.transfers.lines",

@@ -29,7 +29,7 @@ STEPS = [
 
 @pytest.fixture(autouse=True)
 def _sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_checks, "send_check", lambda run: None)
+    monkeypatch.setattr(request_checks, "send_check", lambda *_: None)
 
 
 @pytest.fixture

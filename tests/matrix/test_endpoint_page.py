@@ -6,7 +6,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from sonar.models import Endpoint, RefusedRedirect
+from sonar.models import Endpoint, RefusedRedirect, SignOfLife
 from sonar.notation.data_hosts import SENTENCE
 from sonar.people.roles import Role
 from sonar.work import refused_redirects
@@ -49,6 +49,19 @@ def test_readers_see_what_is_registered_and_no_address(client, refused):
     assert "An endpoint of RAL ." in page
     for hidden in ("st-048", "ral.example", "Where its server redirects"):
         assert hidden not in page
+
+
+def test_it_says_from_which_vantage_it_is_reached_and_whether_a_worker_is_there(
+    client, small_world
+):
+    assert "reached from" not in sentences(client)
+    Endpoint.objects.filter(pk=small_world.ral.pk).update(vantage="cern")
+    alone = "the vantage cern alone"
+    dead = f"{alone}. No worker at the vantage cern is alive: start one there"
+    assert responses.page(client, PAGE).facts()["reached from"].startswith(dead)
+    sign = {"seen_at": NOW, "every_seconds": 10, "queues": ["transfers@cern"]}
+    SignOfLife.objects.create(name="w", kind="worker", **sign)
+    assert responses.page(client, PAGE).facts()["reached from"] == alone
 
 
 def test_the_site_leads_to_it_and_it_leads_on(client, small_world):

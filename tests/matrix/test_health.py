@@ -89,6 +89,21 @@ def test_a_sonar_that_is_well_is_ready(client):
     )
 
 
+def test_tests_may_all_run_at_vantages_and_cleaning_has_a_worker_without_one(client):
+    all_well("transfers")
+    queues = ["transfers@cern", "transfers.fake@cern", "cleaning@cern"]
+    SignOfLife.objects.create(
+        name="w@cern", kind="worker", seen_at=timezone.now(), every_seconds=10, queues=queues
+    )
+    assert ready(client)[0] == 200
+    metrics = client.get("/metrics").content
+    assert b'sonar_workers{queue="transfers@cern"} 1.0' in metrics
+    assert b'sonar_queue_messages{queue="cleaning@cern"} ' in metrics
+    SignOfLife.objects.filter(name__startswith="cleaning").delete()
+    said = "No worker takes from the queue “cleaning”: start one."
+    assert failing(client) == {"workers": said}
+
+
 @pytest.mark.parametrize(
     ("without", "part", "said"),
     [

@@ -442,7 +442,7 @@ def test_a_link_that_nobody_tests_says_so(client, small_world):
     Schedule.objects.all().delete()
     page = look(client)
     assert "Not tested: no mesh includes this link, and it has never had a result." in verdict(page)
-    assert "/admin/sonar/mesh/" in page.links()
+    assert "/meshes/" in page.links()
     assert "No enabled mesh tests this direction." in page
 
 

@@ -48,7 +48,9 @@ def test_each_mesh_says_what_it_tests_now(client, small_world: World):
         "from-uk": ["from endpoints of cloud UK to DESY_DATADISK", "2 to 1", "2", "48", "960 MB"],
         "off": ["all endpoints It is not enabled, so nothing is tested.", "4", "12", dash, dash],
     }
-    assert meshes_now.link("disks") == "/?size=small&mesh=disks"
+    assert meshes_now.link("disks") == "/meshes/disks/"
+    page = responses.page(client, "/meshes/disks/")
+    assert page.link("The matrix of its results") == "/?size=small&mesh=disks"
     assert client.get("/api/v1/matrix/?size=small&mesh=disks").status_code == 200
 
 
@@ -90,9 +92,9 @@ def test_many_meshes_are_cut_and_cost_what_one_does(small_world: World, django_a
     assert matrix_of(lines[1]) == "/?mesh=m0"
 
 
-def test_who_may_change_or_add_one_is_led_there(client, small_world: World):
-    assert not section(client).links('a[href^="/admin/"]')
-    client.force_login(account(Role.ADMINISTRATOR))
-    assert section(client).link("Change") == f"/admin/sonar/mesh/{small_world.mesh.pk}/change/"
+def test_who_may_add_one_is_led_there(client, small_world: World):
+    assert section(client).link("All meshes") == "/meshes/"
     Mesh.objects.all().delete()
-    assert section(client).link("Add a mesh") == "/admin/sonar/mesh/add/"
+    assert not section(client).links('a[href="/meshes/add/"]')
+    client.force_login(account(Role.OPERATOR))
+    assert section(client).link("Add a mesh") == "/meshes/add/"

@@ -85,6 +85,27 @@ def test_a_sonar_that_is_well_says_so_in_one_line(client, well):
     assert page.words.count("1 alive") == 3
 
 
+def test_workers_are_listed_by_vantage_and_one_without_any_is_a_problem(client, well, small_world):
+    Endpoint.objects.filter(pk=small_world.ral.pk).update(vantage="ral")
+    Mesh.objects.update(vantage="cern")
+    SignOfLife.objects.create(
+        name="w@cern",
+        kind="worker",
+        seen_at=NOW,
+        every_seconds=10,
+        queues=["transfers@cern", "transfers.http-tpc@cern", "cleaning@cern"],
+    )
+    page = look(client)
+    assert "run the tests, at the vantage cern workers for “transfers@cern” 1 alive" in page
+    assert "clean up and check credentials, at the vantage cern workers for “cleaning@c" in page
+    assert "6 links are not tested. No worker reaches both endpoints: they, or their mesh" in page
+    assert "all endpoints; at the vantage cern" in page
+    assert "is alive: start one" not in page
+    SignOfLife.objects.update(seen_at=NOW - HOUR)
+    dead = "No worker at the vantage cern is alive: start one there, with SONAR_VANTAGE=cern."
+    assert f"Not all tests of the mesh everything can run: {dead}" in look(client)
+
+
 @pytest.mark.parametrize(
     ("ahead", "said"),
     [

@@ -82,7 +82,7 @@ def test_the_matrix_names_the_paused_sites_in_sight(client, failing):
     assert title in words(client, "/?wall=1")
     pause("DESY", until=HOUR)
     found = words(client, "/")
-    assert "2 sites have paused their tests." in found
+    assert "The tests of 2 sites or endpoints are paused." in found
     assert "DESY, until 20 Nov 13:00:30 UTC: disks" in found
 
 
@@ -127,7 +127,7 @@ def test_a_site_says_why_its_due_tests_wait(client, small_world):
 
 
 def test_operations_lists_pauses_and_counts_what_waits_for_them(client, small_world):
-    assert "Sites that have paused" not in words(client, "/operations/")
+    assert "Paused tests" not in words(client, "/operations/")
     pause()
     Schedule.objects.filter(source=small_world.ral).update(
         skipped_because="paused", skipped_since=NOW
@@ -137,7 +137,7 @@ def test_operations_lists_pauses_and_counts_what_waits_for_them(client, small_wo
     )
     found = words(client, "/operations/")
     assert "site RAL , since 20 Nov 12:00 UTC, until somebody resumes them: disks" in found
-    assert "the site of an endpoint has paused its tests" in found
+    assert "the tests of an endpoint, or of its whole site, are paused" in found
     assert "the site of an endpoint has its quiet hours" in found
 
 

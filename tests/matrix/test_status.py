@@ -203,6 +203,8 @@ def test_what_waits_is_counted_by_reason_with_the_longest(client, small_world):
     answer = get(client)["waiting"]
     assert [reason["reason"] for reason in answer] == [
         "credential",
+        "two vantages",
+        "vantage",
         "mover",
         "not enabled",
         "paused",

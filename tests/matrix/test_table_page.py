@@ -296,7 +296,7 @@ def test_endpoints_without_a_mesh_say_so(client, small_world):
     Mesh.objects.create(name="newer")  # schedules follow the registry
     page = look(client)
     assert "No mesh tests any link. 4 endpoints are registered" in page.words
-    assert "/admin/sonar/mesh/" in page.links()
+    assert "/meshes/" in page.links()
 
 
 def test_filters_and_a_search_that_find_nothing_can_be_dropped(client, small_world):

@@ -126,14 +126,16 @@ def test_it_says_what_does_not_fit(uk: Mesh, settings: Any):
     Site.objects.filter(name="OX").update(
         paused_since=MIDNIGHT, pause_reason="new firewall", paused_until=None
     )
-    Endpoint.objects.filter(name="RAL_DATADISK").update(enabled=False)
+    Endpoint.objects.filter(name="RAL_DATADISK").update(
+        enabled=False, paused_since=MIDNIGHT, pause_reason="disks"
+    )
     Endpoint.objects.filter(name="LANCS_DATADISK").update(budget_bytes_per_day=GB)
     Mesh.objects.update(enabled=False)
     own = glasgow(outbound_cap=1, budget_bytes_per_day=5 * GB)
     said = cost(own, Mesh.objects.get())
     assert list(said.remarks) == [
         "The mesh uk is not enabled: nothing of it is tested until it is.",
-        "Left out are the links of sites that have paused their tests: OX.",
+        "Left out are links whose tests are paused: those of OX, RAL_DATADISK.",
         "Left out is what is not enabled: RAL_DATADISK.",
         "Tests of size large never run: each is larger than 1 GB, the limit on bytes per hour.",
         "GLASGOW_DATADISK is over its budget: 22.7 GB of 5 GB a day are asked for.",

@@ -38,7 +38,7 @@ OTHERS = "what-another-endpoint-lent-to-this-one"
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the checks that are sent to workers, which are none."""
     runs: list[str] = []
-    monkeypatch.setattr(request_checks, "send_check", lambda run: runs.append(str(run)))
+    monkeypatch.setattr(request_checks, "send_check", lambda run, _: runs.append(str(run)))
     return runs
 
 
@@ -117,7 +117,7 @@ def test_several_who_order_at_once_get_one_check(transactional_db, sent):
 
 def test_a_queue_that_is_away_leaves_a_check_that_waits(person, monkeypatch, caplog):
     monkeypatch.setattr(dispatch.app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
-    dispatch.send_check(uuid4())
+    dispatch.send_check(uuid4(), "")
     assert "waits in vain" in caplog.text
 
 

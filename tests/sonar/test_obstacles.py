@@ -38,7 +38,10 @@ HOST = "storage.example"
 URLS = ("https", "http", "davs", "root", "ftp", "iperf3", "fake")
 KINDS = ("file", "client_credentials", "x509_proxy")
 OFFERS = ("transfers", *(f"transfers.{name}" for name in movers.names()), "transfers.iperf3.END0")
+AT_CERN = ("transfers@cern", "transfers.http-tpc@cern", "transfers.iperf3.END0@cern")
+VANTAGES = st.sampled_from(["", "", "cern", "ral"])
 Draw = st.DataObject
+PAUSES = st.sampled_from([{}, {"paused_since": NOW, "pause_reason": "power cut"}])
 
 
 @contextmanager
@@ -70,7 +73,7 @@ def endpoints(data: Draw, owned: list[Credential]) -> list[Endpoint]:
             name=f"SITE{number}",
             tier=2,
             **quiet(data),
-            **data.draw(st.sampled_from([{}, {"paused_since": NOW, "pause_reason": "power cut"}])),
+            **data.draw(PAUSES),
         )
         for number in range(2)
     ]
@@ -87,6 +90,8 @@ def endpoints(data: Draw, owned: list[Credential]) -> list[Endpoint]:
             credential_lent=data.draw(credential),
             lend_credential=data.draw(st.booleans()),
             enabled=data.draw(st.sampled_from([True, True, False])),
+            vantage=data.draw(VANTAGES),
+            **data.draw(PAUSES),
         )
         for number in range(data.draw(st.integers(2, 4)))
     ]
@@ -107,6 +112,7 @@ def meshes(data: Draw, owned: list[Credential]) -> list[Mesh]:
             mover=mover.name,
             mode=data.draw(st.sampled_from(mover.modes)),
             priority=data.draw(st.integers(0, 1)),
+            vantage=data.draw(VANTAGES),
             bytes_per_hour=sometimes(data, st.sampled_from([1, 10**8, 10**12])),
             service=f"https://{HOST}:8446" if service else "",
             service_credential=sometimes(data, st.sampled_from(owned))
@@ -137,10 +143,15 @@ def under_way(data: Draw, ends: list[Endpoint], used: list[Mesh], owned: list[Cr
         Downtime.objects.create(endpoint=place, starts_at=NOW - HOUR, ends_at=NOW + HOUR)
     if owned:
         fail(data, ends, used)
-    if queues := data.draw(st.none() | st.lists(st.sampled_from(OFFERS), max_size=4)):
-        SignOfLife.objects.create(
-            kind="worker", name="w", seen_at=NOW, every_seconds=60, queues=["transfers", *queues]
-        )
+    for offers in (OFFERS, AT_CERN):
+        if queues := data.draw(st.none() | st.lists(st.sampled_from(offers), max_size=4)):
+            SignOfLife.objects.create(
+                kind="worker",
+                name=offers[0],
+                seen_at=NOW,
+                every_seconds=60,
+                queues=[offers[0], *queues],
+            )
 
 
 def fail(data: Draw, ends: list[Endpoint], used: list[Mesh]) -> None:

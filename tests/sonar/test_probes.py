@@ -4,6 +4,7 @@ import contextlib
 import logging
 import math
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -259,8 +260,8 @@ def test_a_result_that_the_database_did_not_take_is_kept_and_offered_again(
 def test_pauses_between_offers_grow_to_a_bound_and_end_at_the_deadline(probe, monkeypatch, caplog):
     running = claimed_now(probe)
     pauses: list[float] = []
-    began = timezone.now()
-    monkeypatch.setattr(timezone, "now", lambda: began + timedelta(seconds=sum(pauses)))
+    began = time.monotonic()
+    monkeypatch.setattr(retry.time, "monotonic", lambda: began + sum(pauses))
     monkeypatch.setattr(retry.time, "sleep", pauses.append)
     monkeypatch.setattr(endings, "end_probe", fails(999, OperationalError("no"), endings.end_probe))
     probes.finish(running, FAILED)

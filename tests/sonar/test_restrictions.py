@@ -22,9 +22,9 @@ def glasgow() -> Endpoint:
     return roomy()[0]
 
 
-def pause(site: Site, until: datetime | None = None, since: datetime = NOW) -> None:
-    site.pause(since, "new firewall", until, None)
-    site.save()
+def pause(row: Site | Endpoint, until: datetime | None = None, since: datetime = NOW) -> None:
+    row.pause(since, "new firewall", until, None)
+    row.save()
 
 
 def at(moment: time) -> datetime:
@@ -101,6 +101,17 @@ def test_a_pause_with_an_end_ends_by_itself(glasgow: Endpoint):
     assert ("GLASGOW", "RAL") in links(Probe.objects.all())
 
 
+def test_that_of_one_endpoint_holds_back_its_links_and_no_others_of_its_site(glasgow: Endpoint):
+    Endpoint.objects.filter(name="RAL_DATADISK").update(site=glasgow.site)
+    pause(glasgow, until=NOW + HOUR)
+    scheduler.claim_due(NOW)
+    # Of RAL_DATADISK, which is of the same site.
+    assert links(Probe.objects.all()) == [("GLASGOW", "LANCS"), ("LANCS", "GLASGOW")]
+    assert reasons()["paused"] == 12
+    scheduler.claim_due(NOW + HOUR)
+    assert len(links(Probe.objects.all())) == 6
+
+
 def test_a_pause_that_a_clock_ahead_began_holds_all_the_same(glasgow: Endpoint):
     pause(glasgow.site, since=NOW + HOUR)
     scheduler.claim_due(NOW)
@@ -127,9 +138,12 @@ def test_all_endpoints_of_the_site_are_restrictions_and_no_others(django_assert_
     Site.objects.filter(name="RAL").update(quiet_from="01:00", quiet_until="05:00")
     hour = {"starts_at": NOW, "ends_at": NOW + HOUR, "reason": "tape"}
     Downtime.objects.create(endpoint=second, **hour)
+    pause(endpoint("LANCS"))
     with django_assert_num_queries(1):
         restrictions = Restrictions.at(NOW)
-    assert restrictions.paused == dict.fromkeys([one.id, second.id], WITHOUT_END)
+    own = "The tests of LANCS_DATADISK are paused until somebody resumes them."
+    third = Endpoint.objects.get(name="LANCS_DATADISK")
+    assert restrictions.paused == dict.fromkeys([one.id, second.id], WITHOUT_END) | {third.id: own}
     assert restrictions.quiet == {other.id}
     assert restrictions.down == {second.id}
 

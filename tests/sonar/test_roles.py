@@ -95,11 +95,11 @@ def test_a_permission_of_its_own_comes_on_top(sites: list[Site]) -> None:
 
 def test_the_group_of_operators_gets_what_it_lacks_and_keeps_what_it_was_given() -> None:
     group = Group.objects.get(name=roles.GROUP)
-    more = Permission.objects.get(codename="delete_mesh")
+    more = Permission.objects.get(codename="delete_endpoint")
     group.permissions.set([more])
     roles.ensure_operators()
     held = {f"sonar.{one.codename}" for one in group.permissions.all()}
-    assert held == OPERATORS_MAY | {"sonar.delete_mesh"}
+    assert held == OPERATORS_MAY | {"sonar.delete_endpoint"}
 
 
 def test_a_request_asks_for_the_rights_of_its_account_once_and_nobody_costs_no_query(

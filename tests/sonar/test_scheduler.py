@@ -21,7 +21,7 @@ from sonar.models import (
     Transfer,
 )
 from sonar.obstacles import capacity
-from sonar.results import sealing
+from sonar.results import endings, sealing
 from sonar.scheduler import claims
 from tests.sonar.world import (
     NOW,
@@ -464,7 +464,8 @@ def test_what_else_a_clock_ahead_has_put_off_comes_back_with_it():
     )
     scheduler.claim_due(NOW)
     assert Probe.objects.get(id=sent.id).sent_at == NOW
-    assert Probe.objects.get(id=running.id).deadline == NOW + timedelta(minutes=3)
+    longest = endings.longest_run(running.size_class)
+    assert Probe.objects.get(id=running.id).deadline == NOW + longest
     assert Probe.objects.get(id=running.id).started_at == later
     assert Leftover.objects.get().next_try == NOW
     assert Circuit.objects.get().next_test_at == NOW

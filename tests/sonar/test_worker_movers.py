@@ -27,13 +27,15 @@ def worker(name: str, *queues: str, seen_at: datetime = NOW - SECOND) -> None:
 
 
 def test_offers_are_those_of_workers_that_live():
-    assert worker_movers.by_living(NOW) is None
+    assert worker_movers.by_living(NOW) == {}
     worker("control@a", "control")
-    assert worker_movers.by_living(NOW) is None
+    assert worker_movers.by_living(NOW) == {}
     worker("transfers@a", "transfers", "transfers.http-tpc", "transfers.no-more")
     worker("transfers@b", "transfers", "transfers.fake")
     worker("transfers@c", "transfers", "transfers.gridftp", seen_at=NOW - 60 * SECOND)
-    assert worker_movers.by_living(NOW) == {"http-tpc", "fake"}
+    worker("transfers@d", "transfers@cern", "transfers.gridftp@cern")
+    offered = {"": {"http-tpc", "fake"}, "cern": {"gridftp"}}
+    assert worker_movers.by_living(NOW) == offered
 
 
 def test_a_worker_offers_what_it_has_the_tools_for(monkeypatch, settings):

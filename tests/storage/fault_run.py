@@ -19,6 +19,7 @@ from uuid import UUID
 
 from sonar.sandbox import embedded
 from tests.storage import ledger
+from tests.storage.clock import Clock, stepped
 from tests.storage.faults import (
     DISK_MB,
     FAULTS,
@@ -96,6 +97,7 @@ def faulty_grid(seed: int, in_flight: int, every: str, ways: list[str]) -> Itera
         place = Path(tempfile.mkdtemp(prefix="sonar-fault-run-"))
         stack.callback(shutil.rmtree, place, ignore_errors=True)
         place.chmod(0o755)
+        clock = clock_of_all(place, stack)
         disk = disk_of("PostgreSQL", place / "disk", DISK_MB, stack)
         storage = disk_of("the storage nodes", place / "storage", STORAGE_MB, stack)
         sockets = stack.enter_context(embedded.socket_directory())
@@ -110,7 +112,15 @@ def faulty_grid(seed: int, in_flight: int, every: str, ways: list[str]) -> Itera
         grid.start_web()
         if not wait_for(grid.is_ready, START_SECONDS):
             raise SystemExit(f"The pages did not start:\n{grid.logs('web')[-2000:]}")
-        yield Faults(grid, random.Random(seed), disk, storage)
+        yield Faults(grid, random.Random(seed), disk, storage, clock)
+
+
+def clock_of_all(place: Path, stack: ExitStack) -> Clock | None:
+    """Give all processes that start from now on a clock that jumps, or say why there is none."""
+    if shutil.which("gcc") is None:
+        print("The clock does not jump: there is no gcc.")
+        return None
+    return stack.enter_context(stepped(place))
 
 
 def disk_of(whose: str, place: Path, size_mb: int, stack: ExitStack) -> Path | None:

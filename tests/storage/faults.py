@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 import psycopg
 
+from tests.storage.clock import Clock
 from tests.storage.grid import Grid
 from tests.waiting import wait_for
 
@@ -23,6 +24,7 @@ SWEPT_SECONDS = 30.0
 FROZEN = 4.0, 10.0
 """Seconds that something stands still: longer than three signs of life."""
 REDIS_FULL_BYTES = 1000
+HOUR = 3600
 DISK_MB = 1500
 """Of the disk that PostgreSQL has for itself: enough for some 50,000 probes."""
 STORAGE_MB = 600
@@ -39,6 +41,8 @@ class Faults:
     """A file system of PostgreSQL's own, which may be filled; None if there is none."""
     storage: Path | None = None
     """And one of the good storage nodes."""
+    clock: Clock | None = None
+    """That of all processes, which may jump; None if there is none."""
     counts: dict[str, int] = field(default_factory=dict)
     standstills: list[tuple[float, str]] = field(default_factory=list)
     """Seconds until work went on after a fault, and which it was."""
@@ -212,6 +216,32 @@ def connections_exhausted(faults: Faults) -> None:
             except psycopg.OperationalError:
                 time.sleep(0.05)  # others give theirs back now and then: those, too
         assert taken
+
+
+def step_clock(faults: Faults, seconds: int) -> None:
+    """The time of day jumps to this far ahead of what it really is, and stays there."""
+    if faults.clock is None:
+        return
+    faults.clock.step_to(seconds)
+    ((now,),) = faults.grid.ask("SELECT extract(epoch FROM clock_timestamp())")
+    assert abs(float(now) - time.time() - seconds) < 2, "the clock of PostgreSQL did not jump"
+
+
+@fault
+def clock_ahead_for_a_moment(faults: Faults) -> None:
+    """It jumps forward by an hour, and soon back to where it was."""
+    before = faults.clock.ahead if faults.clock else 0
+    step_clock(faults, before + HOUR)
+    faults.pause()
+    step_clock(faults, before)
+
+
+FAULTS |= {
+    "clock an hour ahead": partial(step_clock, seconds=HOUR),
+    "clock an hour behind": partial(step_clock, seconds=-HOUR),
+    "clock 90 s ahead": partial(step_clock, seconds=90),
+    "clock right again": partial(step_clock, seconds=0),
+}
 
 
 @fault

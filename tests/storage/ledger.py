@@ -10,7 +10,8 @@ WHERE quiet_from IS NULL
 
 # Written by the database itself, with the name of the process that made the change.
 JOURNAL = """
-CREATE TABLE journal (id uuid, event text, process text DEFAULT current_setting('application_name'),
+CREATE TABLE journal (number bigserial, id uuid, event text,
+                      process text DEFAULT current_setting('application_name'),
                       at timestamptz DEFAULT clock_timestamp());
 CREATE INDEX ON journal (id);
 CREATE FUNCTION note_probe() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -21,7 +22,7 @@ END $$;
 CREATE TRIGGER journal AFTER INSERT OR UPDATE OF state OR DELETE ON sonar_probe
     FOR EACH ROW EXECUTE FUNCTION note_probe();
 CREATE VIEW run AS SELECT DISTINCT ON (id) id, process, at AS since FROM journal
-    WHERE event = 'running' ORDER BY id, at DESC;
+    WHERE event = 'running' ORDER BY id, number DESC;
 """
 # By a worker that was killed; a probe that waits in the queue has no run.
 HELD = "EXISTS (SELECT FROM run WHERE run.id = sonar_probe.id AND process = ANY (%(killed)s))"
@@ -32,9 +33,11 @@ GROUP BY journal.id HAVING count(transfer.id) <> 1
 """
 MADE = "SELECT count(*) FROM journal WHERE event = 'made'"
 STATES = "SELECT state, count(*) FROM sonar_transfer GROUP BY state ORDER BY state"
-# Before the last full hour, so that half of the results are read from segments.
+# Before the last full hour, so that half of the results are read from segments; and so are those
+# of a clock that was ahead, which nobody shows before their time.
 LONG_AGO = """
 UPDATE sonar_transfer SET started_at = started_at - interval '2 hours' WHERE id < %(half)s
+   OR started_at > now()
 """
 COUNTS = """
 SELECT name, count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state = 'failed')

@@ -13,7 +13,7 @@ from tests.storage.grid import Grid
 LOOK_SECONDS = 1.0
 # Without what they read, pages say in a sentence that they cannot be shown.
 ANSWERS = (200, 503)
-AGE = "SELECT extract(epoch FROM now() - max(seen_at)) FROM sonar_signoflife WHERE name = 'plan'"
+PLANNED = "SELECT max(seen_at) FROM sonar_signoflife WHERE name = 'plan'"
 
 
 class Lookout(threading.Thread):
@@ -24,6 +24,7 @@ class Lookout(threading.Thread):
         self.grid, self._over = grid, threading.Event()
         self.answered, self.unanswered = Counter[int](), Counter[str]()
         self.slowest = self.oldest_plan = 0.0
+        self._plan, self._planned_at = None, time.monotonic()
 
     def run(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
@@ -39,12 +40,18 @@ class Lookout(threading.Thread):
         self.slowest = max(self.slowest, time.monotonic() - began)
 
     def look_at_plan(self) -> None:
-        """Note how old the last plan is; a database that is away says nothing."""
+        """Note for how long there was no new plan, by a clock that does not jump.
+
+        A database that is away says nothing.
+        """
         try:
-            age = self.grid.ask(AGE)[0][0]
+            ((plan,),) = self.grid.ask(PLANNED)
         except psycopg.Error:
             return
-        self.oldest_plan = max(self.oldest_plan, float(age or 0))
+        now = time.monotonic()
+        self.oldest_plan = max(self.oldest_plan, now - self._planned_at)
+        if plan != self._plan:
+            self._plan, self._planned_at = plan, now
 
     def wrong(self) -> list[str]:
         """Return what no page may answer, and how often."""

@@ -1,4 +1,5 @@
-"""Workers killed, PostgreSQL restarted and crashed, Redis emptied and restarted, all under load:
+"""Workers killed, PostgreSQL restarted and crashed, Redis emptied and restarted, the clock an hour
+ahead and back, all under load:
 every probe that was ever made becomes one transfer, and only what a killed worker held is lost."""
 
 import random
@@ -8,12 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from sonar.sandbox import embedded
+from tests.needs import needs
+from tests.storage.clock import Clock, stepped
 from tests.storage.grid import Grid
 from tests.storage.ledger import COUNTS, HELD, LONG_AGO, MATRIX_COUNTS, NOT_ONE_TRANSFER
 from tests.storage.workers import LONGEST_SECONDS
@@ -26,10 +30,13 @@ TROUBLES = [
     *["kill late", "crash", "empty", "kill", "kill control", "kill cleaning"],
     *["empty and kill", "restart", "restart queue"],
 ]
+# Before any process is new: one that starts after a jump of the clock knows of none.
+FIRST_TROUBLES = ["step clock"]
 # No kill comes after these, which could be taken for the reason of a loss.
 LAST_TROUBLES = ["crash", "restart"]
 PAUSES = 0.2, 1.0  # seconds of peace before a trouble
 AWAY = 0.5, 1.5  # seconds that PostgreSQL stays away
+AHEAD_SECONDS, SWEEPS_SECONDS = 3600, 3  # how far the clock is ahead, and for how long at least
 LOAD = 6  # transfers that run when a trouble comes
 SITES = (  # the link from LANCS to CAM always fails, others now and then
     "UKI-NORTHGRID-LANCS-HEP",
@@ -63,6 +70,7 @@ with redirect_stdout(StringIO()):
     call_command("rebuild_segments")
 """
 UNDER_WAY = f"state = 'running' AND started_at > now() - interval '3 s' AND NOT {HELD}"
+BEGUN_AHEAD = "started_at > now() - interval '30 minutes'"
 RUN_BY = "SELECT state, process FROM sonar_transfer JOIN run USING (id)"
 RAN_THROUGH = """
 SELECT state, run.process FROM sonar_transfer JOIN run USING (id) JOIN journal gone USING (id)
@@ -74,8 +82,9 @@ AND run.process <> ALL (%(killed)s)
 class Sonar(Grid):
     """All processes of one Sonar, and what was done to them."""
 
-    def __init__(self, place: Path, sockets: Path) -> None:
+    def __init__(self, place: Path, sockets: Path, clock: Clock) -> None:
         super().__init__(place, sockets, place)
+        self.clock = clock
         self.outages: list[tuple[datetime, datetime]] = []
         self.left_behind = 0
         self.random = random.Random(SEED)
@@ -117,6 +126,13 @@ class Sonar(Grid):
         self.outages.append((began, datetime.now(UTC)))
         self.database.start()
 
+    def step_clock(self) -> None:
+        """Let it jump forward, be swept by and tested by, and jump back."""
+        self.clock.step_to(AHEAD_SECONDS)
+        time.sleep(SWEEPS_SECONDS)
+        self.wait_for(lambda: self.count("sonar_transfer", BEGUN_AHEAD) > 0)
+        self.clock.step_to(0)
+
     def suffer(self, trouble: str) -> None:
         """Let one trouble come over this Sonar, at some moment under load."""
         self.wait_for(lambda: self.count("sonar_probe", UNDER_WAY) >= LOAD)
@@ -131,6 +147,8 @@ class Sonar(Grid):
             self.kill(trouble.removeprefix("kill "))
         if trouble in {"crash", "restart"}:
             self.take_away_database(signal.SIGQUIT if trouble == "crash" else signal.SIGINT)
+        if trouble == "step clock":
+            self.step_clock()
         if trouble == "restart queue":
             self.queue.stop()
             self.queue.start()
@@ -177,13 +195,17 @@ def registry_of(base_urls: dict[str, str]) -> dict[str, Any]:
 def sonar(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sonar]:
     """Return a Sonar that has been through all troubles and has come to rest."""
     with ExitStack() as stack:
+        needs("gcc")
+        place = Path(stack.enter_context(TemporaryDirectory(prefix="sonar-clock-")))
+        place.chmod(0o755)  # PostgreSQL runs as another user
+        clock = stack.enter_context(stepped(place))
         sockets = stack.enter_context(embedded.socket_directory())
-        one = Sonar(tmp_path_factory.mktemp("survival"), sockets)
+        one = Sonar(tmp_path_factory.mktemp("survival"), sockets, clock)
         stack.callback(one.close)
         one.start()
         troubles = TROUBLES.copy()
         one.random.shuffle(troubles)
-        for trouble in troubles + LAST_TROUBLES:
+        for trouble in FIRST_TROUBLES + troubles + LAST_TROUBLES:
             one.suffer(trouble)
         one.come_to_rest()
         yield one

@@ -136,5 +136,6 @@ def test_the_beat_lives_whether_or_not_its_queue_takes_anything(
     said: list[str] = []
     monkeypatch.setattr(service_manager, "sd_notify", lambda state, log: said.append(state))
     monkeypatch.setattr(Scheduler, "tick", lambda self: 5.0)
+    monkeypatch.setattr(PatientScheduler, "_put_right", lambda self: None)
     assert PatientScheduler.tick(object.__new__(PatientScheduler)) == 5.0
     assert said == ["WATCHDOG=1"]

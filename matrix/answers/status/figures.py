@@ -17,8 +17,12 @@ from matrix.store import data_version
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.probes import NEXT_TICK
+from sonar.database import replica
+from sonar.database.replica import ReplicaState
 from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
+from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles.catalogue import NAMES
+from sonar.obstacles.worker_movers import AT_VANTAGES, CLEANING, TRANSFERS
 from sonar.processes import heartbeats
 from sonar.registry.downtimes import state
 from sonar.registry.downtimes.state import SourceState
@@ -26,7 +30,7 @@ from sonar.results import circuits
 from sonar.results.sealing import GRACE
 
 # Queues that somebody must take from, or nothing is measured.
-QUEUES = ("transfers", "control", "cleaning")
+QUEUES = (TRANSFERS, "control", CLEANING)
 # Tasks of the beat, by the names in CELERY_BEAT_SCHEDULE.
 TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
@@ -97,6 +101,23 @@ class Life:
         """Return the sign of the beat, the newest if there are several."""
         return self._newest(SignOfLife.Kind.BEAT)
 
+    @property
+    def queues(self) -> list[str]:
+        """Return the queues that workers should take from, and those of vantages heard of."""
+        vantages = sorted({vantage_of(queue) for queue in self.offered} - {""})
+        return [*QUEUES, *(at(queue, each) for each in vantages for queue in AT_VANTAGES)]
+
+    @property
+    def deserted(self) -> list[str]:
+        """Return the queues that nobody takes from, where Sonar cannot do without.
+
+        That tests have workers at vantages alone is for the obstacle of that name.
+        """
+        by_place = [each for each in self.queues if each.partition("@")[0] == TRANSFERS]
+        is_moving = any(map(self.workers, by_place))
+        others = [queue for queue in QUEUES[1:] if not self.workers(queue)]
+        return others if is_moving else [TRANSFERS, *others]
+
     def workers(self, queue: str) -> list[SignOfLife]:
         """Return the workers that take from a queue and are not silent."""
         return [
@@ -166,6 +187,7 @@ class Status:
     coverage: tuple[Coverage, ...]
     data_version: DataVersion
     sources: tuple[SourceState, ...]
+    replica: ReplicaState | None
 
     @property
     def dirty_seconds(self) -> float:
@@ -180,7 +202,7 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 def read(now: datetime) -> Status:
     """Read the status: four small SQL queries, and what is dear if it is too old."""
-    with snapshot():
+    with snapshot(of_primary=True):
         version = data_version.fetch(data_version.OF_ALL)
         return Status(
             moment=now,
@@ -190,6 +212,7 @@ def read(now: datetime) -> Status:
             coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
             data_version=version,
             sources=state.states(now),
+            replica=replica.state(),
         )
 
 

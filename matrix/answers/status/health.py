@@ -14,8 +14,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from matrix.answers.status import rabbitmq
-from matrix.answers.status.figures import PLAN, QUEUES, Life
-from sonar.database import tables
+from matrix.answers.status.figures import PLAN, Life
+from sonar.database import replica, tables
 from sonar.database.tables import LONGEST_SECONDS, asked_quickly
 from sonar.models import SignOfLife
 from sonar.processes.redis_client import client_of
@@ -26,6 +26,9 @@ SIGNS = f"SELECT {', '.join(FIELDS)} FROM sonar_signoflife"  # noqa: S608 - a co
 TRIAL = "sonar:trial"
 FOR_ITSELF = "each web process counts requests and passwords for itself."
 UNTIL_THEN = f"Until then nothing is sent to workers, and {FOR_ITSELF}"
+# The one part without which all is ready.
+REPLICA = "replica"
+BY_PRIMARY = "Readers are answered by the primary."
 UNKNOWN = "Not known while the database does not answer as it should."
 
 
@@ -46,7 +49,18 @@ def look(now: datetime) -> dict[str, Part]:
         **({"broker": look_at_broker()} if is_apart() else {}),
         "workers": look_at_workers(life) if life else Part(False, UNKNOWN),
         "beat": look_at_beat(life) if life else Part(False, UNKNOWN),
+        **({REPLICA: look_at_replica(database)} if replica.is_configured() else {}),
     }
+
+
+def look_at_replica(database: Part) -> Part:
+    """Say who answers readers; where no replica may, the database does, and that is no harm."""
+    state = replica.state() if database.ok else None
+    if state is None:
+        return Part(False, UNKNOWN)
+    if state.problem:
+        return Part(False, f"{state.problem} {BY_PRIMARY}")
+    return Part(True, f"The replica answers readers; its data is {state.age:.0f} s old.")
 
 
 def look_at_database(now: datetime) -> tuple[Part, Life | None]:
@@ -118,8 +132,8 @@ def queue() -> redis.Redis:
 
 
 def look_at_workers(life: Life) -> Part:
-    counts = {queue: len(life.workers(queue)) for queue in QUEUES}
-    if without := [queue for queue, count in counts.items() if not count]:
+    counts = {queue: len(life.workers(queue)) for queue in life.queues}
+    if without := life.deserted:
         queues = " nor from ".join(f"“{queue}”" for queue in without)
         return Part(False, f"No worker takes from the queue {queues}: start one.")
     numbers = (f"{count} from {queue}" for queue, count in counts.items())

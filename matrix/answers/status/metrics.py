@@ -14,9 +14,11 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.status import figures, health, rabbitmq
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
+from sonar.database import replica
 from sonar.database.retry import one_line
 from sonar.models import CredentialState, Probe
 from sonar.movers import catalogue
+from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles import worker_movers
 from sonar.registry.downtimes.state import SourceState
 
@@ -29,11 +31,15 @@ class Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         now = timezone.now()
         status = read_status(now)
-        waiting = read_queues(status.life.offered if status else ())
+        waiting = read_queues(status.life.queues, status.life.offered) if status else read_queues()
         takes = health.look_at_redis().ok and (waiting is not None or health.is_apart())
         up = {"database": status is not None, "redis": takes}
         if health.is_apart():
             up["broker"] = waiting is not None and health.look_at_broker().ok
+        if state := replica.state() if status else None:
+            up["replica"] = not state.problem
+            age = {} if state.age is None else {"": state.age}
+            yield gauge("replica_age_seconds", "How old the data of the replica is.", age)
         yield gauge("up", "Whether a part answers and takes what is written.", up, "part")
         yield gauge("info", "The version of Sonar.", {sonar.__version__: 1}, "version")
         yield gauge("in_flight_limit", "Tests at once.", {"": settings.SONAR_IN_FLIGHT})
@@ -57,7 +63,9 @@ def read_status(now: datetime) -> Status | None:
         return None
 
 
-def read_queues(offered: Collection[str]) -> dict[str, int] | None:
+def read_queues(
+    names: Collection[str] = QUEUES, offered: Collection[str] = ()
+) -> dict[str, int] | None:
     """Count the messages in each queue; nothing if the broker does not answer soon.
 
     ``offered`` are the queues that workers take from, for tests of the network one for each end.
@@ -65,15 +73,16 @@ def read_queues(offered: Collection[str]) -> dict[str, int] | None:
     # Tests lie in the queue of their mover.
     tests = {name for name in offered if name.startswith(f"{worker_movers.TRANSFERS}.")}
     tests.update(map(worker_movers.queue_of, catalogue.names()))
-    lists = {name: {name} for name in QUEUES}
-    lists[worker_movers.TRANSFERS] |= tests
+    lists = {name: {name} for name in names}
+    for test in tests:
+        lists[at(worker_movers.TRANSFERS, vantage_of(test))].add(test)
     try:
         count = rabbitmq.lengths if health.is_apart() else in_redis
         counts = count(set().union(*lists.values()))
     except (redis.RedisError, *rabbitmq.AWAY) as error:
         log.warning("The queues cannot be counted: %s", one_line(error))
         return None
-    return {name: sum(counts[each] for each in names) for name, names in lists.items()}
+    return {name: sum(counts[each] for each in parts) for name, parts in lists.items()}
 
 
 def in_redis(names: Collection[str]) -> dict[str, int]:
@@ -86,7 +95,7 @@ def of_life(life: Life) -> Iterator[Metric]:
     last = {name: sign.seen_at.timestamp() for name in TASKS if (sign := life.task(name))}
     plan = {"": last[PLAN]} if PLAN in last else {}
     beat = {"": life.beat.seen_at.timestamp()} if life.beat else {}
-    workers = {queue: len(life.workers(queue)) for queue in QUEUES}
+    workers = {queue: len(life.workers(queue)) for queue in life.queues}
     yield gauge("last_plan_timestamp_seconds", "When a tick of the planner last ended.", plan)
     yield gauge("task_last_timestamp_seconds", "When a task last ended well.", last, "task")
     yield gauge("beat_last_timestamp_seconds", "When the beat last sent something.", beat)

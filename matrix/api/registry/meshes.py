@@ -24,10 +24,12 @@ from matrix.api.registry.values import (
     own_name,
     quiet_times,
     record_of,
+    vantage_name,
     whole,
 )
 from matrix.api.schema.records import Json, moment
 from matrix.api.schema.schemas import Body
+from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules
 from sonar.models import Mesh, SizeClass
@@ -51,6 +53,7 @@ from sonar.registry.file.sections import (
     set_members,
 )
 from sonar.registry.mesh_members import read_endpoints
+from sonar.registry.mesh_removal import hindrance
 from sonar.registry.mesh_size import READ_FIRST, MeshSize, size_of, words
 from sonar.results import reclass
 
@@ -145,6 +148,9 @@ class MeshBody(Body):
     priority: Annotated[
         int, whole(0, 9999, "when caps do not allow everything due, higher goes first")
     ] = 5
+    vantage: Annotated[
+        str, vantage_name("the vantage whose workers run its tests, unless their ends name one")
+    ] = ""
     sources: Annotated[Literal["all"] | Names | Filter, ends("the sources of its links")] = "all"
     destinations: Annotated[
         Literal["all"] | Names | Filter, ends("the destinations of its links")
@@ -193,6 +199,10 @@ class Meshes(Resource[Mesh]):
             "Change a mesh",
             "Fields that are left out stay as they are; lists and `every` are replaced as a whole.",
         ),
+        "remove": CallText(
+            "Delete a mesh",
+            "Only one that is not enabled and has no results, as they are chosen by its name.",
+        ),
     }
 
     def rows(self) -> QuerySet[Mesh]:
@@ -225,6 +235,10 @@ class Meshes(Resource[Mesh]):
             return {}
         notice = " ".join(advice_on(row, timezone.now()))
         return {"notice": notice} if notice else {}
+
+    def refuse_removal(self, row: Mesh) -> None:
+        if sentence := hindrance(row):
+            raise Conflict({"name": [sentence]})
 
     def columns_of(self, row: Mesh, values: Values) -> Values:
         columns = {name: value for name, value in values.items() if name not in ELSEWHERE}

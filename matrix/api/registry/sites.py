@@ -8,11 +8,18 @@ from django.db.models import Q
 from django.utils import timezone
 from rest_framework.request import Request
 
+from matrix.api.registry.pauses import (
+    Paused,
+    PausedUntil,
+    PauseReason,
+    of_pause,
+    pause_columns,
+    paused_by,
+)
 from matrix.api.registry.resource import CallText, Resource, of_row, of_words, yes_or_no
 from matrix.api.registry.values import (
     CREDENTIAL_NAME,
     DataHosts,
-    Moment,
     Tags,
     Values,
     data_host_list,
@@ -24,18 +31,17 @@ from matrix.api.registry.values import (
     quiet_times,
     record_of,
     tag_list,
-    time,
+    vantage_name,
     whole,
 )
-from matrix.api.schema.records import Json, moment
+from matrix.api.schema.records import Json
 from matrix.api.schema.schemas import Body
 from matrix.http.exceptions import Conflict
 from matrix.query.forms import BadQueryError
 from sonar.models import Endpoint, Site
 from sonar.models.registry import BASE_URL, MOST_CAP, MOST_DAILY_BYTES
-from sonar.notation.windows import format_typed
 from sonar.obstacles import catalogue as obstacles
-from sonar.people.roles import ENDPOINT_FIELDS, SITE_FIELDS
+from sonar.people.roles import ENDPOINT_FIELDS, PAUSE_FIELDS, SITE_FIELDS
 from sonar.registry.compatibility import endpoint_problem, is_moved
 from sonar.registry.file.sections import quiet_columns
 
@@ -56,13 +62,9 @@ class NewSite(Body):
     ] = None
     tags: Annotated[Tags, tag_list("for all its endpoints")] = []
     quiet_hours: Annotated[str | None, quiet_times()] = None
-    paused: Annotated[bool, flag("true holds back all tests of its links")] = False
-    paused_until: Annotated[
-        Moment | None, time("in the future; then the pause ends", "for until paused is false")
-    ] = None
-    pause_reason: Annotated[
-        str, line(200, "why, shown to everyone; not empty while paused is true")
-    ] = ""
+    paused: Paused = False
+    paused_until: PausedUntil = None
+    pause_reason: PauseReason = ""
 
 
 class Sites(Resource[Site]):
@@ -105,10 +107,7 @@ class Sites(Resource[Site]):
         return columns | quiet_columns(values) | pause_columns(row, values, timezone.now())
 
     def signature(self, row: Site, columns: Values, request: Request) -> Values:
-        since = columns.get("paused_since", row.paused_since)
-        if since == row.paused_since:
-            return {}
-        return {"paused_by": request.user if since else None}
+        return paused_by(row, columns, request)
 
     def others(self, row: Site) -> Json:
         endpoints = row.endpoints.all()
@@ -126,35 +125,7 @@ class Sites(Resource[Site]):
 
 def of_testing(site: Site) -> Json:
     """Return its quiet hours, and its pause as long as that lasts."""
-    is_paused = site.is_paused(timezone.now())
-    return {
-        "quiet_hours": site.quiet_hours,
-        "paused": is_paused,
-        "paused_until": moment(site.paused_until) if is_paused else None,
-        "pause_reason": site.pause_reason if is_paused else "",
-        "paused_since": moment(site.paused_since) if is_paused else None,
-    }
-
-
-def pause_columns(site: Site, values: Values, now: datetime) -> Values:
-    """Return the columns of its pause as these values make it; raise BadQueryError."""
-    if not values.keys() & {"paused", "paused_until", "pause_reason"}:
-        return {}
-    lasts = site.is_paused(now)
-    before = (site.paused_until, site.pause_reason) if lasts else (None, "")
-    until, reason = values.get("paused_until", before[0]), values.get("pause_reason", before[1])
-    if not values.get("paused", lasts):
-        if values.get("paused_until") or values.get("pause_reason"):
-            field = "paused_until" if values.get("paused_until") else "pause_reason"
-            raise BadQueryError({field: [f"{field} is of a pause: send paused true with it."]})
-        return {"paused_since": None, "paused_until": None, "pause_reason": ""}
-    if not reason.strip():
-        raise BadQueryError({"pause_reason": ["pause_reason is missing: say why it is paused."]})
-    if until and until <= now:
-        sentence = f"paused_until {format_typed(until)} is over: use a time in the future."
-        raise BadQueryError({"paused_until": [sentence]})
-    since = site.paused_since if lasts else now
-    return {"paused_since": since, "paused_until": until, "pause_reason": reason.strip()}
+    return {"quiet_hours": site.quiet_hours, **of_pause(site, timezone.now())}
 
 
 SITES = Sites()
@@ -169,13 +140,16 @@ URL_MEANING = (
 )
 CREDENTIAL = "the name of a registered credential; empty for none"
 CREDENTIALS = ("credential", "credential_lent")
+ELSEWHERE = ("retired", *PAUSE_FIELDS)
 # What is for those who may see it, as that may be where Sonar writes and with what.
 INTERNAL = ("base_url", *CREDENTIALS, "lend_credential", "data_hosts")
-# What decides which credential a program may show to both ends, and whether it is one at all.
-SHOWN_FIELDS = ("base_url", "credential", "lend_credential", "retired")
+# What decides which credential a program may show to both ends, whether it is one at all, and
+# which workers reach it.
+SHOWN_FIELDS = ("base_url", "credential", "lend_credential", "retired", "vantage")
 # What is answered otherwise than it is sent.
 AS_ANSWERED: dict[str, Any] = {
     "retired_at": datetime | None,
+    "paused_since": datetime | None,
     "base_url": (str, ""),
     "credential": (str, ""),
     "credential_lent": (str, ""),
@@ -208,12 +182,18 @@ class NewEndpoint(Body):
         flag("whether the other end of a copy is given credential if there is no credential_lent"),
     ] = False
     data_hosts: Annotated[DataHosts, data_host_list("to which its server may redirect tests")] = []
+    vantage: Annotated[
+        str, vantage_name("the vantage whose workers alone reach it; empty if all workers do")
+    ] = ""
     enabled: Annotated[bool, flag("whether tests of its links may start")] = False
     simulated: Annotated[bool, flag("whether it is a sandbox node")] = False
     retired: Annotated[bool, flag("if retired, it is no longer tested and keeps its history")] = (
         False
     )
     tags: Annotated[Tags, tag_list("in addition to those of its site")] = []
+    paused: Paused = False
+    paused_until: PausedUntil = None
+    pause_reason: PauseReason = ""
 
 
 class Endpoints(Resource[Endpoint]):
@@ -265,13 +245,17 @@ class Endpoints(Resource[Endpoint]):
         "change": CallText(
             "Change, enable or retire an endpoint",
             "Fields that are left out stay as they are. Admins of its site may change\n"
-            f"{', '.join(ENDPOINT_FIELDS[:-1])} and {ENDPOINT_FIELDS[-1]}.",
+            f"{', '.join(ENDPOINT_FIELDS[:-1])} and {ENDPOINT_FIELDS[-1]}.\n\n"
+            "While it is paused no test of its links starts: what is due waits. Those that run go "
+            "on.",
         ),
     }
+    field_of = {"endpoint_pause_ends_after_it_starts": "paused_until"}
 
     def others(self, row: Endpoint) -> Json:
         credentials = {name: str(getattr(row, name) or "") for name in CREDENTIALS}
-        return credentials | {"retired": row.retired_at is not None}
+        pause = of_pause(row, timezone.now())
+        return credentials | pause | {"retired": row.retired_at is not None}
 
     def remarks(self, row: Endpoint, values: Values) -> Json:
         notice = "" if values.keys().isdisjoint(SHOWN_FIELDS) else obstacles.notice(timezone.now())
@@ -281,11 +265,14 @@ class Endpoints(Resource[Endpoint]):
         return [row.site_id] if row.site_id else []
 
     def columns_of(self, row: Endpoint, values: Values) -> Values:
-        columns = {name: value for name, value in values.items() if name != "retired"}
+        columns = {name: value for name, value in values.items() if name not in ELSEWHERE}
         if "retired" in values:
             since = row.retired_at or timezone.now()
             columns["retired_at"] = since if values["retired"] else None
-        return columns
+        return columns | pause_columns(row, values, timezone.now())
+
+    def signature(self, row: Endpoint, columns: Values, request: Request) -> Values:
+        return paused_by(row, columns, request)
 
     def check(self, row: Endpoint) -> None:
         if is_moved(row) and (sentence := endpoint_problem(row)):

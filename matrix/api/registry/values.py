@@ -25,7 +25,7 @@ from matrix.api.schema.schemas import Answer, Body
 from matrix.query.forms import BadQueryError
 from sonar.credentials import rules as credentials
 from sonar.models.fields import MOST_TAGS, NAME, TAG, TAG_RULE, tidy
-from sonar.notation import data_hosts
+from sonar.notation import data_hosts, vantages
 from sonar.notation.enumeration import either
 from sonar.notation.windows import EARLIEST, LATEST, parse_time
 from sonar.records.record import cut
@@ -89,6 +89,11 @@ def name_of(kind: str, or_null: str = "") -> FieldInfo:
 def own_name() -> FieldInfo:
     rule = "1 to 80 letters, digits, dots, dashes and underscores, the first a letter or digit"
     return field(rule, max_length=80, pattern=NAME)
+
+
+def vantage_name(meaning: str) -> FieldInfo:
+    rule = f"at most {vantages.LONGEST} small letters, digits and dashes"
+    return field(rule, meaning, max_length=vantages.LONGEST, pattern="^[a-z0-9-]*$")
 
 
 def quiet_times() -> FieldInfo:

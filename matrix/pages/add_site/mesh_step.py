@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from matrix.answers import cost
-from matrix.pages.add_site.cost_words import CostInAll
+from matrix.pages.parts.cost_words import CostInAll
 from matrix.pages.site.work_forms import CHOICE, GB, ONE_END, ClockField, EndpointLimitsForm
 from sonar.models import Endpoint, Mesh
 from sonar.models.member_filters import ENDS

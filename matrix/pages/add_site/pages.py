@@ -15,6 +15,7 @@ from matrix.pages.add_site.site_forms import EndpointForm, SiteForm
 from matrix.pages.add_site.steps import OPERATE, sites_of
 from matrix.pages.base import Page, Params
 from matrix.pages.endpoint import OfEndpoint, endpoint_of
+from matrix.pages.parts.last_change import LastChange
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
 from matrix.store.data_version import DataVersion
@@ -42,6 +43,7 @@ class AddSitePage(Page):
     template: ClassVar[str] = TEMPLATE.format("site")
     route: ClassVar[str] = "add-site"
     nav: ClassVar[str] = "sites"
+    of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
@@ -57,6 +59,7 @@ class OfSite(Page):
     """A page about a site that is registered."""
 
     nav: ClassVar[str] = "sites"
+    of_primary: ClassVar[bool] = True
 
     site: Site
 
@@ -82,6 +85,7 @@ class SetUpSitePage(OfSite):
             "steps": steps.steps_of(self.site, None, None, "site"),
             "drafts": steps.drafts(reader, self.site),
             "form": SiteForm(self.site),
+            "last_change": LastChange.of(self.site, reader, [self.site.id]),
         }
 
 

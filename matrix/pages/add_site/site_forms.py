@@ -9,16 +9,14 @@ from django.core.validators import MinValueValidator
 from django.http import QueryDict
 
 from matrix.pages.endpoint import DataHostsForm
-from matrix.pages.site.work_forms import CHOICE, SMALL, RowForm, line
+from matrix.pages.site.work_forms import CHOICE, NEEDED, RESERVED, SMALL, RowForm, line
 from sonar.credentials import rules
 from sonar.models import Endpoint, Site
 from sonar.models.fields import TAKEN
+from sonar.notation import vantages
 from sonar.notation.addresses import is_inside
 
-NEEDED = "Write a name, like {}."
 CAPACITY = "A capacity is a number of Gbit/s from 0.001 on, like 20; leave it empty if unknown."
-# Where addresses begin for new sites; no site can be called so.
-RESERVED = "add"
 
 
 class SiteForm(RowForm):
@@ -74,7 +72,8 @@ AT_PLACE = "There is an endpoint at this place already, or above or inside it: w
 class EndpointForm(RowForm):
     """An endpoint that is not enabled; ``is_moved`` once it is valid and was elsewhere before.
 
-    ``is_operator`` may have it at any address, and declare data hosts.
+    ``is_operator`` may have it at any address, declare data hosts, and say from which vantage it is
+    reached.
     """
 
     otherwise = "base_url"
@@ -94,6 +93,7 @@ class EndpointForm(RowForm):
     )
     software = line("software (like dCache 9.2; may be empty)", 80, 20)
     data_hosts = DataHostsForm.base_fields["data_hosts"]
+    vantage = line("vantage (empty: every worker reaches it)", vantages.LONGEST, 14)
 
     def __init__(
         self, endpoint: Endpoint, data: QueryDict | None = None, *, is_operator: bool
@@ -107,7 +107,7 @@ class EndpointForm(RowForm):
         hosts.label = "data hosts, one to a line (empty: its server redirects to no others)"
         hosts.widget = forms.Textarea({"class": SMALL, "rows": 2, "cols": 50})
         if not is_operator:
-            del self.fields["data_hosts"]
+            del self.fields["data_hosts"], self.fields["vantage"]
         if endpoint.pk:
             del self.fields["name"]
 

@@ -25,7 +25,7 @@ from matrix.pages.link.tables import (
     changed_since,
     comparison_part,
     directions_of,
-    paused_sites,
+    paused_ends,
     profile_table,
     schedule_table,
     size_rows,
@@ -341,7 +341,7 @@ class LinkPage(QueryPage):
                 for each in downtimes.declared(answer.downtimes_at(answer.now_or_end))
                 if not each.stops_tests
             ],
-            "paused": paused_sites(answer.question.ends, answer.now),
+            "paused": paused_ends(answer.question.ends, answer.now),
             "schedule": schedule_table(answer),
             "probes": [
                 (probe, probe.source_id == self.source.id, progress_words(probe))

@@ -319,7 +319,7 @@ def advice_for(answer: LinkReport, url_of: UrlOf) -> Advice:
         return coming, [(f"Show {words}", url_of(with_last))]
     if planned:
         return f"{next_test(answer, planned)} Come back then.", ()
-    meshes = ("Look at the meshes in the admin", address("admin:sonar_mesh_changelist"))
+    meshes = ("Look at the meshes", address("meshes"))
     return "An administrator can add it to a mesh.", [meshes]
 
 
@@ -334,12 +334,12 @@ def planned_for(answer: LinkReport) -> list[Schedule]:
     ]
 
 
-def paused_sites(ends: Iterable[EndpointInfo], now: datetime) -> list[str]:
-    """Say of each site that has paused its tests since when, until when, and why."""
+def paused_ends(ends: Iterable[EndpointInfo], now: datetime) -> list[str]:
+    """Say of each site or endpoint that is paused since when, until when, and why."""
     return [
-        f"{site} has paused its tests since {format_minute(pause.since)}, "
-        f"{end_words(pause.until)}: {pause.reason}."
-        for site, pause in pauses_of(ends, now).items()
+        f"{pause.words} since {format_minute(pause.since)}, {end_words(pause.until)}: "
+        f"{pause.reason}."
+        for pause in pauses_of(ends, now)
     ]
 
 

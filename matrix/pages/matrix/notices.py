@@ -84,31 +84,31 @@ def no_mesh(grid: Grid, count: int, now: datetime) -> Notice:
         f"No mesh tests links with {grid.query.size} files.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh (test schedule) has "
         f"an interval for this size class. This window has no results. {last_result(grid, now)}",
-        (("An administrator can add a mesh in the admin", address("admin:sonar_mesh_changelist")),),
+        (("An operator can add a mesh", address("meshes")),),
     )
 
 
 def about_pauses(grid: Grid) -> Notice | None:
-    """Name the sites in sight that have paused their tests, each with until when and why."""
-    pauses = pauses_of(registry.read_places(grid.version), grid.moment)
+    """Name what is paused of the sites in sight, each with until when and why."""
     # A row of several sites has none: then all of them are in sight.
     in_sight = {group.site for group in (*grid.sources, *grid.destinations)}
-    paused = [site for site in sorted(pauses) if in_sight & {site, None}]
+    pauses = pauses_of(registry.read_places(grid.version), grid.moment)
+    paused = [pause for pause in pauses if in_sight & {pause.site, None}]
     if not paused:
         return None
-    title = f"{len(paused)} sites have paused their tests."
+    title = f"The tests of {format_count(len(paused))} sites or endpoints are paused."
     if len(paused) == 1:
-        title = f"{paused[0]} has paused its tests."
+        title = f"{paused[0].words}."
     return Notice(
         "paused",
         title,
         "No test of these links starts meanwhile, so their results get older.",
         tuple(
             (
-                f"{site}, {end_words(pauses[site].until)}: {pauses[site].reason}",
-                address("site", site),
+                f"{pause.name}, {end_words(pause.until)}: {pause.reason}",
+                address("site", pause.site),
             )
-            for site in paused[:MOST_PAUSES]
+            for pause in paused[:MOST_PAUSES]
         ),
     )
 

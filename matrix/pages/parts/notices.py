@@ -15,6 +15,7 @@ from matrix.query.addresses import address, site_url
 from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
+from sonar.database.replica import ReplicaState
 from sonar.models import Circuit, CredentialState, Endpoint, Probe, Schedule
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
@@ -231,3 +232,10 @@ def site_links(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
     """Lead to the site of an endpoint."""
     site = endpoint.site.name
     return ((f"Look at {site}", site_url(site, MatrixQuery())),)
+
+
+def of_replica(state: ReplicaState | None) -> Iterator[Notice]:
+    """Say why the replica, where there is one, answers no readers."""
+    if state and state.problem:
+        sentence = f"{state.problem} The primary answers them."
+        yield Notice("no-replica", "The replica of the database answers no readers:", sentence)

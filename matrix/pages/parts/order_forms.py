@@ -48,6 +48,22 @@ def by_label(label: str, name: str, text: str) -> str:
     return capfirst(f"{label.partition(' (')[0]} {rest}" if rest != text else text)
 
 
+def ends() -> list[tuple[str, str]]:
+    """Return the names that a test may have at an end, and what each is: sites, then endpoints."""
+    rows = Endpoint.objects.filter(retired_at=None).values_list("name", "site__name", "base_url")
+    by_site: dict[str, list[str]] = {}
+    with_files: dict[str, list[str]] = {}
+    for name, site, base_url in rows.order_by("site__name", "name"):
+        by_site.setdefault(site, []).append(name)
+        if catalogue.carries_files(base_url):
+            with_files.setdefault(site, []).append(name)
+    sites = [
+        (site, names[0] if len(names) == 1 else f"a site with {len(names)} endpoints")
+        for site, names in (by_site | with_files).items()
+    ]
+    return sites + [(name, site) for site, names in by_site.items() for name in names]
+
+
 def text_field(label: str) -> forms.CharField:
     attrs = {"class": SMALL, "list": "ends", "size": 28, "autocapitalize": "none"}
     return forms.CharField(

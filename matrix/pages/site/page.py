@@ -103,10 +103,12 @@ class SitePage(QueryPage):
             "notes": note_lines(self, notes_on_site, now),
             "may_note": roles.may(reader, notes.WRITE, [site.id]),
             "work": site_work(site, reader, now),
-            "is_paused": site.is_paused(now),
+            "paused": [
+                row
+                for row in (site, *(line["endpoint"] for line in endpoints))
+                if row.is_paused(now) and not getattr(row, "retired_at", None)
+            ],
             "is_quiet": site.is_quiet(now),
-            # As who wrote a note: for who is logged in.
-            "paused_by": reader.is_authenticated and site.paused_by,
             "downtimes": downtimes.declared(
                 downtime for downtime in declared if notes.is_soon(downtime, now)
             ),
@@ -253,7 +255,7 @@ def endpoint_lines(page: SitePage, plan: PlannedTests) -> Iterator[dict[str, Any
 
     `of_budget` is which share of its budget of bytes a day the plan takes.
     """
-    for endpoint in Endpoint.objects.filter(site=page.site):
+    for endpoint in Endpoint.objects.filter(site=page.site).select_related("paused_by"):
         load, budget = plan.of(endpoint=endpoint.id), endpoint.budget_bytes_per_day
         yield {
             "endpoint": endpoint,

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from matrix.answers.site.overview import question, registered
 from matrix.http.page_rights import for_whom, holders, readers
-from matrix.pages.endpoint import costs_of, show_endpoint
+from matrix.pages.endpoint import EndpointPage, costs_of, endpoint_of, show_endpoint
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.notes import back
 from matrix.pages.site.page import SitePage
@@ -65,18 +65,29 @@ class UnchangedError(Exception):
         self.level = level
 
 
-def acting(permission: str) -> Callable[[Action], Callable[..., HttpResponse]]:
+def site_again(
+    request: HttpRequest, site: Site, form: forms.BaseForm, **path: object
+) -> HttpResponse:
+    """Show the page of a site with a form that was refused."""
+    now, page = timezone.now(), SitePage(question(QueryDict()), site)
+    work = site_work(site, request.user, now, form)
+    return rendered(request, page, now, None, status=400, work=work)
+
+
+def acting(
+    permission: str, again: Callable[..., HttpResponse] = site_again
+) -> Callable[[Action], Callable[..., HttpResponse]]:
     """Return the view of an action, for who has a permission for the site of a path.
 
     It keeps the change in one transaction with the log of the admin, says it, and leads back; or
-    it shows the page again, with what was typed and what is wrong with it.
+    it shows the page ``again``, with what was typed and what is wrong with it.
     """
 
     def decorate(action: Action) -> Callable[..., HttpResponse]:
         @for_whom(POST=holders(permission, lambda name, **_: [registered(name).id]))
         @wraps(action)
         def view(request: HttpRequest, name: str, **path: object) -> HttpResponse:
-            site, user = registered(name), cast(User, request.user)
+            site = registered(name)
             try:
                 with transaction.atomic():
                     sentence, effect = action(request, site, **path)
@@ -85,9 +96,7 @@ def acting(permission: str) -> Callable[[Action], Callable[..., HttpResponse]]:
             except UnchangedError as error:
                 messages.add_message(request, error.level, str(error))
             except FormRefusedError as error:
-                now, page = timezone.now(), SitePage(question(QueryDict()), site)
-                work = site_work(site, user, now, error.form)
-                return rendered(request, page, now, None, status=400, work=work)
+                return again(request, site, error.form, **path)
             return back(request, f"{address('site', site.name)}#site-work")
 
         return view
@@ -230,7 +239,25 @@ def hours(site: Site) -> str:
 @acting(TIMES)
 def change_pause(request: HttpRequest, site: Site) -> Change:
     """Pause the tests of a site, or change the pause that lasts; with `resume` it is over."""
-    now, row = timezone.now(), locked(site)
+    return keep_pause(request, locked(site))
+
+
+def endpoint_again(
+    request: HttpRequest, site: Site, form: forms.BaseForm, endpoint: str
+) -> HttpResponse:
+    page = EndpointPage(endpoint_of(site.name, endpoint))
+    return rendered(request, page, timezone.now(), None, status=400, pause=form)
+
+
+@acting(LIMITS, endpoint_again)
+def pause_endpoint(request: HttpRequest, site: Site, endpoint: str) -> Change:
+    """Do the same with the tests of one endpoint of a site."""
+    return keep_pause(request, in_use(site, endpoint))
+
+
+def keep_pause(request: HttpRequest, row: Site | Endpoint) -> Change:
+    """Let a pause of a locked row begin, change or end."""
+    now = timezone.now()
     if "resume" in request.POST:
         if not row.is_paused(now):
             sentence = f"The tests of {row.name} are not paused: nothing was changed."

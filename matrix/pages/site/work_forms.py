@@ -16,12 +16,16 @@ from django.http import QueryDict
 from matrix.store.notes import IN_RANGE, NO_TIME, WRITE, NoteForm, TimeField
 from sonar.models import Annotation, Downtime, Endpoint, Site
 from sonar.models.downtimes import Origin
+from sonar.models.fields import Pause
 from sonar.models.registry import MOST_CAP, MOST_DAILY_BYTES
 from sonar.notation.units import format_bytes
 from sonar.people import roles
 from sonar.people.roles import ENDPOINT_COLUMNS, Anyone
 from sonar.registry.cost import estimate, words
 
+# Where addresses begin for new sites and meshes; none of them can be called so.
+RESERVED = "add"
+NEEDED = "Write a name, like {}."
 FORMAT = "%Y-%m-%d %H:%M"
 USUAL_LENGTH = timedelta(hours=4)
 GB = 10**9
@@ -302,16 +306,16 @@ class QuietHoursForm(RowForm):
 
 
 class PauseForm(forms.Form):
-    """A pause of all tests of a site, to begin now; or the one that lasts, to be changed."""
+    """A pause of all tests of a site or an endpoint, to begin now; or the one that lasts."""
 
     pause_reason = line("reason, shown to everyone", 200, 40, NO_REASON)
     paused_until = UtcField("to (UTC, empty: until resumed)", required=False)
 
-    def __init__(self, site: Site, now: datetime, data: QueryDict | None = None) -> None:
-        self.lasts = site.is_paused(now)
-        initial = {name: getattr(site, name) for name in self.base_fields if self.lasts}
+    def __init__(self, row: Pause, now: datetime, data: QueryDict | None = None) -> None:
+        self.lasts = row.is_paused(now)
+        initial = {name: getattr(row, name) for name in self.base_fields if self.lasts}
         super().__init__(data, auto_id="pause-%s", initial=initial)
-        self.site, self.now = site, now
+        self.now = now
 
     def clean_paused_until(self) -> datetime | None:
         until: datetime | None = self.cleaned_data["paused_until"]

@@ -30,6 +30,7 @@ from matrix.pages.parts.controls import (
     window_choices,
 )
 from matrix.pages.parts.notices import Notice, about_work, mixed, no_endpoints, work_at_hand
+from matrix.pages.parts.pager import pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.pages.table.columns import Context, LinkColumn
 from matrix.pages.table.links_table import (
@@ -137,9 +138,7 @@ class TablePage(QueryPage):
             "rows": at,
             "lines": body(at, self.listing.column),
             "left_out": left_out,
-            "pages": list(self.pages(at)),
-            "previous": self.numbered(at.number - 1) if at.has_previous() else "",
-            "next": self.numbered(at.number + 1) if at.has_next() else "",
+            **pager(at, self.numbered),
             "per_page": PER_PAGE,
             "share": Share.of_links(meant.api_url()),
         }
@@ -268,14 +267,6 @@ class TablePage(QueryPage):
             "sorted": direction if any(title.chosen for title in titles) else "",
         }
 
-    def pages(self, at: PageOfRows[Any]) -> Iterator[Choice]:
-        for number in at.paginator.get_elided_page_range(at.number, on_each_side=2, on_ends=1):
-            if isinstance(number, int):
-                chosen = number == at.number
-                yield Choice(format_count(number), self.numbered(number), chosen)
-            else:
-                yield Choice(str(number), "", chosen=False)
-
     def numbered(self, number: int) -> str:
         return self.listed(self.listing.replace(page=number))
 
@@ -294,13 +285,8 @@ def names_of(place: EndpointInfo, names: Mapping[str, str]) -> set[str]:
 
 def count_words(at: PageOfRows[Any], total: int) -> str:
     """Say which rows are shown: `Showing 1 to 24 of 24 links (filtered from 39 800)`."""
-    count = at.paginator.count
-    filtered = f" (filtered from {format_count(total)})" if count != total else ""
-    if not count:
-        return f"Showing no links{filtered}"
-    first, last = format_count(at.start_index()), format_count(at.end_index())
-    noun = "link" if count == 1 else "links"
-    return f"Showing {first} to {last} of {format_count(count)} {noun}{filtered}"
+    filtered = f" (filtered from {format_count(total)})" if at.paginator.count != total else ""
+    return f"{shown_words(at, 'link', 'links')}{filtered}"
 
 
 def about_empty(drop_filters: str) -> Notice:
@@ -315,13 +301,12 @@ def about_empty(drop_filters: str) -> Notice:
     count = Endpoint.objects.filter(retired_at=None).count()
     if not count:
         return no_endpoints()
-    meshes = address("admin:sonar_mesh_changelist")
     return Notice(
         "no-mesh",
         "No mesh tests any link.",
         f"{format_count(count)} endpoints are registered, but no enabled mesh has an interval, "
         "and nothing was recorded in this window.",
-        (("An administrator can add a mesh in the admin", meshes),),
+        (("An operator can add a mesh", address("meshes")),),
     )
 
 

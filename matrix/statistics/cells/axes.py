@@ -16,9 +16,14 @@ from matrix.statistics.samples.pooling import Numbering
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS, Value, texts_of
 
 
-class SitePause(NamedTuple):
-    """A pause of all tests of a site; ``until`` is None for one without an end."""
+class PauseInfo(NamedTuple):
+    """A pause of all tests of a site, or of one endpoint of it; ``endpoint`` is empty for all.
 
+    ``until`` is None for one without an end.
+    """
+
+    site: str
+    endpoint: str
     since: datetime
     until: datetime | None
     reason: str
@@ -26,12 +31,23 @@ class SitePause(NamedTuple):
     def lasts(self, moment: datetime) -> bool:
         return self.since <= moment and (self.until is None or moment < self.until)
 
+    @property
+    def name(self) -> str:
+        return self.endpoint or self.site
+
+    @property
+    def words(self) -> str:
+        if self.endpoint:
+            return f"The tests of {self.endpoint} are paused"
+        return f"{self.site} has paused its tests"
+
 
 @dataclass(frozen=True)
 class EndpointInfo:
     """An endpoint as the matrix sees it; ``facts`` by the names that records have for them.
 
-    ``quiet_hours`` are those of its site, like `01:00-05:30`; ``pause`` is the newest of its site.
+    ``quiet_hours`` are those of its site, like `01:00-05:30`; ``pauses`` are the newest of
+    its site and its own.
     Where it has no files it serves tests of the network alone: no link of the matrix leads there.
     """
 
@@ -41,7 +57,7 @@ class EndpointInfo:
     simulated: bool
     retired: bool
     quiet_hours: str | None = None
-    pause: SitePause | None = None
+    pauses: tuple[PauseInfo, ...] = ()
     has_files: bool = True
 
     @property
@@ -57,7 +73,7 @@ class EndpointInfo:
         return cast("str", self.facts["label"])
 
     def is_paused(self, moment: datetime) -> bool:
-        return self.pause is not None and self.pause.lasts(moment)
+        return any(pause.lasts(moment) for pause in self.pauses)
 
     def value(self, key: str) -> Value:
         """Return its name, or a fact; raise KeyError for what is neither."""
@@ -86,13 +102,10 @@ class EndpointInfo:
         return {"name": self.name, **self.facts, **flags}
 
 
-def pauses_of(places: Iterable[EndpointInfo], moment: datetime) -> dict[str, SitePause]:
-    """Return by site the pauses that last, of places in use."""
-    return {
-        place.site: place.pause
-        for place in places
-        if place.pause and place.pause.lasts(moment) and not place.retired
-    }
+def pauses_of(places: Iterable[EndpointInfo], moment: datetime) -> list[PauseInfo]:
+    """Return the pauses that last, of places in use, those of a whole site first."""
+    in_use = (place for place in places if not place.retired)
+    return sorted({pause for place in in_use for pause in place.pauses if pause.lasts(moment)})
 
 
 @dataclass(frozen=True)
@@ -224,7 +237,7 @@ class LinkIndex:
         return destinations if end == "destination" else sources | destinations
 
     def paused(self, moment: datetime) -> Flags:
-        """Return which links have an end at a paused site; shape (places, places)."""
+        """Return which links have an end that is paused; shape (places, places)."""
         return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
 
     def matching(self, filters: Iterable[Filter]) -> Flags:

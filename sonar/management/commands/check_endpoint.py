@@ -15,6 +15,7 @@ from sonar.models import Credential, Endpoint
 from sonar.models.registry import HOST_SENTENCE, has_host
 from sonar.notation import addresses
 from sonar.notation.check_steps import STEPS, CheckStep
+from sonar.obstacles import worker_movers
 from sonar.ordering import request_checks
 from sonar.work import endpoint_checks
 
@@ -70,6 +71,8 @@ class Command(QuickCommand):
 
 def registered(endpoint: Endpoint, console: Console) -> list[CheckStep]:
     """Check a registered endpoint in this process, and keep the result in its row."""
+    if why := worker_movers.elsewhere([endpoint.vantage]):
+        raise CommandError(f"Not checked: {why}")
     try:
         check = request_checks.begin(endpoint, None, timezone.now(), here=True)
     except request_checks.CheckRefusedError as error:

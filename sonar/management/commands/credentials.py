@@ -35,7 +35,7 @@ class Command(QuickCommand):
             "--ask",
             action="store_true",
             help="also ask issuers and endpoints for the tokens that they give, and services "
-            "whether they accept theirs",
+            "whether they accept theirs. Those of other vantages are left out.",
         )
 
     def handle(self, *_: Any, ask: bool, **__: Any) -> None:  # noqa: ANN401 - Django's signature
@@ -105,7 +105,7 @@ def not_given() -> Iterator[str]:
     """
     for usage in credential_checks.uses():
         is_given = usage.role == SERVICE or kind_of(usage.credential).renews
-        if is_given and (why := _refusal(usage)):
+        if is_given and usage.is_here and (why := _refusal(usage)):
             yield f"{usage.credential.name} as {usage.role} of {usage.place.name}: {why}."
 
 

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import OperationalError
+from psycopg.errors import SerializationFailure
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from sonar.database import reader
 from sonar.management.base import QuickCommand
 from sonar.management.commands.probe import named
 from sonar.models import Endpoint, Profile, SizeClass
@@ -22,6 +25,11 @@ from sonar.notation.windows import parse_time
 from sonar.records import exporting
 from sonar.records.exporting import Choice
 
+# As a hot standby does where rows were removed that are still read.
+ENDED = (
+    "The replica ended this statement: let hot_standby_feedback be on there (docs/engines.md), or "
+    "unset DATABASE_READ_URL for this command. No file was written."
+)
 READABLE = 0o666
 """The mode of a file, less what the user's umask takes."""
 
@@ -72,6 +80,15 @@ class Command(QuickCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Django's signature
+        try:
+            with reader.preferred(), reader.chosen():
+                self.export(options)
+        except OperationalError as error:
+            if isinstance(error.__cause__, SerializationFailure):
+                raise CommandError(ENDED) from error
+            raise
+
+    def export(self, options: dict[str, Any]) -> None:
         choice = chosen(options)
         path: Path | None = options["file"]
         if path is None:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from sonar.database import actor
 from sonar.management.base import QuickCommand
 from sonar.obstacles import catalogue as obstacles
 from sonar.registry import file as registry_file
@@ -33,7 +34,8 @@ class Command(QuickCommand):
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{name} cannot be read: {error}") from error
         try:
-            changes = registry_file.load(text)
+            with actor.acting("file", f"manage.py load_registry {Path(name).name}"):
+                changes = registry_file.load(text)
         except registry_file.RegistryError as error:
             problems = "\n".join(f"  {problem}" for problem in error.problems)
             raise CommandError(

@@ -21,6 +21,7 @@ from sonar.movers.base import MoverError, Receipt, Stopped
 from sonar.movers.measure import Outcome
 from sonar.movers.watch import Seen, Watch
 from sonar.notation.units import format_bytes, format_rate, format_seconds
+from sonar.obstacles import worker_movers
 from sonar.ordering import queue_positions, request_probes
 from sonar.work import probes
 from sonar.work.transfer_request import awaited
@@ -84,6 +85,9 @@ class Command(QuickCommand):
 
 def ordered(probe_request: scheduler.ProbeRequest) -> Probe:
     """Order a test for this process, which takes it when it has room."""
+    ends = probe_request.source, probe_request.destination
+    if why := worker_movers.elsewhere(end.vantage for end in ends):
+        raise CommandError(f"Not started: {why}")
     try:
         (probe,), started = scheduler.order_all(
             [probe_request], timezone.now(), socket.gethostname()

@@ -16,7 +16,8 @@ LIST = "list"
 class Command(QuickCommand):
     help = (
         "Give an account another role: `role USER ROLE`, for a site admin "
-        "followed by the sites. `role list` shows all accounts. Accounts are created in the admin."
+        "followed by the sites. `role list` shows all accounts. They are created on the page "
+        "/people/."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -45,9 +46,11 @@ class Command(QuickCommand):
             return
         account = User.objects.filter(username=user).first()
         if account is None:
-            raise CommandError(f"There is no user {user!r}: create accounts in the admin.")
+            raise CommandError(f"There is no user {user!r}: create accounts on the page /people/.")
         if role is None:
             raise CommandError(f"Name the role for {user}: {', '.join(Role)}.")
+        if role != Role.ADMINISTRATOR and roles.is_last_administrator(account):
+            raise CommandError(f"{roles.LAST} Nothing was changed.")
         try:
             roles.give(account, Role(role), named(sites))
         except roles.RoleError as error:

@@ -44,7 +44,7 @@ class Command(QuickCommand):
     def create(self, user: str, name: str, scopes: str, days: int, **_: object) -> None:
         owner = User.objects.filter(username=user).first()
         if owner is None:
-            raise CommandError(f"There is no user {user!r}: create accounts in the admin.")
+            raise CommandError(f"There is no user {user!r}: create accounts on the page /people/.")
         names = [scope.strip() for scope in scopes.split(",") if scope.strip()]
         token, text = tokens.create(owner, name, names, days)
         self.stdout.write(text)

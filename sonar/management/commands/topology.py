@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from sonar.database import actor
 from sonar.management.base import QuickCommand
 from sonar.models import Mesh
 from sonar.registry.topology import catalogue, proposals
@@ -70,7 +71,8 @@ class Command(QuickCommand):
             self.stdout.write(f"{topology.source}: proposed on /operations/topology/")
             return
         work = apply if options["verb"] == "apply" else compare
-        changes = work(topology, joins=options["join"], retires=options["retire"])
+        with actor.acting("refresh", f"manage.py topology apply --from {topology.source}"):
+            changes = work(topology, joins=options["join"], retires=options["retire"])
         self.stdout.write(described(changes))
         if sentence := next_step(changes, is_applied=work is apply):
             self.stdout.write(f"\n{sentence}")

@@ -57,7 +57,7 @@ def in_its_meshes(endpoint: Endpoint, now: datetime) -> list[Cost]:
 
 
 def _as_enabled(endpoint: Endpoint, now: datetime) -> Member:
-    return replace(Member.of(endpoint, now), enabled=True, paused=False)
+    return replace(Member.of(endpoint, now), enabled=True, paused="")
 
 
 def _of_member(before: Demand, after: Demand, own: Member, plans: Sequence[Plan]) -> Cost:
@@ -115,7 +115,7 @@ def of_mesh(
         budget=None,
         cap_out=None,
         cap_in=None,
-        wan=None,
+        wan=_nearest(after, members, _wan),
         round_seconds=_round(after, [plan], list(members.values())),
     )
     return replace(cost, remarks=tuple(words.remarks(cost, grid, mesh, None)))

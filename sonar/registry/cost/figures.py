@@ -74,10 +74,10 @@ class Cost:
     """What tests cost a day. ``endpoint`` is empty if it is of a whole mesh.
 
     ``budget``, ``cap_out``, ``cap_in`` and ``wan`` are of the endpoint, of what it is asked for in
-    all meshes; None without a limit. ``nearest_budget`` is that of its partner, or of the mesh's
-    endpoint, that comes nearest to its limit, ``nearest_cap`` likewise. ``round_seconds`` is how
-    long one test of each link and size class takes at least. ``remarks`` are sentences on what was
-    left out, and on what does not fit.
+    all meshes; None without a limit. Of a mesh ``wan`` is that which comes nearest to its limit.
+    ``nearest_budget`` is that of its partner, or of the mesh's endpoint, that comes nearest to its
+    limit, ``nearest_cap`` likewise. ``round_seconds`` is how long one test of each link and size
+    class takes at least. ``remarks`` are sentences on what was left out, and on what does not fit.
     """
 
     endpoint: str

@@ -13,14 +13,16 @@ from sonar.notation.endpoint_attributes import ENDPOINT_ATTRIBUTES, texts_of
 from sonar.registry.cost.rates import Quiet, quiet_of
 from sonar.registry.mesh_members import EndpointInUse, fitting
 
-SITE = ("name", "wan_gbit_s", "quiet_from", "quiet_until", "paused_since", "paused_until")
 NEW = 0
 """The id of an endpoint, or of a mesh, that is not kept yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Member(EndpointInUse):
-    """An endpoint that is not retired, with its limits; its caps are tests at once."""
+    """An endpoint that is not retired, with its limits; its caps are tests at once.
+
+    ``paused`` names its site or itself if its tests are paused.
+    """
 
     name: str
     site: str
@@ -29,7 +31,7 @@ class Member(EndpointInUse):
     budget: int | None
     wan_gbit_s: float | None
     quiet: Quiet
-    paused: bool
+    paused: str
 
     @classmethod
     def of(cls, endpoint: Endpoint, now: datetime) -> Member:
@@ -50,7 +52,7 @@ class Member(EndpointInUse):
             budget=endpoint.budget_bytes_per_day,
             wan_gbit_s=site.wan_gbit_s,
             quiet=quiet_of((site.quiet_from, site.quiet_until)),
-            paused=site.is_paused(now),
+            paused=next(map(str, endpoint.pauses(now)), ""),
         )
 
 

@@ -70,13 +70,14 @@ def _about(own: Member, grid: Grid, mesh: Mesh, cost: Cost) -> Iterator[str]:
         yield f"The filter of the mesh {mesh.name} leaves {own.name} out."
     registered = grid.members.get(own.id)
     if registered is not None and registered.paused:
-        yield f"{own.site} has paused its tests: this is what it costs once they are resumed."
+        words = f"The tests of {registered.paused} are paused"
+        yield f"{words}: this is what it costs once they are resumed."
 
 
 def _left_out(grid: Grid, own: Member | None) -> Iterator[str]:
     others = [each for each in grid.members.values() if own is None or each.id != own.id]
-    if sites := sorted({each.site for each in others if each.paused}):
-        yield f"Left out are the links of sites that have paused their tests: {_listed(sites)}."
+    if paused := sorted({each.paused for each in others if each.paused}):
+        yield f"Left out are links whose tests are paused: those of {_listed(paused)}."
     if names := sorted(each.name for each in others if not each.enabled):
         verb = "is" if len(names) == 1 else "are"
         yield f"Left out is what {verb} not enabled: {_listed(names)}."

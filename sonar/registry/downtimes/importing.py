@@ -10,6 +10,7 @@ from types import ModuleType
 from django.conf import settings
 from django.db import transaction
 
+from sonar.database import actor
 from sonar.models import Downtime, DowntimeSource
 from sonar.models.downtimes import Origin
 from sonar.notation.addresses import is_url
@@ -115,7 +116,8 @@ def keep(origin: str, announcements: tuple[Announcement, ...], now: datetime) ->
     if source.answered_at and source.answered_at > now:
         raise Overtaken("a later answer has been kept already")
     outcome = outcome_of(origin, announcements, now)
-    replacing.keep(outcome.changes)
+    with actor.acting("refresh", f"downtimes of {Origin(origin).label}"):
+        replacing.keep(outcome.changes)
     source.asked_at = source.answered_at = now
     source.error = ""
     source.downtimes, source.of_endpoints = len(announcements), outcome.concerned

@@ -196,8 +196,8 @@ def _load_endpoints(loader: _Loader, sections: list[EndpointSection]) -> None:
         values = section.model_dump(exclude={"site", "retired"})
         # Operators say so on pages: what a file does not say of these leaves them. One that is
         # new is enabled: a file describes what is wanted.
-        for key in {"data_hosts", "enabled"} - section.model_fields_set:
-            if row.pk or key == "data_hosts":
+        for key in {"data_hosts", "enabled", "vantage"} - section.model_fields_set:
+            if row.pk or key != "enabled":
                 del values[key]
         if section.site not in sites:
             loader.wrong(("endpoints", index, "site"), f"there is no site {section.site!r}")

@@ -165,6 +165,7 @@ class EndpointSection(Section):
     credential_lent: str = ""
     lend_credential: bool = False
     data_hosts: list[str] = Field(default_factory=list)
+    vantage: str = ""
     enabled: bool = True
     simulated: bool = False
     retired: bool = False
@@ -185,6 +186,7 @@ class MeshSection(Limits):  # type: ignore[valid-type, misc]  # a column each
     service: str = ""
     service_credential: str = ""
     priority: int = 5
+    vantage: str = ""
     sources: Members = ALL
     destinations: Members = ALL
     every: dict[str, Annotated[int, BeforeValidator(interval)]]

@@ -1,4 +1,4 @@
-"""What an endpoint costs in a mesh, as the page says it before anything is tested."""
+"""What a mesh costs, or an endpoint in it, as pages say it before anything is tested."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from sonar.notation.units import (
     format_count,
     format_share,
     format_span,
+    three_digits,
 )
 from sonar.registry.cost.figures import Share
-from sonar.registry.cost.words import in_its_meshes
+from sonar.registry.cost.words import in_its_meshes, summary
 
 
 class SizeRow(NamedTuple):
@@ -40,10 +41,10 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class CostInAll:
-    """What an endpoint costs in the mesh that was chosen, and in all others that test it."""
+    """What a mesh costs; or an endpoint in the mesh that was chosen, and in all that test it."""
 
     chosen: CostAnswer
-    others: Sequence[CostAnswer]
+    others: Sequence[CostAnswer] = ()
 
     @property
     def all(self) -> list[CostAnswer]:
@@ -55,12 +56,24 @@ class CostInAll:
         return in_its_meshes([each.cost for each in self.all])
 
     @property
+    def summary(self) -> str:
+        """Say it of the mesh that was chosen: `38 links, 912 tests and 42.7 GB a day`."""
+        return summary(self.chosen.cost)
+
+    @property
     def tests(self) -> str:
         return format_count(round(sum(each.cost.tests_per_day for each in self.all)))
 
     @property
     def volume(self) -> str:
         return format_bytes(sum(each.cost.bytes_per_day for each in self.all))
+
+    @property
+    def hourly(self) -> str:
+        """Say what that is an hour: `38 tests and 1.8 GB an hour`."""
+        tests = sum(each.cost.tests_per_hour for each in self.all)
+        volume = format_bytes(sum(each.cost.bytes_per_hour for each in self.all))
+        return f"{three_digits(tests)} tests and {volume} an hour"
 
     @property
     def joins(self) -> str:
@@ -83,17 +96,20 @@ class CostInAll:
     def bars(self) -> Iterator[Bar]:
         """Yield what is used of limits: its own, that of all of Sonar, and its network."""
         cost, grid = self.chosen.cost, self.chosen.cost.grid
-        if cost.budget:
-            yield bar(f"{cost.endpoint}’s limit a day", cost.budget)
+        for budget in filter(None, (cost.budget, None if cost.endpoint else cost.nearest_budget)):
+            yield bar(f"{budget.whose}’s limit a day", budget)
         if grid.limit:
             today = f" ({format_share(grid.today / grid.limit)} today)"
             share = grid.afterwards / grid.limit
             words = f"{format_share(share)}{today} of {format_bytes(grid.limit)}"
             yield Bar("Whole grid, an hour", words, min(share, 1), grid.today / grid.limit)
-        for cap, direction in ((cost.cap_out, "from"), (cost.cap_in, "to")):
+        caps = ((cost.cap_out, "from it"), (cost.cap_in, "to it"))
+        if not cost.endpoint and cost.nearest_cap:
+            caps = ((cost.nearest_cap, f"at {cost.nearest_cap.whose}"), (None, ""))
+        for cap, where in caps:
             if cap:
                 words = f"{format_share(cap.share)} of {cap.limit:g}"
-                yield Bar(f"Tests at once {direction} it, on average", words, min(cap.share, 1))
+                yield Bar(f"Tests at once {where}, on average", words, min(cap.share, 1))
         if cost.wan:
             share = cost.wan.share
             yield Bar(f"{cost.wan.whose}’s WAN, on average", format_share(share), min(share, 1))
@@ -103,7 +119,11 @@ class CostInAll:
         nearest = self.chosen.cost.nearest_budget
         if nearest and nearest.share <= 1:
             words = f"{format_share(nearest.share)} of {format_bytes(nearest.limit)} a day"
-            yield f"No partner comes over its limit. {nearest.whose} comes nearest: {words}."
+            who = "partner" if self.chosen.cost.endpoint else "endpoint"
+            yield f"No {who} comes over its limit. {nearest.whose} comes nearest: {words}."
+        if self.chosen.cost.round_seconds:
+            least = span(self.chosen.cost.round_seconds)
+            yield f"One test of each link and size class takes at least {least}."
         yield from dict.fromkeys(each for answer in self.all for each in answer.cost.remarks)
         if self.others:
             names = ", ".join(each.cost.mesh for each in self.others)

@@ -1,0 +1,91 @@
+"""GET /api/v1/history/: who changed what of the registry, accounts and rights, newest first."""
+
+from typing import Annotated, Any, Literal
+
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from matrix.answers import registry_history
+from matrix.answers.registry_history import CHOICES, SEE, HistoryQuestion
+from matrix.api.base import ApiView
+from matrix.api.parameters import OF_TRANSFERS, PAGING, PageRequest, following
+from matrix.api.rendering import as_json, as_rows
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import choice, paging, text
+from matrix.api.schema.records import At, Moment, Text, record
+from matrix.api.schema.schemas import Answer, Listed, word_of
+from matrix.http.negotiation import LIST, asked_format
+from matrix.http.permissions import MaySee
+from matrix.store import keyset
+from matrix.store.keyset import Cursor
+
+
+class FieldOfHistory(Answer):
+    """A field with its value before and since, as the registry has it; null for none."""
+
+    field: str
+    old: Any
+    new: Any
+
+
+class EntryOfHistory(Answer):
+    """A thing as one statement changed it.
+
+    `who` is an account or a process, null for nobody who had logged in; `token` the name of the
+    token that the account showed. `name` is what the thing was called then.
+    """
+
+    id: Annotated[int, At("entry.id")]
+    at: Annotated[Moment, At("entry.at")]
+    who: Annotated[Text, At("entry.who")]
+    token: Annotated[Text, At("entry.token")]
+    door: Annotated[str, word_of(CHOICES["door"]), At("entry.door")]
+    kind: Annotated[str, word_of(CHOICES["kind"]), At("entry.kind")]
+    name: Annotated[str, At("entry.name")]
+    action: Annotated[Literal["added", "changed", "removed"], At("entry.action")]
+    changes: list[FieldOfHistory]
+
+
+# All of some years, in one CSV.
+MOST_ROWS = 100_000
+
+HISTORY = described(
+    "Who changed what of the registry, accounts and rights, newest first",
+    answer=Listed("history", EntryOfHistory),
+    parameters=[
+        choice("kind", CHOICES["kind"], "Only things of this kind."),
+        text("name", "Only the thing that was called so.", "GLASGOW_DATADISK"),
+        text("who", "Only what this account or process changed.", "anna"),
+        choice("door", CHOICES["door"], "Only what was changed by this way."),
+        text("from", "Only from this time on.", "2026-11-20T00:00:00Z", format="date-time"),
+        text("to", "Only before this time.", "2026-11-21T00:00:00Z", format="date-time"),
+        *paging(OF_TRANSFERS),
+    ],
+    formats=LIST,
+    tag="registry",
+)
+
+
+class HistoryView(ApiView):
+    permission_classes = [MaySee.of(SEE)]
+
+    @HISTORY
+    def get(self, request: Request) -> HttpResponseBase:
+        """Operators see all of it, admins of a site what concerns their sites and endpoints.
+
+        In CSV, `changes` is a sentence for people.
+        """
+        question = HistoryQuestion.read(dict(request.query_params.lists()), (*PAGING, "format"))
+        form = asked_format(request, LIST)
+        page = PageRequest.read(request, form, Cursor.parse_numbered, OF_TRANSFERS)
+        size = page.size if form == "json" else MOST_ROWS
+        rows = question.rows(request.user)
+        entries, last = keyset.page_by_time(rows, registry_history.ORDER, size, page.after)
+        lines = registry_history.lines_of(entries)
+        records = [
+            record(EntryOfHistory, line) | ({"changes": line.words} if form == "csv" else {})
+            for line in lines
+        ]
+        if form != "json":
+            return as_rows(records, form, tuple(EntryOfHistory.model_fields), "history")
+        return as_json({"history": records, "next": following(request, last)})

@@ -1,0 +1,57 @@
+"""The pause of a site, or of one endpoint, as REST has it."""
+
+from datetime import datetime
+from typing import Annotated
+
+from rest_framework.request import Request
+
+from matrix.api.registry.values import Moment, Values, flag, line, time
+from matrix.api.schema.records import Json, moment
+from matrix.query.forms import BadQueryError
+from sonar.models import Endpoint, Site
+from sonar.notation.windows import format_typed
+from sonar.people.roles import PAUSE_FIELDS
+
+Paused = Annotated[bool, flag("true holds back all tests of its links")]
+PausedUntil = Annotated[
+    Moment | None, time("in the future; then the pause ends", "for until paused is false")
+]
+PauseReason = Annotated[str, line(200, "why, shown to everyone; not empty while paused is true")]
+
+
+def pause_columns(row: Site | Endpoint, values: Values, now: datetime) -> Values:
+    """Return the columns of its pause as these values make it; raise BadQueryError."""
+    if values.keys().isdisjoint(PAUSE_FIELDS):
+        return {}
+    lasts = row.is_paused(now)
+    before = (row.paused_until, row.pause_reason) if lasts else (None, "")
+    until, reason = values.get("paused_until", before[0]), values.get("pause_reason", before[1])
+    if not values.get("paused", lasts):
+        if values.get("paused_until") or values.get("pause_reason"):
+            field = "paused_until" if values.get("paused_until") else "pause_reason"
+            raise BadQueryError({field: [f"{field} is of a pause: send paused true with it."]})
+        return {"paused_since": None, "paused_until": None, "pause_reason": ""}
+    if not reason.strip():
+        raise BadQueryError({"pause_reason": ["pause_reason is missing: say why it is paused."]})
+    if until and until <= now:
+        sentence = f"paused_until {format_typed(until)} is over: use a time in the future."
+        raise BadQueryError({"paused_until": [sentence]})
+    since = row.paused_since if lasts else now
+    return {"paused_since": since, "paused_until": until, "pause_reason": reason.strip()}
+
+
+def paused_by(row: Site | Endpoint, columns: Values, request: Request) -> Values:
+    """Return the column that says who began its pause, if this begins or ends one."""
+    since = columns.get("paused_since", row.paused_since)
+    return {} if since == row.paused_since else {"paused_by": request.user if since else None}
+
+
+def of_pause(row: Site | Endpoint, now: datetime) -> Json:
+    """Return its pause as long as that lasts."""
+    lasts = row.is_paused(now)
+    return {
+        "paused": lasts,
+        "paused_until": moment(row.paused_until) if lasts else None,
+        "pause_reason": row.pause_reason if lasts else "",
+        "paused_since": moment(row.paused_since) if lasts else None,
+    }

@@ -1,0 +1,1 @@
+"""Pages of meshes: all of them, one, and the form of one with its cost beside."""

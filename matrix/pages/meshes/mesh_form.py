@@ -1,0 +1,250 @@
+"""The form of a mesh: which endpoints, how often, and how; it can say what that costs."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms import BoundField
+from django.http import QueryDict
+
+from matrix.answers import cost
+from matrix.pages.parts.cost_words import CostInAll
+from matrix.pages.site.work_forms import (
+    CHOICE,
+    NEEDED,
+    ONE_END,
+    RESERVED,
+    SMALL,
+    ClockField,
+    RowForm,
+    line,
+)
+from sonar.models import Credential, Endpoint, Mesh, SizeClass
+from sonar.models.member_filters import ENDS, filter_column
+from sonar.models.mesh import LIMITS, Mode, mover_choices
+from sonar.models.registry import MOST_DAILY_BYTES
+from sonar.registry.compatibility import mesh_problem
+from sonar.registry.file.sections import LONGEST_INTERVAL_SECONDS, set_intervals, set_members
+from sonar.registry.written_fields import (
+    BytesField,
+    EndpointFilterField,
+    ScitagField,
+    SecondsField,
+    between,
+    small_input,
+)
+
+BOTH = "Write a filter or names, not both."
+NO_SIZE = "Write for at least one size class how often each link is tested."
+MOST_NAMED = 5
+# A field for each size class is called so, and then as the class.
+EVERY = "every-"
+
+
+class NamesField(forms.CharField):
+    """Endpoints by name, one to a line."""
+
+    def __init__(self, label: str) -> None:
+        widget = forms.Textarea({"class": SMALL, "rows": 4, "cols": 34})
+        super().__init__(label=label, required=False, widget=widget)
+
+    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - Django's own
+        is_text = isinstance(value, str)
+        return value if is_text or value is None else "\n".join(sorted(map(str, value)))
+
+    def clean(self, value: object) -> list[Endpoint]:
+        names = dict.fromkeys(str(super().clean(value)).split())
+        rows = {row.name: row for row in Endpoint.objects.filter(name__in=names)}
+        if unknown := [name for name in names if name not in rows]:
+            more = len(unknown) - MOST_NAMED
+            others = f" and {more} more" if more > 0 else ""
+            listed = ", ".join(f"“{name[:80]}”" for name in unknown[:MOST_NAMED])
+            raise ValidationError(f"There is no endpoint {listed}{others}.")
+        return [rows[name] for name in names]
+
+
+def filter_field(label: str) -> EndpointFilterField:
+    return EndpointFilterField(
+        label=label,
+        required=False,
+        help_text="As the matrix has it in its address: cloud=UK&label=DATADISK&tag=!tape.",
+        widget=small_input(44),
+    )
+
+
+class MeshRowForm(RowForm):
+    """A mesh that is not kept by it before `save`; endpoints and intervals are beside its row."""
+
+    otherwise = "quiet_until"
+
+    name = line("name", 80, 24, NEEDED.format("uk-disks"))
+    sources_filter = filter_field("endpoints by filter")
+    sources = NamesField("or by name, one to a line (both empty: every endpoint)")
+    alike = forms.BooleanField(
+        label="each of them is tested with each other, in both directions",
+        required=False,
+        widget=forms.CheckboxInput({"class": "form-check-input"}),
+    )
+    destinations_filter = filter_field("destinations by filter")
+    destinations = NamesField("or by name, one to a line (both empty: every endpoint)")
+    mover = forms.ChoiceField(
+        label="mover",
+        choices=mover_choices,
+        widget=CHOICE,
+        error_messages={"invalid_choice": "There is no mover “%(value)s”: choose one of these."},
+    )
+    mode = forms.ChoiceField(label="mode", choices=Mode.choices, widget=CHOICE)
+    streams = forms.IntegerField(
+        label="streams", validators=between(1, 9999), widget=small_input(4)
+    )
+    priority = forms.IntegerField(
+        label="priority (the higher goes first)", validators=between(0, 9999), widget=small_input(4)
+    )
+    bytes_per_hour = BytesField(
+        label="at most, an hour (like 10 TB; empty: no limit)",
+        required=False,
+        validators=between(1, MOST_DAILY_BYTES),
+        widget=small_input(10),
+    )
+    quiet_from = ClockField("quiet from (UTC)")
+    quiet_until = ClockField("quiet to (UTC)")
+    tcp_buffer_bytes = BytesField(
+        label="TCP buffer (like 8 MB; empty: the servers choose)",
+        required=False,
+        validators=between(1, 2**31 - 1),
+        widget=small_input(10),
+    )
+    scitag = ScitagField(
+        label="flow label as experiment/activity (like 2/11; empty: none)",
+        required=False,
+        widget=small_input(8),
+    )
+    service = line("URL of the service that moves the files", 400, 44)
+    service_credential = forms.ModelChoiceField(
+        label="credential for the service",
+        queryset=Credential.objects.none(),
+        to_field_name="name",
+        required=False,
+        empty_label="none",
+        widget=CHOICE,
+    )
+
+    SPECIAL = ("tcp_buffer_bytes", "scitag", "service", "service_credential")
+    COLUMNS = ("mover", "mode", "streams", "priority", *LIMITS, *SPECIAL)
+    HOURS = ("quiet_from", "quiet_until")
+
+    def __init__(self, mesh: Mesh, data: QueryDict | None = None) -> None:
+        self.mesh, self.is_new = mesh, mesh.pk is None
+        self.sizes = list(SizeClass.objects.all())
+        super().__init__(data, auto_id="mesh-%s", initial=self._initial())
+        self.fields["service_credential"].queryset = Credential.objects.all()  # type: ignore[attr-defined]
+        for size in self.sizes:
+            self.fields[f"{EVERY}{size.name}"] = SecondsField(
+                label=f"{size.name} files, each link every",
+                required=False,
+                validators=between(1, LONGEST_INTERVAL_SECONDS),
+                widget=small_input(8),
+            )
+        if not self.is_new:  # what was measured goes by the name
+            del self.fields["name"]
+
+    def _initial(self) -> dict[str, Any]:
+        mesh = self.mesh
+        initial = {name: getattr(mesh, name) for name in (*self.COLUMNS, *self.HOURS)}
+        kept: dict[str, Any] = {filter_column(end): mesh.filter_of(end) for end in ENDS}
+        if self.is_new:
+            return initial | {"alike": True}
+        kept |= {end: list(getattr(mesh, end).all()) for end in ENDS}
+        ends = [(kept[filter_column(end)], {row.pk for row in kept[end]}) for end in ENDS]
+        every = {
+            f"{EVERY}{step.size_class.name}": step.every_seconds
+            for step in mesh.intervals.select_related("size_class")
+        }
+        return initial | kept | every | {"alike": ends[0] == ends[1]}
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name == RESERVED:
+            raise ValidationError(f"No mesh can be called {RESERVED}: a page has this address.")
+        return name
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Mesh | None:
+        """Set the columns of the mesh; ``ends`` and ``every`` are what is kept beside them."""
+        self.ends = {end: cleaned["sources" if cleaned["alike"] else end] for end in ENDS}
+        every = {size: cleaned[f"{EVERY}{size.name}"] for size in self.sizes}
+        self.every = {size: seconds for size, seconds in every.items() if seconds}
+        for end in ENDS:
+            chosen = cleaned[filter_column(ENDS[0] if cleaned["alike"] else end)]
+            setattr(self.mesh, filter_column(end), chosen)
+        for name in (*self.COLUMNS, *self.HOURS, *({"name"} & self.fields.keys())):
+            setattr(self.mesh, name, cleaned[name])
+        self._refuse(dict(cleaned))
+        return None if self.errors else self.mesh
+
+    def _refuse(self, cleaned: Mapping[str, Any]) -> None:
+        """Say what of several fields does not fit each other, at the field where it is mended."""
+        for end in ENDS:
+            if cleaned[end] and cleaned[filter_column(end)]:
+                self.add_error(filter_column(end), BOTH)
+        if not self.every:
+            self.add_error(f"{EVERY}{self.sizes[-1].name}", NO_SIZE)
+        for name, other in (self.HOURS, self.HOURS[::-1]):
+            if cleaned[name] is None and cleaned[other] is not None:
+                self.add_error(name, ONE_END)
+        mover, mode = cleaned["mover"], cleaned["mode"]
+        if sentence := mesh_problem(self.mesh.name, mover, mode, [*self.ends.values()]):
+            self.add_error("mover", sentence)
+
+    def save(self, *, enabled: bool) -> Mesh:
+        """Keep the mesh; within a transaction."""
+        self.mesh.enabled = enabled
+        self.mesh.save()
+        for end in ENDS:
+            set_members(self.mesh, end, self.ends[end])
+        set_intervals(self.mesh, self.every)
+        return self.mesh
+
+    def cost(self, now: datetime) -> CostInAll | None:
+        """Return what it costs as it would be saved and enabled; None while it is not right."""
+        if not self.is_bound or not self.is_valid():
+            return None
+        as_enabled = copy.copy(self.mesh)
+        as_enabled.enabled = True
+        ends = {end: [row.pk for row in rows] for end, rows in self.ends.items()}
+        every = {size.name: seconds for size, seconds in self.every.items()}
+        return CostInAll(cost.of_mesh(as_enabled, now, ends=ends, every=every))
+
+    def named(self, *names: str) -> list[BoundField]:
+        return [self[name] for name in names if name in self.fields]
+
+    @property
+    def of_ends(self) -> Sequence[BoundField]:
+        return self.named("sources_filter", "sources", "alike")
+
+    @property
+    def of_destinations(self) -> Sequence[BoundField]:
+        return self.named("destinations_filter", "destinations")
+
+    @property
+    def has_destinations(self) -> bool:
+        """Say whether destinations of their own are to be seen."""
+        return not self["alike"].value() or any(field.errors for field in self.of_destinations)
+
+    @property
+    def of_intervals(self) -> Sequence[BoundField]:
+        return self.named(*(f"{EVERY}{size.name}" for size in self.sizes))
+
+    @property
+    def of_tests(self) -> Sequence[BoundField]:
+        return self.named("mover", "mode", "streams", "priority", *LIMITS, *self.HOURS)
+
+    @property
+    def of_some_movers(self) -> Sequence[BoundField]:
+        return self.named(*self.SPECIAL)
+
+    @property
+    def has_special(self) -> bool:
+        return any(field.errors or field.value() for field in self.of_some_movers)

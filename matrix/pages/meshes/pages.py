@@ -1,0 +1,131 @@
+"""What the pages of meshes show."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from django.core.paginator import Paginator
+from django.http import Http404, QueryDict
+
+from matrix.answers import cost, meshes
+from matrix.pages.base import Page, Params
+from matrix.pages.meshes.mesh_form import MeshRowForm
+from matrix.pages.parts.cost_words import CostInAll
+from matrix.pages.parts.meshes import MOST_LISTED, matrix_of
+from matrix.pages.parts.pager import page_number, pager, shown_words
+from matrix.pages.parts.share import Share
+from matrix.query.addresses import address
+from matrix.query.forms import check_names
+from matrix.store.data_version import DataVersion
+from sonar.models import Mesh
+from sonar.notation import scitags
+from sonar.people import roles
+from sonar.people.roles import Anyone
+from sonar.registry import mesh_removal
+
+ADD, CHANGE, DELETE = (f"sonar.{verb}_mesh" for verb in ("add", "change", "delete"))
+# Who learns which service a mesh asks.
+SEE = "sonar.view_mesh"
+MOST_MEMBERS = 200
+
+
+def mesh_of(name: str) -> Mesh:
+    """Return a mesh; raise Http404 with a sentence if there is none."""
+    row = Mesh.objects.select_related("service_credential").filter(name=name).first()
+    if row is None:
+        raise Http404(f"There is no mesh “{name}”.")
+    return row
+
+
+@dataclass(frozen=True)
+class MeshesPage(Page):
+    template: ClassVar[str] = "meshes/list.html"
+    route: ClassVar[str] = "meshes"
+    nav: ClassVar[str] = "operations"
+
+    number: int = 1
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params, ["page"])
+        return cls(page_number(params))
+
+    def params(self) -> Params:
+        return {"page": [str(self.number)]} if self.number > 1 else {}
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        """Show a page of them; one beyond the last is the last."""
+        rows = Paginator(Mesh.objects.order_by("name"), MOST_LISTED).get_page(self.number)
+        lines, _ = meshes.build(MOST_LISTED, max(rows.start_index() - 1, 0))
+        due = meshes.next_due([line.mesh for line in lines if line.mesh.enabled])
+        return {
+            "meshes": {"lines": [(line, due.get(line.mesh.pk)) for line in lines], "due": True},
+            "shown": shown_words(rows, "mesh", "meshes"),
+            "may_add": roles.may(reader, ADD),
+            "share": Share.of(address("api-meshes")),
+            **pager(rows, lambda number: MeshesPage(number).url()),
+        }
+
+
+@dataclass(frozen=True)
+class OfMesh(Page):
+    """A page about a mesh that is kept."""
+
+    nav: ClassVar[str] = "operations"
+
+    mesh: Mesh
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(mesh_of(path["mesh"]))
+
+    def path(self) -> str:
+        return address(self.route, self.mesh.name)
+
+
+@dataclass(frozen=True)
+class MeshPage(OfMesh):
+    template: ClassVar[str] = "meshes/mesh.html"
+    route: ClassVar[str] = "mesh"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        mesh = self.mesh
+        line, members = meshes.of(mesh)
+        return {
+            "line": line,
+            "matrix_url": matrix_of(line),
+            "members": members[:MOST_MEMBERS],
+            "count": len(members),
+            "due": meshes.next_due([mesh]).get(mesh.pk),
+            "scitag": scitags.written(mesh.scitag),
+            "cost": CostInAll(cost.of_mesh(mesh, now)) if line.sizes else None,
+            "internal": roles.may(reader, SEE),
+            "may_change": roles.may(reader, CHANGE),
+            "hindrance": mesh_removal.hindrance(mesh) if roles.may(reader, DELETE) else None,
+            "share": Share.of(address("api-mesh", mesh.name)),
+        }
+
+
+@dataclass(frozen=True)
+class AddMeshPage(Page):
+    template: ClassVar[str] = "meshes/form.html"
+    route: ClassVar[str] = "add-mesh"
+    nav: ClassVar[str] = "operations"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {"heading": "Add a mesh", "form": MeshRowForm(Mesh()), "cost": None}
+
+
+@dataclass(frozen=True)
+class ChangeMeshPage(OfMesh):
+    template: ClassVar[str] = "meshes/form.html"
+    route: ClassVar[str] = "change-mesh"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {
+            "heading": f"Change the mesh {self.mesh.name}",
+            "mesh": self.mesh,
+            "form": MeshRowForm(self.mesh),
+            "cost": CostInAll(cost.of_mesh(self.mesh, now)),
+        }

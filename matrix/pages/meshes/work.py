@@ -1,0 +1,101 @@
+"""What operators do with meshes: each change is kept, put into the admin's log, and told."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from matrix.http.page_rights import for_whom, holders
+from matrix.pages.meshes import pages
+from matrix.pages.meshes.mesh_form import MeshRowForm
+from matrix.pages.meshes.pages import AddMeshPage, ChangeMeshPage, MeshesPage, MeshPage, mesh_of
+from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.views import rendered, show
+from sonar.models import Mesh
+from sonar.obstacles.catalogue import advice_on
+from sonar.registry import mesh_removal, mesh_size
+
+
+@for_whom(GET=holders(pages.ADD), POST=holders(pages.ADD))
+def add_mesh(request: HttpRequest) -> HttpResponseBase:
+    """Add a mesh, which is enabled only with `start`."""
+    if request.method != "POST":
+        return show(request, AddMeshPage, {})
+    return edited(request, AddMeshPage(), Mesh(enabled=False))
+
+
+@for_whom(GET=holders(pages.CHANGE), POST=holders(pages.CHANGE))
+def change_mesh(request: HttpRequest, mesh: str) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, ChangeMeshPage, {"mesh": mesh})
+    return edited(request, ChangeMeshPage(mesh_of(mesh)), mesh_of(mesh))
+
+
+def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh) -> HttpResponse:
+    """Keep a mesh as a form has it; without `save` and `start` show only what it would cost."""
+    form, verb = MeshRowForm(mesh, request.POST), "Changed" if mesh.pk else "Added"
+    is_kept = not request.POST.keys().isdisjoint({"save", "start"})
+    if not is_kept or not form.is_valid():
+        now, status = timezone.now(), 400 if is_kept else 200
+        price = form.cost(now)
+        return rendered(request, page, now, None, status=status, form=form, cost=price)
+    with transaction.atomic():
+        if mesh.pk:
+            mesh.enabled = Mesh.objects.select_for_update().get(pk=mesh.pk).enabled
+        form.save(enabled=mesh.enabled or "start" in request.POST)
+        sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
+        keep_in_the_log(request, mesh, CHANGE if verb == "Changed" else ADDITION, sentence)
+    messages.success(request, f"{sentence} {effect(mesh)}".strip())
+    warn(request, mesh)
+    return HttpResponseRedirect(MeshPage(mesh).path())
+
+
+def effect(mesh: Mesh) -> str:
+    if not mesh.enabled:
+        return "Nothing of it is tested until it is enabled."
+    return f"This is planned within {settings.SONAR_PLAN_SECONDS} s; running tests continue."
+
+
+def warn(request: HttpRequest, mesh: Mesh) -> None:
+    """Say which of its tests cannot run as things are, and what to do."""
+    for sentence in advice_on(mesh, timezone.now()) if mesh.enabled else ():
+        messages.warning(request, sentence)
+
+
+@for_whom(POST=holders(pages.CHANGE))
+def enable_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
+    """Let tests of a mesh start; with `disable` no more of them do."""
+    row, enabled = mesh_of(mesh), "disable" not in request.POST
+    if row.enabled == enabled:
+        already = "enabled already" if enabled else "not enabled"
+        messages.info(request, f"The mesh {row.name} is {already}: nothing was changed.")
+        return HttpResponseRedirect(MeshPage(row).path())
+    with transaction.atomic():
+        row.enabled = enabled
+        row.save(update_fields=["enabled"])
+        sentence = f"{'Enabled' if enabled else 'Disabled'} the mesh {row.name}"
+        sentence += f": {mesh_size.words_now(row)}." if enabled else "."
+        keep_in_the_log(request, row, CHANGE, sentence)
+    stopped = "No more of its tests start; running tests continue."
+    messages.success(request, f"{sentence} {effect(row) if enabled else stopped}")
+    warn(request, row)
+    return HttpResponseRedirect(MeshPage(row).path())
+
+
+@for_whom(POST=holders(pages.DELETE))
+def delete_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
+    """Delete a mesh without results."""
+    with transaction.atomic():
+        mesh_of(mesh)
+        row = Mesh.objects.select_for_update().get(name=mesh)
+        if hindrance := mesh_removal.hindrance(row):
+            messages.error(request, hindrance)
+            return HttpResponseRedirect(MeshPage(row).path())
+        sentence = f"Deleted the mesh {row.name}."
+        keep_in_the_log(request, row, DELETION, sentence)
+        row.delete()
+    messages.success(request, sentence)
+    return HttpResponseRedirect(MeshesPage().path())

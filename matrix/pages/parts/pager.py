@@ -1,0 +1,47 @@
+"""The pages of a long list, and the way from one to another."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core.paginator import Page as PageOfRows
+from django.http import QueryDict
+
+from matrix.answers.table.column_filters import read_page
+from matrix.pages.parts.controls import Choice
+from matrix.query.forms import BadQueryError
+from sonar.notation.units import format_count
+
+
+def page_number(params: QueryDict) -> int:
+    """Return which page is asked for; raise BadQueryError for what is none."""
+    try:
+        return read_page("page", params.get("page", ""))
+    except ValueError as error:
+        raise BadQueryError({"page": [str(error)]}) from error
+
+
+def pager(rows: PageOfRows[Any], numbered: Callable[[int], str]) -> dict[str, Any]:
+    """Return what the template needs; ``numbered`` gives the address of a page."""
+    return {
+        "rows": rows,
+        "pages": list(_pages(rows, numbered)),
+        "previous": numbered(rows.number - 1) if rows.has_previous() else "",
+        "next": numbered(rows.number + 1) if rows.has_next() else "",
+    }
+
+
+def _pages(rows: PageOfRows[Any], numbered: Callable[[int], str]) -> Iterator[Choice]:
+    for number in rows.paginator.get_elided_page_range(rows.number, on_each_side=2, on_ends=1):
+        if isinstance(number, int):
+            yield Choice(format_count(number), numbered(number), number == rows.number)
+        else:
+            yield Choice(str(number), "", chosen=False)
+
+
+def shown_words(rows: PageOfRows[Any], noun: str, nouns: str) -> str:
+    """Say which rows are shown: `Showing 1 to 24 of 24 links`."""
+    count = rows.paginator.count
+    if not count:
+        return f"Showing no {nouns}"
+    first, last = format_count(rows.start_index()), format_count(rows.end_index())
+    return f"Showing {first} to {last} of {format_count(count)} {noun if count == 1 else nouns}"

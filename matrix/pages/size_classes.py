@@ -1,0 +1,163 @@
+"""The page of size classes, and the form by which administrators add and change them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.text import capfirst
+
+from matrix.answers import size_classes
+from matrix.http.page_rights import for_whom, holders
+from matrix.pages.base import Page
+from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.share import Share
+from matrix.pages.site.work_forms import NEEDED, RESERVED, RowForm, line
+from matrix.pages.views import rendered, show
+from matrix.query.addresses import address
+from matrix.query.forms import check_names
+from matrix.store.data_version import DataVersion
+from sonar.models import SizeClass
+from sonar.notation.units import MOST_BYTES
+from sonar.people import roles
+from sonar.people.roles import Anyone
+from sonar.registry.compatibility import size_class_problems
+from sonar.registry.written_fields import BytesField, SecondsField, between, small_input
+from sonar.results import reclass
+
+MAY_ADD, MAY_CHANGE = "sonar.add_sizeclass", "sonar.change_sizeclass"
+MOST_SECONDS = 30 * 86_400
+MEANWHILE = "Somebody else changed the size classes meanwhile: look at them, and send this again."
+
+
+class SizeClassForm(RowForm):
+    """One size class, checked together with the others: their ranges must tile."""
+
+    otherwise = "from_bytes"
+
+    name = line("name", 80, 14, NEEDED.format("large"))
+    from_bytes = BytesField(
+        label="from (its smallest file, like 10 MB)",
+        validators=between(0, MOST_BYTES),
+        widget=small_input(12),
+    )
+    test_bytes = BytesField(
+        label="size of its test file, like 100 MB",
+        validators=between(1, MOST_BYTES),
+        widget=small_input(12),
+    )
+    timeout_seconds = SecondsField(
+        label="longest test, like 10m or 1h (a longer one has failed)",
+        validators=between(1, MOST_SECONDS),
+        widget=small_input(8),
+    )
+
+    def __init__(self, size: SizeClass, data: QueryDict | None = None) -> None:
+        self.size = size
+        initial = {name: getattr(size, name) for name in self.base_fields}
+        super().__init__(data, auto_id="size-%s", initial=initial)
+        if size.pk:  # what is measured goes by the name
+            del self.fields["name"]
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name == RESERVED:
+            raise ValidationError(f"No class can be called {RESERVED}: a page has this address.")
+        return name
+
+    def filled(self, cleaned: Mapping[str, Any]) -> SizeClass | None:
+        for name, value in cleaned.items():
+            setattr(self.size, name, value)
+        others = SizeClass.objects.exclude(pk=self.size.pk)
+        problems = [f"{capfirst(each)}." for each in size_class_problems([*others, self.size])]
+        if problems:
+            self.add_error("from_bytes", problems)
+        return None if problems else self.size
+
+
+@dataclass(frozen=True)
+class SizeClassesPage(Page):
+    template: ClassVar[str] = "size_classes.html"
+    route: ClassVar[str] = "size-classes"
+    nav: ClassVar[str] = "operations"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {
+            "classes": size_classes.build(),
+            "may_add": roles.may(reader, MAY_ADD),
+            "may_change": roles.may(reader, MAY_CHANGE),
+            "share": Share.of(address("api-size-classes")),
+        }
+
+
+@dataclass(frozen=True)
+class AddSizeClassPage(Page):
+    template: ClassVar[str] = "size_class.html"
+    route: ClassVar[str] = "add-size-class"
+    nav: ClassVar[str] = "operations"
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        return {"heading": "Add a size class", "form": SizeClassForm(SizeClass())}
+
+
+@dataclass(frozen=True)
+class ChangeSizeClassPage(AddSizeClassPage):
+    route: ClassVar[str] = "change-size-class"
+
+    size: SizeClass
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        row = SizeClass.objects.filter(name=path["size"]).first()
+        if row is None:
+            raise Http404(f"There is no size class “{path['size']}”.")
+        return cls(row)
+
+    def path(self) -> str:
+        return address(self.route, self.size.name)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        heading = f"Change the size class {self.size.name}"
+        return {"heading": heading, "size": self.size, "form": SizeClassForm(self.size)}
+
+
+@for_whom(GET=holders(MAY_ADD), POST=holders(MAY_ADD))
+def add_size_class(request: HttpRequest) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, AddSizeClassPage, {})
+    return kept(request, AddSizeClassPage(), SizeClass())
+
+
+@for_whom(GET=holders(MAY_CHANGE), POST=holders(MAY_CHANGE))
+def change_size_class(request: HttpRequest, size: str) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, ChangeSizeClassPage, {"size": size})
+    page = ChangeSizeClassPage.read(QueryDict(), size=size)
+    return kept(request, page, SizeClass.objects.get(pk=page.size.pk))
+
+
+def kept(request: HttpRequest, page: AddSizeClassPage, size: SizeClass) -> HttpResponse:
+    """Keep a size class, and say which results lie outside of their class then."""
+    form, is_new = SizeClassForm(size, request.POST), size.pk is None
+    if form.is_valid():
+        try:
+            with transaction.atomic():
+                size.save()
+                sentence = f"{'Added' if is_new else 'Changed'} the size class {size.name}."
+                keep_in_the_log(request, size, ADDITION if is_new else CHANGE, sentence)
+        except IntegrityError:
+            form.add_error(None, MEANWHILE)
+    if form.errors:
+        return rendered(request, page, timezone.now(), None, status=400, form=form)
+    messages.success(request, sentence)
+    if notice := reclass.notice(reclass.outside()):
+        messages.warning(request, notice)
+    return HttpResponseRedirect(SizeClassesPage().path())

@@ -1,0 +1,64 @@
+"""Who changed what of the registry, of accounts and of their rights, and what it was before."""
+
+from django.db import models
+
+
+class HistoryEntry(models.Model):
+    """One thing as one statement changed it. Triggers write it, whoever sends the statement.
+
+    It is in the transaction of the change (migration 0042), and refers to nothing: what it tells
+    of may be gone. ``changes`` has by field the value before and the value since.
+    """
+
+    class Door(models.TextChoices):
+        """By which way; `sonar.database.actor` says it to the triggers."""
+
+        PAGE = "page"
+        API = "API"
+        ADMIN = "admin"
+        FILE = "file"
+        COMMAND = "command"
+        REFRESH = "refresh"
+        LOG_IN = "log-in"
+        DATABASE = "database"
+
+    class Kind(models.TextChoices):
+        SITE = "site"
+        ENDPOINT = "endpoint"
+        CREDENTIAL = "credential"
+        MESH = "mesh"
+        SIZE_CLASS = "size class"
+        DOWNTIME = "downtime"
+        ALIAS = "alias"
+        TOPOLOGY_SOURCE = "topology source"
+        ACCOUNT = "account"
+        GROUP = "group"
+        TOKEN = "token"  # noqa: S105 - what it is, not one
+
+    class Action(models.TextChoices):
+        ADDED = "added"
+        CHANGED = "changed"
+        REMOVED = "removed"
+
+    at = models.DateTimeField(help_text="When its transaction began.")
+    door = models.CharField(max_length=10, choices=Door)
+    who = models.TextField(help_text="An account or a process; empty for nobody who logged in.")
+    token = models.TextField(help_text="The name of the token that the account showed, if any.")
+    kind = models.CharField(max_length=20, choices=Kind)
+    key = models.BigIntegerField(help_text="The id of the thing among those of its kind.")
+    name = models.TextField(help_text="What the thing was called then.")
+    site = models.BigIntegerField(null=True, help_text="The id of the site that it belonged to.")
+    action = models.CharField(max_length=7, choices=Action)
+    changes = models.JSONField()
+
+    class Meta:
+        verbose_name_plural = "history entries"
+        indexes = [
+            # Lists: the newest first.
+            models.Index(fields=["-at", "-id"], name="history_newest_first"),
+            # What a page of a site or an endpoint shows: its last change.
+            models.Index(fields=["kind", "key", "-at", "-id"], name="history_of_a_thing"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} {self.action} {self.at:%Y-%m-%d %H:%M}"

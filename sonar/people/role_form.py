@@ -1,0 +1,67 @@
+"""The role of an account in a form, on pages and in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+
+from sonar.models import Site
+from sonar.people import roles
+from sonar.people.roles import Role
+
+# A site admin is a reader with sites: whoever ticks sites need not choose a role as well.
+ROLES = [
+    (Role.READER, "Reader: may read. With sites it is a site admin."),
+    (
+        Role.OPERATOR,
+        "Operator: may order tests, write notes and downtimes, and edit the registry, everywhere.",
+    ),
+    (Role.ADMINISTRATOR, "Administrator: may do everything, including accounts."),
+]
+EVERYWHERE = "An operator or administrator acts for all sites: choose no sites, or the role reader."
+
+
+class RoleForm(forms.Form):
+    """The role of an account, and the sites that it is an admin of."""
+
+    role = forms.ChoiceField(choices=ROLES, initial=Role.READER, widget=forms.RadioSelect)
+    sites = forms.ModelMultipleChoiceField(
+        Site.objects.all(),
+        required=False,
+        label="Admin of these sites",
+        help_text="A site admin may order and pause tests, and write downtimes and notes, for its "
+        "sites.",
+    )
+    instance: User
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's own
+        super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            self.initial["role"] = chosen_role(self.instance)
+            self.initial["sites"] = self.instance.administered_sites.all()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        role = cleaned.get("role")
+        if role != Role.READER and cleaned.get("sites"):
+            self.add_error("sites", EVERYWHERE)
+        stays = role == Role.ADMINISTRATOR and cleaned.get("is_active", True)
+        if role and not stays and roles.is_last_administrator(self.instance):
+            self.add_error("role", roles.LAST)
+        return cleaned
+
+    def give(self) -> None:
+        """Make the account, which is kept already, have the chosen role and no other."""
+        sites = self.cleaned_data["sites"]
+        roles.give(
+            self.instance, Role.SITE_ADMIN if sites else Role(self.cleaned_data["role"]), sites
+        )
+
+
+def chosen_role(user: User) -> Role:
+    """Return the role of ROLES that an account has, be it active or not."""
+    if user.is_superuser:
+        return Role.ADMINISTRATOR
+    return Role.OPERATOR if user.groups.filter(name=roles.GROUP).exists() else Role.READER
