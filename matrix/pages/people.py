@@ -119,6 +119,7 @@ class NewAccountForm(SitesForm, AdminUserCreationForm):  # type: ignore[type-arg
 class PeoplePage(Page):
     template: ClassVar[str] = "people.html"
     route: ClassVar[str] = "people"
+    of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
     search: str = ""
@@ -153,6 +154,7 @@ class PeoplePage(Page):
 class PersonPage(Page):
     template: ClassVar[str] = "person.html"
     route: ClassVar[str] = "person"
+    of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
     account: User

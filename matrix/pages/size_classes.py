@@ -101,6 +101,7 @@ class SizeClassesPage(Page):
 class AddSizeClassPage(Page):
     template: ClassVar[str] = "size_class.html"
     route: ClassVar[str] = "add-size-class"
+    of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:

@@ -89,7 +89,8 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
     assert "tests a day 56" in page.part("#cost").words
     named = {"sources_filter": "", "sources": "RAL_DATADISK\nGlasgow_DATADISK"}
     own = {"alike": "", "destinations": "DESY_DATADISK", "every-small": "", "quiet_from": "22:00"}
-    change = FORM | named | own | {"quiet_until": "04:00", "bytes_per_hour": "1 TB", "save": ""}
+    change = FORM | named | own | {"quiet_until": "04:00", "bytes_per_hour": "1 TB"}
+    change |= {"vantage": "cern", "save": ""}
     assert operator.post(f"{UK}change/", change)["Location"] == UK
     row = Mesh.objects.get(name="uk")
     assert [end.name for end in row.sources.all()] == ["Glasgow_DATADISK", "RAL_DATADISK"]
@@ -101,7 +102,9 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
         True,
     )
     assert [step.size_class.name for step in row.intervals.all()] == ["large"]
-    members = responses.page(Client(), UK).section("members")
+    page = responses.page(Client(), UK)
+    assert "those of the vantage cern" in page.section("how").words
+    members = page.section("members")
     assert members.by_head()["DESY_DATADISK"] == ["DESY", "destination", "yes"]
 
 
@@ -128,6 +131,7 @@ def test_what_is_kept_is_in_the_form_and_a_change_replaces_it(operator: Client, 
         ({"tcp_buffer_bytes": "8 MB"}, "tcp_buffer_bytes", "http-tpc"),
         ({"service": "https://fts.example.org"}, "service", "http-tpc"),
         ({"scitag": "2"}, "scitag", "2/11"),
+        ({"vantage": "CERN"}, "vantage", "small letters, digits and dashes"),
     ],
 )
 def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(

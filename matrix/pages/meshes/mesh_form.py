@@ -26,6 +26,7 @@ from sonar.models import Credential, Endpoint, Mesh, SizeClass
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.models.mesh import LIMITS, Mode, mover_choices
 from sonar.models.registry import MOST_DAILY_BYTES
+from sonar.notation import vantages
 from sonar.registry.compatibility import mesh_problem
 from sonar.registry.file.sections import LONGEST_INTERVAL_SECONDS, set_intervals, set_members
 from sonar.registry.written_fields import (
@@ -103,6 +104,11 @@ class MeshRowForm(RowForm):
     priority = forms.IntegerField(
         label="priority (the higher goes first)", validators=between(0, 9999), widget=small_input(4)
     )
+    vantage = line(
+        "vantage whose workers run its tests (empty: whoever reaches the ends)",
+        vantages.LONGEST,
+        14,
+    )
     bytes_per_hour = BytesField(
         label="at most, an hour (like 10 TB; empty: no limit)",
         required=False,
@@ -133,7 +139,7 @@ class MeshRowForm(RowForm):
     )
 
     SPECIAL = ("tcp_buffer_bytes", "scitag", "service", "service_credential")
-    COLUMNS = ("mover", "mode", "streams", "priority", *LIMITS, *SPECIAL)
+    COLUMNS = ("mover", "mode", "streams", "priority", "vantage", *LIMITS, *SPECIAL)
     HOURS = ("quiet_from", "quiet_until")
 
     def __init__(self, mesh: Mesh, data: QueryDict | None = None) -> None:
@@ -239,7 +245,7 @@ class MeshRowForm(RowForm):
 
     @property
     def of_tests(self) -> Sequence[BoundField]:
-        return self.named("mover", "mode", "streams", "priority", *LIMITS, *self.HOURS)
+        return self.named("mover", "mode", "streams", "priority", "vantage", *LIMITS, *self.HOURS)
 
     @property
     def of_some_movers(self) -> Sequence[BoundField]:

@@ -111,6 +111,7 @@ class MeshPage(OfMesh):
 class AddMeshPage(Page):
     template: ClassVar[str] = "meshes/form.html"
     route: ClassVar[str] = "add-mesh"
+    of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
@@ -121,6 +122,7 @@ class AddMeshPage(Page):
 class ChangeMeshPage(OfMesh):
     template: ClassVar[str] = "meshes/form.html"
     route: ClassVar[str] = "change-mesh"
+    of_primary: ClassVar[bool] = True
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         return {
