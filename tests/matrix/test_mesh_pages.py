@@ -1,5 +1,6 @@
 """Meshes on pages: what each tests and costs, and how operators add, change and delete them."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from matrix.pages.meshes.mesh_form import MeshRowForm
 from sonar.models import Endpoint, Mesh, Profile, Schedule, SizeClass
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
@@ -142,6 +144,24 @@ def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(
     assert answer.status_code == 400
     assert sentence in page.part(f"#mesh-{field}_error").words
     assert page.field("every-large").attributes.get("value", "") == (FORM | wrong)["every-large"]
+    assert not Mesh.objects.filter(name="uk").exists()
+
+
+def test_what_somebody_else_does_meanwhile_is_told(
+    operator: Client, uk: Mesh, monkeypatch: pytest.MonkeyPatch
+):
+    is_valid = MeshRowForm.is_valid
+
+    def then(act: Callable[[], object]) -> None:
+        monkeypatch.setattr(MeshRowForm, "is_valid", lambda form: is_valid(form) and bool(act()))
+
+    then(lambda: Mesh.objects.get_or_create(name="new"))
+    answer = operator.post(ADD, FORM | {"name": "new", "save": ""})
+    assert answer.status_code == 400
+    assert "Somebody has just added a mesh" in read(answer).part("#mesh-name_error").words
+    then(lambda: Mesh.objects.filter(name="uk").delete())
+    answer = operator.post(f"{UK}change/", FORM | {"save": ""})
+    assert answer.status_code == 404
     assert not Mesh.objects.filter(name="uk").exists()
 
 

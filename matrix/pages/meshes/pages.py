@@ -29,9 +29,13 @@ SEE = "sonar.view_mesh"
 MOST_MEMBERS = 200
 
 
-def mesh_of(name: str) -> Mesh:
-    """Return a mesh; raise Http404 with a sentence if there is none."""
-    row = Mesh.objects.select_related("service_credential").filter(name=name).first()
+def mesh_of(name: str, *, lock: bool = False) -> Mesh:
+    """Return a mesh; raise Http404 with a sentence if there is none.
+
+    With ``lock`` it is nobody else's until the transaction ends.
+    """
+    rows = Mesh.objects.select_for_update(of=("self",)) if lock else Mesh.objects
+    row = rows.select_related("service_credential").filter(name=name).first()
     if row is None:
         raise Http404(f"There is no mesh “{name}”.")
     return row

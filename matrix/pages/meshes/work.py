@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -17,6 +17,8 @@ from matrix.pages.views import rendered, show
 from sonar.models import Mesh
 from sonar.obstacles.catalogue import advice_on
 from sonar.registry import mesh_removal, mesh_size
+
+MEANWHILE = "Somebody has just added a mesh of this name: choose another."
 
 
 @for_whom(GET=holders(pages.ADD), POST=holders(pages.ADD))
@@ -38,19 +40,30 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
     """Keep a mesh as a form has it; without `save` and `start` show only what it would cost."""
     form, verb = MeshRowForm(mesh, request.POST), "Changed" if mesh.pk else "Added"
     is_kept = not request.POST.keys().isdisjoint({"save", "start"})
-    if not is_kept or not form.is_valid():
+    if is_kept and form.is_valid():
+        try:
+            with transaction.atomic():
+                sentence = keep(request, form, verb)
+        except IntegrityError:
+            form.add_error("name", MEANWHILE)
+    if not is_kept or form.errors:
         now, status = timezone.now(), 400 if is_kept else 200
         price = form.cost(now)
         return rendered(request, page, now, None, status=status, form=form, cost=price)
-    with transaction.atomic():
-        if mesh.pk:
-            mesh.enabled = Mesh.objects.select_for_update().get(pk=mesh.pk).enabled
-        form.save(enabled=mesh.enabled or "start" in request.POST)
-        sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
-        keep_in_the_log(request, mesh, CHANGE if verb == "Changed" else ADDITION, sentence)
     messages.success(request, f"{sentence} {effect(mesh)}".strip())
     warn(request, mesh)
     return HttpResponseRedirect(MeshPage(mesh).path())
+
+
+def keep(request: HttpRequest, form: MeshRowForm, verb: str) -> str:
+    """Keep the mesh of a form within a transaction, and say so."""
+    mesh = form.mesh
+    if mesh.pk:
+        mesh.enabled = mesh_of(mesh.name, lock=True).enabled
+    form.save(enabled=mesh.enabled or "start" in request.POST)
+    sentence = f"{verb} the mesh {mesh.name}: {mesh_size.words_now(mesh)}."
+    keep_in_the_log(request, mesh, CHANGE if verb == "Changed" else ADDITION, sentence)
+    return sentence
 
 
 def effect(mesh: Mesh) -> str:
@@ -68,12 +81,13 @@ def warn(request: HttpRequest, mesh: Mesh) -> None:
 @for_whom(POST=holders(pages.CHANGE))
 def enable_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
     """Let tests of a mesh start; with `disable` no more of them do."""
-    row, enabled = mesh_of(mesh), "disable" not in request.POST
-    if row.enabled == enabled:
-        already = "enabled already" if enabled else "not enabled"
-        messages.info(request, f"The mesh {row.name} is {already}: nothing was changed.")
-        return HttpResponseRedirect(MeshPage(row).path())
+    enabled = "disable" not in request.POST
     with transaction.atomic():
+        row = mesh_of(mesh, lock=True)
+        if row.enabled == enabled:
+            already = "enabled already" if enabled else "not enabled"
+            messages.info(request, f"The mesh {row.name} is {already}: nothing was changed.")
+            return HttpResponseRedirect(MeshPage(row).path())
         row.enabled = enabled
         row.save(update_fields=["enabled"])
         sentence = f"{'Enabled' if enabled else 'Disabled'} the mesh {row.name}"
@@ -89,8 +103,7 @@ def enable_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
 def delete_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
     """Delete a mesh without results."""
     with transaction.atomic():
-        mesh_of(mesh)
-        row = Mesh.objects.select_for_update().get(name=mesh)
+        row = mesh_of(mesh, lock=True)
         if hindrance := mesh_removal.hindrance(row):
             messages.error(request, hindrance)
             return HttpResponseRedirect(MeshPage(row).path())
