@@ -15,7 +15,7 @@ OF_THE_SYSTEM = (
 # Who logs in, and what signs sessions. A file takes the place of the key where a process starts.
 OF_THE_WEB = (
     *("SONAR_OIDC_", "SONAR_SECRET_KEY", "SONAR_LOGIN_ROLES", "SONAR_X509_PROXIES"),
-    *("SONAR_PASSWORDS",),
+    *("SONAR_PASSWORDS", "DATABASE_READ_URL"),
 )
 
 

@@ -206,7 +206,7 @@ def test_a_page_that_was_made_for_one_right_is_not_taken_for_another(client, sma
     roles.give(user, Role.OPERATOR)
     assert changed()
     assert not changed()
-    user.user_permissions.add(Permission.objects.get(codename="delete_mesh"))
+    user.user_permissions.add(Permission.objects.get(codename="delete_sizeclass"))
     assert changed()
     assert len(set(known)) == 5
 

@@ -78,6 +78,7 @@ OF_SOURCES = {
 # Where hosts may stand: for who may see base URLs anyway.
 FOR_OPERATORS = {
     ("sonar_endpoint", "base_url"),
+    ("sonar_historyentry", "changes"),
     ("sonar_credential", "hosts"),
     ("sonar_credentialstate", "sentence"),
     ("sonar_leftover", "error"),
