@@ -23,7 +23,7 @@ BUDGETS = {
     "matrix": 215.0,
     "matrix-m": 215.0,
     "asked": 95.0,
-    "sonar": 125.0,
+    "sonar": 135.0,
     "rest": 165.0,
 }
 """Processor seconds of all tests of a lane, with its servers and whatever else it starts.

@@ -1,6 +1,6 @@
 """GET /api/v1/history/: who changed what of the registry, accounts and rights, newest first."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
@@ -19,13 +19,15 @@ from matrix.http.permissions import MaySee
 from matrix.store import keyset
 from matrix.store.keyset import Cursor
 
+Value: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
+
 
 class FieldOfHistory(Answer):
     """A field with its value before and since, as the registry has it; null for none."""
 
     field: str
-    old: Any
-    new: Any
+    old: Value
+    new: Value
 
 
 class EntryOfHistory(Answer):

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -176,7 +177,7 @@ def test_the_sweep_forgets_processes_after_a_day_but_not_when_a_task_last_ended(
     sign("old", day)
     sign("plan", day, kind=KIND.TASK)
     sign("fresh", timedelta(hours=23))
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    monkeypatch.setattr(tasks.steps, "followed", lambda: nullcontext((timedelta(), NOW)))
     monkeypatch.setattr(probes, "sweep", lambda now: [])
     tasks.sweep()
     assert set(SignOfLife.objects.values_list("name", flat=True)) == {"plan", "fresh"}
