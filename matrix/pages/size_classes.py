@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
@@ -19,7 +18,7 @@ from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
 from matrix.pages.parts.share import Share
-from matrix.pages.site.work_forms import NEEDED, RESERVED, RowForm, line
+from matrix.pages.site.work_forms import NEEDED, RowForm, line, not_reserved
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
@@ -67,10 +66,7 @@ class SizeClassForm(RowForm):
             del self.fields["name"]
 
     def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if name == RESERVED:
-            raise ValidationError(f"No class can be called {RESERVED}: a page has this address.")
-        return name
+        return not_reserved("class", self.cleaned_data["name"])
 
     def filled(self, cleaned: Mapping[str, Any]) -> SizeClass | None:
         for name, value in cleaned.items():

@@ -152,10 +152,7 @@ class NoWorker(Obstacle):
         return matched
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
-        """A test with a worker was ordered in the foreground: who ordered it runs it."""
-        if probe.worker:
-            return
-        for vantage in conditions.offered.keys() & (worker_movers.vantages_of(probe) or ("",)):
+        for vantage in conditions.offered.keys() & _places_for(probe):
             offered = conditions.offered[vantage]
             if sentence := worker_movers.unsupported_at_end(probe, offered, vantage):
                 yield Problem("mover", sentence)
@@ -166,6 +163,14 @@ class NoWorker(Obstacle):
             if sentence := worker_movers.unsupported(mesh.mover_description, offered, vantage):
                 return sentence
         return ""
+
+
+def _places_for(probe: Probe) -> tuple[str, ...]:
+    """Return the vantages where a worker must be for a test; empty for the default one.
+
+    Nowhere for one with a worker: it was ordered in the foreground, and who ordered it runs it.
+    """
+    return () if probe.worker else worker_movers.vantages_of(probe) or ("",)
 
 
 def _vantages_of_links(conditions: RunConditions, mesh: Mesh) -> set[str]:
@@ -193,8 +198,7 @@ class NoWorkerThere(Obstacle):
         return matched
 
     def blocks(self, conditions: RunConditions, probe: Probe) -> Iterator[Problem]:
-        """A test with a worker was ordered in the foreground: who ordered it is there."""
-        for vantage in () if probe.worker else worker_movers.vantages_of(probe) or ("",):
+        for vantage in _places_for(probe):
             if sentence := worker_movers.no_worker_at(vantage, conditions.offered):
                 yield Problem("", sentence)
 

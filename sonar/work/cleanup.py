@@ -79,11 +79,6 @@ def clean(seconds: float, pass_on: PassOn = lambda vantages: None) -> None:
         list(cleaners.map(partial(clean_endpoint, until=until), endpoints))
 
 
-def due_endpoints(now: datetime) -> list[int]:
-    """Return where a file is due for this process."""
-    return due_by_vantage(now).get(settings.SONAR_VANTAGE, [])
-
-
 def due_by_vantage(now: datetime) -> dict[str, list[int]]:
     """Return where a file is due and no pause holds, by vantage, those that answer first."""
     due = (

@@ -62,7 +62,7 @@ def left(at: Endpoint, name: str, **values: object) -> Leftover:
 
 def clean_all() -> None:
     """Do what a run of `clean` does, in this thread and its transaction."""
-    for endpoint_id in cleanup.due_endpoints(timezone.now()):
+    for endpoint_id in cleanup.due_by_vantage(timezone.now()).get("", []):
         cleanup.clean_endpoint(endpoint_id, until=math.inf)
 
 
@@ -175,7 +175,7 @@ def test_of_many_cleaners_one_works_at_an_endpoint(storage, monkeypatch):
     monkeypatch.setattr(storage.files, "delete", delete)
 
     def clean() -> None:
-        while cleanup.due_endpoints(timezone.now()):
+        while cleanup.due_by_vantage(timezone.now()).get("", []):
             cleanup.clean(seconds=60)
 
     in_threads(3, clean)
@@ -192,9 +192,9 @@ def test_a_cleaner_that_dies_has_failed(storage, monkeypatch):
     monkeypatch.setattr(storage.files, "delete", die)
     with pytest.raises(SystemExit):
         clean_all()
-    assert cleanup.due_endpoints(timezone.now()) == []
+    assert cleanup.due_by_vantage(timezone.now()).get("", []) == []
     pass_time(61)
-    assert len(cleanup.due_endpoints(timezone.now())) == 1
+    assert len(cleanup.due_by_vantage(timezone.now()).get("", [])) == 1
 
 
 @pytest.mark.usefixtures("real_commits")

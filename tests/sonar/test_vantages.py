@@ -200,7 +200,7 @@ def test_files_are_deleted_by_workers_that_reach_them(ends, settings, sent, monk
     tasks.clean()
     assert (cleaned, sent) == ([ends[1].id] * 2, [("clean", "cleaning@cern")])
     settings.SONAR_VANTAGE = "cern"
-    assert cleanup.due_endpoints(now) == []  # as it lacks the program
+    assert cleanup.due_by_vantage(now).get("cern", []) == []  # as it lacks the program
     monkeypatch.setattr(Program, "missing", lambda program: "")
     tasks.clean()
     assert (cleaned[2:], sent[1:]) == ([ends[0].id], [])

@@ -118,7 +118,7 @@ def test_a_file_of_a_mover_that_cannot_run_here_is_left_to_who_can(monkeypatch):
     kept = {"endpoint": glasgow, "since": now, "next_try": now, "error": "", "tries": 0}
     Leftover.objects.create(path="sonar/incoming/1", mover="gridftp", **kept)
     monkeypatch.setattr(Program, "missing", lambda program: f"{program.name} is not there")
-    assert cleanup.due_endpoints(now) == []
+    assert cleanup.due_by_vantage(now).get("", []) == []
     assert cleanup.claim(glasgow.id, now) is None
     Leftover.objects.create(path="sonar/incoming/2", mover="fake", **kept)
     claimed = cleanup.claim(glasgow.id, now)

@@ -14,7 +14,6 @@ from prometheus_client.registry import Collector
 import sonar
 from matrix.answers.status import figures, health, rabbitmq
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
-from sonar.database import replica
 from sonar.database.retry import one_line
 from sonar.models import CredentialState, Probe
 from sonar.movers import catalogue
@@ -36,7 +35,7 @@ class Figures(Collector):
         up = {"database": status is not None, "redis": takes}
         if health.is_apart():
             up["broker"] = waiting is not None and health.look_at_broker().ok
-        if state := replica.state() if status else None:
+        if state := status.replica if status else None:
             up["replica"] = not state.problem
             age = {} if state.age is None else {"": state.age}
             yield gauge("replica_age_seconds", "How old the data of the replica is.", age)

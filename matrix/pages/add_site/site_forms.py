@@ -9,7 +9,7 @@ from django.core.validators import MinValueValidator
 from django.http import QueryDict
 
 from matrix.pages.endpoint import DataHostsForm
-from matrix.pages.site.work_forms import CHOICE, NEEDED, RESERVED, SMALL, RowForm, line
+from matrix.pages.site.work_forms import CHOICE, NEEDED, SMALL, RowForm, line, not_reserved
 from sonar.credentials import rules
 from sonar.models import Endpoint, Site
 from sonar.models.fields import TAKEN
@@ -49,10 +49,7 @@ class SiteForm(RowForm):
             del self.fields["name"]
 
     def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if name == RESERVED:
-            raise ValidationError(f"No site can be called {RESERVED}: a page has this address.")
-        return name
+        return not_reserved("site", self.cleaned_data["name"])
 
     def clean_country(self) -> str:
         return str(self.cleaned_data["country"]).upper()

@@ -16,11 +16,11 @@ from matrix.pages.site.work_forms import (
     CHOICE,
     NEEDED,
     ONE_END,
-    RESERVED,
     SMALL,
     ClockField,
     RowForm,
     line,
+    not_reserved,
 )
 from sonar.models import Credential, Endpoint, Mesh, SizeClass
 from sonar.models.member_filters import ENDS, filter_column
@@ -172,10 +172,7 @@ class MeshRowForm(RowForm):
         return initial | kept | every | {"alike": ends[0] == ends[1]}
 
     def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if name == RESERVED:
-            raise ValidationError(f"No mesh can be called {RESERVED}: a page has this address.")
-        return name
+        return not_reserved("mesh", self.cleaned_data["name"])
 
     def filled(self, cleaned: Mapping[str, Any]) -> Mesh | None:
         """Set the columns of the mesh; ``ends`` and ``every`` are what is kept beside them."""
@@ -214,8 +211,13 @@ class MeshRowForm(RowForm):
         return self.mesh
 
     def cost(self, now: datetime) -> CostInAll | None:
-        """Return what it costs as it would be saved and enabled; None while it is not right."""
-        if not self.is_bound or not self.is_valid():
+        """Return what it costs as it would be saved and enabled; None while it is not right.
+
+        Before the form is sent: what the mesh that is kept costs.
+        """
+        if not self.is_bound:
+            return None if self.is_new else CostInAll(cost.of_mesh(self.mesh, now))
+        if not self.is_valid():
             return None
         as_enabled = copy.copy(self.mesh)
         as_enabled.enabled = True

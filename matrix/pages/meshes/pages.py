@@ -118,8 +118,11 @@ class AddMeshPage(Page):
     of_primary: ClassVar[bool] = True
     nav: ClassVar[str] = "operations"
 
+    form: MeshRowForm | None = None
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        return {"heading": "Add a mesh", "form": MeshRowForm(Mesh()), "cost": None}
+        form = self.form or MeshRowForm(Mesh())
+        return {"heading": "Add a mesh", "form": form, "cost": form.cost(now)}
 
 
 @dataclass(frozen=True)
@@ -128,10 +131,13 @@ class ChangeMeshPage(OfMesh):
     route: ClassVar[str] = "change-mesh"
     of_primary: ClassVar[bool] = True
 
+    form: MeshRowForm | None = None
+
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        form = self.form or MeshRowForm(self.mesh)
         return {
             "heading": f"Change the mesh {self.mesh.name}",
             "mesh": self.mesh,
-            "form": MeshRowForm(self.mesh),
-            "cost": CostInAll(cost.of_mesh(self.mesh, now)),
+            "form": form,
+            "cost": form.cost(now),
         }

@@ -1,5 +1,7 @@
 """What operators do with meshes: each change is kept, put into the admin's log, and told."""
 
+from dataclasses import replace
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
@@ -47,9 +49,8 @@ def edited(request: HttpRequest, page: AddMeshPage | ChangeMeshPage, mesh: Mesh)
         except IntegrityError:
             form.add_error("name", MEANWHILE)
     if not is_kept or form.errors:
-        now, status = timezone.now(), 400 if is_kept else 200
-        price = form.cost(now)
-        return rendered(request, page, now, None, status=status, form=form, cost=price)
+        status = 400 if is_kept else 200
+        return rendered(request, replace(page, form=form), timezone.now(), None, status=status)
     messages.success(request, f"{sentence} {effect(mesh)}".strip())
     warn(request, mesh)
     return HttpResponseRedirect(MeshPage(mesh).path())

@@ -49,6 +49,13 @@ class UtcField(TimeField):
         )
 
 
+def not_reserved(noun: str, name: str) -> str:
+    """Return a name, unless a page has its address; raise ValidationError."""
+    if name == RESERVED:
+        raise ValidationError(f"No {noun} can be called {RESERVED}: a page has this address.")
+    return name
+
+
 def line(label: str, most: int, size: int, sentence: str = "") -> forms.CharField:
     attrs = {"class": SMALL, "size": size}
     return forms.CharField(
