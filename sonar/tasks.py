@@ -25,7 +25,6 @@ from sonar import scheduler
 from sonar.celery import app
 from sonar.credentials import cache
 from sonar.database import retry, tables
-from sonar.fireflies import flows
 from sonar.models import Probe, SignOfLife
 from sonar.movers import catalogue
 from sonar.notation.vantages import at
@@ -33,6 +32,7 @@ from sonar.obstacles import worker_movers
 from sonar.people import accounts
 from sonar.processes import heartbeats, service_manager
 from sonar.processes.clock_steps import ClockSteps
+from sonar.records.fireflies import flows
 from sonar.registry import history
 from sonar.registry.downtimes import state
 from sonar.results import concurrency, endings, store

@@ -5,6 +5,13 @@ from sonar.models.checks import EndpointCheck
 from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
 from sonar.models.history import HistoryEntry
+from sonar.models.incidents import (
+    Expectation,
+    HeldLevel,
+    Incident,
+    IncidentEvent,
+    IncidentLink,
+)
 from sonar.models.mesh import (
     Circuit,
     Experiment,

@@ -31,6 +31,7 @@ class HistoryEntry(models.Model):
         DOWNTIME = "downtime"
         ALIAS = "alias"
         TOPOLOGY_SOURCE = "topology source"
+        EXPECTATION = "expectation"
         ACCOUNT = "account"
         GROUP = "group"
         TOKEN = "token"  # noqa: S105 - what it is, not one

@@ -25,7 +25,7 @@ GROUP = "operators"
 _FOR_SITES = frozenset(
     f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
 ) | {
-    *("add_probe", "change_endpoint", "change_site"),
+    *("add_probe", "change_endpoint", "change_site", "change_incident"),
     *("view_endpoint", "view_annotation", "view_historyentry"),
 }
 _LOOKED_AT = (
@@ -35,11 +35,11 @@ _LOOKED_AT = (
 _EVERYWHERE = (
     frozenset(
         f"{verb}_{kind}"
-        for kind in ("site", "endpoint", "mesh", "meshinterval", "alias")
+        for kind in ("site", "endpoint", "mesh", "meshinterval", "alias", "expectation")
         for verb in ("add", "change")
     )
     | {f"view_{kind}" for kind in _LOOKED_AT}
-    | {f"delete_{kind}" for kind in ("site", "mesh", "meshinterval", "alias")}
+    | {f"delete_{kind}" for kind in ("site", "mesh", "meshinterval", "alias", "expectation")}
     | {"add_transfer", "view_transfer"}
 )
 

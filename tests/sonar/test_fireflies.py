@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from sonar.fireflies import collector, flows, packet
-from sonar.fireflies.collector import Collector, counted
-from sonar.fireflies.flows import Addresses, look_up
 from sonar.management.commands import collect_fireflies
 from sonar.models import Flow
 from sonar.notation.windows import parse_time
+from sonar.records.fireflies import collector, flows, packet
+from sonar.records.fireflies.collector import Collector, counted
+from sonar.records.fireflies.flows import Addresses, look_up
 from tests.api import edges
 from tests.sonar.fireflies import (
     FLOWD,

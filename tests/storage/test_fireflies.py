@@ -176,7 +176,7 @@ import os
 import django
 os.environ["DJANGO_SETTINGS_MODULE"] = "sonar.settings"
 django.setup()
-from sonar.fireflies import collector
+from sonar.records.fireflies import collector
 collector.MOST_A_SECOND = 10**9
 from manage import main
 main()

@@ -9,9 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from sonar.fireflies.collector import Collector, Networks
-from sonar.fireflies.flows import Addresses
 from sonar.management.base import QuickCommand
+from sonar.records.fireflies.collector import Collector, Networks
+from sonar.records.fireflies.flows import Addresses
 
 
 class Command(QuickCommand):

@@ -18,7 +18,7 @@ from sonar.notation.addresses import address_of, host_of, unmapped
 from sonar.registry.cache import registry_version
 
 if TYPE_CHECKING:  # every worker drops old rows, and none of them reads packets
-    from sonar.fireflies.packet import Firefly
+    from sonar.records.fireflies.packet import Firefly
 
 log = logging.getLogger(__name__)
 

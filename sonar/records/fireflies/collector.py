@@ -15,13 +15,13 @@ from django.db import DataError, Error, IntegrityError
 from django.utils import timezone
 
 from sonar.database.retry import one_line, release_connection
-from sonar.fireflies.flows import Addresses, flow_of, store
-from sonar.fireflies.packet import MOST_BYTES, Firefly, parsed
 from sonar.models import Flow
 from sonar.notation.addresses import address_of
 from sonar.notation.windows import Window
 from sonar.processes.heartbeat_file import HeartbeatFile
 from sonar.processes.heartbeats import CLOCK_SKEW, SILENT_AFTER
+from sonar.records.fireflies.flows import Addresses, flow_of, store
+from sonar.records.fireflies.packet import MOST_BYTES, Firefly, parsed
 
 log = logging.getLogger(__name__)
 

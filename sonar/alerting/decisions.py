@@ -1,0 +1,157 @@
+"""The door for what people decide about an incident: each decision is an event with their name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import wraps
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from sonar.alerting.incidents import HELD_ON, event_of, lock, whose_of
+from sonar.models import Endpoint, HeldLevel, Incident, IncidentEvent
+from sonar.people import roles
+from sonar.people.roles import Anyone
+
+Kind = IncidentEvent.Kind
+RIGHT = "sonar.change_incident"
+LONGEST_TEXT = 1000
+# Nobody comes back to what is muted for longer.
+LONGEST_MUTE = timedelta(days=90)
+
+
+class DecisionError(ValueError):
+    """What cannot be decided so: ``parameter`` is what is wrong, the sentence says why."""
+
+    def __init__(self, parameter: str, sentence: str) -> None:
+        self.parameter = parameter
+        super().__init__(sentence)
+
+
+def sites_of(incident: Incident) -> frozenset[int]:
+    """Return the ids of the sites that an incident is of; none for the whole grid."""
+    if incident.site_id is not None:
+        return frozenset({incident.site_id})
+    ends = {end for end in (incident.source_id, incident.destination_id) if end is not None}
+    if not ends:
+        return frozenset()
+    return frozenset(Endpoint.objects.filter(pk__in=ends).values_list("site_id", flat=True))
+
+
+def may_decide(user: Anyone, incident: Incident) -> bool:
+    """Say whether an account may decide: operators, and the admins of a site that it is of."""
+    return user.has_perm(RIGHT) or roles.may(user, RIGHT, sites_of(incident))
+
+
+Decision = Callable[..., IncidentEvent]
+
+
+def decision(decide: Decision) -> Decision:
+    """Run a decision about an open incident in a transaction, under the lock of the door."""
+
+    @wraps(decide)
+    @transaction.atomic
+    def under_lock(incident: Incident, *args: object, **kwargs: object) -> IncidentEvent:
+        lock()
+        incident.refresh_from_db()
+        if not incident.is_open and decide is not note:
+            raise DecisionError("incident", "This incident is closed already.")
+        event = decide(incident, *args, **kwargs)
+        incident.save()
+        event.save()
+        return event
+
+    return under_lock
+
+
+@decision
+def acknowledge(incident: Incident, user: User, now: datetime, text: str = "") -> IncidentEvent:
+    """Say that somebody has seen it; the first to do so stays the one."""
+    if incident.acknowledged_at is None:
+        incident.acknowledged_at, incident.acknowledged_by = now, user
+    return by_person(incident, Kind.ACKNOWLEDGED, user, now, text)
+
+
+@decision
+def assign(
+    incident: Incident, user: User, now: datetime, to: User | None, text: str = ""
+) -> IncidentEvent:
+    """Say who works on it; None for nobody."""
+    if to is not None and not to.is_active:
+        raise DecisionError("assignee", f"The account {to.username} is not active.")
+    incident.assignee = to
+    name = to.username if to else ""
+    return by_person(incident, Kind.ASSIGNED, user, now, text, assignee=name)
+
+
+@decision
+def mute(
+    incident: Incident, user: User, now: datetime, until: datetime, text: str = ""
+) -> IncidentEvent:
+    """Call nobody for it until then, but for a worse state."""
+    if not now < until <= now + LONGEST_MUTE:
+        sentence = f"until must be in the future, and at most {LONGEST_MUTE.days} days ahead."
+        raise DecisionError("until", sentence)
+    incident.muted_until = until
+    return by_person(incident, Kind.MUTED, user, now, text, until=until.isoformat())
+
+
+@decision
+def unmute(incident: Incident, user: User, now: datetime, text: str = "") -> IncidentEvent:
+    if incident.muted_until is None:
+        raise DecisionError("incident", "This incident is not muted.")
+    incident.muted_until = None
+    return by_person(incident, Kind.UNMUTED, user, now, text)
+
+
+@decision
+def note(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
+    """Say something about it, be it closed or not."""
+    if not text.strip():
+        raise DecisionError("text", "A note has a text.")
+    return by_person(incident, Kind.NOTE, user, now, text)
+
+
+@decision
+def accept(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
+    """Take the rates of its links for what is usual from now on, and close it.
+
+    They are held until the weeks that say what is usual are all of the new level.
+    """
+    if not text.strip():
+        raise DecisionError("text", "Say why this is the new normal.")
+    if incident.condition != Incident.Condition.SLOW:
+        raise DecisionError("incident", "Only a rate can be the new normal, not tests that fail.")
+    members = incident.members.filter(until=None)
+    accepted = {whose_of(row): row.rate for row in members if row.rate is not None}
+    before = [row.pk for row in HeldLevel.objects.all() if whose_of(row) in accepted]
+    HeldLevel.objects.filter(pk__in=before).delete()
+    HeldLevel.objects.bulk_create(
+        HeldLevel(
+            source_id=whose[0],
+            destination_id=whose[1],
+            size_class_id=whose[2],
+            rate=rate,
+            since=now,
+            until=now + HELD_ON,
+            by=user,
+            note=text[:500],
+        )
+        for whose, rate in accepted.items()
+    )
+    members.update(until=now)
+    incident.closed_at = now
+    return by_person(incident, Kind.NEW_NORMAL, user, now, text)
+
+
+def by_person(
+    incident: Incident, kind: str, user: User, now: datetime, text: str, **more: object
+) -> IncidentEvent:
+    """Return the event of a decision."""
+    if len(text) > LONGEST_TEXT:
+        sentence = f"text has at most {LONGEST_TEXT} characters, not {len(text)}."
+        raise DecisionError("text", sentence)
+    event = event_of(incident, kind, now, **more)
+    event.by, event.text = user, text.strip()
+    return event

@@ -1,0 +1,290 @@
+"""What links are expected to do, and what Sonar calls people for: one incident for one cause."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from sonar.models.fields import NAME, check_name, if_given, name_field, reference
+from sonar.models.member_filters import MemberFilters
+from sonar.models.mesh import Mesh
+from sonar.models.registry import Endpoint, Site, SizeClass
+
+# Of the newest successes of a link, so many are looked at at most (statistics.samples.newest).
+MOST_TESTS = 5
+DEFAULT_BELOW, DEFAULT_ABOVE = 2 / 3, 0.8
+
+
+class Expectation(MemberFilters):
+    """What the links that it matches should do: reach a rate, succeed, and be tested at all.
+
+    Of several that match a link, the one with the highest priority counts, and of those the first
+    by name. A link that none matches is expected to keep its usual rate (sonar.alerting.expected).
+    """
+
+    name = name_field()
+    priority = models.PositiveSmallIntegerField(
+        default=5, help_text="Of several that match a link, the highest counts."
+    )
+    enabled = models.BooleanField(default=True)
+    size_class = models.ForeignKey(
+        SizeClass, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        help_text="Empty: every size class.",
+    )  # fmt: skip
+    mesh = models.ForeignKey(
+        Mesh, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        help_text="Only links that this mesh tests.",
+    )  # fmt: skip
+    site = models.ForeignKey(
+        Site, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        help_text="Only links from or to this site.",
+    )  # fmt: skip
+    floor = models.FloatField(
+        "floor (bytes/s)", null=True, blank=True, validators=[MinValueValidator(1)],
+        help_text="The least rate, in bytes per second; empty: the usual rate of each link.",
+    )  # fmt: skip
+    below = models.FloatField(
+        default=DEFAULT_BELOW,
+        validators=[MinValueValidator(0.05), MaxValueValidator(1)],
+        help_text="A link is slow below this part of its usual rate, or of the floor.",
+    )
+    above = models.FloatField(
+        default=DEFAULT_ABOVE,
+        validators=[MinValueValidator(0.05), MaxValueValidator(2)],
+        help_text="And well again from this part of it on.",
+    )
+    bad = models.PositiveSmallIntegerField(
+        default=2,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_TESTS)],
+        help_text="So many ...",
+    )
+    of = models.PositiveSmallIntegerField(
+        default=3,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_TESTS)],
+        help_text="... of so many newest successful tests.",
+    )
+    failures = models.PositiveSmallIntegerField(
+        default=3,
+        validators=[MinValueValidator(2), MaxValueValidator(100)],
+        help_text="A link fails when so many tests in a row have failed.",
+    )
+    silent_after = models.FloatField(
+        default=3.0,
+        validators=[MinValueValidator(1.5), MaxValueValidator(1000)],
+        help_text="And is silent when no result came for so many intervals of its mesh.",
+    )
+
+    class Meta:
+        ordering = ["-priority", "name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=NAME), name="expectation_name_is_plain"),
+            if_given("expectation_floor_is_positive", floor__gt=0),
+            models.CheckConstraint(
+                condition=Q(below__gt=0, above__gte=F("below")),
+                name="expectation_above_is_not_below",
+                violation_error_message="`above` must not be less than `below`.",
+            ),
+            models.CheckConstraint(
+                condition=Q(bad__gte=1, of__gte=F("bad"), of__lte=MOST_TESTS),
+                name="expectation_tests_are_possible",
+                violation_error_message="`bad` must not be more than `of`.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        check_name(self)
+
+
+class HeldLevel(models.Model):
+    """What is taken for the usual rate of a link, whatever its newest weeks were like.
+
+    It is held from before an incident, so that a fault is not learned, or was accepted by
+    somebody, who then is ``by``: this is the new normal.
+    """
+
+    source = reference(Endpoint, models.CASCADE)
+    destination = reference(Endpoint, models.CASCADE)
+    size_class = reference(SizeClass, models.CASCADE)
+    rate = models.FloatField(help_text="Bytes per second.")
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True, help_text="Empty: as long as its incident is open.")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    note = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "destination", "size_class"], name="heldlevel_once_for_a_link"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.destination_id} {self.size_class_id}: {self.rate:.3g}"
+
+
+class Incident(models.Model):
+    """One cause that keeps links from what is expected of them, from its beginning to its end.
+
+    ``level`` says of what it is: of a link with both ends, of an endpoint as a source or as a
+    destination, of an endpoint with both (``source`` and ``destination`` are the same), of a
+    site, or of the whole grid, which is Sonar itself or its own network.
+    """
+
+    class Level(models.TextChoices):
+        LINK = "link"
+        SOURCE = "source"
+        DESTINATION = "destination"
+        ENDPOINT = "endpoint"
+        SITE = "site"
+        GRID = "grid"
+
+    class Condition(models.TextChoices):
+        """What is wrong, the worst last."""
+
+        SLOW = "slow"
+        SILENT = "silent"
+        FAILING = "failing"
+
+    level = models.CharField(max_length=11, choices=Level)
+    source = reference(Endpoint, models.CASCADE, null=True)
+    destination = reference(Endpoint, models.CASCADE, null=True)
+    site = models.ForeignKey(Site, null=True, on_delete=models.CASCADE, related_name="+")
+    condition = models.CharField(max_length=7, choices=Condition)
+    began_at = models.DateTimeField(help_text="Start of the first test that shows it.")
+    opened_at = models.DateTimeField(help_text="When Sonar saw it.")
+    clear_since = models.DateTimeField(null=True, help_text="Since when all is well again.")
+    closed_at = models.DateTimeField(null=True)
+    merged_into = models.ForeignKey("self", null=True, on_delete=models.CASCADE)
+    factor = models.FloatField(null=True, help_text="Rate now over what is expected.")
+    low = models.FloatField(null=True)
+    high = models.FloatField(null=True)
+    links = models.PositiveIntegerField(help_text="How many links are not as expected.")
+    of_links = models.PositiveIntegerField(help_text="Of so many that could be judged.")
+    sizes = ArrayField(models.CharField(max_length=80), help_text="Names of its size classes.")
+    acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    muted_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(level="link", source__isnull=False, destination__isnull=False)
+                | Q(level="source", source__isnull=False, destination__isnull=True)
+                | Q(level="destination", source__isnull=True, destination__isnull=False)
+                | Q(level="endpoint", source=F("destination"))
+                | Q(level__in=["site", "grid"], source__isnull=True, destination__isnull=True),
+                name="incident_has_the_ends_of_its_level",
+            ),
+            models.CheckConstraint(
+                condition=Q(site__isnull=False) ^ ~Q(level="site"),
+                name="incident_has_a_site_if_of_one",
+            ),
+            models.UniqueConstraint(
+                fields=["level", "source", "destination", "site"],
+                condition=Q(closed_at=None),
+                nulls_distinct=False,
+                name="incident_open_once_for_a_cause",
+            ),
+        ]
+        indexes = [models.Index(fields=["-opened_at", "-id"], name="incident_newest_first")]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.level} {self.source_id} {self.destination_id} {self.site_id} since "
+            f"{self.began_at:%Y-%m-%d %H:%M}"
+        )
+
+    @property
+    def is_open(self) -> bool:
+        return self.closed_at is None
+
+    def is_muted(self, now: datetime) -> bool:
+        return self.muted_until is not None and self.muted_until > now
+
+
+class IncidentLink(models.Model):
+    """A link that an incident explains, with one size class, from when until when.
+
+    The links of an incident of the whole grid are only counted.
+    """
+
+    incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="members")
+    source = reference(Endpoint, models.CASCADE)
+    destination = reference(Endpoint, models.CASCADE)
+    size_class = reference(SizeClass, models.CASCADE)
+    condition = models.CharField(max_length=7, choices=Incident.Condition)
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    expected = models.FloatField(null=True, help_text="Bytes per second.")
+    rate = models.FloatField(null=True, help_text="Bytes per second, of its newest tests then.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["incident", "source", "destination", "size_class"],
+                condition=Q(until=None),
+                name="incidentlink_once",
+            ),
+        ]
+        indexes = [
+            # The history of a link: the newest first.
+            models.Index(fields=["source", "destination", "-since"], name="incidentlink_of_a_link"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.destination_id} in {self.incident_id}"
+
+
+class IncidentEvent(models.Model):
+    """What happened to an incident, and who did it; ids are in the order of their commits.
+
+    ``values`` has what was so then: `condition`, `factor`, `links`, `of_links`, and what an event
+    of its kind says besides.
+    """
+
+    class Kind(models.TextChoices):
+        OPENED = "opened"
+        GREW = "grew"
+        SHRANK = "shrank"
+        WORSE = "worse"
+        BETTER = "better"
+        CAUSE = "cause", "another cause"
+        MERGED = "merged"
+        CLOSED = "closed"
+        REOPENED = "reopened"
+        ACKNOWLEDGED = "acknowledged"
+        ASSIGNED = "assigned"
+        MUTED = "muted"
+        UNMUTED = "unmuted"
+        NOTE = "note"
+        NEW_NORMAL = "new normal"
+
+    incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=12, choices=Kind)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    text = models.CharField(max_length=1000, blank=True)
+    values = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.at:%Y-%m-%d %H:%M}"
