@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from sonar.alerting.evaluation import RANK, Evaluation, FoundCause, FoundLink, Whose
 from sonar.alerting.subjects import Subject
-from sonar.models import HeldLevel, Incident, IncidentEvent, IncidentLink
+from sonar.models import EvaluationRun, HeldLevel, Incident, IncidentEvent, IncidentLink
 
 Kind = IncidentEvent.Kind
 # Beside the names of other locks (advisory).
@@ -40,9 +40,12 @@ def still_open() -> list[Incident]:
 
 
 @transaction.atomic
-def record(evaluation: Evaluation) -> list[IncidentEvent]:
-    """Store what an evaluation found; return what happened."""
+def record(evaluation: Evaluation, run: EvaluationRun | None = None) -> list[IncidentEvent]:
+    """Store what an evaluation found, and that it ran; return what happened."""
     lock()
+    if run is not None:
+        run.pk = 1
+        run.save()
     return Recording(evaluation).run()
 
 
@@ -67,7 +70,7 @@ class Recording:
                 self.change(incident, cause)
             if incident is not None:
                 going_on.append(incident)
-                self.merge_into(incident, cause.subject)
+                self.merge_into(incident, cause)
         for incident in self.left.values():
             self.go_on(incident)
         IncidentEvent.objects.bulk_create(self.events)
@@ -85,12 +88,7 @@ class Recording:
 
     def begin(self, cause: FoundCause) -> Incident:
         """Open an incident, or go on with one that was of a part of the cause or is just over."""
-        parts = [
-            incident
-            for subject, incident in self.left.items()
-            if cause.subject.covers(subject, self.evaluation.site_of)
-            and subject.level != Incident.Level.LINK
-        ]
+        parts = [part for part in self.parts_of(cause) if part.level != Incident.Level.LINK]
         if parts:
             return self.widen(min(parts, key=lambda part: part.opened_at), cause)
         before = (
@@ -144,14 +142,26 @@ class Recording:
             self.take(incident, {"clear_since": None})
         self.keep_links(incident, cause.members)
 
-    def merge_into(self, incident: Incident, subject: Subject) -> None:
-        """End the incidents of what is a part of the subject: it explains them."""
-        for part, other in list(self.left.items()):
-            if subject.covers(part, self.evaluation.site_of):
-                del self.left[part]
-                self.take(other, {"closed_at": self.now, "merged_into": incident})
-                other.members.filter(until=None).update(until=self.now)
-                self.tell(other, Kind.MERGED, into=incident.pk)
+    def merge_into(self, incident: Incident, cause: FoundCause) -> None:
+        """End the incidents of what is a part of the cause: it explains them."""
+        for part in self.parts_of(cause):
+            del self.left[Subject.of(part)]
+            self.take(part, {"closed_at": self.now, "merged_into": incident})
+            part.members.filter(until=None).update(until=self.now)
+            self.tell(part, Kind.MERGED, into=incident.pk)
+
+    def parts_of(self, cause: FoundCause) -> list[Incident]:
+        """Return the open incidents that a cause explains.
+
+        The whole grid explains no more than what was called after it had begun.
+        """
+        of_grid = cause.subject.level == Incident.Level.GRID
+        return [
+            incident
+            for subject, incident in self.left.items()
+            if cause.subject.covers(subject, self.evaluation.site_of)
+            and not (of_grid and incident.opened_at < cause.began_at)
+        ]
 
     def go_on(self, incident: Incident) -> None:
         """See to one that was not found again: it goes on while its links are not well."""

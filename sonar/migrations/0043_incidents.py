@@ -377,7 +377,7 @@ class Migration(migrations.Migration):
                         help_text="So many ...",
                         validators=[
                             django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(5),
+                            django.core.validators.MaxValueValidator(3),
                         ],
                     ),
                 ),
@@ -388,7 +388,7 @@ class Migration(migrations.Migration):
                         help_text="... of so many newest successful tests.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(5),
+                            django.core.validators.MaxValueValidator(3),
                         ],
                     ),
                 ),
@@ -468,7 +468,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("bad__gte", 1), ("of__gte", models.F("bad")), ("of__lte", 5)
+                            ("bad__gte", 1), ("of__gte", models.F("bad")), ("of__lte", 3)
                         ),
                         name="expectation_tests_are_possible",
                         violation_error_message="`bad` must not be more than `of`.",
@@ -542,6 +542,25 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="EvaluationRun",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("evaluated_at", models.DateTimeField()),
+                ("awake_since", models.DateTimeField()),
+                (
+                    "links",
+                    models.PositiveIntegerField(
+                        help_text="How many were judged, of all size classes."
+                    ),
+                ),
+            ],
         ),
         migrations.AddIndex(
             model_name="incident",

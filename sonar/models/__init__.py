@@ -6,6 +6,7 @@ from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
 from sonar.models.history import HistoryEntry
 from sonar.models.incidents import (
+    EvaluationRun,
     Expectation,
     HeldLevel,
     Incident,

@@ -15,8 +15,8 @@ from sonar.models.member_filters import MemberFilters
 from sonar.models.mesh import Mesh
 from sonar.models.registry import Endpoint, Site, SizeClass
 
-# Of the newest successes of a link, so many are looked at at most (statistics.samples.newest).
-MOST_TESTS = 5
+# Of the newest successes of a link, at most so many are looked at (statistics.samples.newest).
+MOST_TESTS = 3
 DEFAULT_BELOW, DEFAULT_ABOVE = 2 / 3, 0.8
 
 
@@ -288,3 +288,18 @@ class IncidentEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class EvaluationRun(models.Model):
+    """When the newest tests were last looked at for incidents; there is one row at most.
+
+    ``awake_since`` is when the row of runs began that follow each other closely: what Sonar has
+    not tested before that says nothing.
+    """
+
+    evaluated_at = models.DateTimeField()
+    awake_since = models.DateTimeField()
+    links = models.PositiveIntegerField(help_text="How many were judged, of all size classes.")
+
+    def __str__(self) -> str:
+        return f"{self.links} links at {self.evaluated_at:%Y-%m-%d %H:%M}"

@@ -76,7 +76,7 @@ def figures(incident: Incident) -> list[str]:
 
 
 def share_words(incident: Incident) -> str:
-    """Write its factor in percent, with the interval where there is one: `45 % (40–51 %)`."""
+    """Write its factor in percent, with its interval in brackets where there is one."""
     factor = incident.factor or 0.0
     if incident.low is None or incident.high is None:
         return format_share(factor)

@@ -55,6 +55,14 @@ class ResultsOfLinks(NamedTuple):
         )
         return rates
 
+    def newest(self, days: Window, rest: Window, version: str, numbering: Numbering) -> NewestTests:
+        """Return the newest tests; those of whole days are kept as long as their version holds."""
+        before: NewestTests = STANDINGS.get(
+            ("recent", self, days, version),
+            lambda: NewestTests.of(self.runs(days, offsets=True), numbering),
+        )
+        return NewestTests.of(self.runs(rest, offsets=True), numbering, before)
+
     def scatter(self, days: Window, version: str, numbering: Numbering) -> KnownScatter:
         """Return how far tests scatter from day to day; kept as long as their version holds."""
         scatter: KnownScatter = STANDINGS.get(
@@ -135,12 +143,7 @@ def read(
 
     def standings() -> Standings:
         of_usual, of_recent, _ = parts or data_version.read_results(size, days)
-
-        def recent() -> NewestTests:
-            return NewestTests.of(judged_results.runs(recent_days, offsets=True), numbering)
-
-        before = STANDINGS.get(("recent", judged_results, recent_days, of_recent), recent)
-        newest = NewestTests.of(judged_results.runs(rest, offsets=True), numbering, before)
+        newest = judged_results.newest(recent_days, rest, of_recent, numbering)
         rates = judged_results.usual(usual_days, of_usual, numbering)
         reach = Window(recent_days.start, rest.end)
         return Standings.of(

@@ -72,13 +72,15 @@ class UsualRates(ArrayFields):
     """What is usual for each link, in bytes/s, shape (places, places); NaN where it is unknown.
 
     ``low`` and ``high`` bound the usual range: the 5th and the 95th percentile. ``precision`` says
-    how well the median of its newest successes tells how far from usual it is.
+    how well the median of its newest successes tells how far from usual it is. ``failing`` is how
+    often a test fails, with one success and one failure beside those there were.
     """
 
     median: Floats
     low: Floats
     high: Floats
     precision: Precision
+    failing: Rates
 
     @classmethod
     def of(cls, runs: Sequence[Run], numbering: Numbering) -> Self:
@@ -102,7 +104,8 @@ class UsualRates(ArrayFields):
         precise = Precision.of(counts, "median", *prior.moderated(scatter.squares, dof))
         # Six digits are more than anybody needs, at half of the memory.
         halved = Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
-        return cls(median, low, high, halved)
+        failing = (reduced.failed + 1) / (reduced.ok + reduced.failed + 2)
+        return cls(median, low, high, halved, failing.astype(np.float32))
 
 
 @dataclass(frozen=True)
