@@ -25,3 +25,12 @@ def find_changes() -> None:
             if stored and (stored.new or stored.gone):
                 counts = (noun, outcome.size, stored.new, stored.gone)
                 log.info("%s with %s files: %d new, %d gone", *counts)
+
+
+@shared_task(throws=retry.DATABASE_AWAY)
+def find_incidents() -> None:
+    """Look at the newest tests of all links for what people are called for."""
+    from matrix.answers.incidents import evaluate, words
+
+    for event in evaluate.evaluate(timezone.now()):
+        log.info("incident %s %s: %s", event.incident_id, event.kind, words.title(event.incident))

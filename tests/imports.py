@@ -202,6 +202,7 @@ STATISTICS = House(
         ("compare",),
         ("cells",),
         ("levels", "causes", "transfers"),
+        ("incidents",),
     ),
 )
 HOUSES = (SONAR, MATRIX)

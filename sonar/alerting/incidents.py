@@ -22,6 +22,8 @@ LOCK = 0x696E6364
 # One that is well again for so long is closed; one that comes back within so long goes on.
 CALM = timedelta(hours=1)
 COMES_BACK = timedelta(days=1)
+# A link may not be tested for so long.
+STRAGGLING = timedelta(days=7)
 # By how much the number of links changes for an event.
 GROWS = 1.5
 # After a longer incident a level is held on: until the weeks before have none of it.
@@ -77,13 +79,16 @@ class Recording:
         return self.events
 
     def absorbs(self, cause: FoundCause, going_on: Iterable[Incident]) -> bool:
-        """Say whether an incident that goes on covers a cause, and is as bad."""
-        standing = self.evaluation.standing
-        lasting = [incident for incident in self.left.values() if incident.pk in standing]
+        """Say whether an incident covers a cause and is as bad: one that goes on, or is just over.
+
+        What is over explains links that have not been tested since, and so still look bad.
+        """
+        over = Incident.objects.filter(closed_at__gt=self.now - STRAGGLING, merged_into=None)
         return any(
             Subject.of(incident).covers(cause.subject, self.evaluation.site_of)
             and RANK[incident.condition] >= RANK[cause.condition]
-            for incident in [*going_on, *lasting]
+            and (incident.clear_since is None or cause.began_at <= incident.clear_since)
+            for incident in [*going_on, *self.left.values(), *over]
         )
 
     def begin(self, cause: FoundCause) -> Incident:

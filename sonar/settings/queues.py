@@ -15,6 +15,7 @@ from sonar.settings.work import (
     KEEP_MONTHS_SECONDS,
     SONAR_CHANGES_SECONDS,
     SONAR_CLEAN_SECONDS,
+    SONAR_INCIDENTS_SECONDS,
     SONAR_PLAN_SECONDS,
     SONAR_SEAL_SECONDS,
     SONAR_SWEEP_SECONDS,
@@ -103,6 +104,7 @@ CELERY_TASK_ROUTES = {
     "sonar.tasks.check_endpoint": {"queue": "cleaning"},
     # Seconds of computing, which plans and seals must not wait for either.
     "matrix.tasks.find_changes": {"queue": "cleaning"},
+    "matrix.tasks.find_incidents": {"queue": "cleaning"},
     # Nor for services of others.
     "sonar.tasks.import_downtimes": {"queue": "cleaning"},
     "sonar.tasks.propose_topology": {"queue": "cleaning"},
@@ -139,5 +141,6 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.seal", SONAR_SEAL_SECONDS, SONAR_SEAL_SECONDS),
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
         ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
+        ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
     )
 }

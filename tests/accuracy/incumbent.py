@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,12 +36,7 @@ def alarmed_pairs(rates: Floats, tests_a_day: int) -> Flags:
     bounds = [max(edge, 0) for edge in reversed(edges)] + [len(rates)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of pairs without a success
-        means = np.stack(
-            [
-                np.nanmean(rates[low:high], axis=0)
-                for low, high in zip(bounds, bounds[1:], strict=False)
-            ]
-        )
+        means = np.stack([np.nanmean(rates[low:high], axis=0) for low, high in pairwise(bounds)])
         mean, deviation = np.nanmean(means, axis=0), np.nanstd(means, axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (means[-1] - mean) / deviation

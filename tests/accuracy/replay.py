@@ -24,7 +24,7 @@ from sonar.models import (
 )
 from sonar.results import sealing
 from tests.accuracy import incumbent
-from tests.accuracy.year import DOWN, LEARNING, SILENT, START, FaultOfYear, Year
+from tests.accuracy.year import DOWN, LEARNING, SILENT, START, FaultOfYear, Year, during
 from tests.benchmarks import load
 from tests.benchmarks.copy_rows import Ids
 from tests.benchmarks.data import ROW, Day
@@ -123,18 +123,23 @@ def subject_of(fault: FaultOfYear, ids: Ids, sites: dict[str, int], year: Year) 
 
 
 def third_tests(year: Year) -> dict[datetime, datetime]:
-    """Return by the start of a fault when the last of its links was tested a third time since."""
+    """Return by the start of a fault when the last of its links was tested a third time since.
+
+    Tests in a fault of Sonar itself say nothing of another.
+    """
     every = year.faults()
     counts = [np.zeros(fault.links.shape, dtype=int) for fault in every]
     thirds = dict[datetime, datetime]()
     for started, _, _, here in year.rounds():
+        of_sonar = np.zeros(started.shape, dtype=bool)
+        for fault in every:
+            if fault.name is None:
+                of_sonar |= during(fault, started)
         for number, fault in enumerate(every):
             since = fault.links & (started >= fault.start.timestamp())
-            counts[number] += since & here
-            done = counts[number][fault.links & year.tested()] >= 3
-            if fault.start not in thirds and done.all():
-                latest = started[since].max()
-                thirds[fault.start] = datetime.fromtimestamp(float(latest), UTC)
+            counts[number] += since & here & (~of_sonar if fault.name else True)
+            if fault.start not in thirds and counts[number][fault.links & year.tested()].min() >= 3:
+                thirds[fault.start] = datetime.fromtimestamp(float(started[since].max()), UTC)
     return thirds
 
 

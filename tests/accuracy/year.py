@@ -87,7 +87,7 @@ class Year:
         return 30e6 * np.asarray(self.rng(2).lognormal(0.0, 1.0, (self.grid.size,) * 2))
 
     def faults(self) -> list[FaultOfYear]:
-        """Return all that goes wrong, in the order of time; an end has one at a time."""
+        """Return all that goes wrong, in the order of time; a site has one at a time."""
         rng, every = self.rng(3), list[FaultOfYear]()
         moment = START + LEARNING
         while (moment := moment + timedelta(days=rng.exponential(self.gap))) < self.end:
@@ -114,7 +114,7 @@ class Year:
                 other
                 for other in others
                 if other.end > start - 3 * self.round
-                and ends_of(other) & ends_of_name(names[0], self)
+                and sites_of(other.name, self) & sites_of(names[0], self)
             ]
             if not near:
                 break
@@ -140,27 +140,22 @@ class Year:
             for fault in every:
                 if fault.start > begin + self.round or fault.end < begin:
                     continue
-                during = (started >= fault.start.timestamp()) & (started < fault.end.timestamp())
-                during &= fault.links
+                bad = during(fault, started) & fault.links
                 if fault.condition == FAILING:
-                    failing[during] = FAILURES_OF_FAULT
+                    failing[bad] = FAILURES_OF_FAULT
                 elif fault.condition == SLOW:
-                    rates[during] /= fault.factor
+                    rates[bad] /= fault.factor
                 else:
-                    here &= ~during
+                    here &= ~bad
             yield started, rates, rng.random(tested.shape) < failing, here
 
 
-def ends_of(fault: FaultOfYear) -> set[int]:
-    """Return the places that a fault is at; none of Sonar itself."""
-    return set(np.flatnonzero(fault.links.all(axis=1) | fault.links.all(axis=0)).tolist()) | (
-        set() if fault.name is None else {end for end in fault.name[1:] if end is not None}
-    )
-
-
-def ends_of_name(name: Name, year: Year) -> set[int]:
-    ends = {end for end in name[1:] if end is not None}
-    if name[0] != "site":
-        return ends
+def sites_of(name: Name | None, year: Year) -> set[str]:
+    """Return the sites that a fault is at; none of Sonar itself."""
     sites = year.grid.sites()
-    return {place for place, site in enumerate(sites) if site == sites[name[1] or 0]}
+    return {sites[end] for end in (name or ())[1:] if isinstance(end, int)}
+
+
+def during(fault: FaultOfYear, started: Floats) -> Flags:
+    """Say which tests started while a fault lasted."""
+    return np.asarray((started >= fault.start.timestamp()) & (started < fault.end.timestamp()))

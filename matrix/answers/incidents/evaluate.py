@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 
 import numpy as np
+from django.conf import settings
 
 from matrix.answers.incidents import expectations
 from matrix.answers.matrix.standing import ResultsOfLinks
@@ -38,8 +39,9 @@ from sonar.models import (
 )
 from sonar.notation.windows import Window
 
-# Runs that are further apart than this do not follow each other: Sonar was away.
-AWAY = timedelta(minutes=15)
+# Runs that are further apart than this, or than so many of their intervals, do not follow each
+# other: Sonar was away.
+AWAY, AWAY_INTERVALS = timedelta(minutes=15), 3
 # For so long after a pause or a downtime no link is called silent by what was before it.
 LONGEST_SILENCE = timedelta(days=7)
 # The first moment that tests show is that of an early one of them: some are slow by chance.
@@ -115,7 +117,9 @@ class GridNow:
 
 def awake(last: EvaluationRun | None, now: datetime) -> datetime:
     """Return since when runs follow each other closely."""
-    if last is None or not timedelta() <= now - last.evaluated_at <= AWAY:
+    interval = timedelta(seconds=settings.SONAR_INCIDENTS_SECONDS)
+    longest = max(AWAY, AWAY_INTERVALS * interval)
+    if last is None or not timedelta() <= now - last.evaluated_at <= longest:
         return now
     return last.awake_since
 

@@ -9,7 +9,7 @@ import numpy as np
 from matrix.query.filters import Filter
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.incidents.link_states import LinkRule, Rules
+from matrix.statistics.incidents.link_states import LinkRule, LinkRules
 from sonar.models import Expectation, Schedule, SizeClass
 from sonar.models.member_filters import ENDS
 from sonar.notation.endpoint_filters import NOT
@@ -24,7 +24,7 @@ def read() -> list[Expectation]:
     return list(in_use.select_related("site").order_by("-priority", "name"))
 
 
-def rules_of(size_class: SizeClass, rows: Sequence[Expectation], links: LinkIndex) -> Rules:
+def rules_of(size_class: SizeClass, rows: Sequence[Expectation], links: LinkIndex) -> LinkRules:
     """Say which rule counts for each link in a size class; shape (places, places).
 
     One SQL query for each that is of a mesh.
@@ -34,7 +34,7 @@ def rules_of(size_class: SizeClass, rows: Sequence[Expectation], links: LinkInde
     # The one that counts first is written last.
     for place, row in reversed([*enumerate(own, start=1)]):
         number[matching(row, size_class, links)] = place
-    return Rules([rule_of(row) for row in (USUAL, *own)], number)
+    return LinkRules([rule_of(row) for row in (USUAL, *own)], number)
 
 
 def rule_of(row: Expectation) -> LinkRule:

@@ -35,7 +35,7 @@ class LinkRule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rules:
+class LinkRules:
     """The rules, and by link which of them counts; shape (places, places)."""
 
     rules: Sequence[LinkRule]
@@ -102,7 +102,7 @@ class LinkStates(ArrayFields):
         cls,
         newest: NewestTests,
         usual: UsualRates,
-        rules: Rules,
+        rules: LinkRules,
         times: TestTimes,
         numbering: Numbering,
     ) -> Self:
@@ -153,7 +153,7 @@ class LinkStates(ArrayFields):
         return replace(self, change=np.where(kept, self.change, np.nan), **flags)
 
 
-def below(rates: Rates, bound: Floats, rules: Rules) -> tuple[Flags, Integers]:
+def below(rates: Rates, bound: Floats, rules: LinkRules) -> tuple[Flags, Integers]:
     """Say which links have as many successes below a bound as their rule says.
 
     ``rates`` have the newest success first, shape (NEWEST, ...), 0 for none, which is below

@@ -1,0 +1,129 @@
+"""Goal 17: what people are called for among a million links, in three size classes.
+
+Two weeks of a test of each link and class a day stand in segments; one destination is slow, and one
+source fails. The first evaluation reads all of it, those that follow what is new.
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+from django.db import connection
+
+from matrix.answers.incidents import evaluate
+from sonar.models import Incident, SizeClass
+from sonar.models.version import Level
+from sonar.notation.units import MB
+from sonar.results import sealing, segments, store
+from sonar.results.segments import Columns
+from tests.benchmarks import registry
+from tests.benchmarks.answer import DisagreementError
+from tests.benchmarks.copy_rows import Ids
+from tests.benchmarks.measured import Goal, Spread
+from tests.benchmarks.memory import peak_mb
+from tests.benchmarks.scale import SEED
+
+FULL = "evaluation of {links:,} links x 3 classes"
+MEMORY = "memory of the process that does so"
+NEXT = "evaluation of 2,000 new results beside them"
+ENDPOINTS = {"small": 20}
+MOST_ENDPOINTS, DAYS, NEW_RESULTS, ROUNDS = 1000, 14, 2000, 3
+SPREAD, FAULT_DAYS, FACTOR = 0.3, 3, 3.0
+DAY_MS = 86_400_000
+NOW = datetime.now(UTC).replace(hour=6, minute=0, second=0, microsecond=0)
+MIDNIGHT = NOW.replace(hour=0)
+
+
+def measure(scale: str, home: Path) -> list[Goal]:
+    endpoints = ENDPOINTS.get(scale, MOST_ENDPOINTS)
+    ids = registry.register(endpoints, now=NOW)
+    for number, size_class in enumerate(SizeClass.objects.order_by("from_bytes")):
+        fill(ids, number, size_class.id)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE) sonar_segment")
+    seconds = [timed(NOW)]
+    memory = peak_mb()
+    check(ids)
+    more = []
+    for number in range(1, ROUNDS + 1):
+        add(ids, number)
+        more.append(timed(NOW + timedelta(minutes=number)))
+    links = FULL.format(links=endpoints * (endpoints - 1))
+    return [
+        Goal.from_spread(17, links, 30, Spread.of(seconds), "s", at_least=False),
+        Goal.from_spread(17, MEMORY, 1000, Spread.of([memory]), "MB", at_least=False),
+        Goal.from_spread(17, NEXT, 2, Spread.of(more), "s", at_least=False),
+    ]
+
+
+def timed(now: datetime) -> float:
+    began = time.perf_counter()
+    evaluate.evaluate(now)
+    return time.perf_counter() - began
+
+
+def fill(ids: Ids, number: int, size_class: int) -> None:
+    """Seal a test of each link for each of the days before today."""
+    for back in range(DAYS, 0, -1):
+        day = MIDNIGHT - timedelta(days=back)
+        columns = day_of(ids, np.random.default_rng([SEED, number, back]), back)
+        sealing._write(size_class, [(Level.DAY, day, columns)])
+
+
+def day_of(ids: Ids, rng: np.random.Generator, back: int) -> Columns:
+    """Return the results of a day, of which the first destination is slow and a source fails."""
+    source, destination = (each.astype(np.uint64) for each in pairs(ids))
+    rates = 20 * MB * rng.lognormal(0.0, SPREAD, len(source)).astype(np.float32)
+    if back <= FAULT_DAYS:
+        rates[destination == ids.endpoints[0]] /= FACTOR
+        rates[source == ids.endpoints[1]] = -1
+    keys = (source << np.uint64(48)) | (destination << np.uint64(32)) | rates.view(np.uint32)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    offsets = rng.integers(0, DAY_MS, len(keys), dtype=np.uint32)
+    sizes = np.full(len(keys), 20 * MB)
+    profiles = np.full(len(keys), ids.profiles[0], dtype=np.uint16)
+    return Columns(keys, offsets, sizes, profiles, *segments.newest(keys, offsets))
+
+
+def pairs(ids: Ids) -> Iterator[np.ndarray]:
+    """Return the sources and the destinations of all links."""
+    ends = np.indices((len(ids.endpoints),) * 2).reshape(2, -1)
+    return (ids.endpoints[each[ends[0] != ends[1]]] for each in ends)
+
+
+def check(ids: Ids) -> None:
+    """See that both faults are named, and nothing else."""
+    named = {(row.level, row.source_id, row.destination_id) for row in Incident.objects.all()}
+    slow, failing = (int(each) for each in ids.endpoints[:2])
+    if named != {("destination", None, slow), ("source", failing, None)}:
+        raise DisagreementError(f"incidents are {sorted(map(str, named))}")
+
+
+def add(ids: Ids, number: int) -> None:
+    """Store some results of links of the third endpoint, as workers do."""
+    rng = np.random.default_rng([SEED, 10**6, number])
+    size_class = SizeClass.objects.earliest("from_bytes")
+    moment = NOW + timedelta(minutes=number - 1)
+    store.make_months([moment])
+    store.store(
+        store.Result(
+            id=rng_uuid(rng),
+            source_id=int(ids.endpoints[2]),
+            destination_id=int(ids.endpoints[3 + at % (len(ids.endpoints) - 3)]),
+            size_class_id=size_class.id,
+            profile_id=int(ids.profiles[0]),
+            state="done",
+            started_at=moment + timedelta(milliseconds=at),
+            seconds=1.0,
+            bytes=size_class.test_bytes,
+        )
+        for at in range(NEW_RESULTS)
+    )
+
+
+def rng_uuid(rng: np.random.Generator) -> UUID:
+    return UUID(bytes=rng.bytes(16), version=4)
