@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test test-all .lanes bench accuracy fuzz chaos containers screenshots lint picture format lock clean help
+.PHONY: run test test-all .lanes bench accuracy replay fuzz chaos containers screenshots lint picture format lock clean help
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -104,6 +104,9 @@ bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|lar
 # A process for each core: numpy's own threads would only be in each other's way.
 accuracy: $(VENV)/.test ## Measure how often the right cause is named, into docs/diagnosis.md (a few minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy
+
+replay: $(VENV)/.test ## Replay a simulated year of faults through the real code (SEED=1; a quarter of an hour)
+	REPLAY=1 SEED=$(or $(SEED),1) $(BIN)/python -m pytest -q -s tests/accuracy/test_replay.py
 
 # Two accounts at a time, each with a database of its own; a line of each as it goes on, its report
 # at its end.

@@ -81,20 +81,31 @@ class Recording:
     def absorbs(self, cause: FoundCause, going_on: Iterable[Incident]) -> bool:
         """Say whether an incident covers a cause and is as bad: one that goes on, or is just over.
 
-        What is over explains links that have not been tested since, and so still look bad.
+        One that is over explains links that have not been tested since, and so still look bad.
         """
-        over = Incident.objects.filter(closed_at__gt=self.now - STRAGGLING, merged_into=None)
+        lasting = [row for row in self.left.values() if row.clear_since is None]
+        if any(self.explains(row, cause) for row in (*going_on, *lasting)):
+            return True
+        if cause.subject.level != Incident.Level.LINK:
+            return False
+        closed = Incident.objects.filter(closed_at__gt=self.now - STRAGGLING, merged_into=None)
+        over = [row for row in self.left.values() if row.clear_since is not None]
         return any(
-            Subject.of(incident).covers(cause.subject, self.evaluation.site_of)
-            and RANK[incident.condition] >= RANK[cause.condition]
-            and (incident.clear_since is None or cause.began_at <= incident.clear_since)
-            for incident in [*going_on, *self.left.values(), *over]
+            self.explains(row, cause) and row.clear_since and cause.began_at <= row.clear_since
+            for row in (*over, *closed)
         )
 
+    def explains(self, incident: Incident, cause: FoundCause) -> bool:
+        covers = Subject.of(incident).covers(cause.subject, self.evaluation.site_of)
+        return covers and RANK[incident.condition] >= RANK[cause.condition]
+
     def begin(self, cause: FoundCause) -> Incident:
-        """Open an incident, or go on with one that was of a part of the cause or is just over."""
+        """Open an incident, or go on with one that was of a part of the cause or is just over.
+
+        The whole grid is Sonar itself: no part of it was that.
+        """
         parts = [part for part in self.parts_of(cause) if part.level != Incident.Level.LINK]
-        if parts:
+        if parts and cause.subject.level != Incident.Level.GRID:
             return self.widen(min(parts, key=lambda part: part.opened_at), cause)
         before = (
             Incident.objects.filter(
@@ -156,16 +167,12 @@ class Recording:
             self.tell(part, Kind.MERGED, into=incident.pk)
 
     def parts_of(self, cause: FoundCause) -> list[Incident]:
-        """Return the open incidents that a cause explains.
-
-        The whole grid explains no more than what was called after it had begun.
-        """
-        of_grid = cause.subject.level == Incident.Level.GRID
+        """Return the open incidents that a cause explains."""
         return [
             incident
             for subject, incident in self.left.items()
             if cause.subject.covers(subject, self.evaluation.site_of)
-            and not (of_grid and incident.opened_at < cause.began_at)
+            and (cause.subject.level != Incident.Level.GRID or began_with(cause, incident))
         ]
 
     def go_on(self, incident: Incident) -> None:
@@ -209,6 +216,18 @@ class Recording:
 
     def tell(self, incident: Incident, kind: str, **more: object) -> None:
         self.events.append(event_of(incident, kind, self.now, **more))
+
+
+def began_with(cause: FoundCause, incident: Incident) -> bool:
+    """Say whether an incident is the first sign of a grid that is bad as a whole.
+
+    Of silence it is not known when it began.
+    """
+    silent = Incident.Condition.SILENT
+    are_silent = cause.condition == incident.condition == silent
+    return incident.began_at >= cause.began_at or (
+        are_silent and incident.opened_at >= cause.began_at
+    )
 
 
 def event_of(incident: Incident, kind: str, at: datetime, **more: object) -> IncidentEvent:

@@ -17,9 +17,9 @@ from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells import standing
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.standing import UsualRates
-from matrix.statistics.incidents.link_states import LinkStates, TestTimes
+from matrix.statistics.incidents.link_states import LinkStates, LinkTimes
 from matrix.statistics.incidents.naming import NamedFault, name_faults, what_is_left
-from matrix.statistics.incidents.shared_ends import Place
+from matrix.statistics.incidents.shared_ends import GRID, Place
 from matrix.store import data_version, downtimes, registry
 from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.read_plan import moment
@@ -185,7 +185,7 @@ class ClassNow:
             newest,
             usual,
             expectations.rules_of(size_class, grid.expectations, grid.links),
-            TestTimes(grid.now.timestamp(), grid.free_since, every, grid.testable),
+            LinkTimes(grid.now.timestamp(), grid.free_since, every, grid.testable),
             numbering,
         )
         return cls(size_class, states, name_faults(states, grid.sites), usual.median, grid)
@@ -248,7 +248,8 @@ class ClassNow:
         since = self.states.since[fault.links]
         if not since.size:
             return self.grid.now
-        if fault.condition == Incident.Condition.FAILING:
+        is_of_grid = fault.place == GRID
+        if fault.condition == Incident.Condition.FAILING and not is_of_grid:
             last_ok = int(self.states.last_ok[fault.links].max())
             after = since[since > last_ok]
             return moment(int((after if after.size else since).min()))

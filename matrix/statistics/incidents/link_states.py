@@ -48,7 +48,7 @@ class LinkRules:
 
 
 @dataclass(frozen=True)
-class TestTimes:
+class LinkTimes:
     """When links are tested, in Unix s; arrays of shape (places, places) or one that fits it.
 
     ``now`` is the moment of the evaluation, ``free_since`` since when nothing that is known has
@@ -74,7 +74,8 @@ class LinkStates(ArrayFields):
     links that are tested and can be judged.
     ``streak`` counts failed tests in a row, ``doubt`` is the natural log of how often by chance as
     many fail. ``since`` is when the first of the tests that make it slow, failing or silent
-    started, ``last_ok`` when its newest success did (Unix ms, 0 for none).
+    started, ``last_ok`` when its newest success did (Unix ms, 0 for none). ``rounds`` is how many
+    intervals of its tests ago the first of them was; 0 where it is tested by nothing.
     """
 
     expected: Floats
@@ -92,6 +93,7 @@ class LinkStates(ArrayFields):
     doubt: Floats
     since: Integers
     last_ok: Integers
+    rounds: Floats
 
     @property
     def bad(self) -> Flags:
@@ -103,7 +105,7 @@ class LinkStates(ArrayFields):
         newest: NewestTests,
         usual: UsualRates,
         rules: LinkRules,
-        times: TestTimes,
+        times: LinkTimes,
         numbering: Numbering,
     ) -> Self:
         """Judge each link."""
@@ -144,6 +146,7 @@ class LinkStates(ArrayFields):
             doubt=np.asarray(streak * np.log(usual.failing), dtype=np.float64),
             since=since,
             last_ok=started[0],
+            rounds=(times.now - since / 1000) / times.every,
         )
 
     def masked(self, kept: Flags) -> Self:

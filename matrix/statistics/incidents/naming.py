@@ -8,7 +8,7 @@ links do; and what is slow, by how surely its links are slower than usual (stati
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,8 @@ SLOWEST_WELL, WELL = 2 / 3, 0.8
 # A single link that fails is called when so many failures in a row are as rare as this by chance,
 # as a natural log: there are many links, and many rows of tests.
 RARE = math.log(1e-8)
+# A slow one waits for so many intervals: other links of its ends may say more by then.
+ROUNDS = 3
 LEVELS = {"both": "endpoint"}
 
 
@@ -61,8 +63,39 @@ def name_faults(states: LinkStates, sites: Sequence[str]) -> list[NamedFault]:
         *of_flags(states, SILENT, states.silent, sites),
         *of_flags(states, SLOW, states.promised, sites),
         *single_links(states, sites),
+        *both_ways(slow_faults(states, sites)),
     ]
-    return [*faults, *slow_faults(states, sites)]
+    return [fault for fault in faults if is_due(fault, states)]
+
+
+def is_due(fault: NamedFault, states: LinkStates) -> bool:
+    """Say whether it can be called: a slow link by itself has to be slow for long enough."""
+    is_slow_link = fault.place.level == "link" and fault.condition == SLOW
+    return not is_slow_link or bool((states.rounds[fault.links] >= ROUNDS).all())
+
+
+def both_ways(faults: Iterable[NamedFault]) -> Iterator[NamedFault]:
+    """Make one fault of those of an endpoint as a source and as a destination."""
+    by_place: dict[int, NamedFault] = {}
+    for fault in faults:
+        place = fault.place
+        if place.level not in ("source", "destination"):
+            yield fault
+            continue
+        end = place.source if place.source is not None else place.destination or 0
+        other = by_place.pop(end, None)
+        by_place[end] = fault if other is None else joined(other, fault, end)
+    yield from by_place.values()
+
+
+def joined(first: NamedFault, second: NamedFault, end: int) -> NamedFault:
+    """Return the fault of an endpoint of those of its two directions, with the mean factor."""
+    figures = (
+        math.sqrt(getattr(first, name) * getattr(second, name))
+        for name in ("factor", "low", "high")
+    )
+    links, of_links = first.links | second.links, first.of_links + second.of_links
+    return NamedFault(Place("endpoint", end, end), SLOW, links, of_links, *figures)
 
 
 def whole_grid(states: LinkStates) -> NamedFault:
@@ -150,9 +183,10 @@ def what_is_left(
         SILENT: states.silent & own,
         SLOW: states.unsettled & ~states.silent & (states.streak == 0) & own,
     }[condition]
-    part = STILL_MOST if place == GRID else STILL_SHARED
-    lasts = flags.sum() >= part * own.sum()
-    if condition == SLOW and place.level not in ("grid", "link"):
+    lasts = flags.sum() >= STILL_SHARED * own.sum()
+    if place == GRID:
+        lasts = is_of_grid(states.bad, own, sites, STILL_MOST)
+    elif condition == SLOW and place.level != "link":
         # Where no test has come through since, nothing says that it is well again.
         lasts = not level >= WELL
     if not lasts:
