@@ -13,6 +13,7 @@ from sonar.models import Incident
 RANK = {condition: place for place, condition in enumerate(Incident.Condition.values)}
 # A link with a size class: ids of source, destination and class.
 Whose = tuple[int, int, int]
+WHOSE = ("source_id", "destination_id", "size_class_id")
 
 
 @dataclass(frozen=True)

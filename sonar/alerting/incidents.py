@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from sonar.alerting.evaluation import RANK, Evaluation, FoundCause, FoundLink, Whose
+from sonar.alerting.evaluation import RANK, WHOSE, Evaluation, FoundCause, FoundLink, Whose
 from sonar.alerting.subjects import Subject
 from sonar.models import EvaluationRun, HeldLevel, Incident, IncidentEvent, IncidentLink
 
@@ -190,8 +190,8 @@ class Recording:
     def keep_links(self, incident: Incident, links: Iterable[FoundLink]) -> None:
         """Let the open rows of an incident be these links."""
         members = {link.whose: link for link in links}
-        rows = {whose_of(row): row for row in incident.members.filter(until=None)}
-        gone = [rows[whose].pk for whose in rows.keys() - members.keys()]
+        rows = by_link(incident.members.filter(until=None).values_list(*WHOSE, "pk"))
+        gone = [pk for whose, (pk,) in rows.items() if whose not in members]
         if gone:
             IncidentLink.objects.filter(pk__in=gone).update(until=self.now)
         IncidentLink.objects.bulk_create(
@@ -249,23 +249,26 @@ def hold(levels: Mapping[Whose, float], now: datetime) -> None:
     """
     lock()
     HeldLevel.objects.filter(until__lte=now).delete()
-    rows = {whose_of(row): row for row in HeldLevel.objects.all()}
+    columns = ("pk", "since", "until", "by_id")
+    rows = by_link(HeldLevel.objects.values_list(*WHOSE, *columns))
     HeldLevel.objects.bulk_create(
-        HeldLevel(
-            source_id=whose[0], destination_id=whose[1], size_class_id=whose[2], rate=rate,
-            since=now,
-        )
+        HeldLevel(**dict(zip(WHOSE, whose, strict=True)), rate=rate, since=now)
         for whose, rate in levels.items()
         if whose not in rows
-    )  # fmt: skip
-    over = [row for whose, row in rows.items() if row.until is None and whose not in levels]
-    long = [row.pk for row in over if now - row.since > LONG]
-    if long:
-        HeldLevel.objects.filter(pk__in=long).update(until=now + HELD_ON)
-    if short := [row.pk for row in over if now - row.since <= LONG]:
+    )
+    long, short, again = list[int](), list[int](), list[int]()
+    for whose, (pk, since, until, by) in rows.items():
+        if until is None and whose not in levels:
+            (long if now - since > LONG else short).append(pk)
+        elif until is not None and by is None and whose in levels:
+            again.append(pk)
+    for keys, values in ((long, {"until": now + HELD_ON}), (again, {"until": None})):
+        if keys:
+            HeldLevel.objects.filter(pk__in=keys).update(**values)
+    if short:
         HeldLevel.objects.filter(pk__in=short).delete()
-    again = [
-        row.pk for whose, row in rows.items() if row.until and not row.by_id and whose in levels
-    ]
-    if again:
-        HeldLevel.objects.filter(pk__in=again).update(until=None)
+
+
+def by_link(rows: Iterable[tuple[Any, ...]]) -> dict[Whose, tuple[Any, ...]]:
+    """Return the rest of rows by the columns that name their link, which come first."""
+    return {row[:3]: row[3:] for row in rows}

@@ -48,9 +48,10 @@ def grid() -> list[Endpoint]:
     return ends
 
 
-def tested(
+def add_tests(
     grid: list[Endpoint],
     rate: Callable[[Endpoint, Endpoint], float | None],
+    *,
     ago: timedelta = timedelta(),
 ) -> None:
     """Test each link three times, the last 20 minutes ago."""
@@ -77,14 +78,14 @@ def look(*, after: timedelta = timedelta()) -> list[tuple[str, str]]:
 
 
 def test_a_grid_as_usual_calls_nobody(grid: list[Endpoint]):
-    tested(grid, lambda *_: 10.0)
+    add_tests(grid, lambda *_: 10.0)
     assert look() == []
     assert EvaluationRun.objects.get().links == 30
 
 
 def test_one_slow_destination_is_one_incident_with_its_links_and_figures(grid: list[Endpoint]):
     slow = grid[2]
-    tested(grid, lambda _, destination: 4.0 if destination == slow else 10.0)
+    add_tests(grid, lambda _, destination: 4.0 if destination == slow else 10.0)
     assert look() == [("E2 receives slowly", "slow")]
     incident = Incident.objects.get()
     assert (incident.links, incident.of_links, incident.sizes) == (5, 5, ["large"])
@@ -100,9 +101,9 @@ def test_one_slow_destination_is_one_incident_with_its_links_and_figures(grid: l
 
 def test_it_closes_an_hour_after_all_is_well_and_what_was_held_is_let_go(grid: list[Endpoint]):
     slow = grid[2]
-    tested(grid, lambda source, _: 4.0 if source == slow else 10.0)
+    add_tests(grid, lambda source, _: 4.0 if source == slow else 10.0)
     assert look() == [("E2 sends slowly", "slow")]
-    tested(grid, lambda *_: 10.0, ago=-2 * HOUR)
+    add_tests(grid, lambda *_: 10.0, ago=-2 * HOUR)
     assert look(after=2 * HOUR) == [("E2 sends slowly", "slow")]
     assert look(after=2.5 * HOUR) == [("E2 sends slowly", "slow")]
     assert look(after=3 * HOUR) == []
@@ -115,7 +116,7 @@ def test_it_closes_an_hour_after_all_is_well_and_what_was_held_is_let_go(grid: l
 
 
 def test_what_fails_and_what_is_silent_are_named_and_all_at_once_is_sonar(grid: list[Endpoint]):
-    tested(grid, lambda source, _: None if source == grid[1] else 10.0)
+    add_tests(grid, lambda source, _: None if source == grid[1] else 10.0)
     assert look() == [("E1 fails to send files", "failing")]
     assert look(after=4 * HOUR) == [
         ("E1 fails to send files", "failing"),
@@ -133,7 +134,7 @@ def test_sonar_that_was_away_calls_nothing_silent(grid: list[Endpoint]):
 @pytest.mark.parametrize("reason", ["downtime", "site", "endpoint", "resumed"])
 def test_nobody_is_called_for_what_is_known(grid: list[Endpoint], reason: str):
     known = grid[3]
-    tested(grid, lambda source, _: None if source == known else 10.0)
+    add_tests(grid, lambda source, _: None if source == known else 10.0)
     if reason == "downtime":
         downtime(site=known.site)
     elif reason == "site":
@@ -149,7 +150,7 @@ def test_nobody_is_called_for_what_is_known(grid: list[Endpoint], reason: str):
 
 
 def test_after_a_pause_nothing_is_silent_until_it_could_be_tested(grid: list[Endpoint]):
-    tested(grid, lambda *_: 10.0)
+    add_tests(grid, lambda *_: 10.0)
     with transfers() as some:
         for source, destination in permutations(grid, 2):
             if grid[3] not in (source, destination):
@@ -166,7 +167,7 @@ def test_after_a_pause_nothing_is_silent_until_it_could_be_tested(grid: list[End
 def test_a_floor_is_expected_of_whom_it_names_and_the_first_by_priority_counts(
     grid: list[Endpoint],
 ):
-    tested(grid, lambda *_: 10.0)
+    add_tests(grid, lambda *_: 10.0)
     of_site = {"site": grid[1].site, "below": 1.0, "above": 1.0}
     Expectation.objects.create(name="fast", floor=12e6, priority=5, **of_site)
     low = Expectation.objects.create(name="slow", floor=1e6, priority=9, **of_site)
@@ -178,7 +179,7 @@ def test_a_floor_is_expected_of_whom_it_names_and_the_first_by_priority_counts(
 
 
 def test_the_new_normal_is_taken_for_usual_and_calls_nobody_again(grid: list[Endpoint]):
-    tested(grid, lambda _, destination: 4.0 if destination == grid[2] else 10.0)
+    add_tests(grid, lambda _, destination: 4.0 if destination == grid[2] else 10.0)
     look()
     user = User.objects.create_user("ann")
     decisions.accept(Incident.objects.get(), user, NOW, "The link was halved by contract.")
@@ -192,7 +193,7 @@ def test_the_task_is_sent_by_the_beat_and_the_command_says_what_is_open(
     grid: list[Endpoint], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
-    tested(grid, lambda _, destination: 4.0 if destination == grid[2] else 10.0)
+    add_tests(grid, lambda _, destination: 4.0 if destination == grid[2] else 10.0)
     assert settings.CELERY_BEAT_SCHEDULE["find_incidents"]["task"] == tasks.find_incidents.name
     tasks.find_incidents()
     call_command("find_incidents")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
+from functools import cached_property
 
 import numpy as np
 from django.conf import settings
@@ -24,7 +25,7 @@ from matrix.store import data_version, downtimes, registry
 from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.read_plan import moment
 from sonar.alerting import incidents
-from sonar.alerting.evaluation import RANK, Evaluation, FoundCause, FoundLink, Whose
+from sonar.alerting.evaluation import RANK, WHOSE, Evaluation, FoundCause, FoundLink, Whose
 from sonar.alerting.subjects import Subject
 from sonar.models import (
     Downtime,
@@ -52,16 +53,49 @@ def evaluate(now: datetime) -> list[IncidentEvent]:
     """Look at all size classes, store what is new, and hold what is usual; return what happened."""
     with snapshot():
         grid = GridNow.read(now)
-        classes = [ClassNow.read(size_class, grid) for size_class in SizeClass.objects.all()]
-        standing_now = dict(still_standing(incidents.still_open(), classes, grid))
-    causes = together([cause for each in classes for cause in each.causes()], grid.site_ids)
-    judged = sum(int(each.states.judged.sum()) for each in classes)
+        rows = incidents.still_open()
+        classes = [look_at(size_class, grid, rows) for size_class in SizeClass.objects.all()]
+    causes = together([cause for each in classes for cause in each.causes], grid.site_ids)
     events = incidents.record(
-        Evaluation(now, causes, standing_now, grid.site_ids),
-        EvaluationRun(evaluated_at=now, awake_since=grid.awake_since, links=judged),
+        Evaluation(now, causes, dict(still_standing(rows, classes, grid)), grid.site_ids),
+        EvaluationRun(
+            evaluated_at=now,
+            awake_since=grid.awake_since,
+            links=sum(each.judged for each in classes),
+        ),
     )
     incidents.hold(levels_to_hold(incidents.still_open(), classes, grid), now)
     return events
+
+
+@dataclass(frozen=True)
+class ClassLook:
+    """What a size class says: the causes in it, and what is left of incidents, by their ids.
+
+    ``kept_back`` are those of which nothing can be tested now. ``usual`` has the usual rates
+    (bytes/s) of all links, shape (places, places), of which so many were ``judged``.
+    """
+
+    size_class: SizeClass
+    causes: Sequence[FoundCause]
+    left: Mapping[int, FoundCause]
+    kept_back: Set[int]
+    usual: Floats
+    judged: int
+
+
+def look_at(size_class: SizeClass, grid: GridNow, rows: Sequence[Incident]) -> ClassLook:
+    """Look at a size class; of a million links it takes some 100 MB until this returns."""
+    of_class = ClassNow.read(size_class, grid)
+    left = {row.pk: cause for row in rows if (cause := left_of(row, of_class)) is not None}
+    return ClassLook(
+        size_class,
+        list(of_class.causes()),
+        left,
+        {row.pk for row in rows if is_kept_back(row, grid)},
+        of_class.usual,
+        int(of_class.states.judged.sum()),
+    )
 
 
 @dataclass(frozen=True)
@@ -87,7 +121,7 @@ class GridNow:
     def read(cls, now: datetime) -> GridNow:
         version = registry.read_versions()
         links = LinkIndex(registry.read_places(version))
-        held = HeldLevel.objects.exclude(until__lte=now)
+        held = HeldLevel.objects.exclude(until__lte=now).values_list(*WHOSE, "rate")
         awake_since = awake(EvaluationRun.objects.first(), now)
         down = Downtime.endpoints_down(now)
         kept_back = links.ends(
@@ -99,20 +133,32 @@ class GridNow:
             version=version,
             links=links,
             expectations=expectations.read(),
-            held={incidents.whose_of(row): row.rate for row in held},
+            held={whose: rate for *ends, rate in held for whose in [tuple(ends)]},
             free_since=np.maximum(free[:, None], free[None, :]),
             testable=links.matching(()).reshape(links.shape) & ~kept_back.reshape(links.shape),
             awake_since=awake_since,
             site_ids=dict(Endpoint.objects.values_list("id", "site_id")),
         )
 
-    @property
+    @cached_property
     def sites(self) -> list[str]:
         return [place.site for place in self.links.places]
 
-    @property
+    @cached_property
     def ids(self) -> list[int]:
         return [place.id for place in self.links.places]
+
+    def place(self, incident: Incident) -> Place | None:
+        """Return what an incident is of as places; None where that is not registered any more."""
+        ends = [incident.source_id, incident.destination_id]
+        if any(end is not None and end not in self.ids for end in ends):
+            return None
+        source, destination = (None if end is None else self.ids.index(end) for end in ends)
+        site = incident.site.name if incident.site else None
+        return Place(incident.level, source, destination, site)
+
+    def links_of(self, place: Place) -> Flags:
+        return place.links(self.links.shape, self.sites)
 
 
 def awake(last: EvaluationRun | None, now: datetime) -> datetime:
@@ -221,26 +267,18 @@ class ClassNow:
         )
         return Subject(place.level, source, destination, site)
 
-    def place(self, incident: Incident) -> Place | None:
-        """Return what an incident is of as places; None where that is not registered any more."""
-        ids = self.grid.ids
-        ends = [incident.source_id, incident.destination_id]
-        if any(end is not None and end not in ids for end in ends):
-            return None
-        source, destination = (None if end is None else ids.index(end) for end in ends)
-        site = incident.site.name if incident.site else None
-        return Place(incident.level, source, destination, site)
-
     def members(self, fault: NamedFault) -> Iterator[FoundLink]:
-        ids, states = self.grid.ids, self.states
-        for row, column in np.argwhere(fault.links).tolist():
-            slow = fault.condition == Incident.Condition.SLOW
+        ids, where = self.grid.ids, np.nonzero(fault.links)
+        states, slow = self.states, fault.condition == Incident.Condition.SLOW
+        columns = (states.since, states.expected, states.rate)
+        rows = zip(*where, *(values[where].tolist() for values in columns), strict=True)
+        for source, destination, since, expected, rate in rows:
             yield FoundLink(
-                whose=(ids[row], ids[column], self.size_class.id),
+                whose=(ids[source], ids[destination], self.size_class.id),
                 condition=fault.condition,
-                since=moment(int(states.since[row, column])),
-                expected=known_number(states.expected[row, column]) if slow else None,
-                rate=known_number(states.rate[row, column]) if slow else None,
+                since=moment(since),
+                expected=known_number(expected) if slow else None,
+                rate=known_number(rate) if slow else None,
             )
 
     def began(self, fault: NamedFault) -> datetime:
@@ -309,32 +347,31 @@ def joined(first: FoundCause, second: FoundCause) -> FoundCause:
 
 
 def still_standing(
-    rows: Iterable[Incident], classes: Sequence[ClassNow], grid: GridNow
+    rows: Iterable[Incident], classes: Sequence[ClassLook], grid: GridNow
 ) -> Iterator[tuple[int, FoundCause]]:
     """Yield the ids of open incidents that are not well again, with what is left of each."""
     for row in rows:
-        rest = [cause for each in classes if (cause := left_of(row, each)) is not None]
+        rest = [each.left[row.pk] for each in classes if row.pk in each.left]
         if rest:
             yield row.pk, together(rest, grid.site_ids)[0]
-        elif any(is_kept_back(row, each) for each in classes):
+        elif any(row.pk in each.kept_back for each in classes):
             yield row.pk, as_it_was(row)
 
 
 def left_of(row: Incident, of_class: ClassNow) -> FoundCause | None:
-    place = of_class.place(row)
+    place = of_class.grid.place(row)
     if place is None or of_class.size_class.name not in row.sizes:
         return None
     fault = what_is_left(place, row.condition, of_class.states, of_class.grid.sites)
     return None if fault is None else of_class.cause(fault)
 
 
-def is_kept_back(row: Incident, of_class: ClassNow) -> bool:
+def is_kept_back(row: Incident, grid: GridNow) -> bool:
     """Say whether nothing of an incident can be judged while its tests are kept back."""
-    place = of_class.place(row)
+    place = grid.place(row)
     if place is None:
         return False
-    grid = of_class.grid
-    own = place.links(grid.links.shape, grid.sites)
+    own = grid.links_of(place)
     in_use = ~grid.links.ends(each.retired for each in grid.links.places).reshape(own.shape)
     return bool((own & in_use).any()) and not (own & grid.testable).any()
 
@@ -360,17 +397,16 @@ def as_it_was(row: Incident) -> FoundCause:
 
 
 def levels_to_hold(
-    rows: Iterable[Incident], classes: Sequence[ClassNow], grid: GridNow
+    rows: Iterable[Incident], classes: Sequence[ClassLook], grid: GridNow
 ) -> dict[Whose, float]:
     """Return the usual rates of all links of open incidents but those of the whole grid."""
     levels: dict[Whose, float] = {}
     for row in rows:
+        place = grid.place(row)
+        if place is None or row.level == Incident.Level.GRID:
+            continue
         for each in classes:
-            place = each.place(row)
-            if place is None or row.level == Incident.Level.GRID:
-                continue
-            own = place.links(grid.links.shape, grid.sites) & (each.usual > 0)
-            for source, destination in np.argwhere(own).tolist():
-                whose = grid.ids[source], grid.ids[destination], each.size_class.id
-                levels[whose] = float(each.usual[source, destination])
+            where = np.nonzero(grid.links_of(place) & (each.usual > 0))
+            for source, destination, rate in zip(*where, each.usual[where].tolist(), strict=True):
+                levels[grid.ids[source], grid.ids[destination], each.size_class.id] = rate
     return levels

@@ -23,6 +23,7 @@ from matrix.statistics.causes.candidates import (
     every_candidate,
 )
 from matrix.statistics.causes.cell_noise import CellNoise, LinkNoise
+from matrix.statistics.cells.standing import Rates
 from matrix.statistics.estimates.student import quantile, survival
 
 # How often something of a kind may be named in a comparison in which nothing changed. Tried on
@@ -150,7 +151,7 @@ OF_CALLS: Mapping[Kind, float] = MappingProxyType(
 )
 
 
-def name_slow_now(changes: Floats, error: Floats, dof: int, *, sites: Sequence[str]) -> list[Cause]:
+def name_slow_now(changes: Rates, error: Rates, dof: int, *, sites: Sequence[str]) -> list[Cause]:
     """Return what is slower than usual now, so surely that somebody can be called.
 
     ``changes`` are logs of the rate of each link over its usual one, NaN for holes, shape (places,
@@ -158,15 +159,14 @@ def name_slow_now(changes: Floats, error: Floats, dof: int, *, sites: Sequence[s
     are those of the places.
     """
     is_known = np.isfinite(changes) & (error > 0)
-    changes = np.where(is_known, changes, np.nan)
     cells = MatrixCells.of(is_known, None, sites)
     if not len(cells):
         return []
-    scatter = np.where(is_known, error, np.nan)
+    logs, scatter = (np.where(is_known, each, np.nan).astype(float) for each in (changes, error))
     noise = CellNoise.of_history(
-        scatter, (changes / scatter)[None], cells.site_of_row, cells.site_of_column
+        scatter, (logs / scatter)[None], cells.site_of_row, cells.site_of_column
     )
-    return _named(changes, cells, noise, Rules(OF_CALLS, slower_only=True, known_dof=dof))
+    return _named(logs, cells, noise, Rules(OF_CALLS, slower_only=True, known_dof=dof))
 
 
 def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:

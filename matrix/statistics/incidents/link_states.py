@@ -78,22 +78,22 @@ class LinkStates(ArrayFields):
     intervals of its tests ago the first of them was; 0 where it is tested by nothing.
     """
 
-    expected: Floats
-    rate: Floats
-    change: Floats
-    error: Floats
-    dof: Floats
+    expected: Rates
+    rate: Rates
+    change: Rates
+    error: Rates
+    dof: Rates
     slow: Flags
     failing: Flags
     silent: Flags
     promised: Flags
     unsettled: Flags
     judged: Flags
-    streak: Integers
-    doubt: Floats
+    streak: NDArray[np.int32]
+    doubt: Rates
     since: Integers
     last_ok: Integers
-    rounds: Floats
+    rounds: Rates
 
     @property
     def bad(self) -> Flags:
@@ -111,7 +111,7 @@ class LinkStates(ArrayFields):
         """Judge each link."""
         testable = times.testable
         started, rates = (numbering.square(each) for each in (newest.started, newest.rates))
-        streak = numbering.square(newest.streak).astype(np.int64)
+        streak = numbering.square(newest.streak)
         failed_since = numbering.square(newest.since)
         floor = rules.each("floor")
         has_floor = floor > 0  # and is not NaN
@@ -131,11 +131,11 @@ class LinkStates(ArrayFields):
         first_low = np.take_along_axis(started, newest_low[None], axis=0)[0]
         since = np.where(slow, first_low, np.where(failing, failed_since, started[0]))
         return cls(
-            expected=expected,
-            rate=rate,
-            change=np.where(np.isfinite(change), change, np.nan),
-            error=usual.precision.error.astype(np.float64),
-            dof=usual.precision.dof.astype(np.float64),
+            expected=expected.astype(np.float32),
+            rate=rate.astype(np.float32),
+            change=np.where(np.isfinite(change), change, np.nan).astype(np.float32),
+            error=usual.precision.error.astype(np.float32, copy=False),
+            dof=usual.precision.dof.astype(np.float32, copy=False),
             slow=slow,
             failing=failing & testable,
             silent=silent & testable,
@@ -143,10 +143,10 @@ class LinkStates(ArrayFields):
             unsettled=(calm & is_current) | ((streak > 0) & testable) | (silent & testable),
             judged=testable & ((last > 0) | failing),
             streak=streak,
-            doubt=np.asarray(streak * np.log(usual.failing), dtype=np.float64),
+            doubt=np.asarray(streak * np.log(usual.failing), dtype=np.float32),
             since=since,
             last_ok=started[0],
-            rounds=(times.now - since / 1000) / times.every,
+            rounds=((times.now - since / 1000) / times.every).astype(np.float32),
         )
 
     def masked(self, kept: Flags) -> Self:
