@@ -63,7 +63,7 @@ def name_faults(states: LinkStates, sites: Sequence[str]) -> list[NamedFault]:
         *of_flags(states, SILENT, states.silent, sites),
         *of_flags(states, SLOW, states.promised, sites),
         *single_links(states, sites),
-        *both_ways(slow_faults(states, sites)),
+        *both_directions(slow_faults(states, sites)),
     ]
     return [fault for fault in faults if is_due(fault, states)]
 
@@ -74,7 +74,7 @@ def is_due(fault: NamedFault, states: LinkStates) -> bool:
     return not is_slow_link or bool((states.rounds[fault.links] >= ROUNDS).all())
 
 
-def both_ways(faults: Iterable[NamedFault]) -> Iterator[NamedFault]:
+def both_directions(faults: Iterable[NamedFault]) -> Iterator[NamedFault]:
     """Make one fault of those of an endpoint as a source and as a destination."""
     by_place: dict[int, NamedFault] = {}
     for fault in faults:
