@@ -230,10 +230,16 @@ ONLY_BY_NIGHT = "@media (prefers-color-scheme: light) { #late { display: none; }
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("reader", "more", "expected"),
     [
-        ("", ["color-contrast #pale", "label #late > input", "in the dark: color-contrast #dim"]),
         (
+            LAPTOP,
+            "",
+            ["color-contrast #pale", "label #late > input", "in the dark: color-contrast #dim"],
+        ),
+        (NARROW, "", ["in the dark: color-contrast #dim", "in the dark: label #late > input"]),
+        (
+            LAPTOP,
             ONLY_BY_NIGHT,
             [
                 "color-contrast #pale",
@@ -242,7 +248,7 @@ ONLY_BY_NIGHT = "@media (prefers-color-scheme: light) { #late { display: none; }
             ],
         ),
     ],
-    ids=["colours alone differ", "more than colours differs"],
+    ids=["colours alone differ", "on a telephone", "more than colours differs"],
 )
 def test_what_is_broken_in_one_scheme_alone_is_found(visit, scene, more, expected):
     """A rule that has to do with no colour is asked once, unless the dark changes what it sees."""
