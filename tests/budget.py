@@ -13,18 +13,18 @@ import psutil
 import pytest
 
 BUDGETS = {
-    "storage": 150.0,
-    "programs": 190.0,
-    "sandbox": 165.0,
-    "lab": 90.0,
-    "engines": 70.0,
-    "browser": 265.0,
-    "seen": 70.0,
-    "matrix": 215.0,
-    "matrix-m": 215.0,
+    "storage": 148.0,
+    "programs": 150.0,
+    "sandbox": 135.0,
+    "lab": 85.0,
+    "engines": 65.0,
+    "browser": 258.0,
+    "seen": 62.0,
+    "matrix": 145.0,
+    "matrix-m": 148.0,
     "asked": 95.0,
-    "sonar": 135.0,
-    "rest": 165.0,
+    "sonar": 132.0,
+    "rest": 150.0,
 }
 """Processor seconds of all tests of a lane, with its servers and whatever else it starts.
 
@@ -38,7 +38,7 @@ QUICK_BUDGETS = {
     "engines": 30.0,
     "browser": 75.0,
     "seen": 55.0,
-    "matrix": 125.0,
+    "matrix": 122.0,
     "matrix-m": 105.0,
     "asked": 90.0,
     "sonar": 65.0,

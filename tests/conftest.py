@@ -35,7 +35,7 @@ COMMON = hypothesis.settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 hypothesis.settings.register_profile("searching", COMMON, max_examples=400)
-hypothesis.settings.register_profile("thorough", COMMON, max_examples=40, derandomize=True)
+hypothesis.settings.register_profile("thorough", COMMON, max_examples=30, derandomize=True)
 hypothesis.settings.register_profile("quick", COMMON, max_examples=15, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "quick")
 

@@ -51,7 +51,7 @@ class Scale:
 SCALES = {
     scale.name: scale
     for scale in (
-        Scale("small", 20_000, 20, 32, 2, "256MB"),
+        Scale("small", 6_000, 20, 32, 1, "256MB"),
         Scale("default", 10_000_000, 200, 90, 9, "4GB"),
         Scale("large", 100_000_000, 1_000, 90, 5, "4GB"),
     )

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
+from tests.browser.readers import NARROW
+
 Rules: TypeAlias = dict[str, Any]
 # Where nothing may move, colours are there with the next frame: else they change one level of
 # elements after the other, a frame for each.
@@ -101,10 +103,14 @@ def ask_axe(page: Page, rules: Rules, within: str) -> list[str]:
 
 
 def by_day_and_night(page: Page, within: str = ALL) -> list[str]:
-    """Return the same of a page in light and then in dark.
+    """Return the same of a page in light and then in dark, on a narrow screen in dark alone.
 
-    In the dark, rules on colours are enough where nothing but those has changed.
+    No style asks for both, and a colour that was written by hand is seldom one for the dark. There,
+    rules on colours are enough where nothing but those has changed.
     """
+    if is_narrow(page):
+        page.emulate_media(color_scheme="dark")
+        return [f"in the dark: {one}" for one in violations(page, within=within)]
     page.emulate_media(color_scheme="light")
     by_day = violations(page, within=within)
     page.evaluate(BUT_COLOURS_AS_BEFORE)
@@ -113,6 +119,11 @@ def by_day_and_night(page: Page, within: str = ALL) -> list[str]:
     is_the_same = page.evaluate(BUT_COLOURS_AS_BEFORE)
     by_night = violations(page, ON_COLOURS if is_the_same else None, within)
     return by_day + [f"in the dark: {one}" for one in by_night]
+
+
+def is_narrow(page: Page) -> bool:
+    """Say whether a page is looked at on a telephone."""
+    return page.viewport_size == {"width": NARROW.width, "height": NARROW.height}
 
 
 def in_words(violation: dict[str, Any]) -> str:

@@ -24,19 +24,16 @@ LINK = "/links/RAL_DATADISK/DESY_DATADISK/"
 # What each is called in the report of a test, and where it is; {ids} are those of the scene.
 PAGES = {
     "matrix": "/",
-    "matrix, filtered": "/?source_cloud=UK&site=!DESY&size=small",
-    "matrix, by site": "/?rows=site&columns=cloud",
+    "matrix, filtered, by site": "/?source_cloud=UK&site=!DESY&size=small&rows=site&columns=cloud",
     "matrix, statistic": "/?stat=success",
     "matrix, nothing matches": "/?mover=fake",
-    "matrix, only failing": "/?only=failed",
-    "matrix, transposed": "/?order=tier&transpose=1&palette=rdylgn",
+    "matrix, only failing, transposed": "/?only=failed&order=tier&transpose=1&palette=rdylgn",
     "matrix, compared": "/?window=1h&compare=previous",
     "matrix, both directions": "/?compare=reverse&compare.of=mean",
     "wall": "/?wall=1",
     "wall, compared": "/?wall=1&compare=reverse",
     "table": "/table/",
-    "table, compared": "/table/?compare=reverse&ordering=large.compared_p",
-    "table, searched": "/table/?search=RAL",
+    "table, compared, searched": "/table/?compare=reverse&ordering=large.compared_p&search=RAL",
     "table, nothing matches": "/table/?search=nobody",
     "link": LINK,
     "link, both ways": f"{LINK}?reverse=1",
@@ -63,8 +60,7 @@ PAGES_ON_SLOWNESS = {
     "matrix, too few": "/?window=24h&compare=week",
     "matrix, around a moment, one row": "/?compare.around={moment}&only=slower&source_cloud=UK",
     "matrix, residual": "/?window=24h&stat=residual",
-    "matrix, now against usual": "/?window=24h&stat=vs_usual",
-    "matrix, slower than usual": "/?window=24h&only=slower",
+    "matrix, slower than usual": "/?window=24h&only=slower&stat=vs_usual",
     "matrix, overhead": "/?window=24h&stat=overhead",
     "table, window before": "/table/?window=24h&compare=previous&overhead=1",
     "link": f"{SLOW_LINK}?window=24h",
@@ -104,7 +100,6 @@ ON_A_TELEPHONE = {
 # number or a word alone.
 AS_ELSEWHERE = {
     "matrix, statistic",
-    "matrix, now against usual",
     "matrix, overhead",
     "causes, one source",
     "operations",
@@ -235,10 +230,16 @@ ONLY_BY_NIGHT = "@media (prefers-color-scheme: light) { #late { display: none; }
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    ("reader", "more", "expected"),
     [
-        ("", ["color-contrast #pale", "label #late > input", "in the dark: color-contrast #dim"]),
         (
+            LAPTOP,
+            "",
+            ["color-contrast #pale", "label #late > input", "in the dark: color-contrast #dim"],
+        ),
+        (NARROW, "", ["in the dark: color-contrast #dim", "in the dark: label #late > input"]),
+        (
+            LAPTOP,
             ONLY_BY_NIGHT,
             [
                 "color-contrast #pale",
@@ -247,7 +248,7 @@ ONLY_BY_NIGHT = "@media (prefers-color-scheme: light) { #late { display: none; }
             ],
         ),
     ],
-    ids=["colours alone differ", "more than colours differs"],
+    ids=["colours alone differ", "on a telephone", "more than colours differs"],
 )
 def test_what_is_broken_in_one_scheme_alone_is_found(visit, scene, more, expected):
     """A rule that has to do with no colour is asked once, unless the dark changes what it sees."""

@@ -4,9 +4,9 @@ Whatever stands in a parameter, a form, a body or a path: there is an answer, an
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
-from itertools import product
 from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -39,15 +39,19 @@ TIMES = (
 )
 CURSORS = tuple(f"{moment}_{ID}" for moment in TIMES)
 NUMBERS = (
-    *("0", "-0", "-1", "1", "1e400", "-1e400", "1e-400", "inf", "-inf", "nan", "NaN"),
-    *("9" * 15, str(2**31), str(2**63), str(2**64), "1" + "0" * 30, "1" * 5000, "0" * 5000 + "1"),
-    *("999999999999999TB", "9999999d", "99999999999d", "²", "१२", "0x10", "1_000", "1.", ".5"),
+    *("0", "-0", "-1", "1", "1e400", "-1e400", "inf", "-inf", "nan", "NaN", "1e-400", "9" * 15),
+    *(str(2**31), str(2**32), str(2**63), str(2**64)),
+    *("1" + "0" * 30, "999999999999999TB", "1" * 5000, "0" * 5000 + "1"),
+    *("9999999d", "99999999999d", "²", "१२", "0x10", "1_000", "1.", ".5"),
 )
-TEXTS = ("\0", "a\0b", "\ud800", "\uffff", "\u202e", "\U0001f600" * 30, "%00", "=1+1", "'", "\\")
+TEXTS = (
+    *("\0", "a\0b", "\ud800", "a\udfff", "\uffff", "\u202e", "%00", "%ff"),
+    *("\U0001f600" * 30, "=1+1", "'", "\\"),
+)
 PLACES = (
     *("0-0", "9999999999-1", "9999999999-999999999", "1-999999999"),
     *(f"{number}.{number}" for number in ("0", "-1", "9" * 18, "9" * 19)),
-    *("99999999999999999.1", "-62135596800000001.1", "9" * 19),
+    *("99999999999999999.1", "-62135596800000001.1", "9" * 19, f"-{'9' * 19}"),
 )
 ANYTHING = (*BEYOND, *NUMBERS[-12:], *TEXTS)
 VALUES = {
@@ -55,6 +59,12 @@ VALUES = {
     **dict.fromkeys(("before", "cursor"), (*CURSORS, *PLACES, *NUMBERS[-12:], *TEXTS)),
     **dict.fromkeys(("page", "page_size", "p"), (*NUMBERS, "\0")),
 }
+
+
+def every_other(values: Sequence[Any], turn: int) -> Sequence[Any]:
+    """Return half of some values, of which neighbours are alike: at the next turn the others."""
+    return values[turn % 2 :: 2]
+
 
 # Those that all questions share are read by one form: one page and one call stand for all.
 QUERY = ("from", "to", "tier", "source_tier", "ip_version", "streams", "size", "beside", "mesh")
@@ -189,8 +199,8 @@ def test_a_place_in_a_list_at_the_end_of_time_is_answered(everybody, address, pa
 @pytest.mark.parametrize("address", TAKES)
 def test_no_extreme_value_of_any_parameter_is_a_crash(everybody, address):
     """Each alone: an answer, or a 400 that names the parameter in its text."""
-    for name in TAKES[address]:
-        for value in VALUES.get(name, ANYTHING):
+    for turn, name in enumerate(TAKES[address], list(TAKES).index(address)):
+        for value in every_other(VALUES.get(name, ANYTHING), turn):
             assert asked(everybody, address, **{name: value}) < 500, (name, value)
 
 
@@ -210,17 +220,19 @@ def test_no_window_however_far_or_long_is_a_crash(everybody, address, start, end
 
 @pytest.mark.long
 def test_no_name_or_number_in_a_path_is_a_crash(everybody):
-    for path, value in product(PATHS, ANYTHING):
-        address = path.format(quote(value, safe="", errors="surrogatepass"))
-        for method in (everybody.get, everybody.patch) if "/api/" in path else (everybody.get,):
-            assert answered(method(address)) < 500, (path, value)
+    for turn, path in enumerate(PATHS):
+        for value in every_other(ANYTHING, turn):
+            address = path.format(quote(value, safe="", errors="surrogatepass"))
+            for method in (everybody.get, everybody.patch) if "/api/" in path else (everybody.get,):
+                assert answered(method(address)) < 500, (path, value)
 
 
 # Bodies and forms
 
+WRITTEN = (*TIMES, *NUMBERS[-8:])
 WRONG: tuple[Any, ...] = (
     *(0, -1, 2**31, 2**63, 2**64 - 1, -(2**63), 1.7e308, 5e-324, None, True),
-    *([], {}, [[]], {"": ""}, "\0", "x" * 90_000, "\uffff", *TIMES, *NUMBERS[-8:]),
+    *([], {}, [[]], {"": ""}, "\0", "x" * 90_000, "\uffff"),
 )
 BODY_OF = {f"{API}/{plural}/": new for plural, (new, _) in BODIES.items()} | {
     f"{API}/probes/": {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "sizes": ["small"]}
@@ -246,8 +258,8 @@ FORMS = {
 def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(everybody, address):
     kind = BODIES.get(address.split("/")[-2], ({}, {}))
     body = BODY_OF[address] | kind[1]
-    for name in body:
-        for value in WRONG:
+    for turn, name in enumerate(body, list(BODY_OF).index(address)):
+        for value in (*WRONG, *every_other(WRITTEN, turn)):
             sent = json.dumps(body | {name: value})
             response = everybody.post(address, sent, content_type="application/json")
             assert answered(response) < 500, (name, value)
@@ -255,7 +267,7 @@ def test_no_extreme_value_of_a_field_of_the_registry_is_a_crash(everybody, addre
 
 def test_no_extreme_value_of_a_result_is_a_crash(everybody):
     for name in [*RESULT, "error", "streams", "ip_version", "beside_source"]:
-        sent = json.dumps([RESULT | {name: value} for value in WRONG])
+        sent = json.dumps([RESULT | {name: value} for value in (*WRONG, *WRITTEN)])
         response = everybody.post(f"{API}/transfers/", sent, content_type="application/json")
         assert answered(response) < 500, name
 
@@ -278,7 +290,7 @@ def test_no_body_is_too_deep_or_too_odd_to_be_answered(everybody, address):
 @pytest.mark.long
 @pytest.mark.parametrize("address", FORMS)
 def test_no_extreme_value_of_a_form_is_a_crash(everybody, address):
-    for name in FORMS[address]:
-        for value in (*BEYOND, *NUMBERS[-12:], "\0", "\uffff", "x" * 10_000):
+    for turn, name in enumerate(FORMS[address], list(FORMS).index(address)):
+        for value in (*every_other((*BEYOND, *NUMBERS[-12:]), turn), "\0", "\uffff", "x" * 10_000):
             response = everybody.post(address, FORMS[address] | {name: value})
             assert answered(response) < 500, (name, value)

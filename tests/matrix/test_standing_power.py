@@ -16,7 +16,7 @@ from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Run
 
 DAY_MS = 86_400_000
-PLACES, CHANGED, TRIALS, SCATTER = 19, 6, 40, 0.2
+PLACES, CHANGED, TRIALS, SCATTER = 19, 6, 20, 0.2
 IDS = np.arange(1, PLACES + 1)
 SOURCE, DESTINATION = np.nonzero(~np.eye(PLACES, dtype=bool))
 LINKS = (IDS[SOURCE] << 16 | IDS[DESTINATION]).astype(np.uint32)

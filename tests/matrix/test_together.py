@@ -214,11 +214,11 @@ def test_days_tell_how_far_the_links_of_each_choice_scatter_together() -> None:
 def test_a_site_at_four_fifths_is_found_and_one_that_did_not_change_is_not(
     of: dict[str, float],
 ) -> None:
-    """By 108 tests on each side over 18 links, as in a day; of 600 histories without a change."""
+    """By 108 tests on each side over 18 links, as in a day; of 300 histories without a change."""
     rng = np.random.default_rng(6)
-    certain = np.array([certain_of(rng, **of) for _ in range(600)])
+    certain = np.array([certain_of(rng, **of) for _ in range(300)])
     false, found = certain.mean(axis=0)
-    assert false < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 600)
+    assert false < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
     assert found > (0.6 if of.get("site_days") else 0.95)
 
 

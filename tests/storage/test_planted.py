@@ -363,7 +363,7 @@ def in_answers(world: World) -> list[str]:
     every = list(addresses(world.names))
     plain = [path for path in every if "format=" not in path]  # one format of each says the same
     in_admin = [path for path in plain if path.startswith("/admin/")]
-    asked = {"nobody": every, "operator": every, "administrator": in_admin}
+    asked = {"nobody": every, "administrator": in_admin}
     for who, client, sees_places in readers():
         for path in asked.get(who, plain):
             answer = client.get(path)
