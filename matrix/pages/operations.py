@@ -73,11 +73,12 @@ TASK_WORDS = {
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
     "find_changes": ("changes", "searches new results for events"),
+    "judge_links": ("commissioning", "looks which links have passed sets of criteria"),
 }
 QUEUE_WORDS = {
     "transfers": "run the tests",
     "control": "plan tests and keep results",
-    "cleaning": "clean up, check credentials, read downtimes and search for changes",
+    "cleaning": "clean up, check credentials, read downtimes, search for changes, judge links",
 }
 WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {
