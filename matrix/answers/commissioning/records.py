@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Self
 
 from django.db.models import Q
@@ -18,6 +19,7 @@ from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import commissioning as store
 from sonar.models import CommissioningRecord, CommissioningSearch, CriteriaSet
 from sonar.notation.endpoint_filters import fits
+from sonar.notation.windows import format_day
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,25 @@ class Passed:
         return cls(row, criteria(row.required, Measurement.of(row)))
 
     @property
+    def passed_words(self) -> str:
+        return _with_year(self.row.passed_at)
+
+    @property
+    def lost_words(self) -> str:
+        return _with_year(self.row.lost_at) if self.row.lost_at else ""
+
+    @property
     def size(self) -> str:
         return str(self.row.required["size"])
 
     @property
     def period_hours(self) -> int:
         return int(self.row.required["period_hours"])
+
+
+def _with_year(moment: datetime) -> str:
+    """Write a full hour so that it can be read in years to come: `20 Nov 2026 09:00 UTC`."""
+    return f"{format_day(moment, 0)} {moment:%H:%M} UTC"
 
 
 @dataclass(frozen=True)
