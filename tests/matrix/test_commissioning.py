@@ -232,6 +232,12 @@ def test_the_set_is_a_matrix_on_its_page_and_lines_by_the_api(
     search_all(NOW)
     rows = responses.page(client, "/commissioning/").by_head()
     assert rows["DDT"][:5] == ["1", "1", "1", "1", "8"]
+    responses.page(client, "/commissioning/DDT/")
+    reads = [
+        len(responses.statements(client.get, f"/commissioning/{path}"))
+        for path in ("", "DDT/", "DDT/RAL_DATADISK/DESY_DATADISK/")
+    ]
+    assert reads == [1, 10, 10]
     page = responses.page(client, "/commissioning/DDT/")
     table = page.part("table.commissioning").by_head()
     assert table["RAL_DATADISK"] == ["✓", "·", "✕", ""]

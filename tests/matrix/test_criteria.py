@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from matrix.statistics.levels.criteria import HOUR_MS, HourSums, Judgement, LinkCriteria
 from matrix.statistics.samples.run import Run
 from sonar.results import segments
+from tests.properties import examples
 
 START = 20_000 * 24 * HOUR_MS
 HOURS = 40
@@ -85,6 +86,8 @@ def run_of(links: dict[int, list[Sample]]) -> Run:
     )
 
 
+# Two slow hours, further apart than two periods of two hours.
+APART = [Sample(0, 16.0), Sample(1, 16.0), Sample(6, 1.0), Sample(11, 1.0)]
 tests_of = st.lists(
     st.builds(Sample, st.integers(0, HOURS - 1), st.sampled_from([None, 1.0, 4.0, 16.0])),
     min_size=8,
@@ -102,7 +105,8 @@ hours_down = st.sets(st.integers(0, HOURS - 1), max_size=10)
 
 
 @given(st.lists(st.tuples(tests_of, hours_down), min_size=1, max_size=3), criteria_of)
-@settings(max_examples=200, deadline=None)
+@example([(APART, {7, 12})], LinkCriteria(2, 1, 3.0, 0.0, 0))
+@examples(200)
 def test_links_pass_and_lose_it_at_the_hours_that_one_look_after_another_finds(links, criteria):
     keys = np.arange(1, len(links) + 1, dtype=np.uint32) << np.uint32(16)
     results = run_of({int(key): tests for key, (tests, _) in zip(keys, links, strict=True)})

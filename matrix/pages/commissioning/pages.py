@@ -37,7 +37,7 @@ class SetsPage(Page):
     nav: ClassVar[str] = "operations"
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
-        """List all sets. Two SQL queries, beside rights."""
+        """List all sets. One SQL query, beside rights."""
         rows = CriteriaSet.objects.select_related("size_class", "search")
         return {
             "sets": [(row, ends_words(row), asked_words(row), search_of(row)) for row in rows],
