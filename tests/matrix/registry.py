@@ -34,7 +34,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "criteria-sets": (
         {"name": "weekly", "size": "large", "period_hours": 168, "least_tests": 28}
-        | {"least_mb_s": 125, "sources": {"cloud": "UK"}},
+        | {"least_mb_s": 125, "sources": {"cloud": ["UK"]}},
         {"least_success_percent": 90.5, "least_bytes": 10**13},
     ),
     "downtimes": (
