@@ -34,7 +34,10 @@ def _outages(window: Window) -> list[Downtime]:
 def _digest(outages: Sequence[Downtime], day: Window) -> str:
     """Return what changes with the downtimes of a day; empty for none."""
     of_day = sorted(
-        (row.site_id or 0, row.endpoint_id or 0, row.starts_at, row.ends_at)
+        (
+            *(row.site_id or 0, row.endpoint_id or 0),
+            *(max(row.starts_at, day.start), min(row.ends_at, day.end)),
+        )
         for row in outages
         if row.starts_at < day.end and row.ends_at > day.start
     )

@@ -58,6 +58,7 @@ def passes() -> list[tuple[timedelta, timedelta | None]]:
     ]
 
 
+@pytest.mark.long
 def test_a_link_passes_loses_it_and_passes_again_and_late_results_move_that(
     small_world: World, ddt: CriteriaSet
 ):
@@ -69,6 +70,12 @@ def test_a_link_passes_loses_it_and_passes_again_and_late_results_move_that(
     # Its third test ended the 38th hour; the slow ones outweigh the others from the first on.
     assert found[0] == (37 * HOUR, 24 * HOUR)
     assert found[1][1] is None
+    # Three hours after three hours the same is found as in one look back.
+    CommissioningSearch.objects.all().delete()
+    CommissioningRecord.objects.all().delete()
+    for hours in range(39, -1, -3):
+        search(ddt, NOW - hours * HOUR)
+    assert passes() == found
     kept = set(CommissioningRecord.objects.values_list("id", "found_at"))
     assert search(ddt, NOW + HOUR / 2).stored is None  # nothing is new
     sealing.seal(timezone.now())
@@ -99,6 +106,7 @@ def test_thin_data_never_passes_and_a_declared_downtime_costs_nothing(
     assert search(ddt, NOW).stored == Stored(0, 0, 1)
 
 
+@pytest.mark.long
 def test_a_record_stays_when_the_results_are_dropped(small_world: World, ddt: CriteriaSet):
     hourly(small_world, 60 * DAY, 60 * DAY - 6 * HOUR, 50.0)
     assert search(ddt, NOW).stored == Stored(1, 0, 0)
@@ -208,6 +216,7 @@ criteria_sets:
         assert sentence in str(refusal.value)
 
 
+@pytest.mark.long
 def test_the_set_is_a_matrix_on_its_page_and_lines_by_the_api(
     small_world: World, ddt: CriteriaSet, client: Client
 ):

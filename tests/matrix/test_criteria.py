@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ criteria_of = st.builds(
 hours_down = st.sets(st.integers(0, HOURS - 1), max_size=10)
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(tests_of, hours_down), min_size=1, max_size=3), criteria_of)
 @example([(APART, {7, 12})], LinkCriteria(2, 1, 3.0, 0.0, 0))
 @examples(200)

@@ -141,13 +141,18 @@ class SetStanding:
 
     def link(self, source: EndpointInfo, destination: EndpointInfo) -> LinkStanding:
         ends = source.id, destination.id
-        measured = self.measured.get(ends, Measurement())
-        of_link = criteria(self._required, measured)
-        return LinkStanding(source, destination, measured, of_link, self.records.get(ends))
+        measured = self.measured.get(ends)
+        of_link = criteria(self._required, measured) if measured else self._without_tests
+        record = self.records.get(ends)
+        return LinkStanding(source, destination, measured or Measurement(), of_link, record)
 
     @cached_property
     def _required(self) -> Mapping[str, float | None]:
         return self.row.required
+
+    @cached_property
+    def _without_tests(self) -> list[Criterion]:
+        return criteria(self._required, Measurement())
 
     @cached_property
     def links(self) -> list[LinkStanding]:
