@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from sonar.database import retry
-from sonar.results import changes
+from sonar.results import changes, commissioning
 
 log = logging.getLogger(__name__)
 
@@ -34,3 +34,17 @@ def find_incidents() -> None:
 
     for event in evaluate.evaluate(timezone.now()):
         log.info("incident %s %s: %s", event.incident_id, event.kind, words.title(event.incident))
+
+
+@shared_task(throws=retry.DATABASE_AWAY)
+def judge_links() -> None:
+    """Judge the links of criteria sets by the hours and the results that are new."""
+    from matrix.answers.commissioning.search import search_all as judge_all
+
+    for outcome in judge_all(timezone.now()):
+        if outcome.stored and outcome.stored != commissioning.NOTHING:
+            log.info(
+                "criteria set %s: %d records new, %d changed, %d gone",
+                outcome.name,
+                *outcome.stored,
+            )

@@ -11,6 +11,8 @@ from matrix.http.page_rights import anyone, for_whom
 from matrix.pages import account, log_in, operations, people, previews, size_classes
 from matrix.pages.add_site import work as additions
 from matrix.pages.causes import CausesPage
+from matrix.pages.commissioning import work as criteria_work
+from matrix.pages.commissioning.pages import RecordPage, SetPage, SetsPage
 from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
@@ -42,6 +44,7 @@ admin.site.login = log_in.LogIn.as_view()  # type: ignore[method-assign, assignm
 
 ENDPOINT = "sites/<str:name>/endpoints/<str:endpoint>/"
 LINK = "links/<str:source>/<str:destination>/"
+CRITERIA = "commissioning/<str:criteria>/"
 
 urlpatterns = [
     # First, as routes are tried in turn: programs ask again and again, and most answers are a 304.
@@ -105,6 +108,16 @@ urlpatterns = [
     path("meshes/<str:mesh>/change/", mesh_work.change_mesh, name="change-mesh"),
     path("meshes/<str:mesh>/enable/", mesh_work.enable_mesh, name="enable-mesh"),
     path("meshes/<str:mesh>/delete/", mesh_work.delete_mesh, name="delete-mesh"),
+    path("commissioning/", showing(SetsPage), name="commissioning"),
+    path("commissioning/add/", criteria_work.add_criteria_set, name="add-criteria-set"),
+    path(CRITERIA, showing(SetPage), name="criteria-set"),
+    path(f"{CRITERIA}change/", criteria_work.change_criteria_set, name="change-criteria-set"),
+    path(f"{CRITERIA}delete/", criteria_work.delete_criteria_set, name="delete-criteria-set"),
+    path(
+        f"{CRITERIA}<str:source>/<str:destination>/",
+        showing(RecordPage),
+        name="commissioning-record",
+    ),
     path("downtimes/", showing(DowntimesPage), name="downtimes"),
     path("size-classes/", showing(size_classes.SizeClassesPage), name="size-classes"),
     path("size-classes/add/", size_classes.add_size_class, name="add-size-class"),

@@ -12,6 +12,7 @@ from django.urls import reverse
 from sonar.models import (
     Alias,
     Annotation,
+    CriteriaSet,
     Downtime,
     EndpointCheck,
     Experiment,
@@ -81,6 +82,7 @@ IN_PATHS = {
     "<str:source>/<str:destination>": "RAL_DATADISK/DESY_DATADISK",
     "<str:endpoint>": "RAL_DATADISK",
     "<str:mesh>": "idle",
+    "<str:criteria>": "DDT",
     "<str:size>": "large",
     "<str:name>": "RAL",
     "experiments/<uuid:id>": "experiments/{experiment}",
@@ -115,6 +117,9 @@ PAGE = {
         ),
         "/downtimes/",
         *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
+        *("/commissioning/", "/commissioning/add/", "/commissioning/<str:criteria>/"),
+        "/commissioning/<str:criteria>/change/",
+        "/commissioning/<str:criteria>/<str:source>/<str:destination>/",
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
         "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
@@ -138,15 +143,28 @@ PAGE = {
     "/favicon.ico": Sample("/favicon.ico", good=(302,)),
     "/readyz": Sample("/readyz", good=(200, 503)),
 }
+IN_SET = f"{API}/commissioning/<str:name>"
 OF_ONE_LINK = ("diagnosis/", "inside/", "series/")
 CALLS = {
     f"{API}/{route}": of_route(f"{API}/{route}", OF_LINK if route in OF_ONE_LINK else "")
     for route in (
         *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
-        *("matrix/", "series/", "changes/", "events/", "strip/", "status/", "history/"),
+        *(
+            "commissioning/",
+            "matrix/",
+            "series/",
+            "changes/",
+            "events/",
+            "strip/",
+            "status/",
+            "history/",
+        ),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
         *("transfers/", "transfers/<uuid:id>/"),
     )
+} | {
+    f"{IN_SET}/{part}": of_route(f"{API}/commissioning/DDT/{part}")
+    for part in ("", "<str:source>/<str:destination>/")
 }
 # By plural: how one of them is called in a route, and which one the samples take.
 ONE = {
@@ -154,11 +172,12 @@ ONE = {
     "endpoints": ("<str:name>", "RAL_DATADISK"),
     "size-classes": ("<str:name>", "large"),
     "meshes": ("<str:name>", "idle"),
+    "criteria-sets": ("<str:name>", "DDT"),
     "downtimes": ("<int:id>", "{downtime}"),
     "annotations": ("<int:id>", "{note}"),
     "aliases": ("<int:id>", "{alias}"),
 }
-DELETED = ("sites", "meshes", "downtimes", "annotations", "aliases")
+DELETED = ("sites", "meshes", "criteria-sets", "downtimes", "annotations", "aliases")
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
@@ -189,6 +208,7 @@ class Document:
 SITE = "/sites/<str:name>"
 MESH = {"every-small": "1h", "mover": "http-tpc", "mode": "pull", "streams": "1", "priority": "5"}
 SIZE = {"from_bytes": "10 GB", "test_bytes": "20 GB", "timeout_seconds": "2h"}
+CRITERIA = {"size_class": "large", "period_hours": "24h", "least_tests": "6", "least_mb_s": "20"}
 MESH |= {"alike": "on", "save": ""}
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
@@ -230,6 +250,9 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/endpoints/<str:endpoint>/set-up/start/": {"mesh": "everything"},
     "/size-classes/add/": {"name": "huge", **SIZE},
     "/size-classes/<str:size>/": SIZE | {"from_bytes": "1 GB", "test_bytes": "3 GB"},
+    "/commissioning/add/": {"name": "added", **CRITERIA},
+    "/commissioning/<str:criteria>/change/": CRITERIA,
+    "/commissioning/<str:criteria>/delete/": {},
     "/meshes/add/": {"name": "added", **MESH},
     "/meshes/<str:mesh>/change/": MESH,
     "/meshes/<str:mesh>/enable/": {},
@@ -294,6 +317,9 @@ def scene() -> dict[str, str]:
     made = world.make()
     Site.objects.create(name="Empty")
     Mesh.objects.create(name="idle", enabled=False)
+    large = SizeClass.objects.get(name="large")
+    asked = {"period_hours": 24, "least_tests": 6, "least_mb_s": 20}
+    CriteriaSet.objects.create(name="DDT", size_class=large, **asked)
     User.objects.create_user("somebody", password=PASSWORD)
     link = {"source": made.ral, "destination": made.desy, "mover": "http-tpc"}
     link |= {"size_class": SizeClass.objects.get(name="small"), "requested_at": NOW}

@@ -5,6 +5,11 @@ from django.urls import path, re_path
 from matrix.api.about import IndexView, SchemaView, docs
 from matrix.api.causes import CausesView
 from matrix.api.changes import ChangesView
+from matrix.api.commissioning import (
+    CommissioningRecordView,
+    CommissioningSetView,
+    CommissioningView,
+)
 from matrix.api.diagnosis import DiagnosisView, InsideView
 from matrix.api.endpoint_checks import EndpointCheckView
 from matrix.api.endpoint_costs import EndpointCostView
@@ -16,6 +21,7 @@ from matrix.api.matrix import MatrixView
 from matrix.api.network import NetworkView
 from matrix.api.probes import ProbesView, ProbeView
 from matrix.api.registry.aliases import ALIASES
+from matrix.api.registry.criteria_sets import CRITERIA_SETS
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
@@ -33,6 +39,18 @@ urlpatterns = [
     *routes(ANNOTATIONS),
     path("v1/causes/", CausesView.as_view(), name="api-causes"),
     path("v1/changes/", ChangesView.as_view(), name="api-changes"),
+    path("v1/commissioning/", CommissioningView.as_view(), name="api-commissioning"),
+    path(
+        "v1/commissioning/<str:name>/",
+        CommissioningSetView.as_view(),
+        name="api-commissioning-set",
+    ),
+    path(
+        "v1/commissioning/<str:name>/<str:source>/<str:destination>/",
+        CommissioningRecordView.as_view(),
+        name="api-commissioning-record",
+    ),
+    *routes(CRITERIA_SETS),
     path("v1/diagnosis/", DiagnosisView.as_view(), name="api-diagnosis"),
     path("v1/docs/", docs, name="api-docs"),
     *routes(DOWNTIMES),

@@ -74,11 +74,12 @@ TASK_WORDS = {
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
     "find_changes": ("changes", "searches new results for events"),
     "find_incidents": ("incidents", "looks at the newest tests for what people are called for"),
+    "judge_links": ("commissioning", "looks which links have passed sets of criteria"),
 }
 QUEUE_WORDS = {
     "transfers": "run the tests",
     "control": "plan tests and keep results",
-    "cleaning": "clean up, check credentials, read downtimes, search for changes and incidents",
+    "cleaning": "clean up, check credentials, read downtimes, find changes and incidents",
 }
 WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {

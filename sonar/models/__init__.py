@@ -2,6 +2,7 @@
 
 from sonar.models.aliases import Alias, UnknownName
 from sonar.models.checks import EndpointCheck
+from sonar.models.commissioning import CommissioningRecord, CommissioningSearch, CriteriaSet
 from sonar.models.downtimes import Downtime, DowntimeSource
 from sonar.models.events import Annotation, Change, ChangeSearch, CredentialState, Outage
 from sonar.models.history import HistoryEntry

@@ -28,6 +28,7 @@ class HistoryEntry(models.Model):
         CREDENTIAL = "credential"
         MESH = "mesh"
         SIZE_CLASS = "size class"
+        CRITERIA_SET = "criteria set"
         DOWNTIME = "downtime"
         ALIAS = "alias"
         TOPOLOGY_SOURCE = "topology source"

@@ -1,4 +1,4 @@
-"""The columns that say by a filter which endpoints a mesh tests."""
+"""The columns that say by a filter which endpoints a mesh tests, or a criteria set judges."""
 
 from django.db import models
 from django.db.models import Value
@@ -24,7 +24,7 @@ def filter_field(end: str) -> models.JSONField:
 
 
 class MemberFilters(models.Model):
-    """The filters of a mesh; at an end that has one, it names no endpoints."""
+    """The filters of a row; a mesh names no endpoints at an end that has one."""
 
     sources_filter = filter_field(ENDS[0])
     destinations_filter = filter_field(ENDS[1])

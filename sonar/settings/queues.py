@@ -105,6 +105,7 @@ CELERY_TASK_ROUTES = {
     # Seconds of computing, which plans and seals must not wait for either.
     "matrix.tasks.find_changes": {"queue": "cleaning"},
     "matrix.tasks.find_incidents": {"queue": "cleaning"},
+    "matrix.tasks.judge_links": {"queue": "cleaning"},
     # Nor for services of others.
     "sonar.tasks.import_downtimes": {"queue": "cleaning"},
     "sonar.tasks.propose_topology": {"queue": "cleaning"},
@@ -142,5 +143,6 @@ CELERY_BEAT_SCHEDULE = {
         ("sonar.tasks.keep_months", KEEP_MONTHS_SECONDS, KEEP_MONTHS_SECONDS),
         ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
         ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
+        ("matrix.tasks.judge_links", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
     )
 }

@@ -6,7 +6,15 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar.models import Alias, Annotation, EndpointCheck, Experiment, SizeClass
+from sonar.models import (
+    Alias,
+    Annotation,
+    CommissioningRecord,
+    CriteriaSet,
+    EndpointCheck,
+    Experiment,
+    SizeClass,
+)
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
@@ -28,6 +36,8 @@ class Scene:
 
     def address(self, path: str) -> str:
         """Fill in a path of the schema: `/api/v1/meshes/{name}/`."""
+        for end in ("source", "destination"):
+            path = path.replace(f"{{{end}}}", f"{self.places[end]}")
         before, brace, rest = path.partition("{")
         return f"{before}{self.places[before]}{rest.partition('}')[2]}" if brace else path
 
@@ -39,12 +49,15 @@ def make() -> Scene:
     administrator = account(Role.ADMINISTRATOR, name="administrator")
     site_admin = account(Role.SITE_ADMIN, made.ral.site, name="site-admin")
     led_elsewhere(made)
+    passed(made)
     users = (account(name="reader"), site_admin, administrator)
     places = {
         "sites": "RAL",
         "endpoints": "RAL_DATADISK",
         "meshes": "everything",
         "size-classes": "large",
+        "criteria-sets": "DDT",
+        "commissioning": "DDT",
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),
@@ -54,8 +67,29 @@ def make() -> Scene:
     }
     return Scene(
         made,
-        {f"/api/v1/{plural}/": place for plural, place in places.items()},
+        {f"/api/v1/{plural}/": place for plural, place in places.items()}
+        | {"source": "RAL_DATADISK", "destination": "DESY_DATADISK"},
         {str(user): tokens.create(user, "fuzz", roles.scopes_for(user), 1)[1] for user in users},
+    )
+
+
+def passed(made: World) -> None:
+    """Let a link have passed a criteria set and lost it."""
+    large = SizeClass.objects.get(name="large")
+    asked = {"period_hours": 24, "least_tests": 6, "least_mb_s": 20.0, "least_bytes": 10**10}
+    ddt = CriteriaSet.objects.create(name="DDT", size_class=large, **asked)
+    CommissioningRecord.objects.create(
+        criteria_set=ddt,
+        source=made.ral,
+        destination=made.desy,
+        passed_at=NOW - 9 * HOUR,
+        lost_at=NOW - HOUR,
+        required=ddt.required,
+        tests=8,
+        ok=7,
+        bytes=14 * 10**9,
+        seconds=300.0,
+        found_at=NOW,
     )
 
 

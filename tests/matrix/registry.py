@@ -32,6 +32,11 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"name": "uk", "sources": ["RAL_DATADISK"], "every": {"small": "1h", "large": 86400}},
         {"every": {"large": "6h"}, "quiet_hours": "23:00-05:30"},
     ),
+    "criteria-sets": (
+        {"name": "weekly", "size": "large", "period_hours": 168, "least_tests": 28}
+        | {"least_mb_s": 125, "sources": {"cloud": ["UK"]}},
+        {"least_success_percent": 90.5, "least_bytes": 10**13},
+    ),
     "downtimes": (
         {"site": "RAL", "starts_at": START, "ends_at": END, "reason": "new switch"},
         {"ends_at": "2026-11-20T15:00:00Z"},

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.api.registry.aliases import ALIASES
+from matrix.api.registry.criteria_sets import CRITERIA_SETS
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
@@ -20,7 +21,10 @@ from tests.properties import examples
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 RESOURCES = {
     resource.slug: resource
-    for resource in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS, ALIASES)
+    for resource in (
+        *(SITES, ENDPOINTS, SIZE_CLASSES, MESHES, CRITERIA_SETS),
+        *(DOWNTIMES, ANNOTATIONS, ALIASES),
+    )
 }
 MODELS = (
     "Site",
@@ -28,6 +32,7 @@ MODELS = (
     "SizeClass",
     "Mesh",
     "MeshInterval",
+    "CriteriaSet",
     "Downtime",
     "Annotation",
     "Alias",

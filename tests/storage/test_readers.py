@@ -198,6 +198,9 @@ def registry(place: Path) -> Path:
                 "every": {"medium": "2s", "large": "5s"},
             }
         ],
+        "criteria_sets": [
+            {"name": "DDT", "size": "large", "period_hours": 1, "least_tests": 1, "least_mb_s": 1}
+        ],
     }
     file.write_text(yaml.safe_dump(told))
     return file

@@ -44,7 +44,12 @@ FIGURE_EXAMPLES = {
     },
     "html": '<!DOCTYPE html>\n<html lang="en">...</html>',
 }
-IN_PATHS = {"name": "Its name in the registry.", "id": "Its id, as lists have it."}
+IN_PATHS = {
+    "name": "Its name in the registry.",
+    "id": "Its id, as lists have it.",
+    "source": "The endpoint that a link begins at.",
+    "destination": "The endpoint that it leads to.",
+}
 ETAG = OpenApiParameter(
     "ETag", location=HEADER, response=[200, 304], description="The version of the response."
 )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from django.http import QueryDict
 from django.utils.text import capfirst
 
+from matrix.answers.commissioning import records
 from matrix.answers.diagnosis import link_diagnosis
 from matrix.answers.link import report
 from matrix.answers.link.report import LinkReport, Question
@@ -219,6 +220,7 @@ class LinkPage(QueryPage):
             ),
             "events": events,
             "network": network,
+            "commissioning": records.of_link(self.source, self.destination),
             "inside_rates": inside_part(answer.rate_profile),
             **tests.part(query.size, reader, now),
             **experiments.part({"size": query.size}, reader, newest),

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
 
-from sonar.models import Alias, Credential, Endpoint, Mesh, Site, SizeClass
+from sonar.models import Alias, Credential, CriteriaSet, Endpoint, Mesh, Site, SizeClass
 from sonar.models.aliases import BY_HAND, compared
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation import addresses
@@ -20,6 +20,7 @@ from sonar.registry.file.reading import Lines, Place, RegistryError, parse
 from sonar.registry.file.sections import (
     AliasSection,
     CredentialSection,
+    CriteriaSetSection,
     EndpointSection,
     MeshSection,
     SiteSection,
@@ -38,6 +39,7 @@ SINGLE = {
     "endpoints": "endpoint",
     "meshes": "mesh",
     "aliases": "alias",
+    "criteria_sets": "criteria set",
 }
 
 
@@ -132,6 +134,7 @@ def load(text: str) -> Changes:
         _load_endpoints(loader, document.endpoints)
         _load_meshes(loader, document.meshes)
         _load_aliases(loader, document.aliases)
+        _load_criteria_sets(loader, document.criteria_sets)
         for place, problems in loader.in_the_end:
             for key, sentence in problems().items():
                 loader.wrong((*place, key), sentence)
@@ -248,7 +251,8 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
         start, end = section.quiet_hours or (None, None)
         values |= {"quiet_from": start, "quiet_until": end}
         values |= {
-            filter_column(end): _filter(loader, index, end, getattr(section, end)) for end in ENDS
+            filter_column(end): _filter(loader, ("meshes", index, end), getattr(section, end))
+            for end in ENDS
         }
         keys = ("service_credential",)
         if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
@@ -265,13 +269,12 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
             loader.wrong(("meshes", index, "mover"), sentence)
 
 
-def _filter(loader: _Loader, index: int, end: str, value: object) -> dict[str, list[str]]:
-    """Return the filter at one end of a mesh, empty if it is said otherwise what it tests."""
+def _filter(loader: _Loader, place: Place, value: object) -> dict[str, list[str]]:
+    """Return the filter at one end, empty if it is said otherwise which endpoints are meant."""
     try:
         return read_filter(value) if isinstance(value, dict) else {}
     except FilterError as error:
-        place: Place = ("meshes", index, end, error.attribute)
-        loader.wrong(place if error.attribute else place[:-1], str(error))
+        loader.wrong((*place, error.attribute) if error.attribute else place, str(error))
         return {}
 
 
@@ -323,6 +326,24 @@ def _load_aliases(loader: _Loader, sections: list[AliasSection]) -> None:
             row = rows.get((section.kind, key)) or Alias()
             loader.save("aliases", index, row, values, called=f"{section.kind} {key}")
     forget((section.kind, section.name) for section in sections)
+
+
+def _load_criteria_sets(loader: _Loader, sections: list[CriteriaSetSection]) -> None:
+    rows = {row.name: row for row in CriteriaSet.objects.select_related("size_class")}
+    classes = {row.name: row for row in SizeClass.objects.all()}
+    for index, section in enumerate(sections):
+        place = ("criteria_sets", index)
+        values = section.model_dump(exclude={"size", *ENDS})
+        for end in ENDS:
+            chosen = _filter(loader, (*place, end), getattr(section, end))
+            values[filter_column(end)] = chosen
+        row = rows.get(section.name) or CriteriaSet()
+        if section.size not in classes:
+            names = ", ".join(classes)
+            loader.wrong((*place, "size"), f"there is no size class {section.size!r}: use {names}")
+            continue
+        row.size_class = row.size_class if row.size_class_id else classes[section.size]
+        loader.save("criteria_sets", index, row, values | {"size_class": classes[section.size]})
 
 
 def describe(changes: Changes) -> str:

@@ -193,6 +193,28 @@ class MeshSection(Limits):  # type: ignore[valid-type, misc]  # a column each
     quiet_hours: QuietTimes | None = None
 
 
+def one_end(value: object) -> str | dict[str, Any]:
+    """Want "all" or a filter; raise ValueError with a sentence."""
+    if value == ALL or isinstance(value, dict):
+        return value
+    raise ValueError('write "all", or a filter like {cloud: UK, label: DATADISK}')
+
+
+Fitting = Annotated[str | dict[str, Any], PlainValidator(one_end)]
+
+
+class CriteriaSetSection(Section):
+    name: str
+    size: str
+    period_hours: int
+    least_tests: int
+    least_mb_s: float | None = None
+    least_success_percent: float | None = None
+    least_bytes: int | None = None
+    sources: Fitting = ALL
+    destinations: Fitting = ALL
+
+
 class AliasSection(Section):
     kind: Annotated[str, AfterValidator(alias_kind)]
     name: str
@@ -207,3 +229,4 @@ class RegistryFile(Section):
     endpoints: list[EndpointSection] = Field(default_factory=list)
     meshes: list[MeshSection] = Field(default_factory=list)
     aliases: list[AliasSection] = Field(default_factory=list)
+    criteria_sets: list[CriteriaSetSection] = Field(default_factory=list)

@@ -1,0 +1,72 @@
+"""What operators do with criteria sets: each change is kept, put into the log, and told."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from matrix.answers.commissioning.question import set_of
+from matrix.http.page_rights import for_whom, holders
+from matrix.pages.commissioning import pages
+from matrix.pages.commissioning.pages import AddSetPage, ChangeSetPage, SetPage, SetsPage
+from matrix.pages.commissioning.set_form import CriteriaSetForm
+from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.views import rendered, show
+from sonar.models import CriteriaSet
+from sonar.notation.units import format_span
+
+MEANWHILE = "Somebody has just added a criteria set of this name: choose another."
+
+
+def next_step() -> str:
+    """Say what becomes of a set that was saved."""
+    soon = format_span(timedelta(seconds=settings.SONAR_CHANGES_SECONDS))
+    return f"Its links are judged within {soon}, by the results of the last 90 days."
+
+
+@for_whom(GET=holders(pages.ADD), POST=holders(pages.ADD))
+def add_criteria_set(request: HttpRequest) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, AddSetPage, {})
+    return kept(request, AddSetPage(), CriteriaSet())
+
+
+@for_whom(GET=holders(pages.CHANGE), POST=holders(pages.CHANGE))
+def change_criteria_set(request: HttpRequest, criteria: str) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, ChangeSetPage, {"criteria": criteria})
+    page = ChangeSetPage.read(QueryDict(), criteria=criteria)
+    return kept(request, page, set_of(criteria))
+
+
+def kept(request: HttpRequest, page: AddSetPage | ChangeSetPage, row: CriteriaSet) -> HttpResponse:
+    form, is_new = CriteriaSetForm(row, request.POST), row.pk is None
+    if form.is_valid():
+        try:
+            with transaction.atomic():
+                row.save()
+                sentence = f"{'Added' if is_new else 'Changed'} the criteria set {row.name}."
+                keep_in_the_log(request, row, ADDITION if is_new else CHANGE, sentence)
+        except IntegrityError:
+            form.add_error("name" if is_new else None, MEANWHILE)
+    if form.errors:
+        return rendered(request, page, timezone.now(), None, status=400, form=form)
+    messages.success(request, f"{sentence} {next_step()}")
+    return HttpResponseRedirect(SetPage(row, {}).path())
+
+
+@for_whom(POST=holders(pages.DELETE))
+def delete_criteria_set(request: HttpRequest, criteria: str) -> HttpResponse:
+    """Delete a set with all its records."""
+    row = set_of(criteria)
+    with transaction.atomic():
+        sentence = f"Deleted the criteria set {row.name} and its records."
+        keep_in_the_log(request, row, DELETION, sentence)
+        row.delete()
+    messages.success(request, sentence)
+    return HttpResponseRedirect(SetsPage().path())
