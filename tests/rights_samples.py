@@ -82,6 +82,7 @@ IN_PATHS = {
     "<str:endpoint>": "RAL_DATADISK",
     "<str:mesh>": "idle",
     "<str:size>": "large",
+    "<str:period>": "2026-W46",
     "<str:name>": "RAL",
     "experiments/<uuid:id>": "experiments/{experiment}",
     "probes/<uuid:id>": "probes/{probe}",
@@ -113,7 +114,7 @@ PAGE = {
             "/history/",
             "/people/",
         ),
-        "/downtimes/",
+        *("/downtimes/", "/reports/", "/reports/<str:period>/"),
         *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
         "/experiments/<uuid:id>/",
@@ -145,7 +146,7 @@ CALLS = {
         *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
         *("matrix/", "series/", "changes/", "events/", "strip/", "status/", "history/"),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
-        *("transfers/", "transfers/<uuid:id>/"),
+        *("transfers/", "transfers/<uuid:id>/", "reports/<str:period>/"),
     )
 }
 # By plural: how one of them is called in a route, and which one the samples take.

@@ -16,7 +16,6 @@ from matrix.answers.matrix.grid_cells import Grid
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
-from matrix.api.documents import DOCUMENTS
 from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described
@@ -36,6 +35,7 @@ from matrix.http.questions import read_once
 from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
+from matrix.plots.documents import DOCUMENTS
 from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import UNITS

@@ -44,7 +44,13 @@ FIGURE_EXAMPLES = {
     },
     "html": '<!DOCTYPE html>\n<html lang="en">...</html>',
 }
-IN_PATHS = {"name": "Its name in the registry.", "id": "Its id, as lists have it."}
+IN_PATHS = {
+    "name": "Its name in the registry.",
+    "id": "Its id, as lists have it.",
+    "period": "A week of ISO 8601 like `2026-W47`, or a month like `2026-10`, that is over.",
+}
+# What no text is.
+BINARY: Json = {"type": "string", "format": "binary"}
 ETAG = OpenApiParameter(
     "ETag", location=HEADER, response=[200, 304], description="The version of the response."
 )
@@ -206,6 +212,7 @@ class Operation(AutoSchema):
             answers[call.status] = OpenApiResponse(description="Done; there is no content.")
         else:
             schemas: dict[str, Json] = {name: {"type": "string"} for name in call.formats}
+            schemas |= {"pdf": BINARY} if "pdf" in schemas else {}
             schemas |= {"plotly": PLOTLY_SCHEMA} if "plotly" in schemas else {}
             schemas["json"] = shapes.of(call.answer, "response")
             for name, schema in schemas.items():
