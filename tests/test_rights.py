@@ -436,6 +436,7 @@ UNKNOWN = {
     "everything": "nothing",
     "/idle/": "/nothing/",
     "size-classes/large": "size-classes/none",
+    "2026-W46": "2026-W99",
 }
 
 

@@ -77,8 +77,7 @@ class ReportView(ApiView, one_snapshot=False):
     def get(self, request: Request, period: str) -> HttpResponseBase:
         """As everything stood when the period ended. A period that is not over has no report."""
         params = dict(request.query_params.lists())
-        params.pop("format", None)
-        question = ReportQuestion.read(period, params, timezone.now())
+        question = ReportQuestion.read(period, params, timezone.now(), "format")
         form = asked_format(request, FORMATS)
         version = build.version(question)
 

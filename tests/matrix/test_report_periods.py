@@ -81,7 +81,12 @@ def test_a_report_is_found_by_its_site(client, small_world):
 
 def test_more_sites_than_fit_on_a_page_are_put_together():
     def group(number: int) -> AxisGroup:
-        facts = {"site": f"S{number}", "cloud": f"C{number % 17}", "tier": number % 3}
+        facts = {
+            "site": f"S{number}",
+            "cloud": f"C{number % 17}",
+            "tier": number % 3,
+            "country": "",
+        }
         return AxisGroup(f"S{number}", facts, simulated=False)
 
     assert grouping(map(group, range(16)), 16) == "site"

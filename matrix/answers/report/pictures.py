@@ -11,6 +11,7 @@ from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.report.parts import HeatTable
 from matrix.answers.report.question import ReportQuestion
 from matrix.answers.words.names import short_names_of
+from matrix.query.attributes import DEFAULT_GROUPING, GROUPINGS
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.cells.axes import AxisGroup
@@ -18,7 +19,7 @@ from matrix.statistics.cells.states import NOT_APPLICABLE
 from sonar.notation.windows import LATEST
 
 # By site, or where those are too many for a page, by what they have in common.
-GROUPINGS = ("site", "cloud", "tier")
+SHARED = tuple(name for name in GROUPINGS if name != DEFAULT_GROUPING)
 MOST_LINES, MOST_PARTNERS = 16, 30
 
 
@@ -45,8 +46,8 @@ def pictures(question: ReportQuestion, links: Grid) -> Iterator[HeatTable]:
 def grouping(groups: Iterable[AxisGroup], most: int) -> str:
     """Return by what endpoints are put together, so that there are not too many lines."""
     present = list(groups)
-    fits = (by for by in GROUPINGS if len({group.facts[by] for group in present}) <= most)
-    return next(fits, GROUPINGS[-1])
+    lines = {by: len({group.facts[by] for group in present}) for by in SHARED}
+    return next((by for by in SHARED if lines[by] <= most), min(lines, key=lines.__getitem__))
 
 
 def grouped(query: MatrixQuery, rows: str, columns: str, *filters: Filter) -> Grid:

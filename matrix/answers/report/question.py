@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Self
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from django.utils.text import slugify
 
-from matrix.answers.events.questions import text_of
+from matrix.answers.events.questions import Texts, text_of
 from matrix.query.addresses import address
 from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter
@@ -97,8 +97,11 @@ class ReportQuestion:
     site: str = ""
 
     @classmethod
-    def read(cls, name: str, params: Mapping[str, Sequence[str]], now: datetime) -> Self:
-        """Read an address; raise BadQueryError for what there is no report of."""
+    def read(cls, name: str, params: Texts, now: datetime, *also: str) -> Self:
+        """Read an address; raise BadQueryError for what there is no report of.
+
+        Parameters that are named in ``also`` belong to the caller.
+        """
         try:
             period = ReportPeriod.parse(name)
         except ValueError as error:
@@ -107,7 +110,7 @@ class ReportQuestion:
             newest = ReportPeriod.newest(period.kind, now).name
             sentence = f"{name} is not over: the newest {period.kind} to report on is {newest}"
             raise BadQueryError({"period": [f"period {sentence}."]})
-        return cls(period, **read_scope(params))
+        return cls(period, **read_scope(params, *also))
 
     @property
     def scope(self) -> dict[str, str]:
@@ -160,9 +163,9 @@ class ReportQuestion:
         )
 
 
-def read_scope(params: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def read_scope(params: Texts, *also: str) -> dict[str, str]:
     """Return of which cloud or site a report is; raise BadQueryError for what there is not."""
-    check_names(params, SCOPES)
+    check_names(params, (*SCOPES, *also))
     scope = {name: text_of(params, name) for name in SCOPES}
     if all(scope.values()):
         sentence = "cloud and site are of different reports: give one of them."
