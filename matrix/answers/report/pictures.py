@@ -20,7 +20,7 @@ from sonar.notation.windows import LATEST
 
 # By site, or where those are too many for a page, by what they have in common.
 SHARED = tuple(name for name in GROUPINGS if name != DEFAULT_GROUPING)
-MOST_LINES, MOST_PARTNERS = 16, 30
+MOST_LINES, MOST_PARTNERS = 16, 40
 
 
 def pictures(question: ReportQuestion, links: Grid) -> Iterator[HeatTable]:
