@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
@@ -35,7 +36,6 @@ from matrix.http.questions import read_once
 from matrix.plots import cells_file, display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
-from matrix.plots.documents import DOCUMENTS
 from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import UNITS

@@ -11,7 +11,7 @@ from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 
 from matrix.answers.report.parts import HeatTable, PeriodReport, ReportSection, ReportTable
-from matrix.plots.documents import markdown_row, markdown_text
+from matrix.answers.words.documents import markdown_row, markdown_text
 from matrix.plots.report import heat
 from sonar.notation.windows import format_window
 
