@@ -84,6 +84,8 @@ def rates_section(figures: ReportFigures) -> ReportSection:
         "The mean rate is the plain mean of the links that were measured. The change compares each "
         f"link with itself in the {before}, whichever links were tested: 0.50× is half as fast."
     )
+    if not any(each.own.tests + each.before.tests for each in figures.classes):
+        return ReportSection("rates", "Averages by size of files", [UNTESTED])
     rows = [rates_of(each) for each in figures.used]
     return ReportSection(
         "rates", "Averages by size of files", [sentence], table=ReportTable(columns, rows)
