@@ -125,12 +125,6 @@ class ReportQuestion:
         return f"site {self.site}" if self.site else "the whole grid"
 
     @property
-    def links_words(self) -> str:
-        """Say which links it is of."""
-        name = self.site or (f"the sites of cloud {self.cloud}" if self.cloud else "")
-        return f"links from and to {name}" if name else "links of the whole grid"
-
-    @property
     def title(self) -> str:
         return f"Report on {self.subject}, {self.period.words}"
 

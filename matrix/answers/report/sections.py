@@ -93,15 +93,14 @@ def rates_section(figures: ReportFigures) -> ReportSection:
 
 
 def rates_of(figures: ClassFigures) -> Record:
-    together = figures.together
-    known_change = together is not None and together.links > 0
-    change = (together.ratio, together.low, together.high) if together and known_change else ()
+    together = figures.together if figures.together and figures.together.links else None
+    change = (together.ratio, together.low, together.high) if together else (None,) * 3
     return {
         "size": figures.size,
         "mean_mb_s": figures.own.mean,
         "before_mb_s": figures.before.mean,
-        **dict(zip(("change", "low", "high"), change or (None,) * 3, strict=True)),
-        "verdict": verdict(together) if together and known_change else "",
+        **dict(zip(("change", "low", "high"), change, strict=True)),
+        "verdict": verdict(together) if together else "",
         "success_percent": figures.own.success,
         "before_percent": figures.before.success,
     }
