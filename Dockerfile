@@ -44,6 +44,9 @@ RUN python manage.py collectstatic --no-input && SONAR_SECRET_KEY=none python ma
 # Its list of packages stays, for those who look for known holes.
 FROM base AS root
 ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin
+# For reports as PDF.
+RUN apt-get update && apt-get install -y --no-install-recommends \
+        fonts-dejavu-core libharfbuzz-subset0 libpangoft2-1.0-0
 RUN rm -f /var/lib/dpkg/info/*.prerm /var/lib/dpkg/info/*.postrm \
     && dpkg --purge --force-all --no-triggers \
         adduser apt debian-archive-keyring diffutils e2fsprogs gpgv libapt-pkg6.0 libext2fs2 \
@@ -103,6 +106,7 @@ LABEL org.opencontainers.image.title="Sonar: workers and beat" \
 # Its Python may be another one, as PostgreSQL's image may be of another Debian.
 FROM ${POSTGRES_IMAGE} AS tools
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3 python3-venv \
+        fonts-dejavu-core libharfbuzz-subset0 libpangoft2-1.0-0 \
     && python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/venv
 COPY requirements.txt docs/containers/lock.py /build/
 RUN python3 /build/lock.py web < /build/requirements.txt > /build/web.txt \

@@ -84,6 +84,7 @@ IN_PATHS = {
     "<str:mesh>": "idle",
     "<str:criteria>": "DDT",
     "<str:size>": "large",
+    "<str:period>": "2026-W46",
     "<str:name>": "RAL",
     "experiments/<uuid:id>": "experiments/{experiment}",
     "probes/<uuid:id>": "probes/{probe}",
@@ -115,7 +116,7 @@ PAGE = {
             "/history/",
             "/people/",
         ),
-        "/downtimes/",
+        *("/downtimes/", "/reports/", "/reports/<str:period>/"),
         *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
         *("/commissioning/", "/commissioning/add/", "/commissioning/<str:criteria>/"),
         "/commissioning/<str:criteria>/change/",
@@ -160,7 +161,7 @@ CALLS = {
             "history/",
         ),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
-        *("transfers/", "transfers/<uuid:id>/"),
+        *("transfers/", "transfers/<uuid:id>/", "reports/<str:period>/"),
     )
 } | {
     f"{IN_SET}/{part}": of_route(f"{API}/commissioning/DDT/{part}")

@@ -437,6 +437,7 @@ UNKNOWN = {
     "/idle/": "/nothing/",
     "/DDT/": "/nothing/",
     "size-classes/large": "size-classes/none",
+    "2026-W46": "2026-W99",
 }
 
 

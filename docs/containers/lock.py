@@ -17,7 +17,7 @@ WITHOUT = {
     # Pages and answers are the web's.
     "worker": (
         *(*SANDBOX, "aiohttp", "django-prometheus", "isal"),
-        *("pandas", "pillow", "plotly", "prometheus-client"),
+        *("pandas", "pillow", "plotly", "prometheus-client", "weasyprint"),
     ),
     # aiohttp serves the storage nodes of the sandbox.
     "demo": (*SANDBOX, *SHELL),

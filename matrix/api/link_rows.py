@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from matrix.answers.table.column_filters import column_name
 from matrix.answers.table.columns import COMPARED, SURE, Arrays
 from matrix.answers.table.link_table import LinkTable
+from matrix.answers.words.documents import DOCUMENTS
 from matrix.answers.words.ratios import PairRatio
-from matrix.api.documents import DOCUMENTS
 from matrix.api.encoding import csv_of, dumps
 from matrix.api.matrix_formats import CHANCES, COUNTS, TIMES, WORDS, csv_column, unix_time
 from matrix.api.streaming import Pieces

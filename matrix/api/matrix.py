@@ -13,10 +13,10 @@ from rest_framework.views import APIView
 
 from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
-from matrix.api.documents import DOCUMENTS
 from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described

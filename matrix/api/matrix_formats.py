@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matrix.answers.matrix.grid_cells import Grid, OtherSide
+from matrix.answers.words.documents import DOCUMENTS
 from matrix.answers.words.numbers import number
 from matrix.api import parameters
-from matrix.api.documents import DOCUMENTS
 from matrix.api.encoding import csv_of, dumps
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.filters import by_parameter

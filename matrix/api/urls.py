@@ -26,6 +26,7 @@ from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
 from matrix.api.registry.views import routes
+from matrix.api.reports import ReportView
 from matrix.api.series import SeriesView
 from matrix.api.sites import SitesView, SiteView
 from matrix.api.status import StatusView
@@ -69,6 +70,7 @@ urlpatterns = [
     path("v1/schema/", SchemaView.as_view(), name="api-schema"),
     path("v1/probes/", ProbesView.as_view(), name="api-probes"),
     path("v1/probes/<uuid:id>/", ProbeView.as_view(), name="api-probe"),
+    path("v1/reports/<str:period>/", ReportView.as_view(), name="api-report"),
     path("v1/series/", SeriesView.as_view(), name="api-series"),
     *routes(SITES, SitesView, SiteView),
     *routes(SIZE_CLASSES),

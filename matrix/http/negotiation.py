@@ -17,6 +17,7 @@ TYPES = {
     "latex": "application/x-latex",
     "plotly": "application/vnd.plotly.v1+json",
     "html": "text/html",
+    "pdf": "application/pdf",
 }
 CONTENT_TYPES = TYPES | {
     name: f"{TYPES[name]}; charset=utf-8" for name in ("csv", "markdown", "latex", "html")

@@ -177,6 +177,8 @@ counts = Counts(settings.REDIS_URL)
 # An account may be tried from more places than one, so that nobody locks its owner out alone.
 FROM_ADDRESS = Rate(10, 300)
 FOR_ACCOUNT = Rate(50, 300)
+# Each takes a second or two of a processor.
+PDFS = Rate(30, 300)
 # Each keeps a session for ten minutes; a whole institute may have one address.
 BEGUN_ELSEWHERE = Rate(60, 300)
 
@@ -256,6 +258,15 @@ def count_log_in_elsewhere(request: HttpRequest) -> None:
         wait = left(rate.seconds)
         sentence = f"Too many log-ins were begun from your address: try again in {wait} s."
         raise TooOften(sentence, wait)
+
+
+def count_pdf(request: Request) -> None:
+    """Count a PDF that is made for somebody; raise TooOften for one too many."""
+    whom, name = sender(request)
+    if counts.add(f"pdf:{name}", PDFS.seconds) > PDFS.most:
+        wait = left(PDFS.seconds)
+        sentence = f"{whom} may have {PDFS.most} PDFs made in {PDFS.seconds // 60} minutes"
+        raise TooOften(f"{sentence}: wait {wait} s.", wait)
 
 
 class LimitedPasswords:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, Self
 
 import numpy as np
+from django.db import connection
 from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from matrix.query.filters import Filter, on_links
@@ -133,6 +134,23 @@ def searched() -> str:
     """Return what changes with each search. One SQL query."""
     newest = ChangeSearch.objects.aggregate(newest=Max("searched_at"))["newest"]
     return newest.isoformat() if newest else ""
+
+
+KEPT = """
+    SELECT md5(concat(
+        (SELECT string_agg(change::text, ',' ORDER BY id) FROM sonar_change AS change
+         WHERE at >= %(from)s AND at < %(end)s),
+        (SELECT string_agg(outage::text, ',' ORDER BY id) FROM sonar_outage AS outage
+         WHERE began < %(end)s AND (ended IS NULL OR ended >= %(start)s))))
+"""
+
+
+def kept_version(window: Window) -> str:
+    """Return what differs with what read_changes and read_outages return. One SQL query."""
+    bounds = {"from": window.start - BEFORE, "start": window.start, "end": window.end}
+    with connection.cursor() as cursor:
+        cursor.execute(KEPT, bounds)
+        return str(cursor.fetchone()[0])
 
 
 def read_changes(window: Window, condition: Q) -> list[Change]:

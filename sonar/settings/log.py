@@ -26,6 +26,9 @@ LOGGING = {
         "kombu.transport.redis": {"filters": ["now_and_then"]},
         "sonar.processes.heartbeat_file": {"filters": ["now_and_then"]},
         "urllib3": {"level": "ERROR"},
+        # A line for each step, of each PDF.
+        "weasyprint": {"level": "ERROR"},
+        "fontTools": {"level": "ERROR"},
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},
 }

@@ -61,6 +61,7 @@ def make() -> Scene:
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),
+        "reports": "2026-W46",
         "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
         "aliases": str(Alias.objects.create(kind="rse", name="RAL-ECHO", endpoint=made.ral).id),

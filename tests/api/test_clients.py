@@ -57,7 +57,7 @@ class Sonar:
             call = methods.get("get")
             if call is None:
                 continue
-            known = {"name": self.place(path), "id": self.place(path), **NEEDED}
+            known = dict.fromkeys(("name", "id", "period"), self.place(path)) | NEEDED
             needed = [one["name"] for one in call.get("parameters", []) if one.get("required")]
             yield call["tags"][0], call["operationId"], {name: known[name] for name in needed}
 

@@ -11,8 +11,8 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats
-from matrix.api.documents import DOCUMENTS
 from sonar.models import Site
 from sonar.notation import csv_text
 from sonar.notation.units import DASH, THIN_SPACE, three_digits

@@ -109,17 +109,24 @@ def read(
     sizes: Sequence[str],
     present: Present = UNKNOWN,
     condition: Q = EVERYTHING,
+    *,
+    as_at_end: bool = False,
 ) -> list[Event]:
     """Return the events of a window, and those that last from before it, newest first.
 
-    ``condition`` is one on their ends, ``present`` is of the end of the window. Three SQL
-    queries.
+    ``condition`` is one on their ends, ``present`` is of the end of the window. Where they are to
+    be as they were ``as_at_end`` of it, what ended later lasts. Three SQL queries.
     """
     with snapshot():
         changes = stored.read_changes(window, condition)
         outages = stored.read_outages(window, condition)
         stored.with_ends(outages)
     kept = [*jumps(changes), *map(failing_happening, outages)]
+    if as_at_end:
+        kept = [
+            replace(each, until=None) if each.until and each.until >= window.end else each
+            for each in kept
+        ]
     events = merged(joined(kept, present.happenings, present.sizes), places, sizes)
     return [event for event in events if event.until is None or window.start <= event.at]
 

@@ -49,7 +49,10 @@ IN_PATHS = {
     "id": "Its id, as lists have it.",
     "source": "The endpoint that a link begins at.",
     "destination": "The endpoint that it leads to.",
+    "period": "A week of ISO 8601 like `2026-W47`, or a month like `2026-10`, that is over.",
 }
+# What no text is.
+BINARY: Json = {"type": "string", "format": "binary"}
 ETAG = OpenApiParameter(
     "ETag", location=HEADER, response=[200, 304], description="The version of the response."
 )
@@ -211,6 +214,7 @@ class Operation(AutoSchema):
             answers[call.status] = OpenApiResponse(description="Done; there is no content.")
         else:
             schemas: dict[str, Json] = {name: {"type": "string"} for name in call.formats}
+            schemas |= {"pdf": BINARY} if "pdf" in schemas else {}
             schemas |= {"plotly": PLOTLY_SCHEMA} if "plotly" in schemas else {}
             schemas["json"] = shapes.of(call.answer, "response")
             for name, schema in schemas.items():

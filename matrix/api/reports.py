@@ -1,0 +1,151 @@
+"""GET /api/v1/reports/2026-W47/: what a week or a month was like, in numbers or to read."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from rest_framework.request import Request
+
+from matrix.answers.report import build
+from matrix.answers.report.parts import HeatTable, PeriodReport, ReportSection, present
+from matrix.answers.report.question import ReportQuestion
+from matrix.api.base import ApiView, unless_known
+from matrix.api.rendering import as_file, as_json
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import text
+from matrix.api.schema.schemas import Answer
+from matrix.http.exceptions import NotNow
+from matrix.http.negotiation import asked_format
+from matrix.http.throttling import count_pdf
+from matrix.plots.report import pdf
+from matrix.plots.report.document import markdown
+from matrix.statistics.cells.states import NOT_APPLICABLE, STATES
+from matrix.store.data_version import DataVersion
+from sonar.notation.windows import format_time
+
+FORMATS = ("json", "markdown", "pdf")
+
+
+class SectionOfReport(Answer):
+    """A part of a report: its sentences, and its rows with values in the unit of their names.
+
+    What there is none of is null, times are ISO 8601 in UTC, and links lead from `source` to
+    `destination`. An interval of 95 % is from `low` to `high`.
+    """
+
+    name: str
+    title: str
+    sentences: list[str]
+    rows: list[dict[str, str | int | float | None]]
+
+
+class ReportAnswer(Answer):
+    """A report: the sentences that matter first, and its sections.
+
+    It is of the whole grid unless it has a `cloud` or a `site`. `simulated` says what is made up,
+    null where nothing is.
+    """
+
+    kind: Literal["week", "month"]
+    period: str
+    start: datetime
+    end: datetime
+    cloud: str | None
+    site: str | None
+    title: str
+    simulated: str | None
+    summary: list[str]
+    sections: list[SectionOfReport]
+
+
+class ReportView(ApiView, one_snapshot=False):
+    @described(
+        "What a week or a month was like",
+        answer=ReportAnswer,
+        parameters=[
+            text("cloud", "Only links from and to the sites of this cloud; not with site.", "UK"),
+            text("site", "Only links from and to this site; not with cloud.", "RAL"),
+        ],
+        formats=FORMATS,
+        errors=(404,),
+        tag="results",
+    )
+    def get(self, request: Request, period: str) -> HttpResponseBase:
+        """As everything stood when the period ended. A period that is not over has no report."""
+        params = dict(request.query_params.lists())
+        question = ReportQuestion.read(period, params, timezone.now(), "format")
+        form = asked_format(request, FORMATS)
+        version = build.version(question)
+
+        def make() -> HttpResponse:
+            report = build.build(question, version)
+            if form == "json":
+                return as_json(record(report))
+            if form == "pdf":
+                content: str | bytes = as_pdf(request, report, version)
+            else:
+                content = markdown(report, request.build_absolute_uri("/"))
+            return as_file(content, form, question.file_name)
+
+        return unless_known(request, version.shown(form), make)
+
+
+def as_pdf(request: Request, report: PeriodReport, version: DataVersion) -> bytes:
+    """Make a PDF; raise NotNow where none can be made now."""
+    count_pdf(request)
+    try:
+        return pdf.kept(report, request.build_absolute_uri("/"), version)
+    except pdf.PdfError as error:
+        raise NotNow(str(error), round(pdf.LONGEST_WAIT_SECONDS)) from None
+
+
+def record(report: PeriodReport) -> dict[str, Any]:
+    question = report.question
+    window = question.period.window
+    return {
+        "kind": question.period.kind,
+        "period": question.period.name,
+        "start": format_time(window.start),
+        "end": format_time(window.end),
+        "cloud": question.cloud or None,
+        "site": question.site or None,
+        "title": question.title,
+        "simulated": report.simulated or None,
+        "summary": report.summary,
+        "sections": [section_record(section) for section in report.sections],
+    }
+
+
+def section_record(section: ReportSection) -> dict[str, Any]:
+    rows = section.table.rows if section.table else ()
+    return {
+        "name": section.name,
+        "title": section.title,
+        "sentences": [*section.sentences, *section.notes],
+        "rows": [
+            *({name: value_of(row[name]) for name in row if name != "url"} for row in rows),
+            *(cell for picture in section.pictures for cell in cells_of(picture)),
+        ],
+    }
+
+
+def value_of(value: Any) -> Any:  # noqa: ANN401 - of any column
+    value = present(value)
+    return format_time(value) if isinstance(value, datetime) else value
+
+
+def cells_of(picture: HeatTable) -> Iterator[dict[str, Any]]:
+    """Yield the cells that are more than nothing, as links."""
+    for (row, column), state in np.ndenumerate(picture.state):
+        if state != NOT_APPLICABLE:
+            source, destination = picture.ends(row, column)
+            yield {
+                "source": source,
+                "destination": destination,
+                "mean_mb_s": value_of(float(picture.value[row, column])),
+                "state": STATES[state],
+            }

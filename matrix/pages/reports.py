@@ -1,0 +1,112 @@
+"""Reports to read: their page, and the page to choose one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from django.http import QueryDict
+from django.utils import timezone
+
+from matrix.answers.report import build
+from matrix.answers.report.question import (
+    KINDS,
+    WEEK,
+    ReportPeriod,
+    ReportQuestion,
+    names_of,
+    read_scope,
+)
+from matrix.pages.base import Page, Params
+from matrix.pages.parts.share import Share
+from matrix.plots.report.document import context
+from matrix.query.addresses import address, matrix_url, site_url
+from matrix.query.forms import DEFAULT_SIZE
+from matrix.store import registry
+from matrix.store.data_version import DataVersion
+from sonar.people.roles import Anyone
+
+FILES = (("PDF", "format=pdf"), ("Markdown", "format=markdown"))
+# So many are offered: three months of weeks, and a year.
+OFFERED = {"week": 13, "month": 12}
+
+
+@dataclass(frozen=True)
+class ReportPage(Page):
+    question: ReportQuestion
+
+    template = "report.html"
+    nav = "reports"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        lists = dict(params.lists())
+        return cls(ReportQuestion.read(path["period"], lists, timezone.now()))
+
+    def path(self) -> str:
+        return self.question.path
+
+    def params(self) -> Params:
+        return {name: [value] for name, value in self.question.scope.items()}
+
+    def version(self, now: datetime) -> DataVersion:
+        return build.version(self.question)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        question, period = self.question, self.question.period
+        report = build.build(question, version)
+        api_url = self.url().replace(self.path(), address("api-report", period.name), 1)
+        share = Share(api_url).adding(FILES, api_url)
+        query = question.query(DEFAULT_SIZE)
+        return {
+            **context(report, "/"),
+            "share": share,
+            "pdf_url": share.documents[0][1],
+            "matrix_url": site_url(question.site, query) if question.site else matrix_url(query),
+            "others_url": ReportsPage(question.cloud, question.site).url(),
+            "beside": [
+                (words, ReportQuestion(other, question.cloud, question.site).url)
+                for words, other in (("before", period.before), ("after", period.after))
+                if other.window.end <= now
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class ReportsPage(Page):
+    """Offers the newest weeks and months that are over, of the grid, a cloud or a site."""
+
+    cloud: str = ""
+    site: str = ""
+
+    template = "reports.html"
+    nav = route = "reports"
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        return cls(**read_scope({name: texts for name, texts in params.lists() if any(texts)}))
+
+    def params(self) -> Params:
+        return {name: [value] for name, value in self.scope.items() if value}
+
+    @property
+    def scope(self) -> dict[str, str]:
+        return {"cloud": self.cloud, "site": self.site}
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        places = registry.read_places(registry.read_versions())
+        newest = ReportQuestion(ReportPeriod.newest(WEEK, now), self.cloud, self.site)
+        return {
+            "subject": newest.subject,
+            "kinds": [(kind, list(self.offered(kind, now))) for kind in KINDS],
+            "choices": [
+                (name, names_of(places, name), chosen) for name, chosen in self.scope.items()
+            ],
+        }
+
+    def offered(self, kind: str, now: datetime) -> Iterator[ReportQuestion]:
+        """Yield the newest reports of a kind."""
+        period = ReportPeriod.newest(kind, now)
+        for _ in range(OFFERED[kind]):
+            yield ReportQuestion(period, self.cloud, self.site)
+            period = period.before

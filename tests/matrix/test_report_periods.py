@@ -1,0 +1,111 @@
+"""Reports that there are, how they are found, and what is said where there is nothing."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from matrix.answers.report.pictures import grouping
+from matrix.answers.report.question import ReportPeriod
+from matrix.statistics.cells.axes import AxisGroup
+from tests.matrix import responses
+from tests.matrix.world import HOUR, NOW, transfer
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+
+END = datetime(2026, 11, 16, tzinfo=UTC)
+PAGE = "/reports/2026-W46/"
+
+
+def test_empty_and_thin_periods_say_so(client, small_world):
+    page = responses.page(client, PAGE)
+    assert page.texts(".report-summary li") == [
+        "Nothing was tested in this week; 12 links are planned today."
+    ]
+    assert "there are no rates to show" in page.words
+    assert "slower than usual or often" not in page.words
+    transfer(small_world.ral, small_world.desy, 12.0, ago=NOW - END + HOUR)
+    page = responses.page(client, PAGE)
+    tests, rates, trouble = page.texts(".report-summary li")
+    assert (
+        "1 test ran and 100 % of them succeeded (there were no tests in the week before)" in tests
+    )
+    assert rates.endswith("there is nothing in the week before to compare that with.")
+    assert "no link was failing or slower than usual" in trouble
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        (
+            "2026-W54/",
+            "“2026-W54” is not known: write a week like 2026-W47, or a month like 2026-10",
+        ),
+        ("2026-13/", "“2026-13” is not known"),
+        ("1999-12/", "“1999-12” is not known"),
+        ("2026-W47/", "2026-W47 is not over: the newest week to report on is 2026-W46"),
+        ("2026-11/", "2026-11 is not over: the newest month to report on is 2026-10"),
+        ("2026-W46/?site=Atlantis", "site “Atlantis” is not known"),
+        ("2026-W46/?cloud=FR", "cloud “FR” is not known"),
+        ("2026-W46/?cloud=UK&site=RAL", "cloud and site are of different reports"),
+        ("2026-W46/?site=RAL&site=DESY", "site is given 2 times"),
+    ],
+)
+def test_what_there_is_no_report_of_is_refused_with_what_is_allowed(
+    client, small_world, address, sentence
+):
+    for path in ("/reports/", "/api/v1/reports/"):
+        response = client.get(f"{path}{address}")
+        assert response.status_code == 400
+        assert sentence in response.content.decode()
+
+
+def test_periods_follow_each_other_over_the_turn_of_years():
+    week = ReportPeriod.parse("2026-W01")
+    assert week.window.start == datetime(2025, 12, 29, tzinfo=UTC)
+    assert (week.before.name, week.before.after) == ("2025-W52", week)
+    assert ReportPeriod.parse("2027-01").before.before.name == "2026-11"
+    assert ReportPeriod.parse("2028-02").window.end == datetime(2028, 3, 1, tzinfo=UTC)
+    assert ReportPeriod.newest("week", END).name == "2026-W46"
+    assert ReportPeriod.newest("month", END).name == "2026-10"
+
+
+def test_a_report_is_found_by_its_site(client, small_world):
+    page = responses.page(client, "/reports/?site=RAL")
+    assert page.parts('a[href="/reports/2026-W46/?site=RAL"]')
+    assert len(page.parts('a[href^="/reports/20"]')) == 25
+    assert responses.page(client, "/sites/RAL/").parts('a[href="/reports/?site=RAL"]')
+
+
+def test_more_sites_than_fit_on_a_page_are_put_together():
+    def group(number: int) -> AxisGroup:
+        facts = {
+            "site": f"S{number}",
+            "cloud": f"C{number % 17}",
+            "tier": number % 3,
+            "country": "",
+        }
+        return AxisGroup(f"S{number}", facts, simulated=False)
+
+    assert grouping(map(group, range(16)), 16) == "site"
+    assert grouping(map(group, range(17)), 17) == "site"
+    assert grouping(map(group, range(40)), 17) == "cloud"
+    assert grouping(map(group, range(40)), 16) == "tier"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["week", "report.doc"], "must end in .pdf, .html or .md"),
+        (["2026-W99", "report.md"], "“2026-W99” is not known"),
+        (["week", "nowhere/report.md"], "No such file or directory; nothing was written"),
+        (["week", "report.md", "--site", "Atlantis"], "“Atlantis” is not known"),
+    ],
+)
+def test_the_command_says_what_is_wrong(small_world, tmp_path, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CommandError, match=re.escape(sentence)):
+        call_command("report", *words)
+    assert list(Path(tmp_path).iterdir()) == []
