@@ -30,16 +30,21 @@ _FOR_SITES = frozenset(
 }
 _LOOKED_AT = (
     *("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential"),
-    *("alias", "unknownname"),
+    *("alias", "unknownname", "subscription"),
 )
 _EVERYWHERE = (
     frozenset(
         f"{verb}_{kind}"
-        for kind in ("site", "endpoint", "mesh", "meshinterval", "alias", "expectation")
+        for kind in (
+            *("site", "endpoint", "mesh", "meshinterval", "alias", "expectation", "subscription"),
+        )
         for verb in ("add", "change")
     )
     | {f"view_{kind}" for kind in _LOOKED_AT}
-    | {f"delete_{kind}" for kind in ("site", "mesh", "meshinterval", "alias", "expectation")}
+    | {
+        f"delete_{kind}"
+        for kind in ("site", "mesh", "meshinterval", "alias", "expectation", "subscription")
+    }
     | {"add_transfer", "view_transfer"}
 )
 
