@@ -73,10 +73,11 @@ TASK_WORDS = {
     "seal": ("sealing", "packs the results of finished hours, which keeps pages fast"),
     "keep_months": ("months", "prepares the database for next month, drops expired results"),
     "find_changes": ("changes", "searches new results for events"),
+    "notify": ("notifications", "tells subscriptions of incidents"),
 }
 QUEUE_WORDS = {
     "transfers": "run the tests",
-    "control": "plan tests and keep results",
+    "control": "plan tests, keep results and call people",
     "cleaning": "clean up, check credentials, read downtimes and search for changes",
 }
 WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
@@ -242,6 +243,7 @@ def source_words(source: SourceState, now: datetime) -> str:
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
 LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
+LONG_FAILING = timedelta(minutes=15)
 
 
 def problems(status: Status) -> list[Notice]:
@@ -254,7 +256,8 @@ def problems(status: Status) -> list[Notice]:
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
     of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
-    return [*silent, *of_all_alive, *of_work(status), *notices.of_replica(status.replica)]
+    others = [*of_work(status), *of_calls(status), *notices.of_replica(status.replica)]
+    return [*silent, *of_all_alive, *others]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:
@@ -357,6 +360,18 @@ def of_sources(status: Status) -> Iterator[Notice]:
                 "downtimes that were announced there since are not known here, and endpoints that "
                 "are down may be shown as failing. “Sources of downtimes” below says more.",
             )
+
+
+def of_calls(status: Status) -> Iterator[Notice]:
+    """Look whether those who are to be called are."""
+    calls = status.calls
+    if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
+        yield Notice(
+            "no-calls",
+            f"{counted(calls.failing, 'subscription', 'is', 'are')} not told of incidents,",
+            f"the first for {format_span(status.moment - calls.failing_since)}. What each channel "
+            "answers stands on the page of subscriptions.",
+        )
 
 
 def age_of(life: Life, sign: SignOfLife | None) -> str:

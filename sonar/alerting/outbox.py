@@ -51,7 +51,9 @@ def announce(events: Sequence[IncidentEvent]) -> None:
     calling = [event for event in events if calls(event)]
     if not calling:
         return
-    everybody = [one for one in subscriptions.active() if one.row.channel not in BOARDS]
+    everybody = [
+        subscribed for subscribed in subscriptions.active() if subscribed.row.channel not in BOARDS
+    ]
     for event in calling if everybody else []:
         for calls_of_one in whom(event, everybody):
             calls_of_one.note(event)
@@ -62,19 +64,19 @@ class Calls:
     """What somebody, be it by several subscriptions, was told of an incident and is still to be."""
 
     to: Subscribed
-    told: Sequence[Notification]
+    past: Sequence[Notification]
     waiting: Notification | None
 
     def note(self, event: IncidentEvent) -> None:
         """Add an event to what waits, or take back what it makes superfluous."""
-        row, told = self.waiting, self.told
+        row, past = self.waiting, self.past
         kinds = {*(row.kinds if row else ()), event.kind}
-        knows_it_open = bool(told) and told[-1].kinds[-1] not in ENDS
+        knows_it_open = bool(past) and past[-1].kinds[-1] not in ENDS
         if kinds <= SWITCHES and (event.kind not in ENDS) == knows_it_open:
             if row is not None:
                 row.delete()
             return
-        if len(told) >= MOST_CALLS or (event.kind == Kind.CAUSE and len(told) == MOST_CALLS - 1):
+        if len(past) >= MOST_CALLS or (event.kind == Kind.CAUSE and len(past) == MOST_CALLS - 1):
             return
         if row is None:
             row = self.begun(event)
@@ -96,7 +98,7 @@ class Calls:
 
     def add(self, row: Notification, event: IncidentEvent) -> None:
         moment, worse = event.at, event.kind == Kind.WORSE
-        last = self.told[-1].ended_at if self.told else None
+        last = self.past[-1].ended_at if self.past else None
         if event.kind == Kind.REOPENED and last is not None:
             moment = max(moment, last + DAY)
         due = event.at if worse else self.to.row.due_at(moment)
@@ -111,32 +113,38 @@ def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Call
     """Yield by whom an event is to be told: each person once, whatever they subscribed to."""
     incident = event.incident
     sites = sites_of(incident)
-    matching = [one for one in everybody if one.concerns(incident, sites)]
+    matching = [subscribed for subscribed in everybody if subscribed.concerns(incident, sites)]
     rows = list(incident.notifications.select_for_update().filter(
         created_at__gt=event.at - REMEMBERED).order_by("id"))  # fmt: skip
-    owner_of = {one.row.pk: one.row.owner_id for one in everybody}
+    owner_of = {subscribed.row.pk: subscribed.row.owner_id for subscribed in everybody}
     called = set[int]()
-    for one in sorted(matching, key=lambda one: preference(one, rows, event.at)):
-        owner = one.row.owner_id
+    for subscribed in sorted(
+        matching, key=lambda subscribed: preference(subscribed, rows, event.at)
+    ):
+        owner = subscribed.row.owner_id
         if owner in called:
             continue
         called |= {owner} if owner else set()
         own = [
             row
             for row in rows
-            if row.subscription_id == one.row.pk
+            if row.subscription_id == subscribed.row.pk
             or (owner and owner_of.get(row.subscription_id) == owner)
         ]
-        told = [row for row in own if row.state == State.SENT]
+        past = [row for row in own if row.state == State.SENT]
         waiting = [
-            row for row in own if row.state == State.WAITING and row.subscription_id == one.row.pk
+            row
+            for row in own
+            if row.state == State.WAITING and row.subscription_id == subscribed.row.pk
         ]
-        yield Calls(one, told, waiting[0] if waiting else None)
+        yield Calls(subscribed, past, waiting[0] if waiting else None)
 
 
-def preference(one: Subscribed, rows: Iterable[Notification], now: datetime) -> tuple[object, ...]:
+def preference(
+    subscribed: Subscribed, rows: Iterable[Notification], now: datetime
+) -> tuple[object, ...]:
     """Order the subscriptions of one person: by which it was told before, then what is soonest."""
-    row = one.row
+    row = subscribed.row
     before = any(each.subscription_id == row.pk for each in rows)
     return (not before, row.due_at(now) - now, row.pk)
 
@@ -145,8 +153,8 @@ def may_call_again(row: Notification, now: datetime) -> bool:
     """Say whether the person of a row may be told more of its incident."""
     to = row.subscription
     person = {"subscription__owner": to.owner_id} if to.owner_id else {"subscription": to}
-    told = Notification.objects.filter(incident=row.incident_id, state=State.SENT, **person)
-    return told.filter(created_at__gt=now - REMEMBERED).count() < MOST_CALLS
+    past = Notification.objects.filter(incident=row.incident_id, state=State.SENT, **person)
+    return past.filter(created_at__gt=now - REMEMBERED).count() < MOST_CALLS
 
 
 def miss(row: Subscription, count: int, now: datetime) -> None:

@@ -49,10 +49,10 @@ class Words(Protocol):
     """Who finds the words: of a message, and of the incidents that a board shows."""
 
     def message(
-        self, row: Subscription, told: Sequence[Notification], now: datetime
+        self, row: Subscription, rows: Sequence[Notification], now: datetime
     ) -> Message: ...
 
-    def matters(self, one: Subscribed, since: datetime, now: datetime) -> list[Matter]: ...
+    def matters(self, subscribed: Subscribed, since: datetime, now: datetime) -> list[Matter]: ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Claim:
     """A subscription that is leased, and what of it is to be told now; nothing for a board."""
 
     row: Subscription
-    told: Sequence[Notification]
+    rows: Sequence[Notification]
     lease: datetime
 
 
@@ -89,11 +89,11 @@ def send_next(words: Words, clock: Clock) -> bool:
     if claimed is None:
         return False
     row, now = claimed.row, clock()
-    if not claimed.told and row.channel not in catalogue.BOARDS:
+    if not claimed.rows and row.channel not in catalogue.BOARDS:
         release(claimed)
         return True
     try:
-        message, answer = attempt(claimed, words, now)
+        message, answer = deliver(claimed, words, now)
     except ChannelError as error:
         failed(claimed, str(error), clock())
     else:
@@ -135,8 +135,8 @@ def to_tell(row: Subscription, now: datetime) -> list[Notification]:
     for is_first in (is_direct, is_urgent):
         if first := next(filter(is_first, due), None):
             return [first]
-    told = row.notifications.filter(state=State.SENT, ended_at__gt=now - HOUR).exclude(DIRECT)
-    sent = told.aggregate(messages=Count("message", distinct=True), first=Min("ended_at"))
+    past = row.notifications.filter(state=State.SENT, ended_at__gt=now - HOUR).exclude(DIRECT)
+    sent = past.aggregate(messages=Count("message", distinct=True), first=Min("ended_at"))
     together = [each for each in due if each.together or each.kind == Kind.MISSED]
     single = [each for each in due if each not in together]
     if sent["messages"] < row.cap:
@@ -160,7 +160,7 @@ def give_up(row: Subscription, old: QuerySet[Notification], now: datetime) -> No
         outbox.miss(row, count, now)
 
 
-def attempt(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None, str]:
+def deliver(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None, str]:
     """Send what a claim is for; return the message and what was answered, or raise ChannelError."""
     row, channel = claimed.row, catalogue.describe(claimed.row.channel)
     if missing := channel.missing():
@@ -170,7 +170,7 @@ def attempt(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None
         since = (row.told_at or now) - BOARD_LOOKS_BACK
         matters = words.matters(Subscribed(row, subscriptions.sites_of(row)), since, now)
         return None, catalogue.load(channel.path).tell(matters, to, now)
-    message = words.message(row, claimed.told, now)
+    message = words.message(row, claimed.rows, now)
     if channel.is_sent_once:
         rows_of(claimed).update(state=State.FAILED, ended_at=now, answer=STOPPED)
     log.info("Sending %s to the subscription %s", message.id, row.pk)
@@ -189,7 +189,7 @@ def target(row: Subscription) -> Target:
 
 
 def rows_of(claimed: Claim) -> QuerySet[Notification]:
-    return Notification.objects.filter(pk__in=[each.pk for each in claimed.told])
+    return Notification.objects.filter(pk__in=[each.pk for each in claimed.rows])
 
 
 def release(claimed: Claim, **changes: object) -> None:
@@ -201,14 +201,14 @@ def release(claimed: Claim, **changes: object) -> None:
 @transaction.atomic
 def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime) -> None:
     """Note what was told; what came meanwhile waits on, in a row of its own."""
-    answer, told = answer[:500], {each.pk: each for each in claimed.told}
+    answer, before = answer[:500], {each.pk: each for each in claimed.rows}
     for row in rows_of(claimed).select_for_update():
-        count, missed = len(told[row.pk].events), row.missed - told[row.pk].missed
+        count, missed = len(before[row.pk].events), row.missed - before[row.pk].missed
         events, kinds = row.events[count:], row.kinds[count:]
         row.events, row.kinds, row.missed = (
             row.events[:count],
             row.kinds[:count],
-            told[row.pk].missed,
+            before[row.pk].missed,
         )
         row.state, row.ended_at, row.answer = State.SENT, now, answer
         row.message = UUID(message.id) if message else None
@@ -219,7 +219,7 @@ def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime)
             row.pk, row.state, row.events, row.kinds = None, State.WAITING, events, kinds
             row.ended_at = row.message = None
             row.save(force_insert=True)
-    if any(map(is_direct, claimed.told)):
+    if any(map(is_direct, claimed.rows)):
         release(claimed, answer=answer)
     else:
         well = {"failures": 0, "failing_since": None, "retry_at": None}
@@ -231,7 +231,7 @@ def failed(claimed: Claim, answer: str, now: datetime) -> None:
     """Note that it did not arrive; what is tried again is, after ever longer pauses."""
     row, answer = claimed.row, answer[:500]
     log.warning("Nothing arrives for the subscription %s: %s", row.pk, answer)
-    if any(map(is_direct, claimed.told)):
+    if any(map(is_direct, claimed.rows)):
         rows_of(claimed).update(state=State.FAILED, ended_at=now, answer=answer)
         release(claimed)
         return

@@ -89,10 +89,10 @@ def confirm_or_ask(row: Subscription, now: datetime) -> str:
         return ""
     row.confirmed_at = None
     row.save(update_fields=["confirmed_at"])
-    asked = Notification.objects.filter(
+    earlier = Notification.objects.filter(
         subscription__owner=owner, kind=Kind.CONFIRMATION, created_at__gt=now - BETWEEN_LINKS
     )
-    if asked.exists():
+    if earlier.exists():
         return (
             "A link to confirm an address was sent less than an hour ago: save this once more later"
         )

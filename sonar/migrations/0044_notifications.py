@@ -83,9 +83,7 @@ class Migration(migrations.Migration):
                 ("secret", models.BinaryField(null=True)),
                 (
                     "confirmed_at",
-                    models.DateTimeField(
-                        help_text="Empty: a link is still to be opened.", null=True
-                    ),
+                    models.DateTimeField(editable=False, null=True),
                 ),
                 ("enabled", models.BooleanField(default=True)),
                 (
@@ -103,17 +101,7 @@ class Migration(migrations.Migration):
                 (
                     "levels",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(
-                            choices=[
-                                ("link", "Link"),
-                                ("source", "Source"),
-                                ("destination", "Destination"),
-                                ("endpoint", "Endpoint"),
-                                ("site", "Site"),
-                                ("grid", "Grid"),
-                            ],
-                            max_length=11,
-                        ),
+                        base_field=models.CharField(max_length=11),
                         blank=True,
                         default=list,
                         help_text="What they are of. Empty: all.",
@@ -123,14 +111,7 @@ class Migration(migrations.Migration):
                 (
                     "conditions",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(
-                            choices=[
-                                ("slow", "Slow"),
-                                ("silent", "Silent"),
-                                ("failing", "Failing"),
-                            ],
-                            max_length=7,
-                        ),
+                        base_field=models.CharField(max_length=7),
                         blank=True,
                         default=list,
                         help_text="What is so. Empty: all.",

@@ -12,8 +12,6 @@ from django.db import models
 from django.db.models import Q
 
 from sonar.models.fields import QuietHours, two_ends
-from sonar.models.incidents import Incident
-from sonar.models.registry import Site
 
 DAY = timedelta(days=1)
 LONGEST_NAME = 80
@@ -45,12 +43,12 @@ class Subscription(QuietHours):
     channel = models.CharField(max_length=20)
     address = models.CharField(max_length=254, blank=True)
     secret = models.BinaryField(null=True)
-    confirmed_at = models.DateTimeField(null=True, help_text="Empty: a link is still to be opened.")
+    confirmed_at = models.DateTimeField(null=True, editable=False)
     enabled = models.BooleanField(default=True)
     scope = models.CharField(max_length=5, choices=Scope, default=Scope.GRID)
-    sites = models.ManyToManyField(Site, blank=True, related_name="+")
-    levels = chosen(models.CharField(max_length=11, choices=Incident.Level), "What they are of.")
-    conditions = chosen(models.CharField(max_length=7, choices=Incident.Condition), "What is so.")
+    sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
+    levels = chosen(models.CharField(max_length=11), "What they are of.")
+    conditions = chosen(models.CharField(max_length=7), "What is so.")
     digest_hour = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
@@ -136,7 +134,7 @@ class Notification(models.Model):
         Subscription, on_delete=models.CASCADE, related_name="notifications"
     )
     incident = models.ForeignKey(
-        Incident, null=True, on_delete=models.CASCADE, related_name="notifications"
+        "sonar.Incident", null=True, on_delete=models.CASCADE, related_name="notifications"
     )
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.INCIDENT)
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)

@@ -12,6 +12,7 @@ from matrix.api.registry.aliases import ALIASES
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
+from matrix.api.registry.subscriptions import SUBSCRIPTIONS
 from sonar.movers.catalogue import names
 from sonar.notation.enumeration import either
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
@@ -20,7 +21,10 @@ from tests.properties import examples
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 RESOURCES = {
     resource.slug: resource
-    for resource in (SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS, ALIASES)
+    for resource in (
+        *(SITES, ENDPOINTS, SIZE_CLASSES, MESHES, DOWNTIMES, ANNOTATIONS, ALIASES),
+        SUBSCRIPTIONS,
+    )
 }
 MODELS = (
     "Site",

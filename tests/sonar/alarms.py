@@ -8,7 +8,7 @@ from uuid import uuid5
 from django.contrib.auth.models import User
 
 from sonar.alerting import outbox, sending, subscriptions
-from sonar.alerting.channels.base import ChannelError, Message, Target, Told
+from sonar.alerting.channels.base import ChannelError, Message, Occurrence, Target
 from sonar.alerting.incidents import event_of
 from sonar.models import Endpoint, Incident, IncidentEvent, Notification, Subscription
 
@@ -88,7 +88,7 @@ class Plain:
 
     def message(self, row: Subscription, told: Sequence[Notification], now: datetime) -> Message:
         events = IncidentEvent.objects.filter(pk__in=[pk for each in told for pk in each.events])
-        said = [Told(event.pk, event.kind, event.at, event.incident_id) for event in events]
+        said = [Occurrence(event.pk, event.kind, event.at, event.incident_id) for event in events]
         missed = sum(each.missed for each in told)
         number = f"{[event.id for event in said]}{missed}{[each.pk for each in told]}"
         subject = f"{missed} missed" if missed else f"{len(told)} incidents"

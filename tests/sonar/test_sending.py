@@ -68,11 +68,11 @@ def test_a_sender_that_died_is_followed_by_one_that_says_the_same_under_the_same
     subscription()
     incident(endpoint("RAL"))
     first = sending.claim(NOW)  # and then it is no more
-    said = Plain().message(first.row, first.told, NOW)
+    said = Plain().message(first.row, first.rows, NOW)
     assert sending.claim(NOW + sending.LEASE - MINUTE) is None
     second = sending.claim(NOW + sending.LEASE)
-    again = Plain().message(second.row, second.told, NOW)
-    assert (said.id, second.told) == (again.id, first.told)
+    again = Plain().message(second.row, second.rows, NOW)
+    assert (said.id, second.rows) == (again.id, first.rows)
     sending.arrived(second, again, "200 OK", NOW + sending.LEASE)
     sending.failed(first, "too late", NOW + sending.LEASE)  # the first was only slow
     assert Subscription.objects.get().failures == 0
@@ -83,7 +83,7 @@ def test_what_happens_while_a_message_is_sent_is_told_by_the_next_one(post):
     row = incident(endpoint("RAL"))
     claimed = sending.claim(NOW)
     happens(row, "closed", NOW + MINUTE)
-    message = Plain().message(claimed.row, claimed.told, NOW)
+    message = Plain().message(claimed.row, claimed.rows, NOW)
     sending.arrived(claimed, message, "200 OK", NOW + MINUTE)
     send_at(NOW + 2 * MINUTE)
     assert [kinds for *_, kinds in post.taken()] == [("closed",)]
@@ -132,9 +132,7 @@ def test_another_address_is_told_nothing_until_its_owner_opened_the_link(post):
     assert "anna@lab.example" in subscriptions.confirm_or_ask(row, NOW)
     incident(endpoint("RAL"))
     send_at(NOW)
-    assert list(row.notifications.values_list("kind", "state")) == [
-        ("confirmation", "sent")
-    ]
+    assert list(row.notifications.values_list("kind", "state")) == [("confirmation", "sent")]
     token, bob = subscriptions.token_of(row), of_person("bob").owner
     assert subscriptions.confirm(token, bob) is None
     assert subscriptions.confirm(token[:-1], row.owner) is None

@@ -14,7 +14,7 @@ from matrix.answers.events.event import ARROW
 from matrix.answers.incidents import words
 from matrix.answers.words.phrases import counted
 from sonar.alerting import subscriptions
-from sonar.alerting.channels.base import MOST_LINKS, Matter, Message, Told
+from sonar.alerting.channels.base import MOST_LINKS, Matter, Message, Occurrence
 from sonar.alerting.outbox import ENDS
 from sonar.alerting.subjects import sites_of
 from sonar.alerting.subscriptions import Subscribed
@@ -46,18 +46,20 @@ MOST_IN_DIGEST = 50
 class IncidentWords:
     """Finds the words of what is sent (`sonar.alerting.sending.Words`)."""
 
-    def message(self, row: Subscription, told: Sequence[Notification], now: datetime) -> Message:
-        first = told[0]
+    def message(
+        self, row: Subscription, delivered: Sequence[Notification], now: datetime
+    ) -> Message:
+        first = delivered[0]
         if first.kind == Notification.Kind.TEST:
             return plain(row, first, now, "This is a test", *test_lines(row))
         if first.kind == Notification.Kind.CONFIRMATION:
             return plain(row, first, now, "Is this your address?", *confirmation_lines(row))
-        return about_incidents(row, told, now)
+        return about_incidents(row, delivered, now)
 
-    def matters(self, one: Subscribed, since: datetime, now: datetime) -> list[Matter]:
+    def matters(self, subscribed: Subscribed, since: datetime, now: datetime) -> list[Matter]:
         """Return the open incidents that concern a subscription, and those closed since then."""
         rows = of_incidents(Q(closed_at=None) | Q(closed_at__gt=since))
-        mine = [row for row in rows if one.concerns(row, sites_of(row))]
+        mine = [row for row in rows if subscribed.concerns(row, sites_of(row))]
         worse_since = still_called(row for row in mine if row.is_muted(now))
         return [matter(row) for row in mine if not row.is_muted(now) or row.pk in worse_since]
 
@@ -71,12 +73,12 @@ def of_incidents(condition: Q) -> QuerySet[Incident]:
 
 def still_called(muted: Iterable[Incident]) -> set[int]:
     """Return those of the muted incidents that have got worse since they were muted."""
-    found: dict[int, str] = {}
+    last: dict[int, str] = {}
     kinds = (Kind.MUTED, Kind.WORSE)
     rows = IncidentEvent.objects.filter(incident__in=list(muted), kind__in=kinds).order_by("id")
     for incident, kind in rows.values_list("incident_id", "kind"):
-        found[incident] = kind
-    return {incident for incident, kind in found.items() if kind == Kind.WORSE}
+        last[incident] = kind
+    return {incident for incident, kind in last.items() if kind == Kind.WORSE}
 
 
 def matter(row: Incident, members: Sequence[str] = ()) -> Matter:
@@ -137,17 +139,17 @@ def links_of(row: Incident) -> list[str]:
     return [f"{source} {ARROW} {destination}" for source, destination in names]
 
 
-def about_incidents(row: Subscription, told: Sequence[Notification], now: datetime) -> Message:
+def about_incidents(row: Subscription, delivered: Sequence[Notification], now: datetime) -> Message:
     """Say what happened to the incidents of these rows; of what was missed the newest."""
-    missed = sum(each.missed for each in told)
-    rows = [*told, *missed_by(row, told)] if missed else list(told)
+    missed = sum(each.missed for each in delivered)
+    rows = [*delivered, *missed_by(row, delivered)] if missed else list(delivered)
     ids = {each.incident_id for each in rows} - {None}
     incidents = {each.pk: each for each in of_incidents(Q(pk__in=ids))[:MOST_IN_DIGEST]}
     alone = len(incidents) == 1
     matters = [matter(each, links_of(each) if alone else ()) for each in incidents.values()]
     numbers = sorted({number for each in rows for number in each.events})
     events = [
-        Told(event.pk, event.kind, event.at, event.incident_id)
+        Occurrence(event.pk, event.kind, event.at, event.incident_id)
         for event in IncidentEvent.objects.filter(pk__in=numbers)
     ]
     kinds = [event.kind for event in events]
@@ -158,7 +160,7 @@ def about_incidents(row: Subscription, told: Sequence[Notification], now: dateti
         "left_out": len(ids) - len(matters), "events": [event_words(each) for each in events],
         "name": row.name, "page": f"{settings.SONAR_URL}/subscriptions/",
     }  # fmt: skip
-    key = "-".join(map(str, [*numbers, *(each.pk for each in told if each.missed), missed]))
+    key = "-".join(map(str, [*numbers, *(each.pk for each in delivered if each.missed), missed]))
     return Message(
         id=str(uuid5(row.key, key)),
         at=now,
@@ -171,14 +173,14 @@ def about_incidents(row: Subscription, told: Sequence[Notification], now: dateti
     )
 
 
-def missed_by(row: Subscription, told: Sequence[Notification]) -> list[Notification]:
+def missed_by(row: Subscription, delivered: Sequence[Notification]) -> list[Notification]:
     """Return the newest of what could not be sent since it was first noted that there is any."""
-    since = min(each.created_at for each in told if each.missed)
+    since = min(each.created_at for each in delivered if each.missed)
     failed = row.notifications.filter(state=Notification.State.FAILED, ended_at__gte=since)
     return list(failed.filter(incident__isnull=False).order_by("-id")[:MOST_IN_DIGEST])
 
 
-def subject_of(told: Matter, kinds: Sequence[str]) -> str:
+def subject_of(incident: Matter, kinds: Sequence[str]) -> str:
     """Begin the title with what is new of it."""
     if kinds and kinds[-1] in ENDS:
         beginning = "Over: "
@@ -188,7 +190,7 @@ def subject_of(told: Matter, kinds: Sequence[str]) -> str:
         beginning = "Again: "
     else:
         beginning = ""
-    return f"{beginning}{told.title}"
+    return f"{beginning}{incident.title}"
 
 
 def digest_subject(matters: Sequence[Matter]) -> str:
@@ -196,22 +198,22 @@ def digest_subject(matters: Sequence[Matter]) -> str:
     return f"{counted(len(matters), 'incident')}, {still} of them open"
 
 
-def event_words(event: Told) -> str:
+def event_words(event: Occurrence) -> str:
     kind = Kind(event.kind)
     said = {Kind.CAUSE: "turned out to be wider", Kind.WORSE: "got worse", Kind.CLOSED: "over"}
     return f"{format_typed(event.at)}: {said.get(kind, kind.label.lower())}"
 
 
 def plain(
-    row: Subscription, told: Notification, now: datetime, subject: str, *lines: str
+    row: Subscription, cause: Notification, now: datetime, subject: str, *lines: str
 ) -> Message:
     """Return a message that is of no incident."""
     context = {"subject": subject, "begins": lines, "name": row.name}
     context["page"] = f"{settings.SONAR_URL}/subscriptions/"
     return Message(
-        id=str(uuid5(row.key, f"{told.kind}-{told.pk}")),
+        id=str(uuid5(row.key, f"{cause.kind}-{cause.pk}")),
         at=now,
-        kind=told.kind,
+        kind=cause.kind,
         subject=subject,
         text=render_to_string("mail/message.txt", context),
         html=render_to_string("mail/message.html", context),

@@ -19,7 +19,17 @@ from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.probes import NEXT_TICK
 from sonar.database import replica
 from sonar.database.replica import ReplicaState
-from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
+from sonar.models import (
+    Circuit,
+    CredentialState,
+    Notification,
+    Probe,
+    Schedule,
+    SignOfLife,
+    SizeClass,
+    Subscription,
+    Transfer,
+)
 from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles.catalogue import NAMES
 from sonar.obstacles.worker_movers import AT_VANTAGES, CLEANING, TRANSFERS
@@ -36,7 +46,7 @@ TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
 REASONS = (*NAMES, NEXT_TICK)
 WINDOW = "24h"
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # The waiting are one look into an index as long as little waits; at three million links that all
 # wait it takes a second. Coverage costs as much as the matrix of each size class.
 WORK_SECONDS, COVERAGE_SECONDS = 10, 30
@@ -177,12 +187,23 @@ class Probes:
 
 
 @dataclass(frozen=True)
+class Calls:
+    """What waits for subscriptions and what failed lately; those whose channel does not answer."""
+
+    waiting: int
+    failed: int
+    failing: int
+    failing_since: datetime | None
+
+
+@dataclass(frozen=True)
 class Status:
     """Everything, at a moment."""
 
     moment: datetime
     life: Life
     probes: Probes
+    calls: Calls
     work: Work
     coverage: tuple[Coverage, ...]
     data_version: DataVersion
@@ -201,13 +222,14 @@ _coverage: Kept[tuple[Coverage, ...]] = Kept(TTLCache(1, COVERAGE_SECONDS))
 
 
 def read(now: datetime) -> Status:
-    """Read the status: four small SQL queries, and what is dear if it is too old."""
+    """Read the status: six small SQL queries, and what is dear if it is too old."""
     with snapshot(of_primary=True):
         version = data_version.fetch(data_version.OF_ALL)
         return Status(
             moment=now,
             life=Life(now, tuple(SignOfLife.objects.all())),
             probes=read_probes(),
+            calls=read_calls(now),
             work=_work.get(version.plan, lambda: read_work(now)),
             coverage=_coverage.get(version.plan, lambda: read_coverage(now)),
             data_version=version,
@@ -232,6 +254,20 @@ def read_probes() -> Probes:
         oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
     )
     return Probes(**counts)
+
+
+def read_calls(now: datetime) -> Calls:
+    """Count what is to be told, and to whom it cannot be. Two SQL queries."""
+    rows = Notification.objects.filter(
+        Q(state="waiting") | Q(state="failed", ended_at__gt=now - DAY)
+    )
+    counts = rows.aggregate(
+        waiting=Count("id", filter=Q(state="waiting")), failed=Count("id", filter=Q(state="failed"))
+    )
+    failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
+    return Calls(
+        **counts, **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since"))
+    )
 
 
 def read_work(now: datetime) -> Work:

@@ -44,7 +44,7 @@ class Matter:
 
 
 @dataclass(frozen=True)
-class Told:
+class Occurrence:
     """An event of an incident: what it says for the first time, unless it says so of itself."""
 
     id: int
@@ -64,7 +64,7 @@ class Message:
     text: str
     html: str = ""
     matters: Sequence[Matter] = ()
-    events: Sequence[Told] = ()
+    events: Sequence[Occurrence] = ()
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,11 @@ def of_apprise(text: str) -> str:
     return "" if is_one else "Write one address of apprise, like tgram://token/chat."
 
 
+def of_service(text: str) -> str:
+    is_one = re.fullmatch(r"[^!\"\\\n]+![^!\"\\\n]+", text)
+    return "" if is_one else "Write host and service with a ! in between, like grid!sonar."
+
+
 @dataclass(frozen=True)
 class ChannelField:
     """What a channel needs to know of the other side; ``check`` says what is wrong with it."""
@@ -67,10 +72,11 @@ class ChannelField:
     label: str
     check: Callable[[str], str] = of_line
     is_needed: bool = True
+    is_secret: bool = True
 
 
 URL = ChannelField("url", "address", of_web)
-USER = ChannelField("user", "user (empty: none)", is_needed=False)
+USER = ChannelField("user", "user (empty: none)", is_needed=False, is_secret=False)
 PASSWORD = ChannelField("password", "password", is_needed=False)
 
 
@@ -106,16 +112,16 @@ class ChannelDescription:
     def problems(self, values: Mapping[str, str]) -> dict[str, str]:
         """Say by field what is wrong with the settings of a subscription."""
         allowed = {field.name for field in self.fields}
-        found = dict.fromkeys(values.keys() - allowed, f"The channel {self.name} has none.")
+        sentences = dict.fromkeys(values.keys() - allowed, f"The channel {self.name} has none.")
         for field in self.fields:
             value = values.get(field.name, "")
             if len(value) > LONGEST:
-                found[field.name] = f"It has at most {LONGEST} characters."
+                sentences[field.name] = f"It has at most {LONGEST} characters."
             elif not value and field.is_needed:
-                found[field.name] = f"The channel {self.name} needs it."
+                sentences[field.name] = f"The channel {self.name} needs it."
             elif value and (sentence := field.check(value)):
-                found[field.name] = sentence
-        return found
+                sentences[field.name] = sentence
+        return sentences
 
 
 HERE = "sonar.alerting.channels"
@@ -126,6 +132,40 @@ CHANNELS: tuple[ChannelDescription, ...] = (
         "webhook: JSON, signed",
         f"{HERE}.webhook:Webhook",
         (URL, ChannelField("key", "key of the signature", of_key)),
+    ),
+    ChannelDescription(
+        "chat",
+        "chat: an incoming webhook of Mattermost or Slack",
+        f"{HERE}.chat:Chat",
+        (URL,),
+    ),
+    ChannelDescription(
+        "alertmanager",
+        "Alertmanager: alerts while an incident is open (API v2)",
+        f"{HERE}.alertmanager:Alertmanager",
+        (URL, USER, PASSWORD),
+        is_board=True,
+    ),
+    ChannelDescription(
+        "icinga",
+        "Icinga 2: a passive result each minute for one service",
+        f"{HERE}.icinga:Icinga",
+        (
+            URL,
+            ChannelField("user", "user of its API", is_secret=False),
+            ChannelField("password", "password"),
+            ChannelField("service", "service, as host!service", of_service, is_secret=False),
+        ),
+        is_board=True,
+    ),
+    ChannelDescription("wlcg", "alarms of WLCG (AlarmsAndAlerts)", f"{HERE}.wlcg:AlarmBus", (URL,)),
+    ChannelDescription(
+        APPRISE,
+        "apprise: one of many services; sent at most once",
+        f"{HERE}.many_services:ManyServices",
+        (ChannelField("url", "address of apprise", of_apprise),),
+        is_sent_once=True,
+        package="apprise",
     ),
 )
 

@@ -119,9 +119,9 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *secrets: str) -> Re
 
 def pool() -> urllib3.PoolManager:
     """Return what connects anew for each message: they are few, and others' connections end."""
-    made = urllib3.PoolManager(num_pools=1, ssl_context=trust(settings.SONAR_NOTIFY_CA_BUNDLE))
-    made.pool_classes_by_scheme = {"http": PatientHTTPPool, "https": PatientHTTPSPool}
-    return made
+    manager = urllib3.PoolManager(num_pools=1, ssl_context=trust(settings.SONAR_NOTIFY_CA_BUNDLE))
+    manager.pool_classes_by_scheme = {"http": PatientHTTPPool, "https": PatientHTTPSPool}
+    return manager
 
 
 trust = lru_cache(maxsize=2)(new_trust)
