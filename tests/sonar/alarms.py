@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid5
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from sonar.alerting import outbox, sending, subscriptions
 from sonar.alerting.channels.base import ChannelError, Message, Occurrence, Target
@@ -56,10 +57,11 @@ def happens(row: Incident, kind: str, at: datetime, **changes: object) -> Incide
         changes |= {"closed_at": None}
     for name, value in changes.items():
         setattr(row, name, value)
-    row.save()
     event = event_of(row, kind, at)
-    event.save()
-    outbox.announce([event])
+    with transaction.atomic():
+        row.save()
+        event.save()
+        outbox.announce([event])
     return event
 
 

@@ -231,7 +231,7 @@ def test_lines(row: Subscription) -> list[str]:
 def confirmation_lines(row: Subscription) -> list[str]:
     link = f"{settings.SONAR_URL}/subscriptions/confirm/?token={subscriptions.token_of(row)}"
     return [
-        f"{row.owner} asks {settings.SONAR_URL} to tell this address of incidents. If that is you, "
+        f"{row.owner} wants {settings.SONAR_URL} to tell this address of incidents. If that is you, "
         f"log in there and open this address within {subscriptions.LINK_DAYS} days:",
         link,
         "If not, there is nothing to do: nothing more is sent.",

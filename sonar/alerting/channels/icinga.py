@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from sonar.alerting.channels.base import ChannelError, Matter, Target
+from sonar.alerting.channels.base import Matter, Target
 from sonar.alerting.channels.web import basic, post
 
 TTL_SECONDS = 300
@@ -28,18 +28,13 @@ class Icinga:
         open_now = [matter for matter in matters if matter.closed_at is None]
         body = json.dumps(result(open_now, target, now)).encode()
         reply = post(url, body, headers, values["password"])
-        if '"code":200' not in reply.text.replace(" ", ""):
-            service = values["service"]
-            raise ChannelError(f"Icinga has no service {service}, or does not take its results.")
         return f"{reply.words.partition(':')[0]}, {output(open_now).splitlines()[0]}"
 
 
 def result(matters: Sequence[Matter], target: Target, now: datetime) -> dict[str, object]:
-    host, _, service = target.settings["service"].partition("!")
     return {
         "type": "Service",
-        "filter": "host.name==host_name && service.name==service_name",
-        "filter_vars": {"host_name": host, "service_name": service},
+        "service": target.settings["service"],
         "exit_status": exit_status(matters),
         "plugin_output": output(matters),
         "performance_data": [f"incidents={len(matters)}"],
