@@ -25,15 +25,15 @@ Kind, Level, Condition = IncidentEvent.Kind, Incident.Level, Incident.Condition
 ENDPOINTS = frozenset({Level.SOURCE, Level.DESTINATION, Level.ENDPOINT})
 # What is looked at first, by what is wrong and of what.
 CHECKS = {
-    (Condition.SLOW, "link"): "Do other links of the two ends reach their usual rates? Then look "
+    (Condition.SLOW, "link"): "Do other links of both sites reach their usual rates? Then look "
     "at the network path between the two sites: a new route, a full or a broken line.",
-    (Condition.SLOW, "endpoint"): "Load and disks of the storage servers, the network of their "
-    "site, and whether anything was changed there at that time.",
+    (Condition.SLOW, "endpoint"): "Load and disks of the storage servers, and the network of "
+    "their site. Was anything changed there at that time?",
     (Condition.SLOW, "site"): "The connection of the site: its line, border router and firewall.",
-    (Condition.FAILING, "link"): "What the last errors say. Do other links of the two ends work? "
-    "Then look at firewalls and routes between the two sites.",
+    (Condition.FAILING, "link"): "Do other links of both sites work? "
+    "Then look at the last errors, at firewalls and routes between the two sites.",
     (Condition.FAILING, "endpoint"): "Whether the storage service is up, has room, and has a "
-    "certificate that is valid; what the last errors say.",
+    "certificate that is valid. The last errors stand on the page of the incident.",
     (Condition.FAILING, "site"): "Whether the site is reachable at all, and whether it has a "
     "downtime that is not announced.",
     (Condition.SILENT, "link"): "Whether its tests still start: the page of operations says what "
@@ -231,8 +231,8 @@ def test_lines(row: Subscription) -> list[str]:
 def confirmation_lines(row: Subscription) -> list[str]:
     link = f"{settings.SONAR_URL}/subscriptions/confirm/?token={subscriptions.token_of(row)}"
     return [
-        f"{row.owner} wants {settings.SONAR_URL} to tell this address of incidents. If that is you, "
-        f"log in there and open this address within {subscriptions.LINK_DAYS} days:",
+        f"{row.owner} has subscribed this address to incidents at {settings.SONAR_URL}. If you are "
+        f"{row.owner}, log in there and open this within {subscriptions.LINK_DAYS} days:",
         link,
         "If not, there is nothing to do: nothing more is sent.",
     ]

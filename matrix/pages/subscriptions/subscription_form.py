@@ -29,12 +29,29 @@ LEVEL_WORDS = {
 CONDITION_WORDS = {"slow": "slow", "silent": "no new results", "failing": "failing"}
 
 
+class OneStyle(forms.widgets.ChoiceWidget):
+    """Gives its boxes the look of all others; Django would give it to what is around them, too."""
+
+    def create_option(self, *arguments: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
+        option = super().create_option(*arguments, **named)
+        option["attrs"]["class"] = "form-check-input"
+        return option
+
+
+class Ticks(OneStyle, forms.CheckboxSelectMultiple):
+    """Several of some choices."""
+
+
+class Radio(OneStyle, forms.RadioSelect):
+    """One of some choices."""
+
+
 def ticks(label: str, words: Mapping[str, str]) -> forms.MultipleChoiceField:
     return forms.MultipleChoiceField(
         label=f"{label} (none ticked: all)",
         required=False,
         choices=list(words.items()),
-        widget=forms.CheckboxSelectMultiple({"class": "form-check-input"}),
+        widget=Ticks,
     )
 
 
@@ -48,7 +65,7 @@ class SubscriptionForm(RowForm):
     scope = forms.ChoiceField(
         label="tell of",
         choices=Scope.choices,
-        widget=forms.RadioSelect({"class": "form-check-input"}),
+        widget=Radio,
     )
     sites = forms.ModelMultipleChoiceField(
         label="these sites",
