@@ -364,7 +364,7 @@ def of_sources(status: Status) -> Iterator[Notice]:
 
 def of_calls(status: Status) -> Iterator[Notice]:
     """Look whether those who are to be called are."""
-    calls = status.calls
+    calls = status.work.calls
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(
             "no-calls",

@@ -47,7 +47,7 @@ class Figures(Collector):
         if status is not None:
             yield from of_life(status.life)
             yield from of_tests(status)
-            yield from of_calls(status.calls)
+            yield from of_calls(status.work.calls)
             yield from of_credentials(status.work.credentials)
             yield from of_sources(status.sources)
 

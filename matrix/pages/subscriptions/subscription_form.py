@@ -20,6 +20,8 @@ from sonar.registry.written_fields import between, small_input
 Scope = Subscription.Scope
 # What is sent besides what the row has.
 BESIDE = ("sites",)
+# Not for channels that are told everything each minute.
+TIMES = ("digest_hour", "quiet_from", "quiet_until", "cap")
 SET_BEFORE = "Set already, and shown nowhere. Empty: it stays as it is."
 LEVEL_WORDS = {
     "link": "a link", "source": "an endpoint as a source",
@@ -104,8 +106,8 @@ class SubscriptionForm(RowForm):
         if row.pk:
             initial["sites"] = row.sites.all()
         super().__init__(data, auto_id="subscription-%s", initial=initial)
-        if row.channel != EMAIL:
-            del self.fields["address"]
+        for name in ["address"] * (row.channel != EMAIL) + [*TIMES] * self.channel.is_board:
+            del self.fields[name]
         if row.owner is None:
             choices = [choice for choice in Scope.choices if choice[0] != Scope.OWN]
             self.fields["scope"].choices = choices  # type: ignore[attr-defined]
@@ -129,9 +131,7 @@ class SubscriptionForm(RowForm):
 
     @property
     def of_times(self) -> Iterator[forms.BoundField]:
-        return (
-            self[name] for name in ("digest_hour", "quiet_from", "quiet_until", "cap", "enabled")
-        )
+        return (self[name] for name in (*TIMES, "enabled") if name in self.fields)
 
     def clean_address(self) -> str:
         address = str(self.cleaned_data["address"])
@@ -143,7 +143,7 @@ class SubscriptionForm(RowForm):
         if cleaned["scope"] == Scope.SITES and not cleaned["sites"]:
             self.add_error("sites", "Choose at least one site.")
         for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
-            if cleaned[name] is None and cleaned[other] is not None:
+            if cleaned.get(name) is None and cleaned.get(other) is not None:
                 self.add_error(name, ONE_END)
         self.take_settings(cleaned)
         for name, value in cleaned.items():
