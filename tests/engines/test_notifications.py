@@ -65,7 +65,7 @@ WLCG = ["category", "subcategory", "event", "body", "tags", "level", "source", "
 MOODS = {
     "broken": "answers 500 Internal Server Error: token=*** is wrong.",
     "redirecting": "redirects (302), which is not followed.",
-    "dying": "broke off its answer.",
+    "dying": "does not answer: ",
     "hanging": "did not answer within 2 s.",
     "trickling": "did not answer within 2 s.",
 }
@@ -85,7 +85,7 @@ def test_of_receivers_in_every_mood_nothing_is_lost_and_nobody_is_delayed(monkey
         assert time.monotonic() - began < 12
         for mood, sentence in MOODS.items():
             answer = Subscription.objects.get(name=mood).answer
-            assert answer.endswith(sentence), (mood, answer)
+            assert sentence in answer, (mood, answer)
             assert "secret-path" not in answer
         for receiver in there.values():
             receiver.mood = "well"

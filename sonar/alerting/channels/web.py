@@ -139,7 +139,7 @@ def failure(error: Exception) -> str:
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return f"did not answer within {CONNECT_SECONDS + ANSWER_SECONDS} s"
     os_error = next((cause for cause in causes if isinstance(cause, OSError)), None)
-    return f"is not reached: {detail_of(os_error)}" if os_error else "broke off its answer"
+    return f"does not answer: {detail_of(os_error)}" if os_error else "broke off its answer"
 
 
 def basic(user: str, password: str) -> dict[str, str]:
