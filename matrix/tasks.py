@@ -1,6 +1,7 @@
 """Celery entry points of what reads much and keeps what it found. Beat knows them by name."""
 
 import logging
+from threading import Lock
 
 from celery import shared_task
 from django.conf import settings
@@ -48,3 +49,22 @@ def judge_links() -> None:
                 outcome.name,
                 *outcome.stored,
             )
+
+
+# One in each process: who does not answer holds up no plan, whose threads these are.
+sending_now = Lock()
+
+
+@shared_task(throws=retry.DATABASE_AWAY)
+def notify() -> None:
+    """Send what waits in the outbox; while that goes on here, another message does nothing."""
+    if not sending_now.acquire(blocking=False):
+        return
+    try:
+        # Loaded when used: it takes HTTP along.
+        from matrix.answers.incidents.messages import IncidentWords
+        from sonar.alerting import sending
+
+        sending.send_due(IncidentWords(), timezone.now, settings.SONAR_NOTIFY_SECONDS / 2)
+    finally:
+        sending_now.release()

@@ -35,6 +35,7 @@ from matrix.pages.search import search
 from matrix.pages.site import work
 from matrix.pages.site.page import SitePage
 from matrix.pages.sites import SitesPage
+from matrix.pages.subscriptions import work as subscription_work
 from matrix.pages.table.page import TablePage
 from matrix.pages.topology import propose_topology, topology
 from matrix.pages.transfer import transfer
@@ -46,6 +47,7 @@ admin.site.login = log_in.LogIn.as_view()  # type: ignore[method-assign, assignm
 ENDPOINT = "sites/<str:name>/endpoints/<str:endpoint>/"
 LINK = "links/<str:source>/<str:destination>/"
 CRITERIA = "commissioning/<str:criteria>/"
+SUBSCRIPTION = "subscriptions/<int:id>/"
 
 urlpatterns = [
     # First, as routes are tried in turn: programs ask again and again, and most answers are a 304.
@@ -104,6 +106,15 @@ urlpatterns = [
     path("views/", account.own_views, name="views"),
     path("views/rename/", account.rename_view, name="rename-view"),
     path("views/delete/", account.delete_view, name="delete-view"),
+    path("subscriptions/", subscription_work.subscriptions_page, name="subscriptions"),
+    path("subscriptions/add/", subscription_work.add_subscription, name="add-subscription"),
+    path("subscriptions/add/<str:channel>/", subscription_work.add_list, name="add-list"),
+    path("subscriptions/confirm/", subscription_work.confirm_address, name="confirm-address"),
+    path(SUBSCRIPTION, subscription_work.subscription, name="subscription"),
+    path(f"{SUBSCRIPTION}test/", subscription_work.try_subscription, name="try-subscription"),
+    path(
+        f"{SUBSCRIPTION}delete/", subscription_work.delete_subscription, name="delete-subscription"
+    ),
     path("operations/", showing(operations.OperationsPage), name="operations"),
     path("meshes/", showing(MeshesPage), name="meshes"),
     path("meshes/add/", mesh_work.add_mesh, name="add-mesh"),

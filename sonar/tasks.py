@@ -22,6 +22,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
 from sonar import scheduler
+from sonar.alerting import outbox
 from sonar.celery import app
 from sonar.credentials import cache
 from sonar.database import retry, tables
@@ -129,6 +130,7 @@ def keep_months() -> None:
     flows.drop_expired(now, settings.SONAR_KEEP_DAYS)
     endings.drop_expired_of_network(now, settings.SONAR_KEEP_DAYS)
     history.drop_expired(now, settings.SONAR_HISTORY_DAYS)
+    outbox.drop_expired(now, settings.NOTIFICATION_DAYS)
     accounts.forget_sessions(now)
 
 

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from sonar.alerting import subscriptions
 from sonar.models import (
     Alias,
     Annotation,
@@ -21,6 +22,7 @@ from sonar.models import (
     Proposal,
     Site,
     SizeClass,
+    Subscription,
     UnknownName,
 )
 from sonar.registry.topology import proposals
@@ -90,6 +92,7 @@ IN_PATHS = {
     "probes/<uuid:id>": "probes/{probe}",
     "transfers/<uuid:id>": "transfers/{transfer}",
     "downtimes/<int:id>": "downtimes/{downtime}",
+    "subscriptions/<int:id>": "subscriptions/{mine}",
 }
 
 
@@ -115,6 +118,10 @@ PAGE = {
             "/login/",
             "/history/",
             "/people/",
+            "/subscriptions/",
+            "/subscriptions/add/",
+            "/subscriptions/confirm/",
+            "/subscriptions/<int:id>/",
         ),
         *("/downtimes/", "/reports/", "/reports/<str:period>/"),
         *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
@@ -136,6 +143,7 @@ PAGE = {
 } | {
     "/people/<str:name>/": Sample("/people/somebody/"),
     "/changes/": Sample("/changes/", good=(302,)),
+    "/subscriptions/add/<str:channel>/": Sample("/subscriptions/add/webhook/"),
     "/search/": Sample("/search/?q=DISK"),
     # Off unless a provider, or a front server, is named: tests/matrix/test_log_in_elsewhere.py.
     "/login/oidc/": Sample("/login/oidc/", good=(404,)),
@@ -177,8 +185,17 @@ ONE = {
     "downtimes": ("<int:id>", "{downtime}"),
     "annotations": ("<int:id>", "{note}"),
     "aliases": ("<int:id>", "{alias}"),
+    "subscriptions": ("<int:id>", "{list}"),
 }
-DELETED = ("sites", "meshes", "criteria-sets", "downtimes", "annotations", "aliases")
+DELETED = (
+    "sites",
+    "meshes",
+    "criteria-sets",
+    "downtimes",
+    "annotations",
+    "aliases",
+    "subscriptions",
+)
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
@@ -210,6 +227,10 @@ SITE = "/sites/<str:name>"
 MESH = {"every-small": "1h", "mover": "http-tpc", "mode": "pull", "streams": "1", "priority": "5"}
 SIZE = {"from_bytes": "10 GB", "test_bytes": "20 GB", "timeout_seconds": "2h"}
 CRITERIA = {"size_class": "large", "period_hours": "24h", "least_tests": "6", "least_mb_s": "20"}
+# An own subscription, or a list; `{mine}` is each account's own.
+OWN = {"name": "nights", "address": "a@example.org", "scope": "own", "cap": "10", "enabled": "on"}
+HOOK = {"name": "hook", "scope": "grid", "cap": "10", "enabled": "on"}
+HOOK |= {"channel-url": "https://hooks.example.org/x", "channel-key": "k" * 16}
 MESH |= {"alike": "on", "save": ""}
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
@@ -261,6 +282,10 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
+    "/subscriptions/add/": OWN,
+    "/subscriptions/<int:id>/": OWN,
+    "/subscriptions/<int:id>/test/": {},
+    "/subscriptions/<int:id>/delete/": {},
     "/login/": {"username": "somebody", "password": PASSWORD},
     "/logout/": {},
 }
@@ -278,6 +303,12 @@ WRITES = {
         "/people/somebody/password/",
         form=dict.fromkeys(("new_password1", "new_password2"), PASSWORD),
         good=(302,),
+    ),
+    ("/subscriptions/add/<str:channel>/", "POST"): Sample(
+        "/subscriptions/add/webhook/", form=HOOK, good=(302,)
+    ),
+    ("/subscriptions/confirm/", "POST"): Sample(
+        "/subscriptions/confirm/", form={"token": "{token}"}, good=(302,)
     ),
     ("/login/certificate/", "POST"): Sample("/login/certificate/", form={}, good=(404,)),
     ("/admin/", "POST"): Sample(
@@ -311,6 +342,14 @@ SAMPLES: dict[tuple[str, str], Sample] = {
     **CHECKS,
     **{("/api/", method): NOWHERE for method in ("GET", "POST", "PUT", "PATCH", "DELETE")},
 }
+
+
+def a_list() -> Subscription:
+    """Return a list that a webhook is told by."""
+    row = Subscription(name="shift", channel="webhook", confirmed_at=NOW)
+    subscriptions.seal(row, {"url": "https://hooks.example.org/x", "key": "k" * 16})
+    row.save()
+    return row
 
 
 def scene() -> dict[str, str]:
@@ -350,6 +389,7 @@ def scene() -> dict[str, str]:
         "note": str(note.id),
         "downtime": str(downtime.id),
         "alias": str(alias.id),
+        "list": str(a_list().id),
         "digest": digest,
         "table": reverse("table"),
     }

@@ -20,9 +20,11 @@ from rest_framework.permissions import SAFE_METHODS
 
 from matrix.http.exceptions import not_found
 from matrix.http.permissions import MayOperate
-from sonar.models import SavedView, Site, Token
+from sonar.alerting import subscriptions
+from sonar.models import SavedView, Site, Subscription, Token
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
+from tests.matrix.world import NOW
 from tests.provider import AUDIENCE, Provider
 from tests.rights_samples import API, CHECK, SAMPLES, Sample, scene
 from tests.scenes import standing
@@ -74,7 +76,8 @@ ROWS = [row for row in table() if row.route != STATIC]
 class Caller:
     """Who sends a request: an account of a role, by session or with a token; or nobody.
 
-    ``own`` says that the samples concern its sites; ``key`` is that of a token of the account.
+    ``own`` says that the samples concern its sites; ``key`` is that of a token of the account,
+        ``mine`` the id of its subscription, and ``confirm`` has what a link to confirm it has.
     """
 
     role: str
@@ -83,6 +86,8 @@ class Caller:
     token: str = ""
     scope: str = ""
     key: str = "none"
+    mine: str = "0"
+    confirm: str = ""
     word: str = "Token"
 
     def __str__(self) -> str:
@@ -125,11 +130,14 @@ def callers() -> list[Caller]:
     for role, own, user in accounts():
         key = Token.objects.create(user=user, name="mine", scopes=["read"])[0].token_key
         SavedView.objects.create(user=user, name="mine", address="/table/")
+        own_one = {"name": "mine", "channel": "email", "address": "a@example.org"}
+        mine = Subscription.objects.create(owner=user, confirmed_at=NOW, **own_one)
+        of_user = {"key": key, "mine": str(mine.pk), "confirm": subscriptions.token_of(mine)}
         session = logged_in(user).cookies[settings.SESSION_COOKIE_NAME].value
-        found.append(Caller(role, own, session=session, key=key))
+        found.append(Caller(role, own, session=session, **of_user))
         for scope in Token.Scope.values:
             _, text = Token.objects.create(user=user, name=scope, scopes=[scope])
-            found.append(Caller(role, own, token=text, scope=scope, key=key))
+            found.append(Caller(role, own, token=text, scope=scope, **of_user))
     return found
 
 
@@ -151,13 +159,14 @@ class Scene:
 
     def send(self, row: Row, caller: Caller, client: Client | None = None) -> HttpResponse:
         with transaction.atomic():
-            names = self.names | {"key": caller.key}
+            own = {"key": caller.key, "mine": caller.mine, "token": caller.confirm}
+            names = self.names | own
             response = row.sample.send(client or caller.client(row), row.method, names)
             transaction.set_rollback(True)
         return response
 
     def path(self, row: Row) -> str:
-        return row.sample.path.format_map(self.names | {"key": ""})
+        return row.sample.path.format_map(self.names | {"key": "", "mine": "0", "token": ""})
 
     @property
     def administrator(self) -> Caller:

@@ -25,6 +25,7 @@ from matrix.api.registry.criteria_sets import CRITERIA_SETS
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
+from matrix.api.registry.subscriptions import SUBSCRIPTIONS, SubscriptionsView
 from matrix.api.registry.views import routes
 from matrix.api.reports import ReportView
 from matrix.api.series import SeriesView
@@ -75,6 +76,7 @@ urlpatterns = [
     *routes(SITES, SitesView, SiteView),
     *routes(SIZE_CLASSES),
     path("v1/status/", StatusView.as_view(), name="api-status"),
+    *routes(SUBSCRIPTIONS, SubscriptionsView, SubscriptionsView),
     path("v1/strip/", StripView.as_view(), name="api-strip"),
     path("v1/transfers/", TransfersView.as_view(), name="api-transfers"),
     path("v1/transfers/<uuid:id>/", TransferView.as_view(), name="api-transfer"),

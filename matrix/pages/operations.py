@@ -75,10 +75,11 @@ TASK_WORDS = {
     "find_changes": ("changes", "searches new results for events"),
     "find_incidents": ("incidents", "looks at the newest tests for what people are called for"),
     "judge_links": ("commissioning", "looks which links have passed sets of criteria"),
+    "notify": ("notifications", "tells subscriptions of incidents"),
 }
 QUEUE_WORDS = {
     "transfers": "run the tests",
-    "control": "plan tests and keep results",
+    "control": "plan tests, keep results and call people",
     "cleaning": "clean up, check credentials, read downtimes, find changes and incidents",
 }
 WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
@@ -244,6 +245,7 @@ def source_words(source: SourceState, now: datetime) -> str:
 
 # Tests wait for a worker for some seconds; an hour is sealed within minutes of its end.
 LONG_QUEUED, LONG_UNSEALED = timedelta(minutes=5), timedelta(minutes=15)
+LONG_FAILING = timedelta(minutes=15)
 
 
 def problems(status: Status) -> list[Notice]:
@@ -256,7 +258,8 @@ def problems(status: Status) -> list[Notice]:
         if not broker.ok:
             silent = [Notice("no-broker", "The queue does not work:", broker.detail)]
     of_all_alive = [] if silent else [*of_clocks(life), *of_tasks(life), *of_sources(status)]
-    return [*silent, *of_all_alive, *of_work(status), *notices.of_replica(status.replica)]
+    others = [*of_work(status), *of_calls(status), *notices.of_replica(status.replica)]
+    return [*silent, *of_all_alive, *others]
 
 
 def of_silence(life: Life) -> Iterator[Notice]:
@@ -359,6 +362,18 @@ def of_sources(status: Status) -> Iterator[Notice]:
                 "downtimes that were announced there since are not known here, and endpoints that "
                 "are down may be shown as failing. “Sources of downtimes” below says more.",
             )
+
+
+def of_calls(status: Status) -> Iterator[Notice]:
+    """Look whether those who are to be called are."""
+    calls = status.work.calls
+    if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
+        yield Notice(
+            "no-calls",
+            f"{counted(calls.failing, 'subscription', 'is', 'are')} not told of incidents,",
+            f"the first for {format_span(status.moment - calls.failing_since)}. What each channel "
+            "answers stands on the page of subscriptions.",
+        )
 
 
 def age_of(life: Life, sign: SignOfLife | None) -> str:

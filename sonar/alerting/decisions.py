@@ -9,8 +9,10 @@ from functools import wraps
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from sonar.alerting import outbox
 from sonar.alerting.incidents import HELD_ON, event_of, lock, whose_of
-from sonar.models import Endpoint, HeldLevel, Incident, IncidentEvent
+from sonar.alerting.subjects import sites_of
+from sonar.models import HeldLevel, Incident, IncidentEvent
 from sonar.people import roles
 from sonar.people.roles import Anyone
 
@@ -27,16 +29,6 @@ class DecisionError(ValueError):
     def __init__(self, parameter: str, sentence: str) -> None:
         self.parameter = parameter
         super().__init__(sentence)
-
-
-def sites_of(incident: Incident) -> frozenset[int]:
-    """Return the ids of the sites that an incident is of; none for the whole grid."""
-    if incident.site_id is not None:
-        return frozenset({incident.site_id})
-    ends = {end for end in (incident.source_id, incident.destination_id) if end is not None}
-    if not ends:
-        return frozenset()
-    return frozenset(Endpoint.objects.filter(pk__in=ends).values_list("site_id", flat=True))
 
 
 def may_decide(user: Anyone, incident: Incident) -> bool:
@@ -60,6 +52,7 @@ def decision(decide: Decision) -> Decision:
         event = decide(incident, *args, **kwargs)
         incident.save()
         event.save()
+        outbox.announce([event])
         return event
 
     return under_lock

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from sonar.alerting import outbox
 from sonar.alerting.evaluation import RANK, WHOSE, Evaluation, FoundCause, FoundLink, Whose
 from sonar.alerting.subjects import Subject
 from sonar.models import EvaluationRun, HeldLevel, Incident, IncidentEvent, IncidentLink
@@ -76,6 +77,7 @@ class Recording:
         for incident in self.left.values():
             self.go_on(incident)
         IncidentEvent.objects.bulk_create(self.events)
+        outbox.announce(self.events)
         return self.events
 
     def absorbs(self, cause: FoundCause, going_on: Iterable[Incident]) -> bool:

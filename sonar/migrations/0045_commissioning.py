@@ -15,14 +15,14 @@ NO_HISTORY = "DROP TRIGGER sonar_criteriaset_has_history ON sonar_criteriaset;"
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sonar', '0043_incidents'),
+        ('sonar', '0044_notifications'),
     ]
 
     operations = [
         migrations.AlterField(
             model_name='historyentry',
             name='kind',
-            field=models.CharField(choices=[('site', 'Site'), ('endpoint', 'Endpoint'), ('credential', 'Credential'), ('mesh', 'Mesh'), ('size class', 'Size Class'), ('criteria set', 'Criteria Set'), ('downtime', 'Downtime'), ('alias', 'Alias'), ('topology source', 'Topology Source'), ('expectation', 'Expectation'), ('account', 'Account'), ('group', 'Group'), ('token', 'Token')], max_length=20),
+            field=models.CharField(choices=[('site', 'Site'), ('endpoint', 'Endpoint'), ('credential', 'Credential'), ('mesh', 'Mesh'), ('size class', 'Size Class'), ('criteria set', 'Criteria Set'), ('downtime', 'Downtime'), ('alias', 'Alias'), ('topology source', 'Topology Source'), ('expectation', 'Expectation'), ('subscription', 'Subscription'), ('account', 'Account'), ('group', 'Group'), ('token', 'Token')], max_length=20),
         ),
         migrations.CreateModel(
             name='CriteriaSet',

@@ -33,6 +33,7 @@ class HistoryEntry(models.Model):
         ALIAS = "alias"
         TOPOLOGY_SOURCE = "topology source"
         EXPECTATION = "expectation"
+        SUBSCRIPTION = "subscription"
         ACCOUNT = "account"
         GROUP = "group"
         TOKEN = "token"  # noqa: S105 - what it is, not one

@@ -30,7 +30,7 @@ _FOR_SITES = frozenset(
 }
 _LOOKED_AT = (
     *("site", "mesh", "sizeclass", "downtime", "probe", "leftover", "credential"),
-    *("alias", "unknownname", "criteriaset"),
+    *("alias", "unknownname", "criteriaset", "subscription"),
 )
 _EVERYWHERE = (
     frozenset(
@@ -43,13 +43,22 @@ _EVERYWHERE = (
             "alias",
             "expectation",
             "criteriaset",
+            "subscription",
         )
         for verb in ("add", "change")
     )
     | {f"view_{kind}" for kind in _LOOKED_AT}
     | {
         f"delete_{kind}"
-        for kind in ("site", "mesh", "meshinterval", "alias", "expectation", "criteriaset")
+        for kind in (
+            "site",
+            "mesh",
+            "meshinterval",
+            "alias",
+            "expectation",
+            "criteriaset",
+            "subscription",
+        )
     }
     | {"add_transfer", "view_transfer"}
 )

@@ -10,6 +10,7 @@ from sonar.settings.databases import *
 from sonar.settings.environment import *
 from sonar.settings.log import *
 from sonar.settings.login import *
+from sonar.settings.notifications import *
 from sonar.settings.queues import *
 from sonar.settings.sources import *
 from sonar.settings.storage import *

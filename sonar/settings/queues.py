@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from sonar.settings.databases import REDIS_URL, SILENT_SECONDS
 from sonar.settings.environment import envtext
+from sonar.settings.notifications import SONAR_NOTIFY_SECONDS
 from sonar.settings.sources import SONAR_DOWNTIMES_SECONDS, SONAR_TOPOLOGY_SECONDS
 from sonar.settings.storage import SONAR_CREDENTIALS_SECONDS
 from sonar.settings.work import (
@@ -144,5 +145,6 @@ CELERY_BEAT_SCHEDULE = {
         ("matrix.tasks.find_changes", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
         ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
         ("matrix.tasks.judge_links", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
+        ("matrix.tasks.notify", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
     )
 }

@@ -21,6 +21,7 @@ from sonar.people.roles import Role
 from tests.accounts import account
 from tests.matrix import sent, world
 from tests.matrix.world import NOW, World
+from tests.rights_samples import a_list
 
 HOUR = timedelta(hours=1)
 PROBE = UUID("00000000-0000-4000-8000-00000000000d")
@@ -64,6 +65,7 @@ def make() -> Scene:
         "reports": "2026-W46",
         "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
+        "subscriptions": str(a_list().id),
         "aliases": str(Alias.objects.create(kind="rse", name="RAL-ECHO", endpoint=made.ral).id),
     }
     return Scene(

@@ -45,6 +45,14 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"kind": "rse", "name": "RAL-ECHO_DATADISK", "endpoint": "RAL_DATADISK"},
         {"name": "RAL-ECHO_SCRATCHDISK"},
     ),
+    "subscriptions": (
+        {
+            "name": "night shift",
+            "channel": "webhook",
+            "settings": {"url": "https://hooks.example.org/x", "key": "k" * 16},
+        },
+        {"conditions": ["failing"], "quiet_hours": "22:00-06:00"},
+    ),
     "annotations": (
         {"source": "RAL_DATADISK", "destination": "DESY_DATADISK", "text": "over the backup"},
         {"public": True},

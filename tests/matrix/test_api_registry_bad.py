@@ -13,6 +13,7 @@ from matrix.api.registry.criteria_sets import CRITERIA_SETS
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
+from matrix.api.registry.subscriptions import SUBSCRIPTIONS
 from sonar.movers.catalogue import names
 from sonar.notation.enumeration import either
 from tests.matrix.registry import BODIES, JSON, PLURALS, address, get, made, patch, post
@@ -23,7 +24,7 @@ RESOURCES = {
     resource.slug: resource
     for resource in (
         *(SITES, ENDPOINTS, SIZE_CLASSES, MESHES, CRITERIA_SETS),
-        *(DOWNTIMES, ANNOTATIONS, ALIASES),
+        *(DOWNTIMES, ANNOTATIONS, ALIASES, SUBSCRIPTIONS),
     )
 }
 MODELS = (

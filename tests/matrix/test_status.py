@@ -50,6 +50,7 @@ def test_a_sonar_that_has_never_run_says_so(client):
     not_yet = never | {"late": False}
     names = ["sweep", "clean", "check_credentials", "import_downtimes", "propose_topology"]
     names += ["seal", "keep_months", "find_changes", "find_incidents", "judge_links"]
+    names += ["notify"]
     assert found["tasks"] == dict.fromkeys(names, not_yet)
     assert found["workers"] == {
         queue: {"count": 0} for queue in ("transfers", "control", "cleaning")
@@ -317,7 +318,7 @@ def test_the_first_reading_costs_the_same_with_few_and_with_many(
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(minutes=minute))
         figures.forget()
-        with django_assert_max_num_queries(49) as context:
+        with django_assert_max_num_queries(51) as context:
             get(client)
         counts.append(len(context))
     assert counts[1] == counts[2]

@@ -19,7 +19,17 @@ from matrix.store.data_version import DataVersion, snapshot
 from matrix.store.probes import NEXT_TICK
 from sonar.database import replica
 from sonar.database.replica import ReplicaState
-from sonar.models import Circuit, CredentialState, Probe, Schedule, SignOfLife, SizeClass, Transfer
+from sonar.models import (
+    Circuit,
+    CredentialState,
+    Notification,
+    Probe,
+    Schedule,
+    SignOfLife,
+    SizeClass,
+    Subscription,
+    Transfer,
+)
 from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles.catalogue import NAMES
 from sonar.obstacles.worker_movers import AT_VANTAGES, CLEANING, TRANSFERS
@@ -36,7 +46,7 @@ TASKS = tuple(settings.CELERY_BEAT_SCHEDULE)
 PLAN, CLEAN = "plan", "clean"
 REASONS = (*NAMES, NEXT_TICK)
 WINDOW = "24h"
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # The waiting are one look into an index as long as little waits; at three million links that all
 # wait it takes a second. Coverage costs as much as the matrix of each size class.
 WORK_SECONDS, COVERAGE_SECONDS = 10, 30
@@ -70,6 +80,16 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Calls:
+    """What waits for subscriptions and what failed lately; those whose channel does not answer."""
+
+    waiting: int
+    failed: int
+    failing: int
+    failing_since: datetime | None
+
+
+@dataclass(frozen=True)
 class Work:
     """What is dear to read, as of some seconds ago.
 
@@ -84,6 +104,7 @@ class Work:
     dirty_since: datetime | None
     circuits: tuple[Circuit, ...]
     credentials: tuple[CredentialState, ...]
+    calls: Calls
 
 
 @dataclass(frozen=True)
@@ -234,8 +255,22 @@ def read_probes() -> Probes:
     return Probes(**counts)
 
 
+def read_calls(now: datetime) -> Calls:
+    """Count what is to be told, and to whom it cannot be. Two SQL queries."""
+    rows = Notification.objects.filter(
+        Q(state="waiting") | Q(state="failed", ended_at__gt=now - DAY)
+    )
+    counts = rows.aggregate(
+        waiting=Count("id", filter=Q(state="waiting")), failed=Count("id", filter=Q(state="failed"))
+    )
+    failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
+    return Calls(
+        **counts, **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since"))
+    )
+
+
 def read_work(now: datetime) -> Work:
-    """Count what waits, what came in the last hour, and what should be sealed. 6 SQL queries."""
+    """Count what waits, what came in the last hour, and what should be sealed. 8 SQL queries."""
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()
@@ -244,7 +279,8 @@ def read_work(now: datetime) -> Work:
     failing = tuple(circuits.open_circuits().select_related("endpoint__site"))
     states = CredentialState.objects.filter(endpoint__retired_at=None).exclude(mesh__enabled=False)
     troubled = tuple(states.select_related("endpoint__site", "mesh", "credential"))
-    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled)
+    calls = read_calls(now)
+    return Work(read_waiting(now), by_state, unsealed, dirty_since, failing, troubled, calls)
 
 
 def read_waiting(now: datetime) -> tuple[WaitingTests, ...]:

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 import sonar
 from matrix.answers.status import figures, health, rabbitmq
-from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Life, Status
+from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Calls, Life, Status
 from sonar.database.retry import one_line
 from sonar.models import CredentialState, Probe
 from sonar.movers import catalogue
@@ -47,6 +47,7 @@ class Figures(Collector):
         if status is not None:
             yield from of_life(status.life)
             yield from of_tests(status)
+            yield from of_calls(status.work.calls)
             yield from of_credentials(status.work.credentials)
             yield from of_sources(status.sources)
 
@@ -122,6 +123,14 @@ def of_tests(status: Status) -> Iterator[Metric]:
         for state, links in coverage.states.items():
             family.add_metric([coverage.size, state], links)
     yield family
+
+
+def of_calls(calls: Calls) -> Iterator[Metric]:
+    counts = {"waiting": calls.waiting, "failed": calls.failed}
+    words = "Notifications that wait, and those of the last day that could not be sent."
+    yield gauge("notifications", words, counts, "state")
+    failing = {"": calls.failing}
+    yield gauge("subscriptions_failing", "Subscriptions whose channel does not answer.", failing)
 
 
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:

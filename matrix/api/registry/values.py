@@ -153,8 +153,8 @@ Moment = Annotated[
 ]
 
 
-# A URL that was given by mistake with a password in it must not come back in an answer or a log.
-NOT_REPEATED = ("base_url", "service")
+# Secrets, and a URL with a password in it by mistake, must not come back in an answer or a log.
+NOT_REPEATED = ("base_url", "service", "settings")
 # Of thousands of fields that there are not, a few tell enough.
 MOST_NAMED = 20
 Values = dict[str, Any]

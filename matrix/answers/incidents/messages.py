@@ -1,0 +1,238 @@
+"""What a message says of incidents, for somebody who has just been woken; plain text and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import uuid5
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.template.loader import render_to_string
+
+from matrix.answers.events.event import ARROW
+from matrix.answers.incidents import words
+from matrix.answers.words.phrases import counted
+from sonar.alerting import subscriptions
+from sonar.alerting.channels.base import MOST_LINKS, Matter, Message, Occurrence
+from sonar.alerting.outbox import ENDS
+from sonar.alerting.subjects import sites_of
+from sonar.alerting.subscriptions import Subscribed
+from sonar.models import Incident, IncidentEvent, Notification, Subscription
+from sonar.notation.windows import format_typed
+
+Kind, Level, Condition = IncidentEvent.Kind, Incident.Level, Incident.Condition
+ENDPOINTS = frozenset({Level.SOURCE, Level.DESTINATION, Level.ENDPOINT})
+# What is looked at first, by what is wrong and of what.
+CHECKS = {
+    (Condition.SLOW, "link"): "Do other links of both sites reach their usual rates? Then look "
+    "at the network path between the two sites: a new route, a full or a broken line.",
+    (Condition.SLOW, "endpoint"): "Load and disks of the storage servers, and the network of "
+    "their site. Was anything changed there at that time?",
+    (Condition.SLOW, "site"): "The connection of the site: its line, border router and firewall.",
+    (Condition.FAILING, "link"): "Do other links of both sites work? "
+    "Then look at the last errors, at firewalls and routes between the two sites.",
+    (Condition.FAILING, "endpoint"): "Whether the storage service is up, has room, and has a "
+    "certificate that is valid. The last errors stand on the page of the incident.",
+    (Condition.FAILING, "site"): "Whether the site is reachable at all, and whether it has a "
+    "downtime that is not announced.",
+    (Condition.SILENT, "link"): "Whether its tests still start: the page of operations says what "
+    "waits, and why.",
+}
+CHECK_SONAR = "Sonar itself first: its workers, and the network that they are in."
+MOST_IN_DIGEST = 50
+
+
+class IncidentWords:
+    """Finds the words of what is sent (`sonar.alerting.sending.Words`)."""
+
+    def message(
+        self, row: Subscription, delivered: Sequence[Notification], now: datetime
+    ) -> Message:
+        first = delivered[0]
+        if first.kind == Notification.Kind.TEST:
+            return plain(row, first, now, "This is a test", *test_lines(row))
+        if first.kind == Notification.Kind.CONFIRMATION:
+            return plain(row, first, now, "Is this your address?", *confirmation_lines(row))
+        return about_incidents(row, delivered, now)
+
+    def matters(self, subscribed: Subscribed, since: datetime, now: datetime) -> list[Matter]:
+        """Return the open incidents that concern a subscription, and those closed since then."""
+        rows = of_incidents(Q(closed_at=None) | Q(closed_at__gt=since))
+        mine = [row for row in rows if subscribed.concerns(row, sites_of(row))]
+        worse_since = still_called(row for row in mine if row.is_muted(now))
+        return [matter(row) for row in mine if not row.is_muted(now) or row.pk in worse_since]
+
+
+def of_incidents(condition: Q) -> QuerySet[Incident]:
+    rows = Incident.objects.filter(condition).order_by("-opened_at", "-id")
+    return rows.select_related(
+        *("source__site", "destination__site", "site", "assignee", "acknowledged_by")
+    )
+
+
+def still_called(muted: Iterable[Incident]) -> set[int]:
+    """Return those of the muted incidents that have got worse since they were muted."""
+    last: dict[int, str] = {}
+    kinds = (Kind.MUTED, Kind.WORSE)
+    rows = IncidentEvent.objects.filter(incident__in=list(muted), kind__in=kinds).order_by("id")
+    for incident, kind in rows.values_list("incident_id", "kind"):
+        last[incident] = kind
+    return {incident for incident, kind in last.items() if kind == Kind.WORSE}
+
+
+def matter(row: Incident, members: Sequence[str] = ()) -> Matter:
+    """Return an incident as it is told, with the links that are named."""
+    return Matter(
+        id=row.pk,
+        title=words.title(row),
+        sentence=words.sentence(row),
+        condition=row.condition,
+        level=row.level,
+        source=str(row.source or ""),
+        destination=str(row.destination or ""),
+        site=site_name(row),
+        began_at=row.began_at,
+        closed_at=row.closed_at,
+        factor=row.factor,
+        links=row.links,
+        of_links=row.of_links,
+        url=f"{settings.SONAR_URL}/incidents/{row.pk}/",
+        who=who(row),
+        check=check(row),
+        members=tuple(members),
+        more=max(row.links - len(members), 0) if members else 0,
+    )
+
+
+def site_name(row: Incident) -> str:
+    """Name the site of whatever it is of; a link has two, and the grid has none."""
+    end = row.source or row.destination
+    if row.level == Level.LINK or not (row.site or end):
+        return ""
+    return str(row.site or end.site)
+
+
+def who(row: Incident) -> str:
+    """Say who is on it."""
+    if row.assignee:
+        return f"{row.assignee.get_username()} works on it"
+    if row.acknowledged_by and row.acknowledged_at:
+        at = format_typed(row.acknowledged_at)
+        return f"{row.acknowledged_by.get_username()} has seen it, {at}"
+    return "nobody yet"
+
+
+def check(row: Incident) -> str:
+    if row.level == Level.GRID:
+        return CHECK_SONAR
+    level = "endpoint" if row.level in ENDPOINTS else row.level
+    condition = Condition(row.condition)
+    return CHECKS.get((condition, level)) or CHECKS[condition, "link"]
+
+
+def links_of(row: Incident) -> list[str]:
+    """Name the links that it explains, those of one that is closed as they were."""
+    members = row.members.filter(until=None) if row.is_open else row.members.all()
+    pairs = members.order_by("source__name", "destination__name")
+    names = pairs.values_list("source__name", "destination__name").distinct()[:MOST_LINKS]
+    return [f"{source} {ARROW} {destination}" for source, destination in names]
+
+
+def about_incidents(row: Subscription, delivered: Sequence[Notification], now: datetime) -> Message:
+    """Say what happened to the incidents of these rows; of what was missed the newest."""
+    missed = sum(each.missed for each in delivered)
+    rows = [*delivered, *missed_by(row, delivered)] if missed else list(delivered)
+    ids = {each.incident_id for each in rows} - {None}
+    incidents = {each.pk: each for each in of_incidents(Q(pk__in=ids))[:MOST_IN_DIGEST]}
+    alone = len(incidents) == 1
+    matters = [matter(each, links_of(each) if alone else ()) for each in incidents.values()]
+    numbers = sorted({number for each in rows for number in each.events})
+    events = [
+        Occurrence(event.pk, event.kind, event.at, event.incident_id)
+        for event in IncidentEvent.objects.filter(pk__in=numbers)
+    ]
+    kinds = [event.kind for event in events]
+    subject = subject_of(matters[0], kinds) if alone and not missed else digest_subject(matters)
+    begins = [f"{counted(missed, 'message')} could not be sent to you before."] if missed else []
+    context = {
+        "subject": subject, "begins": begins, "matters": matters, "alone": alone,
+        "left_out": len(ids) - len(matters), "events": [event_words(each) for each in events],
+        "name": row.name, "page": f"{settings.SONAR_URL}/subscriptions/",
+    }  # fmt: skip
+    key = "-".join(map(str, [*numbers, *(each.pk for each in delivered if each.missed), missed]))
+    return Message(
+        id=str(uuid5(row.key, key)),
+        at=now,
+        kind="incident" if alone and not missed else "digest",
+        subject=subject,
+        text=render_to_string("mail/message.txt", context),
+        html=render_to_string("mail/message.html", context),
+        matters=matters,
+        events=events,
+    )
+
+
+def missed_by(row: Subscription, delivered: Sequence[Notification]) -> list[Notification]:
+    """Return the newest of what could not be sent since it was first noted that there is any."""
+    since = min(each.created_at for each in delivered if each.missed)
+    failed = row.notifications.filter(state=Notification.State.FAILED, ended_at__gte=since)
+    return list(failed.filter(incident__isnull=False).order_by("-id")[:MOST_IN_DIGEST])
+
+
+def subject_of(incident: Matter, kinds: Sequence[str]) -> str:
+    """Begin the title with what is new of it."""
+    if kinds and kinds[-1] in ENDS:
+        beginning = "Over: "
+    elif Kind.WORSE in kinds:
+        beginning = "Worse: "
+    elif Kind.REOPENED in kinds:
+        beginning = "Again: "
+    else:
+        beginning = ""
+    return f"{beginning}{incident.title}"
+
+
+def digest_subject(matters: Sequence[Matter]) -> str:
+    still = sum(each.closed_at is None for each in matters)
+    return f"{counted(len(matters), 'incident')}, {still} of them open"
+
+
+def event_words(event: Occurrence) -> str:
+    kind = Kind(event.kind)
+    said = {Kind.CAUSE: "turned out to be wider", Kind.WORSE: "got worse", Kind.CLOSED: "over"}
+    return f"{format_typed(event.at)}: {said.get(kind, kind.label.lower())}"
+
+
+def plain(
+    row: Subscription, cause: Notification, now: datetime, subject: str, *lines: str
+) -> Message:
+    """Return a message that is of no incident."""
+    context = {"subject": subject, "begins": lines, "name": row.name}
+    context["page"] = f"{settings.SONAR_URL}/subscriptions/"
+    return Message(
+        id=str(uuid5(row.key, f"{cause.kind}-{cause.pk}")),
+        at=now,
+        kind=cause.kind,
+        subject=subject,
+        text=render_to_string("mail/message.txt", context),
+        html=render_to_string("mail/message.html", context),
+    )
+
+
+def test_lines(row: Subscription) -> list[str]:
+    return [
+        f"Somebody pressed the test button of the subscription “{row.name}” at "
+        f"{settings.SONAR_URL}.",
+        "Incidents will be told in this way. Nothing is wrong.",
+    ]
+
+
+def confirmation_lines(row: Subscription) -> list[str]:
+    link = f"{settings.SONAR_URL}/subscriptions/confirm/?token={subscriptions.token_of(row)}"
+    return [
+        f"{row.owner} has subscribed this address to incidents at {settings.SONAR_URL}. If you are "
+        f"{row.owner}, log in there and open this within {subscriptions.LINK_DAYS} days:",
+        link,
+        "If not, there is nothing to do: nothing more is sent.",
+    ]

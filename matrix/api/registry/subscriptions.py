@@ -1,0 +1,166 @@
+"""/api/v1/subscriptions/: lists that are told of incidents. One's own are for pages alone."""
+
+from typing import Annotated, Any, Literal
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from pydantic import Field
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from matrix.api.parameters import wrong
+from matrix.api.registry.resource import BY_ID, CallText, Resource
+from matrix.api.registry.values import (
+    Values,
+    field,
+    flag,
+    line,
+    name_of,
+    needed_text,
+    quiet_times,
+    record_of,
+    whole,
+)
+from matrix.api.registry.views import ResourceView
+from matrix.api.schema.records import Json
+from matrix.api.schema.schemas import Body
+from matrix.http.permissions import MayOperate, reader_of
+from sonar.alerting import subscriptions
+from sonar.alerting.channels import catalogue
+from sonar.credentials.encryption import OtherKeyError
+from sonar.models import Site, Subscription
+from sonar.models.notifications import LONGEST_NAME, MOST_CAP
+from sonar.notation.enumeration import either, not_registered
+from sonar.people import roles
+from sonar.registry.file.sections import quiet_columns
+
+SEE = "sonar.view_subscription"
+CHANNEL = f"the name of a channel: {either(catalogue.names())}"
+KINDS = f"^({'|'.join(catalogue.names())})$"
+BESIDE = ("settings", "sites", "quiet_hours")
+Levels = Literal["link", "source", "destination", "endpoint", "site", "grid"]
+Conditions = Literal["slow", "silent", "failing"]
+Sites = list[Annotated[str, name_of("site")]]
+
+
+class SubscriptionBody(Body):
+    """A list: who is told of which incidents, by which channel, and when."""
+
+    name: Annotated[str, needed_text(LONGEST_NAME)]
+    channel: Annotated[str, field(CHANNEL, pattern=KINDS)]
+    address: Annotated[
+        str, line(254, "of e-mail; of other channels it is where their address leads")
+    ] = ""
+    enabled: Annotated[bool, flag("false: nobody is told")] = True
+    scope: Annotated[
+        Literal["sites", "grid"], Field(description="incidents of `sites`, or all")
+    ] = "grid"
+    sites: Annotated[Sites, field("a list of registered sites", max_length=1000)] = []
+    levels: Annotated[list[Levels], Field(description="what they are of; empty: all")] = []
+    conditions: Annotated[list[Conditions], Field(description="what is wrong; empty: all")] = []
+    digest_hour: Annotated[
+        int | None, whole(0, 23, "UTC, one message a day", "for one for each incident")
+    ] = None
+    quiet_hours: Annotated[str | None, quiet_times()] = None
+    cap: Annotated[int, whole(1, MOST_CAP, "messages an hour; one tells of the rest")] = 10
+
+
+class NewSubscription(SubscriptionBody):
+    """A list to add, with what its channel needs to know; that is never answered."""
+
+    settings: Annotated[
+        dict[str, Annotated[str, Field(max_length=catalogue.LONGEST)]],
+        Field(description="what the channel needs, like url and key; kept encrypted"),
+    ] = {}
+
+
+class MayKeepLists(MayOperate):
+    """Reading, too, needs the right to see lists; writing is as everywhere."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if request.method in SAFE_METHODS:
+            return roles.may_somewhere(reader_of(request), SEE)
+        return super().has_permission(request, view)
+
+
+class SubscriptionsView(ResourceView):
+    permission_classes = [MayKeepLists]
+
+
+class Subscriptions(Resource[Subscription]):
+    model = Subscription
+    key = "id"
+    new = NewSubscription
+    answer = record_of(
+        SubscriptionBody,
+        "A list of those who are told of incidents. `failing_since` says since when nothing "
+        "arrives, `answer` what the other side said last.",
+        name="SubscriptionRecord",
+        id=int,
+        failing_since=str | None,
+        answer=str,
+    )
+    missing = "There is no list {key}."
+    order = BY_ID
+    field_of = {"subscription_name_once": "name"}
+    calls = {
+        "list": CallText("All lists that are told of incidents", "Those of persons are not here."),
+        "add": CallText("Add a list", "It is told of what happens from then on."),
+        "show": CallText("One list"),
+        "change": CallText(
+            "Change a list",
+            "Fields that are left out stay as they are; `settings` are replaced as a whole.",
+        ),
+        "remove": CallText(
+            "Remove a list", "Nothing more is sent, and what was sent is forgotten."
+        ),
+    }
+
+    def rows(self) -> QuerySet[Subscription]:
+        return Subscription.objects.filter(owner=None).prefetch_related("sites")
+
+    def others(self, row: Subscription) -> Json:
+        return {"sites": [site.name for site in row.sites.all()], "quiet_hours": row.quiet_hours}
+
+    def columns_of(self, row: Subscription, values: Values) -> Values:
+        columns = {name: value for name, value in values.items() if name not in BESIDE}
+        if values.get("settings"):
+            sealed = Subscription(key=row.key, channel=values.get("channel", row.channel))
+            subscriptions.seal(sealed, values["settings"])
+            columns |= {"secret": sealed.secret}
+            columns |= {"address": sealed.address} if sealed.address else {}
+        return columns | quiet_columns(values)
+
+    def signature(self, row: Subscription, columns: Values, request: Request) -> Values:
+        return {} if row.confirmed_at else {"confirmed_at": timezone.now()}
+
+    def check(self, row: Subscription) -> None:
+        """Hold the settings to what the channel needs, be they sent now or before."""
+        try:
+            values = subscriptions.unseal(row)
+        except OtherKeyError:
+            raise wrong("settings", "settings must be sent again: their key is another.") from None
+        for name, sentence in catalogue.describe(row.channel).problems(values).items():
+            raise wrong("settings", f"settings.{name}: {sentence}")
+        if row.channel == catalogue.EMAIL and (sentence := catalogue.mail_problem(row.address)):
+            raise wrong("address", sentence)
+
+    def save_related(self, row: Subscription, values: Values) -> None:
+        if "sites" in values:
+            row.sites.set(sites_named(values["sites"]))
+        if row.scope == Subscription.Scope.SITES and not row.sites.exists():
+            raise wrong("sites", "sites: with the scope sites, name at least one.")
+        if not row.enabled:
+            subscriptions.forget_unsent([row])
+
+
+def sites_named(names: list[str]) -> list[Site]:
+    rows: dict[str, Any] = {site.name: site for site in Site.objects.filter(name__in=names)}
+    for name in names:
+        if name not in rows:
+            raise wrong("sites", f"{not_registered('sites', name, 'site')}.")
+    return list(rows.values())
+
+
+SUBSCRIPTIONS = Subscriptions()

@@ -1,0 +1,1 @@
+"""The pages on which people subscribe to incidents, and operators keep lists."""

@@ -1,0 +1,209 @@
+"""What the pages of subscriptions show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, QueryDict
+
+from matrix.answers.words.phrases import counted
+from matrix.http.page_rights import accounts
+from matrix.pages.base import Page
+from matrix.pages.subscriptions.subscription_form import (
+    CONDITION_WORDS,
+    LEVEL_WORDS,
+    SubscriptionForm,
+)
+from matrix.query.addresses import address
+from matrix.query.forms import check_names
+from matrix.store.data_version import DataVersion
+from sonar.alerting.channels import catalogue
+from sonar.models import Notification, Subscription
+from sonar.notation.units import format_span
+from sonar.people.roles import Anyone
+
+ADD, CHANGE, DELETE = (f"sonar.{verb}_subscription" for verb in ("add", "change", "delete"))
+SEE = "sonar.view_subscription"
+State = Notification.State
+MOST_DELIVERIES = 20
+
+
+def keepers(permission: str) -> Any:  # noqa: ANN401 - a Right
+    """Return the right of whom a subscription belongs to; lists belong to operators.
+
+    Those of others are as if they were not there.
+    """
+
+    def check(request: HttpRequest, id: int) -> bool:  # noqa: A002 - of the route
+        if not accounts(request):
+            return False
+        row = Subscription.objects.filter(pk=id).first()
+        if row is None or not (
+            row.owner_id == request.user.pk
+            or (row.owner_id is None and request.user.has_perm(permission))
+        ):
+            raise Http404("You have no subscription with this number.")
+        return True
+
+    return check
+
+
+@dataclass(frozen=True)
+class Line:
+    """A subscription in a table, and what its channel did last."""
+
+    row: Subscription
+    last: Notification | None
+
+    @property
+    def channel(self) -> str:
+        return catalogue.describe(self.row.channel).label
+
+    @property
+    def topic(self) -> str:
+        """Say what it tells of: `all incidents; an endpoint as a source; failing`."""
+        row = self.row
+        sites = ", ".join(site.name for site in row.sites.all())
+        parts = [sites if row.scope == Subscription.Scope.SITES else row.get_scope_display()]
+        parts += [", ".join(LEVEL_WORDS[name] for name in row.levels)]
+        parts += [", ".join(CONDITION_WORDS[name] for name in row.conditions)]
+        return "; ".join(filter(None, parts))
+
+    @property
+    def when(self) -> str:
+        row = self.row
+        often = "at once" if row.digest_hour is None else f"once a day, at {row.digest_hour:02}:00"
+        return f"{often}; nothing {row.quiet_hours}" if row.quiet_hours else often
+
+    @property
+    def is_bad(self) -> bool:
+        return bool(self.row.failing_since or (self.last and self.last.state == State.FAILED))
+
+    @property
+    def state(self) -> str:
+        """Say in few words whether people are told by it."""
+        row = self.row
+        if not row.enabled:
+            return "switched off"
+        if row.confirmed_at is None:
+            return f"waits until the link sent to {row.address} is opened"
+        if row.failing_since:
+            return f"nothing arrives: {row.answer}"
+        if self.last is None and row.told_at is None:
+            return "nothing was sent yet"
+        return row.answer or (self.last.answer if self.last else "")
+
+
+def lines(rows: Iterable[Subscription]) -> list[Line]:
+    """Return subscriptions with the last that each told. Two SQL queries."""
+    listed = list(rows)
+    ended = Notification.objects.filter(subscription__in=listed, ended_at__isnull=False)
+    newest = ended.order_by("subscription_id", "-id").distinct("subscription_id")
+    last = {each.subscription_id: each for each in newest}
+    return [Line(row, last.get(row.pk)) for row in listed]
+
+
+@dataclass(frozen=True)
+class SubscriptionsPage(Page):
+    template: ClassVar[str] = "subscriptions/list.html"
+    route: ClassVar[str] = "subscriptions"
+    of_primary: ClassVar[bool] = True
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        """Show one's own, and for operators the lists. Six SQL queries."""
+        rows = Subscription.objects.prefetch_related("sites")
+        return {
+            "own": lines(rows.filter(owner=reader.pk)),
+            "lists": lines(rows.filter(owner=None)) if reader.has_perm(SEE) else [],
+            "may_add": reader.has_perm(ADD),
+            "channels": [(channel, channel.missing()) for channel in catalogue.CHANNELS],
+            "no_mail": catalogue.describe(catalogue.EMAIL).missing(),
+        }
+
+
+@dataclass(frozen=True)
+class AddSubscriptionPage(Page):
+    """The form of one's own subscription, or of a list of some channel."""
+
+    template: ClassVar[str] = "subscriptions/form.html"
+    route: ClassVar[str] = "add-subscription"
+    of_primary: ClassVar[bool] = True
+
+    channel: str = ""
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        channel = path.get("channel", "")
+        if channel and channel not in catalogue.names():
+            raise Http404(f"There is no channel “{channel}”.")
+        return cls(channel)
+
+    def path(self) -> str:
+        return address("add-list", self.channel) if self.channel else address(self.route)
+
+    def begun(self, reader: Anyone) -> Subscription:
+        """Return what the form begins with."""
+        if self.channel:
+            return Subscription(channel=self.channel)
+        mail = reader.email if isinstance(reader, User) else ""
+        own = {"owner": reader, "address": mail, "scope": Subscription.Scope.OWN}
+        return Subscription(channel=catalogue.EMAIL, name="mine", **own)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        row = self.begun(reader)
+        channel = catalogue.describe(row.channel)
+        own = "Subscribe to incidents by e-mail"
+        return {
+            "heading": f"Add a list: {channel.label}" if self.channel else own,
+            "form": SubscriptionForm(row),
+            "missing": channel.missing(),
+        }
+
+
+@dataclass(frozen=True)
+class SubscriptionPage(Page):
+    """One subscription: its form, a test, and what was told last."""
+
+    template: ClassVar[str] = "subscriptions/form.html"
+    route: ClassVar[str] = "subscription"
+    of_primary: ClassVar[bool] = True
+
+    row: Subscription
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(Subscription.objects.prefetch_related("sites").get(pk=path["id"]))
+
+    def path(self) -> str:
+        return address(self.route, self.row.pk)
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        row = self.row
+        (line,) = lines([row])
+        newest = row.notifications.select_related("incident").order_by("-id")[:MOST_DELIVERIES]
+        deliveries = list(newest)
+        waits = [each for each in deliveries if each.state == State.WAITING]
+        return {
+            "heading": f"The subscription {row.name}",
+            "line": line,
+            "form": SubscriptionForm(row),
+            "missing": catalogue.describe(row.channel).missing(),
+            "deliveries": [(each, delivery_words(each)) for each in deliveries],
+            "busy": any(each.kind == Notification.Kind.TEST for each in waits),
+            "failing": format_span(now - row.failing_since) if row.failing_since else "",
+        }
+
+
+def delivery_words(row: Notification) -> str:
+    """Say what a notification tells: `incident 7: opened, over`."""
+    if row.kind == Notification.Kind.MISSED:
+        return f"a digest of {counted(row.missed, 'message')} that could not be sent"
+    if row.incident_id is None:
+        return "a test" if row.kind == Notification.Kind.TEST else "a link to confirm the address"
+    return f"incident {row.incident_id}: {', '.join(row.kinds)}"

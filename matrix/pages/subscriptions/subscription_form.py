@@ -1,0 +1,172 @@
+"""The form of a subscription: by which channel, what of, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from matrix.pages.site.work_forms import CHOICE, NEEDED, ONE_END, SMALL, ClockField, RowForm, line
+from sonar.alerting import subscriptions
+from sonar.alerting.channels import catalogue
+from sonar.alerting.channels.catalogue import EMAIL
+from sonar.credentials.encryption import OtherKeyError
+from sonar.models import Site, Subscription
+from sonar.models.notifications import LONGEST_NAME, MOST_CAP
+from sonar.registry.written_fields import between, small_input
+
+Scope = Subscription.Scope
+# What is sent besides what the row has.
+BESIDE = ("sites",)
+# Not for channels that are told everything each minute.
+TIMES = ("digest_hour", "quiet_from", "quiet_until", "cap")
+SET_BEFORE = "Set already, and shown nowhere. Empty: it stays as it is."
+LEVEL_WORDS = {
+    "link": "a link", "source": "an endpoint as a source",
+    "destination": "an endpoint as a destination", "endpoint": "an endpoint, both ways",
+    "site": "a site", "grid": "Sonar itself or its network",
+}  # fmt: skip
+CONDITION_WORDS = {"slow": "slow", "silent": "no new results", "failing": "failing"}
+
+
+class OneStyle(forms.widgets.ChoiceWidget):
+    """Gives its boxes the look of all others; Django would give it to what is around them, too."""
+
+    def create_option(self, *arguments: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
+        option = super().create_option(*arguments, **named)
+        option["attrs"]["class"] = "form-check-input"
+        return option
+
+
+class Ticks(OneStyle, forms.CheckboxSelectMultiple):
+    """Several of some choices."""
+
+
+class Radio(OneStyle, forms.RadioSelect):
+    """One of some choices."""
+
+
+def ticks(label: str, words: Mapping[str, str]) -> forms.MultipleChoiceField:
+    return forms.MultipleChoiceField(
+        label=f"{label} (none ticked: all)",
+        required=False,
+        choices=list(words.items()),
+        widget=Ticks,
+    )
+
+
+class SubscriptionForm(RowForm):
+    """A subscription of a person, or a list; secrets of its channel are written, never shown."""
+
+    otherwise = "name"
+
+    name = line("name", LONGEST_NAME, 24, NEEDED.format("night shift"))
+    address = line("e-mail address", 254, 30, "Write an e-mail address.")
+    scope = forms.ChoiceField(
+        label="tell of",
+        choices=Scope.choices,
+        widget=Radio,
+    )
+    sites = forms.ModelMultipleChoiceField(
+        label="these sites",
+        queryset=Site.objects.order_by("name"),
+        to_field_name="name",
+        required=False,
+        widget=forms.SelectMultiple({"class": "form-select form-select-sm", "size": 6}),
+    )
+    levels = ticks("what they are of", LEVEL_WORDS)
+    conditions = ticks("what is wrong", CONDITION_WORDS)
+    digest_hour = forms.TypedChoiceField(
+        label="how often",
+        required=False,
+        coerce=int,
+        empty_value=None,
+        choices=[
+            ("", "at once, each incident"),
+            *((hour, f"once a day, at {hour:02}:00 UTC") for hour in range(24)),
+        ],
+        widget=CHOICE,
+    )
+    quiet_from = ClockField("nothing from (UTC)")
+    quiet_until = ClockField("to (UTC)")
+    cap = forms.IntegerField(
+        label="messages an hour, at most", validators=between(1, MOST_CAP), widget=small_input(5)
+    )
+    enabled = forms.BooleanField(
+        label="switched on",
+        required=False,
+        widget=forms.CheckboxInput({"class": "form-check-input"}),
+    )
+
+    def __init__(self, row: Subscription, data: QueryDict | None = None) -> None:
+        self.row, self.channel = row, catalogue.describe(row.channel)
+        initial = {name: getattr(row, name) for name in self.base_fields if name not in BESIDE}
+        if row.pk:
+            initial["sites"] = row.sites.all()
+        super().__init__(data, auto_id="subscription-%s", initial=initial)
+        for name in ["address"] * (row.channel != EMAIL) + [*TIMES] * self.channel.is_board:
+            del self.fields[name]
+        if row.owner is None:
+            choices = [choice for choice in Scope.choices if choice[0] != Scope.OWN]
+            self.fields["scope"].choices = choices  # type: ignore[attr-defined]
+        for field in self.channel.fields:
+            self.fields[f"channel-{field.name}"] = forms.CharField(
+                label=field.label,
+                required=False,
+                help_text=SET_BEFORE if row.pk else "",
+                widget=forms.PasswordInput({"class": SMALL, "size": 30, "autocomplete": "off"})
+                if field.is_secret
+                else forms.TextInput({"class": SMALL, "size": 30}),
+            )
+
+    @property
+    def of_channel(self) -> Iterator[forms.BoundField]:
+        return (self[name] for name in self.fields if name == "address" or is_of_channel(name))
+
+    @property
+    def of_choice(self) -> Iterator[forms.BoundField]:
+        return (self[name] for name in ("scope", "sites", "levels", "conditions"))
+
+    @property
+    def of_times(self) -> Iterator[forms.BoundField]:
+        return (self[name] for name in (*TIMES, "enabled") if name in self.fields)
+
+    def clean_address(self) -> str:
+        address = str(self.cleaned_data["address"])
+        if sentence := catalogue.mail_problem(address):
+            raise forms.ValidationError(sentence)
+        return address
+
+    def filled(self, cleaned: Mapping[str, Any]) -> Subscription | None:
+        if cleaned["scope"] == Scope.SITES and not cleaned["sites"]:
+            self.add_error("sites", "Choose at least one site.")
+        for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
+            if cleaned.get(name) is None and cleaned.get(other) is not None:
+                self.add_error(name, ONE_END)
+        self.take_settings(cleaned)
+        for name, value in cleaned.items():
+            if name not in BESIDE and not is_of_channel(name):
+                setattr(self.row, name, value)
+        return None if self.errors else self.row
+
+    def take_settings(self, cleaned: Mapping[str, Any]) -> None:
+        """Encrypt what the channel needs, where any of it was written; the rest stays."""
+        names = [field.name for field in self.channel.fields]
+        written = {name: cleaned[f"channel-{name}"] for name in names}
+        if self.row.pk and not any(written.values()):
+            return
+        try:
+            before = subscriptions.unseal(self.row)
+        except OtherKeyError:  # all of it is to be written again
+            before = {}
+        values = {**before, **{name: value for name, value in written.items() if value}}
+        for name, sentence in self.channel.problems(values).items():
+            self.add_error(f"channel-{name}", sentence)
+        if names and not self.errors:
+            subscriptions.seal(self.row, values)
+
+
+def is_of_channel(name: str) -> bool:
+    return name.startswith("channel-")

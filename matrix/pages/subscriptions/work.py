@@ -1,0 +1,136 @@
+"""What people do with subscriptions: add, change, try and remove them, and confirm an address."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from matrix.http.page_rights import accounts, for_whom, holders
+from matrix.pages.subscriptions.pages import (
+    ADD,
+    CHANGE,
+    DELETE,
+    AddSubscriptionPage,
+    SubscriptionPage,
+    SubscriptionsPage,
+    keepers,
+)
+from matrix.pages.subscriptions.subscription_form import SubscriptionForm, is_of_channel
+from matrix.pages.views import rendered, show
+from matrix.query.addresses import address
+from sonar.alerting import subscriptions
+from sonar.models import Notification, Subscription
+
+TAKEN = "You have just added a subscription with this name: choose another."
+ENOUGH = "You have {} subscriptions, which is the most: change or remove one of them."
+OLD_LINK = "This link is for another account, too old, or for an address that was changed since."
+# What the sender notes in a row is not written by forms.
+COLUMNS = ("address", "secret", *(name for name in SubscriptionForm.base_fields if name != "sites"))
+
+
+@for_whom(GET=accounts)
+def subscriptions_page(request: HttpRequest) -> HttpResponseBase:
+    return show(request, SubscriptionsPage, {})
+
+
+@for_whom(GET=accounts, POST=accounts)
+def add_subscription(request: HttpRequest) -> HttpResponseBase:
+    """Subscribe oneself, by e-mail."""
+    if request.method != "POST":
+        return show(request, AddSubscriptionPage, {})
+    return edited(request, AddSubscriptionPage(), AddSubscriptionPage().begun(request.user))
+
+
+@for_whom(GET=holders(ADD), POST=holders(ADD))
+def add_list(request: HttpRequest, channel: str) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, AddSubscriptionPage, {"channel": channel})
+    page = AddSubscriptionPage.read(type(request.GET)(), channel=channel)
+    return edited(request, page, page.begun(request.user))
+
+
+@for_whom(GET=keepers(CHANGE), POST=keepers(CHANGE))
+def subscription(request: HttpRequest, id: int) -> HttpResponseBase:  # noqa: A002 - of the route
+    if request.method != "POST":
+        return show(request, SubscriptionPage, {"id": str(id)})
+    row = Subscription.objects.get(pk=id)
+    return edited(request, SubscriptionPage(row), Subscription.objects.get(pk=id))
+
+
+@sensitive_variables()
+def edited(
+    request: HttpRequest, page: AddSubscriptionPage | SubscriptionPage, row: Subscription
+) -> HttpResponse:
+    """Keep a subscription as a form has it, or show what is wrong with it."""
+    form, before = SubscriptionForm(row, request.POST), row.address
+    user = cast(User, request.user)
+    own = Subscription.objects.filter(owner=user)
+    is_new = row._state.adding
+    if is_new and row.owner and own.count() >= subscriptions.MOST_OF_ONE:
+        form.add_error(None, ENOUGH.format(subscriptions.MOST_OF_ONE))
+    if form.is_valid():
+        try:
+            with transaction.atomic():
+                said = keep(form, is_new=is_new, before=before)
+        except IntegrityError:
+            form.add_error("name", TAKEN)
+    if form.errors:
+        return rendered(request, page, timezone.now(), None, status=400, form=form)
+    messages.success(request, f"The subscription {row.name} is kept. {said}".strip())
+    return HttpResponseRedirect(SubscriptionPage(row).path())
+
+
+def keep(form: SubscriptionForm, *, is_new: bool, before: str) -> str:
+    """Keep the row of a form within a transaction; say what is still to be done for it."""
+    row, now = form.row, timezone.now()
+    columns = [name for name in COLUMNS if not is_of_channel(name)]
+    row.save(update_fields=None if is_new else columns)
+    row.sites.set(form.cleaned_data["sites"])
+    if not row.enabled:
+        subscriptions.forget_unsent([row])
+    if is_new or row.confirmed_at is None or row.address != before:
+        said = subscriptions.confirm_or_ask(row, now)
+        return f"{said}." if said else ""
+    return ""
+
+
+@for_whom(POST=keepers(CHANGE))
+def try_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
+    """Let a test be sent; its page says what came of it."""
+    row = Subscription.objects.get(pk=id)
+    if row.confirmed_at is None:
+        messages.warning(request, f"First open the link that was sent to {row.address}.")
+    else:
+        subscriptions.queue(row, Notification.Kind.TEST, timezone.now())
+        messages.success(request, "A test is sent within seconds: its outcome is shown below.")
+    return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
+
+
+@for_whom(POST=keepers(DELETE))
+def delete_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A002 - of the route
+    row = Subscription.objects.get(pk=id)
+    row.delete()
+    messages.success(request, f"The subscription {row.name} is removed: nothing more is sent.")
+    return HttpResponseRedirect(address("subscriptions"))
+
+
+@for_whom(GET=accounts, POST=accounts)
+def confirm_address(request: HttpRequest) -> HttpResponse:
+    """Show what a link confirms, which programs that look at e-mail open too; POST does it."""
+    token = request.POST.get("token", "") or request.GET.get("token", "")
+    if request.method != "POST":
+        return render(request, "subscriptions/confirm.html", {"token": token})
+    row = subscriptions.confirm(token, cast(User, request.user))
+    if row is None:
+        context = {"token": "", "sentence": OLD_LINK}
+        return render(request, "subscriptions/confirm.html", context, status=400)
+    messages.success(request, f"{row.address} is told of incidents from now on.")
+    return HttpResponseRedirect(SubscriptionPage(row).path())

@@ -1,0 +1,45 @@
+"""The alarms of WLCG: a document for each event, as AlarmsAndAlerts takes them by POST."""
+
+from __future__ import annotations
+
+import json
+
+from sonar.alerting.channels.base import Matter, Message, Target
+from sonar.alerting.channels.web import post
+from sonar.alerting.channels.webhook import as_text
+
+CATEGORY, SUBCATEGORY = "Networking", "Sonar"
+NAMES = {
+    "slow": "transfers are slow", "failing": "transfers fail", "silent": "no transfer results",
+}  # fmt: skip
+
+
+class AlarmBus:
+    """Posts to a bus of alarms, whose readers choose by category, event and tags."""
+
+    def send(self, message: Message, target: Target) -> str:
+        body = json.dumps(alarm(message, target), default=as_text).encode()
+        return post(target.settings["url"], body, {"X-Sonar-Delivery": message.id}).words
+
+
+def alarm(message: Message, target: Target) -> dict[str, object]:
+    first = message.matters[0] if message.matters else None
+    worst = max((each.severity == "critical" for each in message.matters), default=False)
+    return {
+        "category": CATEGORY,
+        "subcategory": SUBCATEGORY,
+        "event": NAMES[first.condition] if first else message.kind,
+        "body": message.text,
+        "tags": sorted({tag for each in message.matters for tag in tags(each)}),
+        "level": "critical" if worst else "warning",
+        "source": {
+            "id": message.id,
+            "sonar": target.home,
+            "incidents": [vars(each) for each in message.matters],
+        },
+        "details": message.matters[0].url if message.matters else target.home,
+    }
+
+
+def tags(matter: Matter) -> set[str]:
+    return {matter.site, matter.source, matter.destination} - {""}

@@ -1,0 +1,176 @@
+"""The outbox: what happens to incidents is noted for whom it concerns, in the same transaction.
+
+Whom to call, and for what: an incident that opens, gets worse, comes back, closes, or turns out to
+be of a whole site or of the grid. Nobody is called twice for what comes and goes within a day, nor
+more than three times for one incident; what is over before it was sent is told in one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F
+
+from sonar.alerting import subscriptions
+from sonar.alerting.channels.catalogue import BOARDS
+from sonar.alerting.subjects import sites_of
+from sonar.alerting.subscriptions import Subscribed
+from sonar.models import Incident, IncidentEvent, Notification, Subscription
+from sonar.models.notifications import DAY
+
+Kind, Level, State = IncidentEvent.Kind, Incident.Level, Notification.State
+ENDS = frozenset({Kind.CLOSED, Kind.NEW_NORMAL})
+# They turn an incident on and off; whoever was told of neither missed nothing.
+SWITCHES = ENDS | {Kind.REOPENED}
+CALLING = SWITCHES | {Kind.OPENED, Kind.WORSE}
+LARGE = frozenset({Level.SITE, Level.GRID})
+# To one person, for one incident, within as long.
+MOST_CALLS = 3
+REMEMBERED = timedelta(days=28)
+# So many incidents wait for a subscription at most; of more than that only the number is kept.
+MOST_WAITING = 200
+
+
+def calls(event: IncidentEvent) -> bool:
+    """Say whether somebody is called for an event; of a muted incident only if it gets worse."""
+    if event.kind == Kind.WORSE:
+        return True
+    if event.incident.is_muted(event.at):
+        return False
+    return event.kind in CALLING or (event.kind == Kind.CAUSE and event.incident.level in LARGE)
+
+
+def announce(events: Sequence[IncidentEvent]) -> None:
+    """Note for each subscription what it is to be told of these events, which are stored."""
+    merged = [event.incident_id for event in events if event.kind == Kind.MERGED]
+    if merged:  # those that explain them are told
+        waiting = Notification.objects.filter(incident__in=merged, state=State.WAITING)
+        waiting.filter(urgent=False).delete()
+    calling = [event for event in events if calls(event)]
+    if not calling:
+        return
+    everybody = [
+        subscribed for subscribed in subscriptions.active() if subscribed.row.channel not in BOARDS
+    ]
+    for event in calling if everybody else []:
+        for calls_of_one in whom(event, everybody):
+            calls_of_one.note(event)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What somebody, be it by several subscriptions, was told of an incident and is still to be."""
+
+    to: Subscribed
+    past: Sequence[Notification]
+    waiting: Notification | None
+
+    def note(self, event: IncidentEvent) -> None:
+        """Add an event to what waits, or take back what it makes superfluous."""
+        row, past = self.waiting, self.past
+        kinds = {*(row.kinds if row else ()), event.kind}
+        knows_it_open = bool(past) and past[-1].kinds[-1] not in ENDS
+        if kinds <= SWITCHES and (event.kind not in ENDS) == knows_it_open:
+            if row is not None:
+                row.delete()
+            return
+        if len(past) >= MOST_CALLS or (event.kind == Kind.CAUSE and len(past) == MOST_CALLS - 1):
+            return
+        if row is None:
+            row = self.begun(event)
+        if row is not None:
+            self.add(row, event)
+
+    def begun(self, event: IncidentEvent) -> Notification | None:
+        """Return a new row; if too many wait already, count it among what was missed."""
+        row = self.to.row
+        if row.notifications.filter(state=State.WAITING).count() >= MOST_WAITING:
+            miss(row, 1, event.at)
+            return None
+        return Notification(
+            subscription=row,
+            incident=event.incident,
+            created_at=event.at,
+            due_at=event.at + 2 * REMEMBERED,
+        )
+
+    def add(self, row: Notification, event: IncidentEvent) -> None:
+        moment, worse = event.at, event.kind == Kind.WORSE
+        last = self.past[-1].ended_at if self.past else None
+        if event.kind == Kind.REOPENED and last is not None:
+            moment = max(moment, last + DAY)
+        due = event.at if worse else self.to.row.due_at(moment)
+        row.together = not worse and (row.together or due > moment)
+        row.urgent |= worse
+        row.due_at = min(row.due_at, due)
+        row.events, row.kinds = [*row.events, event.pk], [*row.kinds, event.kind]
+        row.save()
+
+
+def whom(event: IncidentEvent, everybody: Iterable[Subscribed]) -> Iterable[Calls]:
+    """Yield by whom an event is to be told: each person once, whatever they subscribed to."""
+    incident = event.incident
+    sites = sites_of(incident)
+    matching = [subscribed for subscribed in everybody if subscribed.concerns(incident, sites)]
+    rows = list(incident.notifications.select_for_update().filter(
+        created_at__gt=event.at - REMEMBERED).order_by("id"))  # fmt: skip
+    owner_of = {subscribed.row.pk: subscribed.row.owner_id for subscribed in everybody}
+    called = set[int]()
+    for subscribed in sorted(
+        matching, key=lambda subscribed: preference(subscribed, rows, event.at)
+    ):
+        owner = subscribed.row.owner_id
+        if owner in called:
+            continue
+        called |= {owner} if owner else set()
+        own = [
+            row
+            for row in rows
+            if row.subscription_id == subscribed.row.pk
+            or (owner and owner_of.get(row.subscription_id) == owner)
+        ]
+        past = [row for row in own if row.state == State.SENT]
+        waiting = [
+            row
+            for row in own
+            if row.state == State.WAITING and row.subscription_id == subscribed.row.pk
+        ]
+        yield Calls(subscribed, past, waiting[0] if waiting else None)
+
+
+def preference(
+    subscribed: Subscribed, rows: Iterable[Notification], now: datetime
+) -> tuple[object, ...]:
+    """Order the subscriptions of one person: by which it was told before, then what is soonest."""
+    row = subscribed.row
+    before = any(each.subscription_id == row.pk for each in rows)
+    return (not before, row.due_at(now) - now, row.pk)
+
+
+def may_call_again(row: Notification, now: datetime) -> bool:
+    """Say whether the person of a row may be told more of its incident."""
+    to = row.subscription
+    person = {"subscription__owner": to.owner_id} if to.owner_id else {"subscription": to}
+    past = Notification.objects.filter(incident=row.incident_id, state=State.SENT, **person)
+    return past.filter(created_at__gt=now - REMEMBERED).count() < MOST_CALLS
+
+
+def miss(row: Subscription, count: int, now: datetime) -> None:
+    """Note that so many messages more of a subscription could not be sent, for its next digest."""
+    missed, is_new = Notification.objects.get_or_create(
+        subscription=row,
+        incident=None,
+        kind=Notification.Kind.MISSED,
+        state=State.WAITING,
+        defaults={"created_at": now, "due_at": now, "missed": count},
+    )
+    if not is_new:
+        Notification.objects.filter(pk=missed.pk).update(missed=F("missed") + count)
+
+
+def drop_expired(now: datetime, days: int) -> None:
+    """Forget who was told what, once that is long ago."""
+    ended = Notification.objects.filter(ended_at__lt=now - timedelta(days=days))
+    ended.delete()

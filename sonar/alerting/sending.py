@@ -1,0 +1,248 @@
+"""The sender: takes what waits of one subscription at a time, sends it, and notes what came of it.
+
+Nothing is locked while it sends: a subscription is leased. A sender that dies is followed by
+another one, which says the same under the same id. A channel that does not answer is left alone
+for ever longer, and comes after those that do.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+
+from sonar.alerting import outbox, subscriptions
+from sonar.alerting.channels import catalogue
+from sonar.alerting.channels.base import ChannelError, Matter, Message, Target
+from sonar.alerting.subscriptions import ACTIVE, Subscribed
+from sonar.credentials.encryption import OtherKeyError
+from sonar.models import Notification, Subscription
+from sonar.models.notifications import DAY
+
+log = logging.getLogger(__name__)
+
+Kind, State = Notification.Kind, Notification.State
+# Longer than any channel takes; who died is followed after that.
+LEASE = timedelta(minutes=3)
+BOARD_EVERY, BOARD_LOOKS_BACK = timedelta(minutes=1), timedelta(hours=1)
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
+HOUR = timedelta(hours=1)
+AT_ONCE = 4
+DIRECT = Q(kind__in=[Kind.TEST, Kind.CONFIRMATION])
+STOPPED = "Sonar was stopped while it sent this, and does not send it again: it may have arrived."
+OTHER_KEY = (
+    "What the channel needs was encrypted with another key (docs/settings.md, "
+    "SONAR_CREDENTIALS_KEY): write its settings again."
+)
+
+
+class Words(Protocol):
+    """Who finds the words: of a message, and of the incidents that a board shows."""
+
+    def message(
+        self, row: Subscription, rows: Sequence[Notification], now: datetime
+    ) -> Message: ...
+
+    def matters(self, subscribed: Subscribed, since: datetime, now: datetime) -> list[Matter]: ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A subscription that is leased, and what of it is to be told now; nothing for a board."""
+
+    row: Subscription
+    rows: Sequence[Notification]
+    lease: datetime
+
+
+Clock = Callable[[], datetime]
+
+
+def send_due(words: Words, clock: Clock, seconds: float, at_once: int = AT_ONCE) -> None:
+    """Send what is due until nothing is, or the time is up; so many subscriptions at once."""
+    end = time.monotonic() + seconds
+
+    def work() -> None:
+        try:
+            while time.monotonic() < end and send_next(words, clock):
+                pass
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(at_once, "notify") as threads:
+        for done in [threads.submit(work) for _ in range(at_once)]:
+            done.result()
+
+
+def send_next(words: Words, clock: Clock) -> bool:
+    """Send one message, or tell one board; say whether there was anything to do."""
+    claimed = claim(clock())
+    if claimed is None:
+        return False
+    row, now = claimed.row, clock()
+    if not claimed.rows and row.channel not in catalogue.BOARDS:
+        release(claimed)
+        return True
+    try:
+        message, answer = deliver(claimed, words, now)
+    except ChannelError as error:
+        failed(claimed, str(error), clock())
+    else:
+        arrived(claimed, message, answer, clock())
+    return True
+
+
+def claim(now: datetime) -> Claim | None:
+    """Lease the next subscription with something due, those that answer first."""
+    waiting = Notification.objects.filter(
+        subscription=OuterRef("pk"), state=State.WAITING, due_at__lte=now
+    )
+    is_due = Exists(waiting.exclude(DIRECT)) | Q(channel__in=catalogue.BOARDS) & (
+        Q(told_at=None) | Q(told_at__lte=now - BOARD_EVERY)
+    )
+    answers = Q(retry_at=None) | Q(retry_at__lte=now)
+    with transaction.atomic():
+        row = (
+            Subscription.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
+            .filter(Q(leased_until=None) | Q(leased_until__lte=now))
+            .filter(Exists(waiting.filter(DIRECT)) | ACTIVE & answers & is_due)
+            .select_related("owner")
+            .order_by("failures", "told_at", "id")
+            .first()
+        )
+        if row is None:
+            return None
+        row.leased_until = now + LEASE
+        row.save(update_fields=["leased_until"])
+        return Claim(row, to_tell(row, now), row.leased_until)
+
+
+def to_tell(row: Subscription, now: datetime) -> list[Notification]:
+    """Choose what one message tells: worse states by themselves, the rest as caps allow."""
+    waiting = row.notifications.filter(state=State.WAITING)
+    if row.failing_since is not None and row.failing_since <= now - DAY:
+        give_up(row, waiting.filter(due_at__lte=now - DAY, incident__isnull=False), now)
+    due = list(waiting.filter(due_at__lte=now).order_by("id"))
+    for is_first in (is_direct, is_urgent):
+        if first := next(filter(is_first, due), None):
+            return [first]
+    past = row.notifications.filter(state=State.SENT, ended_at__gt=now - HOUR).exclude(DIRECT)
+    sent = past.aggregate(messages=Count("message", distinct=True), first=Min("ended_at"))
+    together = [each for each in due if each.together or each.kind == Kind.MISSED]
+    single = [each for each in due if each not in together]
+    if sent["messages"] < row.cap:
+        return single[:1] or together
+    later = sent["first"] + HOUR
+    waiting.filter(pk__in=[each.pk for each in due]).update(due_at=later, together=True)
+    return []
+
+
+def is_direct(each: Notification) -> bool:
+    return each.kind in (Kind.TEST, Kind.CONFIRMATION)
+
+
+def is_urgent(each: Notification) -> bool:
+    return each.urgent
+
+
+def give_up(row: Subscription, old: QuerySet[Notification], now: datetime) -> None:
+    """Send nothing any more that could not be sent for a day; of all of it a digest tells."""
+    if count := old.update(state=State.FAILED, ended_at=now, answer=row.answer):
+        outbox.miss(row, count, now)
+
+
+def deliver(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None, str]:
+    """Send what a claim is for; return the message and what was answered, or raise ChannelError."""
+    row, channel = claimed.row, catalogue.describe(claimed.row.channel)
+    if missing := channel.missing():
+        raise ChannelError(missing)
+    to = target(row)
+    if channel.is_board:
+        since = (row.told_at or now) - BOARD_LOOKS_BACK
+        matters = words.matters(Subscribed(row, subscriptions.sites_of(row)), since, now)
+        return None, catalogue.load(channel.path).tell(matters, to, now)
+    message = words.message(row, claimed.rows, now)
+    if channel.is_sent_once:
+        rows_of(claimed).update(state=State.FAILED, ended_at=now, answer=STOPPED)
+    log.info("Sending %s to the subscription %s", message.id, row.pk)
+    return message, catalogue.load(channel.path).send(message, to)
+
+
+def target(row: Subscription) -> Target:
+    try:
+        values = subscriptions.unseal(row)
+    except OtherKeyError:
+        raise ChannelError(OTHER_KEY) from None
+    return Target(
+        str(row.key), row.name, row.address, f"{settings.SONAR_URL}/subscriptions/",
+        settings.SONAR_URL, values,
+    )  # fmt: skip
+
+
+def rows_of(claimed: Claim) -> QuerySet[Notification]:
+    return Notification.objects.filter(pk__in=[each.pk for each in claimed.rows])
+
+
+def release(claimed: Claim, **changes: object) -> None:
+    """End the lease, if nobody else has taken it over meanwhile, and note what came of it."""
+    rows = Subscription.objects.filter(pk=claimed.row.pk, leased_until=claimed.lease)
+    rows.update(leased_until=None, **changes)
+
+
+@transaction.atomic
+def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime) -> None:
+    """Note what was told; what came meanwhile waits on, in a row of its own."""
+    answer, before = answer[:500], {each.pk: each for each in claimed.rows}
+    for row in rows_of(claimed).select_for_update():
+        count, missed = len(before[row.pk].events), row.missed - before[row.pk].missed
+        events, kinds = row.events[count:], row.kinds[count:]
+        row.events, row.kinds, row.missed = (
+            row.events[:count],
+            row.kinds[:count],
+            before[row.pk].missed,
+        )
+        row.state, row.ended_at, row.answer = State.SENT, now, answer
+        row.message = UUID(message.id) if message else None
+        row.save()
+        if missed:
+            outbox.miss(claimed.row, missed, now)
+        elif events and outbox.may_call_again(row, now):
+            row.pk, row.state, row.events, row.kinds = None, State.WAITING, events, kinds
+            row.ended_at = row.message = None
+            row.save(force_insert=True)
+    if any(map(is_direct, claimed.rows)):
+        release(claimed, answer=answer)
+    else:
+        well = {"failures": 0, "failing_since": None, "retry_at": None}
+        release(claimed, told_at=now, answer=answer, **well)
+
+
+@transaction.atomic
+def failed(claimed: Claim, answer: str, now: datetime) -> None:
+    """Note that it did not arrive; what is tried again is, after ever longer pauses."""
+    row, answer = claimed.row, answer[:500]
+    log.warning("Nothing arrives for the subscription %s: %s", row.pk, answer)
+    if any(map(is_direct, claimed.rows)):
+        rows_of(claimed).update(state=State.FAILED, ended_at=now, answer=answer)
+        release(claimed)
+        return
+    rows_of(claimed).update(answer=answer)
+    pause = BOARD_EVERY if row.channel in catalogue.BOARDS else pause_after(row.failures)
+    release(
+        claimed, answer=answer, failures=row.failures + 1, retry_at=now + pause,
+        failing_since=row.failing_since or now,
+    )  # fmt: skip
+
+
+def pause_after(failures: int) -> timedelta:
+    """Return how long a channel is left alone that has failed so often before."""
+    return min(FIRST_PAUSE * (1 << min(failures, 10)), LONGEST_PAUSE)

@@ -1,0 +1,172 @@
+"""Whom Sonar calls for incidents, and its outbox: what they are still to be told, and were."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, time, timedelta
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from sonar.models.fields import QuietHours, two_ends
+from sonar.models.incidents import Incident
+
+DAY = timedelta(days=1)
+LONGEST_NAME = 80
+MOST_CAP = 1000
+
+
+def chosen(field: models.CharField[str, str], text: str) -> ArrayField[list[str], list[str]]:
+    return ArrayField(field, default=list, blank=True, help_text=f"{text} Empty: all.")
+
+
+class Subscription(QuietHours):
+    """Who is told of which incidents, by which channel, and when.
+
+    One with an owner is that person's own, by e-mail alone; one without is a list, which operators
+    keep. ``secret`` has what the channel needs, encrypted (`sonar.alerting.subscriptions`), and
+    ``address`` what everybody who sees the row may read of it.
+    """
+
+    class Scope(models.TextChoices):
+        OWN = "own", "incidents of my own sites"
+        SITES = "sites", "incidents of these sites"
+        GRID = "grid", "all incidents"
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    name = models.CharField(max_length=LONGEST_NAME)
+    channel = models.CharField(max_length=20)
+    address = models.CharField(max_length=254, blank=True)
+    secret = models.BinaryField(null=True)
+    confirmed_at = models.DateTimeField(null=True, editable=False)
+    enabled = models.BooleanField(default=True)
+    scope = models.CharField(max_length=5, choices=Scope, default=Scope.GRID)
+    sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
+    levels = chosen(models.CharField(max_length=11), "What they are of.")
+    conditions = chosen(models.CharField(max_length=7), "What is so.")
+    digest_hour = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MaxValueValidator(23)],
+        help_text="UTC. One message a day at this hour; empty: a message for each incident.",
+    )
+    cap = models.PositiveSmallIntegerField(
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_CAP)],
+        help_text="So many messages an hour; what comes beyond is told in one.",
+    )
+    # What the sender notes: who sends now, and how its channel answers.
+    leased_until = models.DateTimeField(null=True, editable=False)
+    told_at = models.DateTimeField(null=True, editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
+    retry_at = models.DateTimeField(null=True, editable=False)
+    answer = models.CharField(max_length=500, blank=True, editable=False)
+
+    class Meta:
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "name"],
+                nulls_distinct=False,
+                name="subscription_name_once",
+                violation_error_message="Another subscription has this name already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(owner=None) | Q(channel="email"), name="subscription_of_one_is_email"
+            ),
+            models.CheckConstraint(
+                condition=Q(owner__isnull=False) | ~Q(scope="own"),
+                name="subscription_of_list_has_no_own_sites",
+                violation_error_message="A list has no sites of its own: choose sites, or all.",
+            ),
+            models.CheckConstraint(
+                condition=Q(digest_hour=None) | Q(digest_hour__lte=23),
+                name="subscription_digest_at_an_hour",
+            ),
+            models.CheckConstraint(condition=Q(cap__gte=1), name="subscription_cap_is_positive"),
+            two_ends("subscription_quiet_hours_have_two_ends"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def due_at(self, moment: datetime) -> datetime:
+        """Return when it is told of what is so now: at the hour of its digest, never by night."""
+        if self.digest_hour is not None:
+            return next_at(time(self.digest_hour), moment)
+        if self.is_quiet(moment) and self.quiet_until is not None:
+            return next_at(self.quiet_until, moment)
+        return moment
+
+
+def next_at(clock: time, moment: datetime) -> datetime:
+    """Return the next moment of this time of the day (UTC)."""
+    today = datetime.combine(moment.astimezone(UTC).date(), clock, UTC)
+    return today if today > moment else today + DAY
+
+
+class Notification(models.Model):
+    """What a subscription is to be told of an incident, or was.
+
+    While it waits there is one for an incident, with all ``events`` that are not told yet and, in
+    the same order, their ``kinds``. One that was ``missed`` stands for so many that could not be
+    sent; tests and links to confirm an address belong to no incident either.
+    """
+
+    class Kind(models.TextChoices):
+        INCIDENT = "incident"
+        MISSED = "missed"
+        TEST = "test"
+        CONFIRMATION = "confirmation"
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        SENT = "sent"
+        FAILED = "failed"
+
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.CASCADE, related_name="notifications"
+    )
+    incident = models.ForeignKey(
+        Incident, null=True, on_delete=models.CASCADE, related_name="notifications"
+    )
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.INCIDENT)
+    state = models.CharField(max_length=7, choices=State, default=State.WAITING)
+    events = ArrayField(models.BigIntegerField(), default=list)
+    kinds = ArrayField(models.CharField(max_length=12), default=list)
+    missed = models.PositiveIntegerField(default=0)
+    urgent = models.BooleanField(default=False)
+    together = models.BooleanField(default=False, help_text="With others, in one message.")
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    message = models.UUIDField(null=True, help_text="The id of the message that told it.")
+    answer = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["subscription", "incident", "kind"],
+                condition=Q(state="waiting"),
+                nulls_distinct=False,
+                name="notification_waits_once",
+            ),
+        ]
+        indexes = [
+            # What is to be sent (sonar.alerting.sending.claim).
+            models.Index(
+                fields=["due_at"], condition=Q(state="waiting"), name="notification_waiting"
+            ),
+            # The last deliveries of a subscription.
+            models.Index(fields=["subscription", "-id"], name="notification_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.state} since {self.created_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,111 @@
+"""Channels: whom they may connect to, what of their settings is refused, and what they write."""
+
+from ipaddress import ip_network
+
+import pytest
+
+from sonar.alerting.channels import catalogue, web
+from sonar.alerting.channels.alertmanager import alert
+from sonar.alerting.channels.base import ChannelError, Message, Target
+from sonar.alerting.channels.mail import Mail
+from sonar.alerting.channels.many_services import ManyServices
+from sonar.alerting.channels.webhook import signature
+from tests.sonar.alarms import NOW
+
+TARGET = Target("key", "anna", "anna@example.org", "https://s/subscriptions/", "https://s", {})
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://127.0.0.1:1/x", "not public (loopback)"),
+        ("https://0x7f000001:1/x", "not public (loopback)"),
+        ("https://[::1]:1/x", "not public (loopback)"),
+        ("https://[::ffff:10.0.0.1]:1/x", "not public (private)"),
+        ("https://[64:ff9b::a9fe:a9fe]/x", "not public (link-local)"),
+        ("https://169.254.169.254/latest", "not public (link-local)"),
+        ("https://localhost:1/x", "not public (loopback)"),
+        ("http://192.0.2.1/x", "SONAR_NOTIFY_NETWORKS"),
+    ],
+)
+def test_an_address_inside_is_connected_to_only_where_a_setting_has_its_network(
+    url, said, settings
+):
+    settings.SONAR_NOTIFY_NETWORKS = []
+    with pytest.raises(ChannelError) as refusal:
+        web.post(url, b"{}", {})
+    assert said in str(refusal.value)
+    assert "/x" not in str(refusal.value)
+
+
+def test_within_a_network_of_the_settings_it_is_tried(settings):
+    settings.SONAR_NOTIFY_NETWORKS = [ip_network("127.0.0.0/8")]
+    with pytest.raises(ChannelError, match="nothing listens there"):
+        web.post("http://127.0.0.1:1/x", b"{}", {})
+
+
+@pytest.mark.parametrize(
+    ("channel", "values", "field"),
+    [
+        ("webhook", {"url": "ftp://example.org", "key": "k" * 16}, "url"),
+        ("webhook", {"url": "https://user:pass@example.org/", "key": "k" * 16}, "url"),
+        ("webhook", {"url": "https://example.org/\r\nX: y", "key": "k" * 16}, "url"),
+        ("webhook", {"url": "https://example.org/", "key": "short"}, "key"),
+        ("webhook", {"url": "https://example.org/"}, "key"),
+        ("chat", {"url": "https://0.0.0.0/"}, "url"),
+        ("icinga", {"url": "https://i", "user": "u", "password": "p", "service": "x"}, "service"),
+        ("email", {"url": "https://example.org/"}, "url"),
+        ("apprise", {"url": "nothing"}, "url"),
+    ],
+)
+def test_what_a_channel_cannot_use_is_refused_by_the_name_of_its_field(channel, values, field):
+    assert [*catalogue.describe(channel).problems(values)] == [field]
+
+
+@pytest.mark.parametrize("address", ["anna", "a@b\nBcc: c@d", "a@example.org, b@example.org", ""])
+def test_an_address_of_e_mail_is_one(address):
+    assert catalogue.mail_problem(address)
+
+
+def test_nothing_that_an_incident_is_called_becomes_a_header(settings, mailoutbox):
+    settings.DEFAULT_FROM_EMAIL = "sonar@example.org"
+    message = Message("id", NOW, "test", "A\r\nBcc: all@example.org\n\nx", "text")
+    Mail().send(message, TARGET)
+    assert mailoutbox[0].message()["Subject"] == "[Sonar] A Bcc: all@example.org x"
+    assert mailoutbox[0].message()["Bcc"] is None
+
+
+def test_the_signature_is_as_the_docs_have_it():
+    # printf '1700000000.{}' | openssl dgst -sha256 -hmac secret
+    code = "b8569b78799ff9e3cbff0fc2d63a33a2b57f3282abd07c37ae5e8e7d79a5f163"
+    assert signature("secret", "1700000000", b"{}") == code
+
+
+def test_without_its_package_apprise_says_what_to_install(settings):
+    settings.SONAR_URL = "https://sonar.example.org"
+    assert "pip install apprise" in catalogue.describe("apprise").missing()
+    with pytest.raises(ModuleNotFoundError):
+        ManyServices().send(Message("id", NOW, "test", "x", "y"), TARGET)
+
+
+def test_every_channel_can_be_loaded_and_the_docs_have_a_row_for_each():
+    from pathlib import Path
+
+    docs = Path("docs/notifications.md").read_text()
+    for channel in catalogue.CHANNELS:
+        assert hasattr(catalogue.load(channel.path), "tell" if channel.is_board else "send")
+        (row,) = [line for line in docs.splitlines() if line.startswith(f"| `{channel.name}` |")]
+        assert all(f"`{field.name}`" in row for field in channel.fields), row
+
+
+def test_labels_of_alerts_have_no_figures_but_those_of_names():
+    from sonar.alerting.channels.base import Matter
+
+    figures = {"factor": 0.4567, "links": 12345, "of_links": 23456}
+    words = dict.fromkeys(("title", "sentence", "url", "who", "check"), "12345 of 23456")
+    ends = {"source": "", "destination": "RAL", "site": "RAL", "level": "destination"}
+    matter = Matter(
+        id=987654, condition="slow", began_at=NOW, closed_at=None, **figures, **words, **ends
+    )
+    labels = " ".join(alert(matter, TARGET, NOW)["labels"].values())
+    assert not any(figure in labels for figure in ("987654", "12345", "23456", "0.45"))
