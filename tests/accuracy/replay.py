@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from django.contrib.auth.models import User
+from django.db.models import Q
 
 from matrix.answers.incidents import evaluate
+from matrix.answers.incidents.messages import IncidentWords
 from sonar import scheduler
+from sonar.alerting import sending
 from sonar.alerting.subjects import Subject
 from sonar.models import (
     Downtime,
@@ -17,9 +21,11 @@ from sonar.models import (
     Incident,
     Mesh,
     MeshInterval,
+    Notification,
     Profile,
     Site,
     SizeClass,
+    Subscription,
 )
 from sonar.results import sealing
 from tests.accuracy import incumbent
@@ -81,6 +87,7 @@ def days_of(year: Year) -> Iterator[Day]:
 
 def fill(year: Year) -> Ids:
     ids = register(year)
+    subscribe()
     load.load(days_of(year), ids, lambda _: None)
     sealing.seal(year.end + timedelta(days=1))
     for fault in year.faults():
@@ -95,11 +102,21 @@ def fill(year: Year) -> Ids:
 
 
 def play(year: Year, step: timedelta) -> None:
-    """Evaluate at each step of the year, as the beat does in a running Sonar."""
+    """Evaluate at each step of the year, and send what follows, as a running Sonar does."""
     moment = START + LEARNING - timedelta(days=5)
     while moment < year.end:
         evaluate.evaluate(moment)
+        while sending.send_next(IncidentWords(), lambda: moment):  # noqa: B023 - called at once
+            pass
         moment += step
+
+
+def subscribe() -> None:
+    """Let one person be told of all incidents."""
+    person = User.objects.create_user("ann", email="ann@example.org")
+    Subscription.objects.create(
+        owner=person, name="all", channel="email", address=person.email, confirmed_at=START
+    )
 
 
 @dataclass
@@ -117,12 +134,14 @@ class Score:
     missed: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
     in_downtimes: list[str] = field(default_factory=list)
+    messages: list[int] = field(default_factory=list)
 
     def words(self) -> str:
         lines = [
             f"{self.right} of {self.faults} faults are one incident with the right cause in time",
             f"{self.named_links} of {self.links} faults of single links are named",
             f"{len(self.false)} false incidents, {len(self.in_downtimes)} in downtimes",
+            f"{sum(self.messages)} messages to one person, {max(self.messages)} at most of a fault",
             *(f"missed: {line}" for line in self.missed),
             *(f"false: {line}" for line in (*self.false, *self.in_downtimes)),
         ]
@@ -173,6 +192,7 @@ def score(year: Year, ids: Ids, step: timedelta) -> Score:
         subject = subject_of(fault, ids, sites, year)
         own = [row for row in near if is_near(Subject.of(row), subject, site_of)]
         explained |= {row.pk for row in own}
+        result.messages.append(messages_of(own))
         right = [
             row
             for row in own
@@ -191,6 +211,14 @@ def score(year: Year, ids: Ids, step: timedelta) -> Score:
             result.missed += [label] if not len(right) == len(own) == 1 else []
     result.false = [described(row) for row in rows if row.pk not in explained]
     return result
+
+
+def messages_of(rows: Sequence[Incident]) -> int:
+    """Count the messages that told of some incidents, and of those that were merged into them."""
+    ids = [row.pk for row in rows]
+    of_them = Q(incident__in=ids) | Q(incident__merged_into__in=ids)
+    told = Notification.objects.filter(of_them, state=Notification.State.SENT)
+    return told.values("message").distinct().count()
 
 
 def words_of(fault: FaultOfYear, year: Year) -> str:

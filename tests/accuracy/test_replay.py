@@ -24,6 +24,7 @@ def test_faults_are_called_once_by_their_right_name(monkeypatch: pytest.MonkeyPa
     assert score.right >= 0.95 * score.faults > 0
     assert len(score.false) <= year.days / 30
     assert score.in_downtimes == []
+    assert 1 <= max(score.messages) <= 3
 
 
 def replayed(year: Year, monkeypatch: pytest.MonkeyPatch) -> Score:
