@@ -48,7 +48,7 @@ class SubscriptionBody(Body):
     """A list: who is told of which incidents, by which channel, and when."""
 
     name: Annotated[str, needed_text(LONGEST_NAME)]
-    channel: Annotated[str, field(CHANNEL, pattern=KINDS)]
+    channel: Annotated[str, field(CHANNEL, max_length=20, pattern=KINDS)]
     address: Annotated[
         str, line(254, "of e-mail; of other channels it is where their address leads")
     ] = ""
