@@ -15,6 +15,8 @@ from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.history import history
+from matrix.pages.incidents.pages import IncidentsPage
+from matrix.pages.incidents.work import incident
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
@@ -80,6 +82,8 @@ urlpatterns = [
     path("sites/<str:name>/pause/", work.change_pause, name="change-pause"),
     path("sites/<str:name>/notes/", work.write_note, name="site-notes"),
     path("events/", showing(EventsPage), name="events"),
+    path("incidents/", showing(IncidentsPage), name="incidents"),
+    path("incidents/<int:id>/", incident, name="incident"),
     path("changes/", former_changes, name="former-changes"),
     path("history/", history, name="history"),
     path("people/", people.people, name="people"),

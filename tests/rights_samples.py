@@ -24,6 +24,7 @@ from sonar.models import (
 )
 from sonar.registry.topology import proposals
 from sonar.registry.topology.model import Topology
+from tests import found
 from tests.matrix import world
 from tests.matrix.registry import BODIES
 from tests.matrix.world import HOUR, NOW
@@ -87,6 +88,7 @@ IN_PATHS = {
     "probes/<uuid:id>": "probes/{probe}",
     "transfers/<uuid:id>": "transfers/{transfer}",
     "downtimes/<int:id>": "downtimes/{downtime}",
+    "incidents/<int:id>": "incidents/{incident}",
 }
 
 
@@ -102,7 +104,17 @@ OF_LINK = "?source=RAL_DATADISK&destination=DESY_DATADISK"
 PAGE = {
     route: of_route(route)
     for route in (
-        *("/", "/table/", "/cells/", "/preview/", "/events/", "/causes/", "/metrics", "/healthz"),
+        *(
+            "/",
+            "/table/",
+            "/cells/",
+            "/preview/",
+            "/events/",
+            "/incidents/",
+            "/causes/",
+            "/metrics",
+            "/healthz",
+        ),
         *(
             "/operations/",
             "/operations/names/",
@@ -116,7 +128,7 @@ PAGE = {
         "/downtimes/",
         *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
-        "/experiments/<uuid:id>/",
+        *("/experiments/<uuid:id>/", "/incidents/<int:id>/"),
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
         "/sites/<str:name>/endpoints/<str:endpoint>/",
@@ -145,7 +157,8 @@ CALLS = {
         *("", "schema/", "docs/", "links/", "causes/", "diagnosis/", "network/", "inside/"),
         *("matrix/", "series/", "changes/", "events/", "strip/", "status/", "history/"),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
-        *("transfers/", "transfers/<uuid:id>/"),
+        *("transfers/", "transfers/<uuid:id>/", "endpoints/state/"),
+        *("incidents/", "incidents/<int:id>/", "incidents/events/"),
     )
 }
 # By plural: how one of them is called in a route, and which one the samples take.
@@ -162,19 +175,19 @@ DELETED = ("sites", "meshes", "downtimes", "annotations", "aliases")
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
-    found = {}
+    samples = {}
     for plural, (new, change) in BODIES.items():
         route, name = ONE[plural]
         every = f"{API}/{plural}/"
         one, each = f"{every}{name}/", f"{every}{route}/"
         known = f"{every}RAL/" if plural == "sites" else one
-        found[every, "GET"] = Sample(every)
-        found[every, "POST"] = Sample(every, json=new, good=(201,))
-        found[each, "GET"] = Sample(known)
-        found[each, "PATCH"] = Sample(known, json=change)
+        samples[every, "GET"] = Sample(every)
+        samples[every, "POST"] = Sample(every, json=new, good=(201,))
+        samples[each, "GET"] = Sample(known)
+        samples[each, "PATCH"] = Sample(known, json=change)
         if plural in DELETED:
-            found[each, "DELETE"] = Sample(one, good=(204,))
-    return found
+            samples[each, "DELETE"] = Sample(one, good=(204,))
+    return samples
 
 
 class Document:
@@ -208,6 +221,7 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{LINK}/tests/": {"size": "small"},
     f"{LINK}/experiments/": {"variable": "mode", "size": "small"},
     "/experiments/<uuid:id>/cancel/": {},
+    "/incidents/<int:id>/": {"decision": "note", "text": "x"},
     f"{SITE}/downtimes/": {
         "starts_at": "2026-11-20 13:00",
         "ends_at": "2026-11-20 14:00",
@@ -263,6 +277,9 @@ WRITES = {
         asks_for_another=True,
     ),
     (f"{API}/experiments/", "POST"): Sample(f"{API}/experiments/", json=SWEEP, good=(202,)),
+    (f"{API}/incidents/<int:id>/", "POST"): of_route(
+        f"{API}/incidents/<int:id>/", json={"decision": "note", "text": "x"}
+    ),
     (f"{API}/probes/", "POST"): Sample(f"{API}/probes/", json=ORDER, good=(202,)),
     (f"{API}/transfers/", "POST"): Sample(f"{API}/transfers/", json=[RESULT], good=(201,)),
     **{
@@ -323,6 +340,7 @@ def scene() -> dict[str, str]:
         "note": str(note.id),
         "downtime": str(downtime.id),
         "alias": str(alias.id),
+        "incident": str(found.opened(found.of_link(made.ral, made.desy)).id),
         "digest": digest,
         "table": reverse("table"),
     }

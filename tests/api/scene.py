@@ -10,6 +10,7 @@ from sonar.models import Alias, Annotation, EndpointCheck, Experiment, SizeClass
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
+from tests import found
 from tests.accounts import account
 from tests.matrix import sent, world
 from tests.matrix.world import NOW, World
@@ -50,6 +51,7 @@ def make() -> Scene:
         "experiments": str(experiment(made).id),
         "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
+        "incidents": str(found.opened(found.of_link(made.ral, made.desy)).id),
         "aliases": str(Alias.objects.create(kind="rse", name="RAL-ECHO", endpoint=made.ral).id),
     }
     return Scene(

@@ -41,6 +41,7 @@ from matrix.pages.parts.controls import (
     window_choices,
 )
 from matrix.pages.parts.events import EventsPart
+from matrix.pages.parts.incidents import IncidentsOf, of_link
 from matrix.pages.parts.links import ends_among, registered
 from matrix.pages.parts.notes import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.parts.notices import mixed, with_filter
@@ -218,6 +219,9 @@ class LinkPage(QueryPage):
                 reverse=self.draws_reverse,
             ),
             "events": events,
+            "incidents_of": IncidentsOf.read(
+                of_link(self.source.id, self.destination.id), now, reader
+            ),
             "network": network,
             "inside_rates": inside_part(answer.rate_profile),
             **tests.part(query.size, reader, now),
