@@ -17,6 +17,8 @@ from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
 from matrix.pages.history import history
+from matrix.pages.incidents.pages import IncidentsPage
+from matrix.pages.incidents.work import incident
 from matrix.pages.link.card import link_card
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
@@ -88,6 +90,8 @@ urlpatterns = [
     path("events/", showing(EventsPage), name="events"),
     path("reports/", showing(ReportsPage), name="reports"),
     path("reports/<str:period>/", showing(ReportPage), name="report"),
+    path("incidents/", showing(IncidentsPage), name="incidents"),
+    path("incidents/<int:id>/", incident, name="incident"),
     path("changes/", former_changes, name="former-changes"),
     path("history/", history, name="history"),
     path("people/", people.people, name="people"),

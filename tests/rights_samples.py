@@ -27,6 +27,7 @@ from sonar.models import (
 )
 from sonar.registry.topology import proposals
 from sonar.registry.topology.model import Topology
+from tests import found
 from tests.matrix import world
 from tests.matrix.registry import BODIES
 from tests.matrix.world import HOUR, NOW
@@ -93,6 +94,7 @@ IN_PATHS = {
     "transfers/<uuid:id>": "transfers/{transfer}",
     "downtimes/<int:id>": "downtimes/{downtime}",
     "subscriptions/<int:id>": "subscriptions/{mine}",
+    "incidents/<int:id>": "incidents/{incident}",
 }
 
 
@@ -108,7 +110,17 @@ OF_LINK = "?source=RAL_DATADISK&destination=DESY_DATADISK"
 PAGE = {
     route: of_route(route)
     for route in (
-        *("/", "/table/", "/cells/", "/preview/", "/events/", "/causes/", "/metrics", "/healthz"),
+        *(
+            "/",
+            "/table/",
+            "/cells/",
+            "/preview/",
+            "/events/",
+            "/incidents/",
+            "/causes/",
+            "/metrics",
+            "/healthz",
+        ),
         *(
             "/operations/",
             "/operations/names/",
@@ -129,7 +141,7 @@ PAGE = {
         "/commissioning/<str:criteria>/change/",
         "/commissioning/<str:criteria>/<str:source>/<str:destination>/",
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
-        "/experiments/<uuid:id>/",
+        *("/experiments/<uuid:id>/", "/incidents/<int:id>/"),
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
         "/sites/<str:name>/endpoints/<str:endpoint>/",
@@ -170,6 +182,8 @@ CALLS = {
         ),
         *("experiments/", "experiments/<uuid:id>/", "probes/", "probes/<uuid:id>/"),
         *("transfers/", "transfers/<uuid:id>/", "reports/<str:period>/"),
+        "endpoints/state/",
+        *("incidents/", "incidents/<int:id>/", "incidents/events/"),
     )
 } | {
     f"{IN_SET}/{part}": of_route(f"{API}/commissioning/DDT/{part}")
@@ -199,19 +213,19 @@ DELETED = (
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
-    found = {}
+    samples = {}
     for plural, (new, change) in BODIES.items():
         route, name = ONE[plural]
         every = f"{API}/{plural}/"
         one, each = f"{every}{name}/", f"{every}{route}/"
         known = f"{every}RAL/" if plural == "sites" else one
-        found[every, "GET"] = Sample(every)
-        found[every, "POST"] = Sample(every, json=new, good=(201,))
-        found[each, "GET"] = Sample(known)
-        found[each, "PATCH"] = Sample(known, json=change)
+        samples[every, "GET"] = Sample(every)
+        samples[every, "POST"] = Sample(every, json=new, good=(201,))
+        samples[each, "GET"] = Sample(known)
+        samples[each, "PATCH"] = Sample(known, json=change)
         if plural in DELETED:
-            found[each, "DELETE"] = Sample(one, good=(204,))
-    return found
+            samples[each, "DELETE"] = Sample(one, good=(204,))
+    return samples
 
 
 class Document:
@@ -250,6 +264,7 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{LINK}/tests/": {"size": "small"},
     f"{LINK}/experiments/": {"variable": "mode", "size": "small"},
     "/experiments/<uuid:id>/cancel/": {},
+    "/incidents/<int:id>/": {"decision": "note", "text": "x"},
     f"{SITE}/downtimes/": {
         "starts_at": "2026-11-20 13:00",
         "ends_at": "2026-11-20 14:00",
@@ -318,6 +333,9 @@ WRITES = {
         asks_for_another=True,
     ),
     (f"{API}/experiments/", "POST"): Sample(f"{API}/experiments/", json=SWEEP, good=(202,)),
+    (f"{API}/incidents/<int:id>/", "POST"): of_route(
+        f"{API}/incidents/<int:id>/", json={"decision": "note", "text": "x"}
+    ),
     (f"{API}/probes/", "POST"): Sample(f"{API}/probes/", json=ORDER, good=(202,)),
     (f"{API}/transfers/", "POST"): Sample(f"{API}/transfers/", json=[RESULT], good=(201,)),
     **{
@@ -390,6 +408,7 @@ def scene() -> dict[str, str]:
         "downtime": str(downtime.id),
         "alias": str(alias.id),
         "list": str(a_list().id),
+        "incident": str(found.opened(found.of_link(made.ral, made.desy)).id),
         "digest": digest,
         "table": reverse("table"),
     }

@@ -456,6 +456,7 @@ def test_who_may_not_learns_not_what_there_is(made: Scene, settings: Settings) -
     names = dict.fromkeys(made.names, str(UUID(int=7))) | {
         "note": "0",
         "downtime": "0",
+        "incident": "0",
         "alias": "0",
         "key": "",
     }

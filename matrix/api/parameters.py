@@ -69,6 +69,17 @@ def wrong(name: str, sentence: str) -> BadQueryError:
     return BadQueryError({name: [sentence]})
 
 
+def event_id(name: str, value: str, last: int) -> int:
+    """Read the id of an event, 0 for nothing; the ``last`` one is the greatest that there is."""
+    if not value:
+        return 0
+    if not re.fullmatch(r"[0-9]{1,18}", value):
+        raise wrong(name, f"{name} “{value}” is not the id of an event, like 4711.")
+    if int(value) > last:
+        raise wrong(name, f"{name} {value} is later than the last event, which is {last}.")
+    return int(value)
+
+
 PAGING = ("page_size", "cursor")
 
 

@@ -13,9 +13,11 @@ from matrix.api.commissioning import (
 from matrix.api.diagnosis import DiagnosisView, InsideView
 from matrix.api.endpoint_checks import EndpointCheckView
 from matrix.api.endpoint_costs import EndpointCostView
+from matrix.api.endpoint_states import EndpointStatesView
 from matrix.api.events import EventsView
 from matrix.api.experiments import ExperimentsView, ExperimentView
 from matrix.api.history import HistoryView
+from matrix.api.incidents import IncidentEventsView, IncidentsView, IncidentView
 from matrix.api.links import LinksView
 from matrix.api.matrix import MatrixView
 from matrix.api.network import NetworkView
@@ -56,6 +58,8 @@ urlpatterns = [
     path("v1/diagnosis/", DiagnosisView.as_view(), name="api-diagnosis"),
     path("v1/docs/", docs, name="api-docs"),
     *routes(DOWNTIMES),
+    # Before the routes by their names.
+    path("v1/endpoints/state/", EndpointStatesView.as_view(), name="api-endpoint-states"),
     *routes(ENDPOINTS),
     path("v1/endpoints/<str:name>/check/", EndpointCheckView.as_view(), name="api-endpoint-check"),
     path("v1/endpoints/<str:name>/cost/", EndpointCostView.as_view(), name="api-endpoint-cost"),
@@ -63,6 +67,9 @@ urlpatterns = [
     path("v1/events/", EventsView.as_view(), name="api-events"),
     path("v1/experiments/", ExperimentsView.as_view(), name="api-experiments"),
     path("v1/experiments/<uuid:id>/", ExperimentView.as_view(), name="api-experiment"),
+    path("v1/incidents/", IncidentsView.as_view(), name="api-incidents"),
+    path("v1/incidents/events/", IncidentEventsView.as_view(), name="api-incident-events"),
+    path("v1/incidents/<int:id>/", IncidentView.as_view(), name="api-incident"),
     path("v1/inside/", InsideView.as_view(), name="api-inside"),
     path("v1/links/", LinksView.as_view(), name="api-links"),
     path("v1/matrix/", MatrixView.as_view(), name="api-matrix"),

@@ -18,6 +18,7 @@ from matrix.answers.site.overview import registered
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.incidents import IncidentsOf, of_endpoint
 from matrix.pages.parts.last_change import LastChange
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.share import Share
@@ -113,6 +114,7 @@ class EndpointPage(OfEndpoint):
         return {
             "heading": endpoint.name,
             "endpoint": endpoint,
+            "incidents_of": IncidentsOf.read(of_endpoint(endpoint), now, reader),
             "site_url": site_url(site.name, MatrixQuery()),
             "matrix_url": endpoint_url(endpoint.name),
             "simulated": endpoint.simulated,

@@ -30,6 +30,7 @@ from matrix.answers.status.health import clock_words, look_at_broker
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.base import Page
 from matrix.pages.parts import meshes, notices
+from matrix.pages.parts.incidents import IncidentsNow
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.pages.parts.notes import back
 from matrix.pages.parts.notices import Notice, counted, failing_credentials, failing_endpoints
@@ -104,6 +105,7 @@ class OperationsPage(Page):
             form = {"probe_form": ProbeForm(), "ends": ends(), "everywhere": everywhere}
         return {
             "status": status,
+            "incidents_now": IncidentsNow.read(now, reader),
             "simulated": any(endpoint.simulated for endpoint in endpoints if not endpoint.retired),
             "problems": problems(status),
             "failing_ends": failing_endpoints(status.work.circuits, now),

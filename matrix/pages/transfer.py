@@ -17,6 +17,8 @@ from matrix.answers.ordering.probe_requests import ORDER, sites_of
 from matrix.http.page_rights import for_whom, readers
 from matrix.http.permissions import MACHINES
 from matrix.pages.base import Page
+from matrix.pages.parts.incidents import IncidentsOf
+from matrix.pages.parts.incidents import of_transfer as during_test
 from matrix.pages.parts.share import Share
 from matrix.pages.parts.transfers import (
     TransferLine,
@@ -78,7 +80,8 @@ class TransferPage(Page):
         }
         if isinstance(subject, Probe):
             return own | of_probe(subject, now, reader)
-        return own | of_transfer(subject, reader)
+        incidents_of = IncidentsOf.read(during_test(subject), now, reader)
+        return own | of_transfer(subject, reader) | {"incidents_of": incidents_of}
 
 
 def transfer_or_probe(identifier: UUID) -> Transfer | Probe:

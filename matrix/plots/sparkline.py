@@ -33,12 +33,14 @@ CROSS = 2.5
 class Sparkline:
     """``lines`` are the points of polylines, ``failed`` places from left to right, in SVG units.
 
-    ``usual`` is the height of the usual rate, empty where it is not known.
+    ``usual`` is the height of the usual rate, empty where it is not known, ``began`` the place
+    where something did.
     """
 
     lines: list[str]
     failed: list[float]
     usual: float | None
+    began: float | None = None
 
     width = WIDTH
     height = HEIGHT

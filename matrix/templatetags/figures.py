@@ -55,10 +55,11 @@ def whole(text: str) -> SafeString:
 
 
 # Filters that write a number, or a dash with its reason where there is none: rates in MB/s without
-# their unit and ratios, factors as lists of what stands out have them, bytes, times with their
-# unit, shares in percent, and estimates.
+# their unit, those in bytes/s with one, and ratios, factors as lists of what stands out have them,
+# bytes, times with their unit, shares in percent, and estimates.
 NUMBERS: dict[str, Callable[[float], str]] = {
     "rate": units.three_digits,
+    "bytes_rate": units.format_rate,
     "times": units.format_factor,
     "size": units.format_bytes,
     "seconds": units.format_seconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import wraps
+from functools import partial, wraps
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -39,15 +39,18 @@ def may_decide(user: Anyone, incident: Incident) -> bool:
 Decision = Callable[..., IncidentEvent]
 
 
-def decision(decide: Decision) -> Decision:
-    """Run a decision about an open incident in a transaction, under the lock of the door."""
+def decision(decide: Decision, *, of_closed: bool = False) -> Decision:
+    """Run a decision about an open incident in a transaction, under the lock of the door.
+
+    Or about any, if it is one ``of_closed`` ones, too.
+    """
 
     @wraps(decide)
     @transaction.atomic
     def under_lock(incident: Incident, *args: object, **kwargs: object) -> IncidentEvent:
         lock()
         incident.refresh_from_db()
-        if not incident.is_open and decide is not note:
+        if not incident.is_open and not of_closed:
             raise DecisionError("incident", "This incident is closed already.")
         event = decide(incident, *args, **kwargs)
         incident.save()
@@ -98,7 +101,7 @@ def unmute(incident: Incident, user: User, now: datetime, text: str = "") -> Inc
     return by_person(incident, Kind.UNMUTED, user, now, text)
 
 
-@decision
+@partial(decision, of_closed=True)
 def note(incident: Incident, user: User, now: datetime, text: str) -> IncidentEvent:
     """Say something about it, be it closed or not."""
     if not text.strip():
@@ -134,7 +137,8 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
         for whose, rate in accepted.items()
     )
     members.update(until=now)
-    incident.closed_at = now
+    # What is slow from now on is something new.
+    incident.closed_at = incident.clear_since = now
     return by_person(incident, Kind.NEW_NORMAL, user, now, text)
 
 

@@ -192,9 +192,13 @@ class Recording:
     def keep_links(self, incident: Incident, links: Iterable[FoundLink]) -> None:
         """Let the open rows of an incident be these links."""
         members = {link.whose: link for link in links}
-        rows = by_link(incident.members.filter(until=None).values_list(*WHOSE, "pk"))
-        gone = [pk for whose, (pk,) in rows.items() if whose not in members]
-        if gone:
+        rows = by_link(incident.members.filter(until=None).values_list(*WHOSE, "pk", "condition"))
+        same = {
+            whose
+            for whose, (_, condition) in rows.items()
+            if whose in members and members[whose].condition == condition
+        }
+        if gone := [pk for whose, (pk, _) in rows.items() if whose not in same]:
             IncidentLink.objects.filter(pk__in=gone).update(until=self.now)
         IncidentLink.objects.bulk_create(
             IncidentLink(
@@ -208,7 +212,7 @@ class Recording:
                 rate=link.rate,
             )
             for whose, link in members.items()
-            if whose not in rows
+            if whose not in same
         )
 
     def take(self, incident: Incident, values: Mapping[str, Any]) -> None:
@@ -250,7 +254,10 @@ def hold(levels: Mapping[Whose, float], now: datetime) -> None:
     What is held already stays as it is.
     """
     lock()
-    HeldLevel.objects.filter(until__lte=now).delete()
+    # Each statement raises the version of all pages, even one that changes no row.
+    past = HeldLevel.objects.filter(until__lte=now)
+    if past.exists():
+        past.delete()
     columns = ("pk", "since", "until", "by_id")
     rows = by_link(HeldLevel.objects.values_list(*WHOSE, *columns))
     HeldLevel.objects.bulk_create(

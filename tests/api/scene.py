@@ -18,6 +18,7 @@ from sonar.models import (
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
+from tests import found
 from tests.accounts import account
 from tests.matrix import sent, world
 from tests.matrix.world import NOW, World
@@ -66,6 +67,7 @@ def make() -> Scene:
         "downtimes": str(world.downtime(site=made.desy.site).id),
         "annotations": str(annotation(made, administrator).id),
         "subscriptions": str(a_list().id),
+        "incidents": str(found.opened(found.of_link(made.ral, made.desy)).id),
         "aliases": str(Alias.objects.create(kind="rse", name="RAL-ECHO", endpoint=made.ral).id),
     }
     return Scene(

@@ -12,6 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from matrix.answers.status import figures
+from sonar.alerting import decisions
 from sonar.models import (
     Alias,
     Annotation,
@@ -35,6 +36,7 @@ from sonar.notation.check_steps import STEPS, CheckStep, StepState
 from sonar.people import tokens
 from sonar.people.roles import Role
 from sonar.results import endings
+from tests import found
 from tests.accounts import account, logged_in
 from tests.credentials import bind
 from tests.matrix.sent import probe, send
@@ -61,6 +63,7 @@ MARKS = {
     "note on a link of RAL": "note-mark-link",
     "author of notes": "author-mark",
     "orderer of an experiment": "orderer-mark",
+    "who is at an incident": "at-it-mark",
     "leftover": "leftover-mark",
     "address in a check": "198.51.100.77",
     "base URL in a check": "base-url-mark.example.org/data/sonar/incoming",
@@ -71,8 +74,8 @@ MARKS = {
     "database": "password-mark",
     "secret key": "secret-key-mark",
 }
-# Of these, what an account may know that is logged in, whatever its role: who wrote a note.
-FOR_ACCOUNTS = {"author of notes"}
+# Of these, what an account may know that is logged in, whatever its role: who wrote what.
+FOR_ACCOUNTS = {"author of notes", "who is at an incident"}
 FORMATS = ("", "format=json", "format=csv", "format=ndjson")
 OF_ONE_FORMAT = ("/api/v1/schema/", "/api/v1/docs/")
 
@@ -92,7 +95,7 @@ def marked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> dict[str, str
     served()
     not_verified(made)
     names = {"transfer": str(measured(made)), "probe": str(running()), **written(made)}
-    names["experiment"] = str(swept(made))
+    names |= {"experiment": str(swept(made)), "incident": str(called(made))}
     lost()
     signs()
     left(made)
@@ -156,6 +159,16 @@ def swept(made: World) -> object:
     )
     experiment.steps.create(position=0, value="pull", test_id=uuid4())
     return experiment.id
+
+
+def called(made: World) -> int:
+    """Open an incident, and let somebody do with it all that they may."""
+    incident = found.opened(found.of_link(made.ral, made.desy))
+    person = account(Role.OPERATOR, name=MARKS["who is at an incident"])
+    decisions.acknowledge(incident, person, NOW)
+    decisions.assign(incident, person, NOW, person)
+    decisions.note(incident, person, NOW, "disks are ordered")
+    return incident.id
 
 
 def lost() -> None:

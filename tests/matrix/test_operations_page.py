@@ -367,7 +367,7 @@ def test_the_page_costs_the_same_with_few_and_with_many(
             sent.probe(small_world.ral, other, worker=WORKER)
             sent.probe(small_world.ral, other, state="waiting", waits_because="It must.")
         client.get(URL)  # what is dear is known
-        with django_assert_max_num_queries(18) as context:
+        with django_assert_max_num_queries(19) as context:
             client.get(URL)
         counts.append(len(context))
     assert counts[1] == counts[2]

@@ -353,7 +353,7 @@ def test_the_number_of_queries_does_not_grow_with_the_data(client, small_world):
         many(small_world.ral, small_world.glasgow, count, NOW)
         with CaptureQueriesContext(connection) as captured:
             look(client, one.id)
-        assert len(captured) == 5, [one["sql"] for one in captured.captured_queries]
+        assert len(captured) == 6, [one["sql"] for one in captured.captured_queries]
 
 
 def test_simulated_rates_are_called_so(client, small_world):

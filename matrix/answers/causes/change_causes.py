@@ -9,9 +9,10 @@ import numpy as np
 
 from matrix.answers.causes import words
 from matrix.answers.causes.attribution import ENDS, Attribution
-from matrix.answers.causes.words import LOOK, ONLY_THIS_LINK, VERBS, percent
+from matrix.answers.causes.words import VERBS, percent
 from matrix.answers.comparison import sides
 from matrix.answers.matrix.grid_cells import Grid, OtherSide
+from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK
 from matrix.answers.words.phrases import counted, join
 from matrix.query.comparison import A_MONTH, MONTH
 from matrix.statistics.arrays import Flags, Integers

@@ -14,6 +14,7 @@ from matrix.answers.causes.attribution import (
     attribute,
 )
 from matrix.answers.matrix.grid_cells import Grid
+from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK
 from matrix.answers.words.names import NO_NAMES
 from matrix.answers.words.phrases import counted, join
 from matrix.query.catalogue import RATE
@@ -34,12 +35,6 @@ VERBS = {"source": "sends", "destination": "receives"}
 DOING = {"source": "Sending", "destination": "Receiving"}
 ELSEWHERE = "what its partners reach elsewhere"
 CHANGED_ELSEWHERE = "how much its partners changed elsewhere"
-LOOK = {
-    "source": "Check the outbound path.",
-    "destination": "Check the inbound path.",
-    "both": "Check what both directions share: storage, servers, network connection.",
-}
-ONLY_THIS_LINK = "Only this link: check the path."
 NOTABLE_KINDS = ("slow", "fast")
 # How a site is against its peers, by the kind of EndEffect that says most.
 AGAINST_PEERS = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matrix.answers.diagnosis.evidence import Diagnosis, FailureEvidence, LinkEvidence
+from matrix.answers.words.advice import PAIR, SONAR
 from matrix.answers.words.phrases import WHERE, shortened
 from matrix.query.attributes import ENDS
 from matrix.statistics.cells.states import PARTLY_FROM
@@ -28,8 +29,6 @@ OFTEN = 0.5
 OPPOSITE = {"source": "destination", "destination": "source"}
 # Tests on the other links of an end: `from other sources to CAM`.
 OTHERS = {"source": "from {} to other destinations", "destination": "from other sources to {}"}
-PAIR = "Check what is specific to this pair: permissions, routing, firewalls."
-SONAR = "Check Sonar's own workers first: the page of operations says how they are."
 
 
 @dataclass(frozen=True)

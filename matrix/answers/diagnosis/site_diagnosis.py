@@ -1,5 +1,6 @@
 """The diagnoses of the slowest links of a site, and of those that fail."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,12 +18,15 @@ from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.ordering import experiments
 from matrix.answers.site.reports import Report
 from matrix.statistics.arrays import Floats
+from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.standing import LEVELS, SLOWER
 from matrix.statistics.cells.states import PARTLY_FROM
+from matrix.store import registry
 from sonar.models import SizeClass
 
 # So many links are looked at; the page of each has all that is said of it.
 MOST_LINKS = 5
+MOST_OF_PAIRS = 3
 
 
 @dataclass(frozen=True)
@@ -41,18 +45,25 @@ def diagnosed_links(report: Report, now: datetime) -> list[DiagnosedLink]:
     depend on the data, but for a site without such links, which takes fewer.
     """
     links = grid.build(evidence.beside_query(report.query), now)
-    slow = candidates(links, report)
-    if not slow:
+    return diagnosed(candidates(links, report), links, now)
+
+
+def diagnosed(chosen: Sequence[DirectedLink], links: Grid, now: datetime) -> list[DiagnosedLink]:
+    """Diagnose some links of a matrix of endpoints; of those without a diagnosis nothing is said.
+
+    Without any it takes no query.
+    """
+    if not chosen:
         return []
-    pairs = [(link.source.id, link.destination.id) for link in slow]
-    filters = report.query.filters
-    results = samples.read_links(pairs, report.window, filters, experiments=True)
+    pairs = [(link.source.id, link.destination.id) for link in chosen]
+    filters = links.query.filters
+    results = samples.read_links(pairs, links.window, filters, experiments=True)
     profiles, classes = profiles_of(results), dict(SizeClass.objects.values_list("name", "id"))
     newest = experiments.with_streams(pairs, now)
-    sites = {end.site for link in slow for end in (link.source, link.destination)}
+    sites = {end.site for link in chosen for end in (link.source, link.destination)}
     capacities = evidence.nominal_capacities(sites)
     lines = []
-    for link, pair in zip(slow, pairs, strict=True):
+    for link, pair in zip(chosen, pairs, strict=True):
         tests = results.of_link(link.source, link.destination)
         own = without_experiments(tests, profiles, filters)
         said = diagnose(
@@ -73,6 +84,27 @@ def diagnosed_links(report: Report, now: datetime) -> list[DiagnosedLink]:
         ends = link.source.name, link.destination.name
         lines += [DiagnosedLink(*ends, first) for first in said[:1]]
     return lines
+
+
+def of_pairs(pairs: Iterable[tuple[str, str]], links: Grid, now: datetime) -> list[DiagnosedLink]:
+    """Diagnose the first links of some, by the names of their ends, that a matrix has.
+
+    What says the same as one before it is left out.
+    """
+    endpoints = {end.name: end for end in registry.read_places(registry.read_versions())}
+    rows, columns = (
+        {group.name: at for at, group in enumerate(groups)}
+        for groups in (links.sources, links.destinations)
+    )
+    cells = [
+        (rows[source], columns[destination])
+        for source, destination in pairs
+        if source in rows and destination in columns
+    ]
+    chosen = [directed(links, row, column, endpoints) for row, column in cells[:MOST_OF_PAIRS]]
+    lines = diagnosed(chosen, links, now)
+    first = {(line.diagnosis.kind, line.diagnosis.evidence): line for line in reversed(lines)}
+    return list(reversed(first.values()))
 
 
 def candidates(links: Grid, report: Report) -> list[DirectedLink]:
@@ -96,17 +128,25 @@ def candidates(links: Grid, report: Report) -> list[DirectedLink]:
     chosen = np.argsort(order, axis=None, kind="stable")[:MOST_LINKS]
     endpoints = {endpoint.name: endpoint for endpoint in report.all_endpoints}
     return [
-        DirectedLink(
-            source=endpoints[links.sources[row].name],
-            destination=endpoints[links.destinations[column].name],
-            size=report.query.size,
-            level=LEVELS[cells.level[row, column]],
-            usual=float(cells.usual[row, column]),
-            now=float(cells.now[row, column]),
-        )
+        directed(links, row, column, endpoints)
         for row, column in (divmod(int(cell), rates.shape[1]) for cell in chosen)
         if looked_at[row, column]
     ]
+
+
+def directed(
+    links: Grid, row: int, column: int, endpoints: Mapping[str, EndpointInfo]
+) -> DirectedLink:
+    """Return the link of a cell in a matrix of ``endpoints``, which are by name."""
+    cells = links.cells
+    return DirectedLink(
+        source=endpoints[links.sources[row].name],
+        destination=endpoints[links.destinations[column].name],
+        size=links.query.size,
+        level=LEVELS[cells.level[row, column]],
+        usual=float(cells.usual[row, column]),
+        now=float(cells.now[row, column]),
+    )
 
 
 def middles(rates: Floats) -> Floats:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
 from matrix.answers.events.event import ARROW
+from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK, PAIR, SONAR
 from matrix.answers.words.phrases import counted, join
 from matrix.query.addresses import address
-from sonar.models import Incident
+from sonar.models import Incident, IncidentEvent
 from sonar.notation.units import format_count, format_share, two_digits
-from sonar.notation.windows import format_typed
+from sonar.notation.windows import format_minute, parse_time
+from sonar.people.roles import Anyone
 
 Level, Condition = Incident.Level, Incident.Condition
+Kind = IncidentEvent.Kind
 # Whoever is called first asks whether it is theirs.
 SONAR_ITSELF = "Sonar itself or its own network"
 # By condition, of links, of what sends, of what takes files, and of both.
@@ -33,6 +41,46 @@ GRID_DOING = {
     Condition.FAILING: "too many links fail at once",
     Condition.SILENT: "too many links have no new results",
 }
+LEVEL_WORDS = {
+    Level.LINK: "a single link",
+    Level.SOURCE: "an endpoint as a source",
+    Level.DESTINATION: "an endpoint as a destination",
+    Level.ENDPOINT: "an endpoint in both directions",
+    Level.SITE: "a whole site",
+    Level.GRID: SONAR_ITSELF,
+}
+# What to check first, of what is slow and of what fails; `{}` is what it is of.
+SLOW_ADVICE = {
+    Level.LINK: ONLY_THIS_LINK,
+    Level.SOURCE: LOOK["source"],
+    Level.DESTINATION: LOOK["destination"],
+    Level.ENDPOINT: LOOK["both"],
+    Level.SITE: LOOK["both"],
+}
+FAILING_ADVICE = "Check {} first: the errors of its tests say what it refuses."
+SILENT_ADVICE = (
+    "Check whether its tests are planned, and what they wait for: the page of operations says so."
+)
+# What Sonar itself saw, by the kind of event; `{}` are its values.
+SEEN = {
+    Kind.OPENED: "Opened: {condition}, {of}.",
+    Kind.GREW: "Grew: {of}.",
+    Kind.SHRANK: "Shrank: {of}.",
+    Kind.WORSE: "Became worse: {condition}, {of}.",
+    Kind.BETTER: "Became better: {condition}, {of}.",
+    Kind.CAUSE: "Its cause is wider: it was that of {was}, and is that of {level}.",
+    Kind.MERGED: "Became a part of incident {into}, which explains it.",
+    Kind.CLOSED: "Closed: all is well again.",
+    Kind.REOPENED: "Came back: {condition}, {of}.",
+}
+# What people did.
+DONE = {
+    Kind.ACKNOWLEDGED: "{who} has seen it",
+    Kind.MUTED: "{who} muted it until {until}",
+    Kind.UNMUTED: "{who} ended the mute",
+    Kind.NOTE: "{who}",
+    Kind.NEW_NORMAL: "{who} took this for the new normal, which closed it",
+}
 OF_LEVEL = {Level.LINK: 0, Level.SOURCE: 1, Level.DESTINATION: 2}
 
 
@@ -55,12 +103,12 @@ def title(incident: Incident) -> str:
     return f"{subject(incident)} {DOING[condition][OF_LEVEL.get(Level(incident.level), 3)]}"
 
 
-def sentence(incident: Incident) -> str:
+def sentence(incident: Incident, write: Callable[[datetime], str] = format_minute) -> str:
     """Say it with its figures: title, factor with interval, links, sizes, and since when."""
-    return f"{title(incident)}: {', '.join(figures(incident))}."
+    return f"{title(incident)}: {', '.join(figures(incident, write))}."
 
 
-def figures(incident: Incident) -> list[str]:
+def figures(incident: Incident, write: Callable[[datetime], str] = format_minute) -> list[str]:
     """Return the parts of the sentence behind its title."""
     parts = []
     if incident.condition == Condition.SLOW and incident.factor is not None:
@@ -69,9 +117,9 @@ def figures(incident: Incident) -> list[str]:
         links = f"{format_count(incident.links)} of {counted(incident.of_links, 'link')}"
         parts.append(f"on {links}")
     parts.append(f"with {join(incident.sizes)} files")
-    parts.append(f"since {format_typed(incident.began_at)}")
+    parts.append(f"since {write(incident.began_at)}")
     if incident.closed_at:
-        parts.append(f"until {format_typed(incident.clear_since or incident.closed_at)}")
+        parts.append(f"until {write(incident.clear_since or incident.closed_at)}")
     return parts
 
 
@@ -82,6 +130,75 @@ def share_words(incident: Incident) -> str:
         return format_share(factor)
     low, high = two_digits(100 * incident.low), format_share(incident.high)
     return f"{format_share(factor)} ({low}–{high})"
+
+
+def advice(incident: Incident) -> str:
+    """Say whom to ask and what to check first."""
+    level = Level(incident.level)
+    if level == Level.GRID:
+        return SONAR
+    if incident.condition == Condition.SLOW:
+        return SLOW_ADVICE[level]
+    if incident.condition == Condition.SILENT:
+        return SILENT_ADVICE
+    return PAIR if level == Level.LINK else FAILING_ADVICE.format(subject(incident))
+
+
+def name_of(person: User | None, reader: Anyone) -> str:
+    """Name somebody to whoever has logged in; to others people have no names."""
+    return person.get_username() if person and reader.is_authenticated else "somebody"
+
+
+def who(incident: Incident, reader: Anyone) -> str:
+    """Say who is at it: `anna is at it`, `anna has seen it`, `nobody is at it yet`."""
+    if incident.assignee:
+        return f"{name_of(incident.assignee, reader)} is at it"
+    if incident.acknowledged_at:
+        return f"{name_of(incident.acknowledged_by, reader)} has seen it"
+    return "nobody is at it yet"
+
+
+def at_it(incident: Incident, now: datetime, reader: Anyone) -> Iterator[tuple[str, str]]:
+    """Yield what its page says of the people who are at it, each with its name."""
+    yield "given to", name_of(incident.assignee, reader) if incident.assignee else "nobody"
+    seen = incident.acknowledged_at
+    at = f"{name_of(incident.acknowledged_by, reader)}, {format_minute(seen)}" if seen else ""
+    yield "seen by", at or "nobody yet"
+    if words := muted(incident, now):
+        yield "muted", words.removeprefix("muted ")
+
+
+def muted(incident: Incident, now: datetime) -> str:
+    """Say until when nobody is called for it; nothing if somebody is."""
+    until = incident.muted_until
+    return f"muted until {format_minute(until)}" if until and until > now else ""
+
+
+def event_words(event: IncidentEvent, reader: Anyone) -> str:
+    """Say what happened in a sentence, with what somebody wrote."""
+    values, kind = event.values, Kind(event.kind)
+    if kind in SEEN:
+        said = {name: LEVEL_WORDS.get(values.get(name), "") for name in ("was", "level")}
+        of = f"{format_count(values['links'])} of {counted(values['of_links'], 'link')}"
+        condition, into = values["condition"], values.get("into")
+        return SEEN[kind].format(**said, of=of, condition=condition, into=into)
+    person = name_of(event.by, reader)
+    if kind == Kind.ASSIGNED:
+        did = assigned_words(person, event, reader)
+    else:
+        until = values.get("until")
+        did = DONE[kind].format(who=person, until=format_minute(parse_time(until)) if until else "")
+    return f"{did}: {event.text}" if event.text else f"{did}."
+
+
+def assigned_words(person: str, event: IncidentEvent, reader: Anyone) -> str:
+    """Say to whom somebody gave it: `anna took it`, `anna gave it to bob`."""
+    to = event.values["assignee"]
+    if not to:
+        return f"{person} gave it to nobody"
+    if event.by and event.by.get_username() == to:
+        return f"{person} took it"
+    return f"{person} gave it to {to if reader.is_authenticated else 'somebody'}"
 
 
 def path(incident: Incident) -> str:

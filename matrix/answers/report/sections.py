@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from matrix.answers.causes.change_causes import NamedCause, subject_of
-from matrix.answers.causes.words import LOOK, ONLY_THIS_LINK
 from matrix.answers.comparison.all_links import verdict
 from matrix.answers.report.figures import ClassFigures, ReportFigures
 from matrix.answers.report.parts import Record, ReportColumn, ReportSection, ReportTable
 from matrix.answers.report.pictures import pictures
+from matrix.answers.words.advice import LOOK, ONLY_THIS_LINK
 from matrix.answers.words.names import short_names_of
 from matrix.answers.words.phrases import counted
 from matrix.query.addresses import address, link_url

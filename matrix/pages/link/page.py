@@ -42,6 +42,7 @@ from matrix.pages.parts.controls import (
     window_choices,
 )
 from matrix.pages.parts.events import EventsPart
+from matrix.pages.parts.incidents import IncidentsOf, of_link
 from matrix.pages.parts.links import ends_among, registered
 from matrix.pages.parts.notes import COMPARE_SINCE, note_lines, since_url
 from matrix.pages.parts.notices import mixed, with_filter
@@ -219,6 +220,9 @@ class LinkPage(QueryPage):
                 reverse=self.draws_reverse,
             ),
             "events": events,
+            "incidents_of": IncidentsOf.read(
+                of_link(self.source.id, self.destination.id), now, reader
+            ),
             "network": network,
             "commissioning": records.of_link(self.source, self.destination),
             "inside_rates": inside_part(answer.rate_profile),

@@ -29,6 +29,7 @@ from matrix.pages.matrix.payload import (
     worst_first,
 )
 from matrix.pages.parts.events import todays_sentence
+from matrix.pages.parts.incidents import IncidentsNow
 from matrix.pages.parts.matrix_address import MatrixAddress
 from matrix.pages.parts.share import ChatCard, Share
 from matrix.pages.parts.time_strip import strip_for
@@ -69,10 +70,13 @@ class GridPage(MatrixAddress):
     def address(self, query: MatrixQuery, display: Display) -> str:
         return self.asking(query).displaying(display).url()
 
-    def drawn(self, arranged: Arrangement, cell_links: CellLinks, now: datetime) -> dict[str, Any]:
-        """Return the picture, its table and what is said of it."""
+    def drawn(
+        self, arranged: Arrangement, cell_links: CellLinks, now: datetime, reader: Anyone
+    ) -> dict[str, Any]:
+        """Return the picture, its table, what is said of it, and the incidents of now."""
         answered, statistic = cell_links.grid, self.query.statistic
         return {
+            "incidents_now": IncidentsNow.read(now, reader),
             "heading": self.query.describe(),
             "unit": statistic.unit.behind,
             "grid": answered,
@@ -97,7 +101,7 @@ class MatrixPage(GridPage):
         highlights = Highlights(answered, cell_links.url, self.all_of_a_kind()).all()
         mixture = mixed_ways.mixed_in_grid(answered, known_ways)
         return {
-            **self.drawn(arranged, cell_links, now),
+            **self.drawn(arranged, cell_links, now, reader),
             "card": ChatCard.of(
                 self,
                 address("matrix-preview"),
@@ -302,7 +306,7 @@ class WallPage(GridPage):
             if not notice.quiet
         ]
         return {
-            **self.drawn(arranged, cell_links, now),
+            **self.drawn(arranged, cell_links, now, reader),
             "headline": headline.words(),
             "answer": coloured(headline),
             "as_usual": headline.tally.usual if isinstance(headline, Headline) else 0,

@@ -33,6 +33,7 @@ from matrix.answers.site.verdict import KINDS, VERBS, earliest
 from matrix.pages.base import QueryPage
 from matrix.pages.parts.controls import compare_control, question_controls, resized
 from matrix.pages.parts.events import EventsPart
+from matrix.pages.parts.incidents import IncidentsOf, of_site
 from matrix.pages.parts.notes import COMPARE_SINCE, around_url, note_lines, since_url
 from matrix.pages.parts.notices import failing_endpoints
 from matrix.pages.parts.share import ChatCard, Share
@@ -135,6 +136,7 @@ class SitePage(QueryPage):
                 (line, link_url(line.source, line.destination, query))
                 for line in site_diagnosis.diagnosed_links(report, now)
             ],
+            "incidents_of": IncidentsOf.read(of_site(site.name), now, reader),
             "longest_url": self.asking(query.replace(window="90d")).url(),
         }
 

@@ -1,0 +1,139 @@
+"""Which incidents somebody asks for: the parameters of the page and of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Self
+
+from django.db.models import Q, QuerySet
+
+from matrix.answers.events.questions import one_of
+from matrix.answers.incidents.words import LEVEL_WORDS
+from matrix.query.filters import Filter
+from matrix.query.forms import check_names
+from matrix.query.matrix_query import MatrixQuery
+from matrix.store import incidents
+from matrix.store.incidents import OF_GRID, OPEN
+from matrix.store.keyset import Cursor
+from sonar.models import Incident, SizeClass
+from sonar.people.roles import Anyone
+
+Texts = Mapping[str, Sequence[str]]
+SITE = "site"
+OWN = ("open", "level", "condition", "size", "mine", "unacknowledged")
+NAMES = (*OWN, SITE, "window", "from", "to")
+YES, OPEN_OR_NOT = ("1",), ("yes", "no")
+OPEN_WORDS = {"": "open and closed", "yes": "only open", "no": "only closed"}
+
+
+@dataclass(frozen=True)
+class IncidentCursor:
+    """The last incident of a page in the order of `incidents.ORDER`: the next has those behind."""
+
+    rank: int
+    place: Cursor
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what ``str`` has written; raise ValueError for anything else."""
+        rank, _, place = text.partition("_")
+        if rank not in map(str, range(incidents.CLOSED_RANK + 1)):
+            raise ValueError(text)
+        return cls(int(rank), Cursor.parse_numbered(place))
+
+    @classmethod
+    def of(cls, place: Sequence[Any]) -> Self:
+        rank, at, number = place
+        return cls(rank, Cursor(at, number))
+
+    @property
+    def values(self) -> tuple[int, datetime, int | Any]:
+        return self.rank, self.place.moment, self.place.id
+
+    def __str__(self) -> str:
+        return f"{self.rank}_{self.place}"
+
+
+@dataclass(frozen=True)
+class IncidentsQuestion:
+    """``query`` has the window and the sites alone; of the rest, nothing means any.
+
+    Those are asked for that were open at some time of the window.
+    """
+
+    query: MatrixQuery
+    open: str = ""
+    level: str = ""
+    condition: str = ""
+    size: str = ""
+    mine: bool = False
+    unacknowledged: bool = False
+
+    @classmethod
+    def read(cls, params: Texts, also: Sequence[str] = ()) -> Self:
+        """Read URL parameters; raise BadQueryError. Those in ``also`` belong to the caller."""
+        check_names(params, (*NAMES, *also))
+        sizes = list(SizeClass.objects.values_list("name", flat=True))
+        return cls(
+            MatrixQuery.from_params(params, also=(*OWN, *also)).replace(size=MatrixQuery.size),
+            open=one_of(params, "open", OPEN_OR_NOT),
+            level=one_of(params, "level", Incident.Level.values),
+            condition=one_of(params, "condition", Incident.Condition.values),
+            size=one_of(params, "size", sizes),
+            mine=bool(one_of(params, "mine", YES)),
+            unacknowledged=bool(one_of(params, "unacknowledged", YES)),
+        )
+
+    def to_params(self) -> dict[str, list[str]]:
+        """Return the URL parameters; what is empty is left out."""
+        own = {name: getattr(self, name) for name in OWN}
+        written = {name: YES[0] if value is True else value for name, value in own.items()}
+        return self.query.to_params() | {name: [text] for name, text in written.items() if text}
+
+    def replace(self, **changed: Any) -> Self:  # noqa: ANN401 - any of the fields
+        return replace(self, **changed)
+
+    def rows(self, now: datetime, reader: Anyone) -> QuerySet[Incident]:
+        """Return those that are asked for, in no order."""
+        window = self.query.window_at(now)
+        chosen = Q(opened_at__lt=window.end) & (OPEN | Q(closed_at__gte=window.start))
+        for name in ("level", "condition"):
+            if value := getattr(self, name):
+                chosen &= Q((name, value))
+        if self.open:
+            chosen &= OPEN if self.open == OPEN_OR_NOT[0] else ~OPEN
+        if self.size:
+            chosen &= Q(sizes__contains=[self.size])
+        if self.mine:
+            own = Q(assignee=reader.pk) | Q(acknowledged_by=reader.pk)
+            chosen &= own if reader.is_authenticated else Q(pk=None)
+        if self.unacknowledged:
+            chosen &= Q(acknowledged_at=None, assignee=None)
+        return incidents.rows().filter(chosen, of_sites(self.query.filters))
+
+    def describe(self) -> str:
+        """Say the question as a sentence without a full stop."""
+        condition = {"": "", "silent": "without new results"}.get(self.condition, self.condition)
+        parts = [
+            f"Incidents of {LEVEL_WORDS[Incident.Level(self.level)]}"
+            if self.level
+            else "Incidents",
+            self.query.window_words(),
+            condition,
+            f"with {self.size} files" if self.size else "",
+            OPEN_WORDS[self.open] if self.open else "",
+            "that I am at" if self.mine else "",
+            "that nobody is at" if self.unacknowledged else "",
+            *(each.words() for each in self.query.filters),
+        ]
+        return ", ".join(filter(None, parts))
+
+
+def of_sites(filters: Sequence[Filter]) -> Q:
+    """Return a condition on what incidents are of: one of some sites or the grid, not others."""
+    present = [each.value for each in filters if not each.exclude]
+    absent = [each.value for each in filters if each.exclude]
+    chosen = incidents.of_sites(present) | OF_GRID if present else Q()
+    return chosen & ~incidents.of_sites(absent) if absent else chosen

@@ -1,0 +1,116 @@
+"""GET /api/v1/endpoints/state/: which endpoints can be used, for brokers and Rucio."""
+
+from datetime import datetime
+from typing import Annotated
+
+from django.db.models import Q
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from matrix.answers.incidents import endpoint_state, words
+from matrix.answers.incidents.endpoint_state import STATES
+from matrix.api.base import ApiView
+from matrix.api.parameters import event_id, text_of, wrong
+from matrix.api.rendering import as_csv, as_json
+from matrix.api.schema.describe import described
+from matrix.api.schema.parameters import text
+from matrix.api.schema.records import At, MomentOrNull, Name, record
+from matrix.api.schema.schemas import Answer, word_of
+from matrix.http.negotiation import TABLE, asked_format
+from matrix.query.forms import check_names
+from matrix.store import incidents
+from sonar.models import IncidentEvent
+from sonar.notation.windows import parse_time
+
+State = Annotated[str, word_of(STATES)]
+
+
+class StateEvidence(Answer):
+    """The open incident that a state follows from, and its page."""
+
+    incident: Annotated[int, At("pk")]
+    url: str
+
+
+class StateOfEndpoint(Answer):
+    """Whether an endpoint can be used, at each of its ends.
+
+    It is `down` in a declared downtime that stops tests, and `unknown` where nothing is tested,
+    while Sonar itself has trouble, or when nobody has looked for too long. `since` is when both
+    states began to be as they are, null if nothing is known to have been before. Links count once
+    for all size classes, those from it and those to it.
+    """
+
+    endpoint: Name
+    site: Annotated[Name, At("endpoint.site")]
+    as_source: State
+    as_destination: State
+    since: MomentOrNull
+    evidence: list[StateEvidence]
+    links_bad: int
+    links_all: int
+
+
+class StatesOfEndpoints(Answer):
+    """The endpoints that were asked for; ask with `next_since` next time for what changed."""
+
+    endpoints: list[StateOfEndpoint]
+    next_since: int
+
+
+class EndpointStatesView(ApiView, of_primary=True):
+    @described(
+        "Whether endpoints can be used, as source and as destination",
+        answer=StatesOfEndpoints,
+        parameters=[
+            text(
+                "since",
+                "Only endpoints whose state may have changed since an event, by its id, or since "
+                "a time; by default all in use.",
+                "4711",
+            )
+        ],
+        formats=TABLE,
+        tag="results",
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """A state does not change with each test: it follows from incidents, which open after
+        several bad tests and close when all has been well for a while.
+        """
+        check_names(request.query_params, ["since", "format"])
+        form, now = asked_format(request, TABLE), timezone.now()
+        chosen = chosen_by(text_of(request.query_params, "since"), now)
+        states = endpoint_state.states(now, chosen)
+        records = [
+            record(StateOfEndpoint, each, evidence=evidence(each, request)) for each in states
+        ]
+        if form == "csv":
+            flat = [
+                each | {"evidence": [line["url"] for line in each["evidence"]]} for each in records
+            ]
+            return as_csv(flat, tuple(StateOfEndpoint.model_fields), "endpoint-states")
+        return as_json({"endpoints": records, "next_since": incidents.last_event()})
+
+
+def evidence(state: endpoint_state.EndpointState, request: Request) -> list[dict[str, object]]:
+    return [
+        record(StateEvidence, each, url=request.build_absolute_uri(words.path(each)))
+        for each in state.evidence
+    ]
+
+
+def chosen_by(since: str, now: datetime) -> Q:
+    """Return which endpoints `since` asks for; raise BadQueryError."""
+    if since.isdigit() or not since:
+        number = event_id("since", since, incidents.last_event())
+        event = IncidentEvent.objects.filter(pk__lte=number).order_by("-pk").first()
+        return endpoint_state.changed_since(number, event.at, now) if event else Q()
+    try:
+        at = parse_time(since)
+    except ValueError:
+        sentence = "is neither the id of an event nor a time like 2026-11-20T04:00:00Z."
+        raise wrong("since", f"since “{since}” {sentence}") from None
+    if at > now:
+        raise wrong("since", f"since “{since}” is in the future.")
+    return endpoint_state.changed_since(None, at, now)

@@ -1,0 +1,149 @@
+"""Incidents on any page: what is open in the whole grid, and those that concern what it shows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from matrix.answers.incidents import words
+from matrix.query.addresses import address
+from matrix.store import downtimes, incidents
+from matrix.store.incidents import OF_GRID, OPEN
+from sonar.models import Endpoint, Incident, IncidentLink, Transfer
+from sonar.notation.units import format_age, format_span
+from sonar.notation.windows import format_minute
+from sonar.people.roles import Anyone
+
+OPEN_GRID = OPEN & OF_GRID
+# In one line; the page of all has the others.
+MOST_NOW = 3
+# Of a link, a site or an endpoint.
+MOST_OF = 10
+# What pages colour a condition by.
+LOOKS = {
+    Incident.Condition.SLOW: "slower",
+    Incident.Condition.FAILING: "failing",
+    Incident.Condition.SILENT: "silent",
+}
+
+
+@dataclass(frozen=True)
+class IncidentLine:
+    """An incident with what is said of it in a line, for one reader at a moment.
+
+    ``marks`` are what keeps it from calling: muted, in a downtime.
+    """
+
+    incident: Incident
+    title: str
+    url: str
+    look: str
+    who: str
+    lasts: str
+    marks: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, incident: Incident, now: datetime, reader: Anyone, *marks: str) -> Self:
+        end = incident.closed_at
+        span = format_span((end or now) - incident.began_at)
+        return cls(
+            incident,
+            words.title(incident),
+            words.path(incident),
+            LOOKS[Incident.Condition(incident.condition)],
+            words.who(incident, reader),
+            f"lasted {span}" if end else f"for {span}",
+            [mark for mark in (words.muted(incident, now), *marks) if mark and not end],
+        )
+
+
+def with_marks(
+    several: Sequence[Incident], now: datetime, reader: Anyone
+) -> Iterator[IncidentLine]:
+    """Yield lines of incidents, and which of them are of what is in a downtime. One SQL query."""
+    rows = [row for row in downtimes.within(now, now) if row.stops_tests] if several else []
+    ends = {row.endpoint_id for row in rows if row.endpoint_id}
+    sites = {row.site_id for row in rows if row.site_id}
+    for incident in several:
+        own = [end for end in (incident.source, incident.destination) if end]
+        is_down = any(end.pk in ends or end.site_id in sites for end in own)
+        is_down = is_down or incident.site_id in sites
+        yield IncidentLine.of(incident, now, reader, "in a declared downtime" if is_down else "")
+
+
+@dataclass(frozen=True)
+class IncidentsNow:
+    """The worst open incidents, how many ``more`` there are, and when Sonar looked."""
+
+    lines: Sequence[IncidentLine]
+    more: int
+    looked: str
+    is_late: bool
+
+    @classmethod
+    def read(cls, now: datetime, reader: Anyone) -> Self:
+        """Read them with one SQL query."""
+        present = incidents.open_now(now, MOST_NOW)
+        at = present.looked_at
+        return cls(
+            [IncidentLine.of(each, now, reader) for each in present.worst],
+            present.many - len(present.worst),
+            f"{format_minute(at)}, {format_age(now - at)}" if at else "",
+            present.is_late,
+        )
+
+    @property
+    def all_url(self) -> str:
+        return f"{address('incidents')}?open=yes"
+
+
+@dataclass(frozen=True)
+class IncidentsOf:
+    """The incidents that concern what a page shows, open ones and the last that were."""
+
+    open: Sequence[IncidentLine]
+    closed: Sequence[IncidentLine]
+
+    @classmethod
+    def read(cls, chosen: Q, now: datetime, reader: Anyone) -> Self:
+        """Read those that are chosen. One SQL query."""
+        rows = incidents.rows().filter(chosen).order_by(*incidents.ORDER)
+        lines = [IncidentLine.of(each, now, reader) for each in rows[: 2 * MOST_OF]]
+        return cls(
+            [line for line in lines if line.incident.is_open],
+            [line for line in lines if not line.incident.is_open][:MOST_OF],
+        )
+
+
+def of_link(source: int, destination: int) -> Q:
+    """Return what concerns a link, given by the ids of its ends, now and before."""
+    return Q(Exists(members(source, destination))) | OPEN_GRID
+
+
+def of_site(name: str) -> Q:
+    """Return what concerns a site, now and before."""
+    return incidents.of_sites([name]) | OPEN_GRID
+
+
+def of_endpoint(endpoint: Endpoint) -> Q:
+    """Return what concerns an endpoint and is open."""
+    own = Q(source=endpoint) | Q(destination=endpoint) | Q(site=endpoint.site_id)
+    return OPEN & own | OPEN_GRID
+
+
+def of_transfer(transfer: Transfer) -> Q:
+    """Return what concerned the link of a test when it started."""
+    at = transfer.started_at
+    rows = members(transfer.source_id, transfer.destination_id)
+    then = Q(until=None) | Q(until__gte=at)
+    of_grid = OF_GRID & Q(began_at__lte=at) & (OPEN | Q(closed_at__gte=at))
+    size = transfer.size_class_id
+    return Q(Exists(rows.filter(then, since__lte=at, size_class=size))) | of_grid
+
+
+def members(source: int, destination: int) -> QuerySet[IncidentLink]:
+    """Return the rows of a link in an incident, to be asked for within a query of incidents."""
+    rows = IncidentLink.objects.filter(incident=OuterRef("pk"))
+    return rows.filter(source=source, destination=destination)

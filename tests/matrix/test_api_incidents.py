@@ -1,0 +1,284 @@
+"""Calls on incidents, the stream of what happened to them, decisions, and states of endpoints."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from sonar.alerting import decisions
+from sonar.models import EvaluationRun, HistoryEntry, Incident, IncidentEvent
+from sonar.people.roles import Role
+from tests import found
+from tests.accounts import account, logged_in
+from tests.found import FAILING
+from tests.matrix import responses, world
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+CALL = "/api/v1/incidents/"
+EVENTS = f"{CALL}events/"
+STATES = "/api/v1/endpoints/state/"
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def into_desy(small_world: World) -> Incident:
+    """Return an open incident: DESY receives slowly from RAL and Glasgow."""
+    sources = [small_world.ral, small_world.glasgow]
+    return found.opened(found.into(small_world.desy, sources))
+
+
+@pytest.fixture
+def anna() -> User:
+    return account(Role.OPERATOR, name="anna")
+
+
+def test_incidents_come_page_by_page_and_as_csv_and_lines(
+    client: Client, small_world: World, into_desy: Incident
+):
+    found.evaluate(found.of_link(small_world.desy, small_world.ral, FAILING), at=NOW - MINUTE)
+    pages = list(responses.pages(client, f"{CALL}?page_size=1"))
+    rows = [row for page in pages for row in page["incidents"]]
+    assert [row["level"] for row in rows] == ["link", "destination"]
+    slow = rows[1]
+    assert {name: slow[name] for name in ("source", "destination", "factor", "low", "links")} == {
+        "source": None,
+        "destination": "DESY_DATADISK",
+        "factor": 0.2,
+        "low": 0.15,
+        "links": 2,
+    }
+    assert slow["title"] == "DESY_DATADISK receives slowly"
+    assert slow["began_at"] == "2026-11-20T11:00:30Z"
+    asked = pages[0]["query"]
+    assert (asked["size"], asked["open"], asked["window"]) == (None, None, "7d")
+    (line,) = responses.csv_rows(client, f"{CALL}?format=csv&condition=slow")
+    assert (line["id"], line["sizes"]) == (str(into_desy.pk), "large")
+    lines = client.get(f"{CALL}?format=ndjson&open=yes").content.splitlines()
+    assert [json.loads(each)["id"] for each in lines] == [row["id"] for row in rows]
+
+
+def test_one_has_its_links_its_events_and_the_text_for_a_ticket(
+    client: Client, into_desy: Incident, anna: User
+):
+    decisions.assign(into_desy, anna, NOW, anna, "mine")
+    whole = responses.answer(client, f"{CALL}{into_desy.pk}/")
+    assert whole["members"][0] == {
+        "source": "RAL_DATADISK",
+        "destination": "DESY_DATADISK",
+        "size": "large",
+        "condition": "slow",
+        "since": "2026-11-20T11:00:30Z",
+        "until": None,
+        "expected_mb_s": 100.0,
+        "rate_mb_s": 20.0,
+    }
+    assert [event["kind"] for event in whole["events"]] == ["opened", "assigned"]
+    assert whole["ticket"].endswith(f"http://testserver/incidents/{into_desy.pk}/")
+    # People have no names for those who have not logged in.
+    assert (whole["assigned"], whole["assignee"]) == (True, None)
+    assert {event["by"] for event in whole["events"]} == {None}
+    named = responses.answer(logged_in(anna), f"{CALL}{into_desy.pk}/")
+    assert (named["assignee"], named["events"][1]["by"]) == ("anna", "anna")
+    assert client.get(f"{CALL}9999/").status_code == 404
+
+
+def test_events_go_on_behind_an_id_and_none_is_missed(
+    client: Client, small_world: World, into_desy: Incident, monkeypatch: pytest.MonkeyPatch
+):
+    found.evaluate(at=NOW + MINUTE)
+    found.evaluate(at=NOW + 2 * HOUR)
+    found.evaluate(found.of_link(small_world.ral, small_world.glasgow), at=NOW + 3 * HOUR)
+    ids = list(IncidentEvent.objects.order_by("pk").values_list("pk", flat=True))
+    monkeypatch.setattr("matrix.api.incidents.MOST_EVENTS", 2)
+    first, second = responses.pages(client, EVENTS)
+    told = first["events"] + second["events"]
+    assert [event["id"] for event in told] == ids
+    assert [event["kind"] for event in told] == ["opened", "closed", "opened"]
+    lines = client.get(f"{EVENTS}?format=ndjson&since={ids[0]}").content.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ids[1:]
+    assert client.get(f"{EVENTS}?format=ndjson&since={ids[-1]}").content == b""
+    for wrong in ("x", "-1", str(ids[-1] + 1)):
+        answer = client.get(f"{EVENTS}?since={wrong}")
+        assert (answer.status_code, list(answer.json()["errors"])) == (400, ["since"]), wrong
+
+
+def decide(client: Client, incident: Incident, **body: Any):
+    return client.post(f"{CALL}{incident.pk}/", body, content_type="application/json")
+
+
+def test_each_decision_is_one_call(into_desy: Incident, anna: User):
+    client = logged_in(anna)
+    until = "2026-11-21T08:00:00Z"
+    for decision, fields in {
+        "acknowledge": {},
+        "assign": {"assignee": "anna"},
+        "mute": {"until": until},
+        "unmute": {},
+        "note": {"text": "disks"},
+    }.items():
+        answer = decide(client, into_desy, decision=decision, **fields)
+        assert answer.status_code == 200, answer.content
+    whole = answer.json()
+    assert (whole["acknowledged_by"], whole["assignee"], whole["muted_until"]) == (
+        *("anna", "anna"),
+        None,
+    )
+    muted = next(event for event in whole["events"] if event["kind"] == "muted")
+    assert (muted["until"], muted["by"]) == (until, "anna")
+    assert decide(client, into_desy, decision="assign", assignee=None).json()["assignee"] is None
+    closed = decide(client, into_desy, decision="accept", text="new firewall").json()
+    assert (closed["closed_at"], closed["events"][-1]["kind"]) == (
+        "2026-11-20T12:00:30Z",
+        "new normal",
+    )
+    again = decide(client, into_desy, decision="acknowledge")
+    assert (again.status_code, again.json()["errors"]) == (
+        409,
+        {"incident": ["This incident is closed already."]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "sentence"),
+    [
+        ({}, "decision", "decision is missing"),
+        ({"decision": "explode"}, "decision", "decision must be acknowledge, assign"),
+        ({"decision": "note"}, "text", "A note has a text"),
+        ({"decision": "note", "text": 7}, "text", "text must be a text"),
+        ({"decision": "note", "text": "x", "until": None}, "until", "goes with mute alone"),
+        ({"decision": "mute"}, "until", "until is missing"),
+        ({"decision": "mute", "until": "soon"}, "until", "until must be a time"),
+        ({"decision": "mute", "until": "2020-01-01"}, "until", "must be in the future"),
+        ({"decision": "assign"}, "assignee", "assignee is missing"),
+        ({"decision": "assign", "assignee": "bob"}, "assignee", "No active account"),
+        ({"decision": "assign", "assignee": "a\0b"}, "assignee", "No active account"),
+        ({"decision": "note", "who": "x"}, "who", "There is no field “who”"),
+    ],
+)
+def test_a_bad_decision_names_its_field_and_changes_nothing(
+    into_desy: Incident, anna: User, body: dict[str, Any], field: str, sentence: str
+):
+    answer = decide(logged_in(anna), into_desy, **body)
+    assert answer.status_code == 400, answer.content
+    assert sentence in answer.json()["errors"][field][0]
+    assert IncidentEvent.objects.count() == 1
+
+
+def test_only_who_may_decide_does(into_desy: Incident, small_world: World, client: Client):
+    note = {"decision": "note", "text": "x"}
+    of_ral = logged_in(account(Role.SITE_ADMIN, small_world.ral.site, name="of-ral"))
+    of_desy = logged_in(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
+    statuses = [decide(each, into_desy, **note).status_code for each in (client, of_ral, of_desy)]
+    assert statuses == [401, 403, 200]
+
+
+def states(client: Client, since: object = "") -> dict[str, Any]:
+    asked = f"?since={since}" if since != "" else ""
+    return responses.answer(client, f"{STATES}{asked}")
+
+
+def by_name(answer: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    rows = answer["endpoints"]
+    return {row["endpoint"]: (row["as_source"], row["as_destination"]) for row in rows}
+
+
+@pytest.fixture
+def looked(small_world: World) -> EvaluationRun:
+    """Say that Sonar looked a minute ago, and has for some hours."""
+    return EvaluationRun.objects.create(
+        pk=1, evaluated_at=NOW - MINUTE, awake_since=NOW - 9 * HOUR, links=12
+    )
+
+
+def test_states_follow_from_open_incidents_and_downtimes(
+    client: Client, small_world: World, looked: EvaluationRun, into_desy: Incident
+):
+    found.evaluate(
+        found.into(small_world.desy, [small_world.ral, small_world.glasgow]),
+        found.of_link(small_world.ral, small_world.scratch),
+    )
+    world.downtime(site=small_world.glasgow.site)
+    world.downtime(site=small_world.ral.site, severity="warning")
+    answer = states(client)
+    assert by_name(answer) == {
+        "DESY_DATADISK": ("ok", "slow"),
+        "DESY_SCRATCHDISK": ("ok", "ok"),
+        "Glasgow_DATADISK": ("down", "down"),
+        "RAL_DATADISK": ("ok", "ok"),
+    }
+    desy = answer["endpoints"][0]
+    page = f"http://testserver/incidents/{into_desy.pk}/"
+    assert (desy["since"], desy["evidence"]) == (
+        "2026-11-20T11:00:30Z",
+        [{"incident": into_desy.pk, "url": page}],
+    )
+    assert [(each["links_bad"], each["links_all"]) for each in answer["endpoints"]] == [
+        *((2, 6), (1, 6), (1, 6), (2, 6)),
+    ]
+    assert answer["next_since"] == IncidentEvent.objects.latest("pk").pk
+    (row, *_) = responses.csv_rows(client, f"{STATES}?format=csv")
+    assert (row["as_destination"], row["evidence"]) == ("slow", page)
+    # Of a site each endpoint at both ends, and of two incidents the worse.
+    site = found.cause("site", condition=FAILING, links=3, site_id=small_world.desy.site_id)
+    found.evaluate(site, at=NOW + MINUTE)
+    assert by_name(states(client))["DESY_SCRATCHDISK"] == ("failing", "failing")
+
+
+def test_nothing_is_known_while_nobody_looks_or_sonar_itself_has_trouble(
+    client: Client, small_world: World, looked: EvaluationRun, into_desy: Incident
+):
+    found.evaluate(found.cause("grid", links=11, of_links=12))
+    assert set(by_name(states(client)).values()) == {("unknown", "unknown")}
+    Incident.objects.filter(level="grid").delete()
+    assert ("unknown", "unknown") not in by_name(states(client)).values()
+    EvaluationRun.objects.update(evaluated_at=NOW - HOUR)
+    world.downtime(site=small_world.ral.site)
+    assert by_name(states(client)) == {
+        name: ("unknown", "unknown") if name != "RAL_DATADISK" else ("down", "down")
+        for name in ("DESY_DATADISK", "DESY_SCRATCHDISK", "Glasgow_DATADISK", "RAL_DATADISK")
+    }
+
+
+def test_since_gives_what_may_have_changed(
+    client: Client, small_world: World, looked: EvaluationRun
+):
+    """The registry of this world is new, too: its history is taken away first."""
+    ral, glasgow, desy, scratch = small_world.endpoints
+    found.evaluate(found.of_link(ral, glasgow), at=NOW - 2 * HOUR)
+    first = states(client)
+    assert len(first["endpoints"]) == 4
+    since = first["next_since"]
+    HistoryEntry.objects.all().delete()
+    assert by_name(states(client, since)) == {}
+    found.evaluate(found.into(desy, [ral]), at=NOW - HOUR)
+    assert set(by_name(states(client, since))) == {"DESY_DATADISK", "RAL_DATADISK"}
+    since = states(client)["next_since"]
+    assert by_name(states(client, since)) == {}
+    world.downtime(ends=-MINUTE, endpoint=scratch)
+    HistoryEntry.objects.all().delete()
+    assert set(by_name(states(client, since))) == {"DESY_SCRATCHDISK"}
+    assert set(by_name(states(client, "2026-11-20T11:50:00Z"))) == {"DESY_SCRATCHDISK"}
+    desy.label = "other"
+    desy.save()
+    assert "DESY_DATADISK" in by_name(states(client, "2026-11-20T11:59:59Z"))
+    # Who slept meanwhile does not know what changed.
+    EvaluationRun.objects.update(awake_since=NOW - MINUTE)
+    assert len(states(client, since)["endpoints"]) == 4
+    for wrong in ("x", "99999", "2027-01-01"):
+        answer = client.get(f"{STATES}?since={wrong}")
+        assert (answer.status_code, list(answer.json()["errors"])) == (400, ["since"]), wrong
+
+
+def test_an_answer_that_has_not_changed_is_not_sent_again(
+    client: Client, looked: EvaluationRun, into_desy: Incident
+):
+    tag = client.get(STATES).headers["ETag"]
+    EvaluationRun.objects.update(evaluated_at=NOW)
+    assert client.get(STATES, headers={"If-None-Match": tag}).status_code == 304
+    found.evaluate(at=NOW + MINUTE)
+    found.evaluate(at=NOW + 2 * HOUR)
+    assert client.get(STATES, headers={"If-None-Match": tag}).status_code == 200

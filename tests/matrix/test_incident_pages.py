@@ -1,0 +1,331 @@
+"""The pages of incidents: their list, one of them, decisions there, and one line elsewhere."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from sonar.models import Annotation, EvaluationRun, Incident, IncidentEvent
+from sonar.people.roles import Role
+from tests import found
+from tests.accounts import account, logged_in
+from tests.found import FAILING, SILENT
+from tests.html import Page
+from tests.matrix import responses, world
+from tests.matrix.responses import words
+from tests.matrix.world import HOUR, NOW, World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+PAGE = "/incidents/"
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def looked(small_world: World) -> EvaluationRun:
+    """Say that Sonar looked a minute ago."""
+    return EvaluationRun.objects.create(
+        pk=1, evaluated_at=NOW - MINUTE, awake_since=NOW - 9 * HOUR, links=12
+    )
+
+
+@pytest.fixture
+def into_desy(small_world: World) -> Incident:
+    """Return an open incident: DESY takes no files from RAL and Glasgow."""
+    return found.opened(
+        found.into(small_world.desy, [small_world.ral, small_world.glasgow], FAILING)
+    )
+
+
+def listed(client: Client, asked: str = "") -> list[str]:
+    return responses.page(client, f"{PAGE}{asked}").texts("main tbody th a")
+
+
+def make_several(small_world: World) -> None:
+    """Open one each of a link (slow), a source (silent) and a destination, and close another."""
+    ral, glasgow, desy, scratch = small_world.endpoints
+    evaluate = found.evaluate
+    evaluate(found.of_link(desy, scratch), at=NOW - 30 * HOUR)
+    evaluate(at=NOW - 29 * HOUR)
+    evaluate(at=NOW - 27 * HOUR)
+    silent = found.cause(
+        "source", [found.bad_link(glasgow, ral, SILENT)], SILENT, source_id=glasgow.pk
+    )
+    evaluate(found.of_link(ral, desy), silent, found.into(scratch, [ral], FAILING))
+
+
+SLOW_LINK, GLASGOW = "RAL_DATADISK → DESY_DATADISK is slow", "Glasgow_DATADISK has no new results"
+SCRATCH = "DESY_SCRATCHDISK fails to take files"
+CLOSED = "DESY_DATADISK → DESY_SCRATCHDISK is slow"
+
+
+def test_open_ones_come_first_the_worst_before_all_and_filters_leave_the_others_out(
+    client: Client, small_world: World, django_assert_num_queries
+):
+    make_several(small_world)
+    silent = f"{GLASGOW} as a source"
+    with django_assert_num_queries(6):
+        assert listed(client) == [SCRATCH, silent, SLOW_LINK, CLOSED]
+    for asked, rows in {
+        "?open=yes": [SCRATCH, silent, SLOW_LINK],
+        "?open=no": [CLOSED],
+        "?level=link": [SLOW_LINK, CLOSED],
+        "?condition=silent": [silent],
+        "?site=Glasgow": [silent],
+        "?site=!DESY": [silent],
+        "?size=small": [],
+        "?window=1h": [SCRATCH, silent, SLOW_LINK],
+        "?mine=1": [],
+        "?unacknowledged=1": [SCRATCH, silent, SLOW_LINK, CLOSED],
+    }.items():
+        assert listed(client, asked) == rows, asked
+    assert client.get(f"{PAGE}?window=7d&open=").headers["Location"] == PAGE
+    grid = found.cause("grid", links=9, of_links=12)
+    Incident.objects.update(opened_at=NOW - HOUR)
+    found.evaluate(found.FoundCause(**vars(grid) | {"began_at": NOW}))
+    assert listed(client)[0] == "Sonar itself or its own network: too many links are slow at once"
+    assert listed(client, "?site=Glasgow")[0].startswith("Sonar itself")
+
+
+def test_mine_are_those_that_i_am_at(small_world: World):
+    make_several(small_world)
+    anna = account(Role.OPERATOR, name="anna")
+    number = Incident.objects.get(level="source").pk
+    logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
+    assert listed(logged_in(anna), "?mine=1") == [f"{GLASGOW} as a source"]
+    assert listed(logged_in(anna), "?unacknowledged=1") == [SCRATCH, SLOW_LINK, CLOSED]
+
+
+def test_the_list_goes_on_page_by_page_whatever_closes_meanwhile(
+    client: Client, small_world: World, monkeypatch: pytest.MonkeyPatch
+):
+    make_several(small_world)
+    monkeypatch.setattr("matrix.pages.incidents.pages.PER_PAGE", 2)
+    first = responses.page(client, PAGE)
+    assert len(first.texts("main tbody th a")) == 2
+    further = first.link("Further incidents")
+    assert responses.page(client, further).texts("main tbody th a") == [SLOW_LINK, CLOSED]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("open=maybe", "open “maybe” is not known: use yes or no."),
+        ("condition=bad", "condition “bad” is not known: use slow, silent or failing."),
+        ("mine=2", "mine “2” is not known"),
+        ("before=9_x", "before is not a place in the list of incidents"),
+        ("before=0_2026-11-20T12:00:00Z_x", "before is not a place in the list of incidents"),
+        ("site=nowhere", "site “nowhere” is not known"),
+    ],
+)
+def test_what_is_none_is_refused_by_its_name(
+    client: Client, small_world: World, wrong: str, sentence: str
+):
+    answer = client.get(f"{PAGE}?{wrong}")
+    assert (answer.status_code, sentence in answer.content.decode()) == (400, True)
+
+
+def test_an_empty_page_says_what_is_watched(client: Client, looked: EvaluationRun):
+    said = words(responses.html(client, PAGE))
+    assert "No incident." in said
+    assert "Sonar watches the links of 1 mesh: everything." in said
+    assert "Sonar looked at 20 Nov 11:59 UTC, 1 min ago" in said
+    assert "Show all of the last 7 days" in words(responses.html(client, f"{PAGE}?open=yes"))
+
+
+def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
+    client: Client, small_world: World, looked: EvaluationRun
+):
+    def line(path: str) -> str:
+        return words(str(responses.page(client, path).part("#incidents-now")))
+
+    looked.delete()
+    assert line("/") == "Sonar has not looked for incidents yet."
+    looked.save(force_insert=True)
+    assert line("/") == "No incident is open: Sonar looked at 20 Nov 11:59 UTC, 1 min ago ."
+    make_several(small_world)
+    found.evaluate(found.of_link(small_world.desy, small_world.ral))
+    anna = account(Role.OPERATOR, name="anna")
+    number = Incident.objects.get(level="destination").pk
+    logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
+    for path in ("/", "/?wall=1", "/operations/"):
+        said = line(path)
+        assert said.startswith(f"{SCRATCH} (for 1 h , somebody is at it) {GLASGOW}"), said
+        assert said.endswith("and 1 more"), said
+    named = words(str(responses.page(logged_in(anna), "/").part("#incidents-now")))
+    assert "anna is at it" in named
+    EvaluationRun.objects.update(evaluated_at=NOW - HOUR)
+    assert line("/operations/").startswith("Sonar has not looked for incidents since 20 Nov 11:00")
+
+
+def test_pages_change_with_incidents_and_not_without(client: Client, small_world: World):
+    tag = client.get("/").headers["ETag"]
+    assert client.get("/", headers={"If-None-Match": tag}).status_code == 304
+    found.evaluate(found.of_link(small_world.ral, small_world.desy))
+    changed = client.get("/", headers={"If-None-Match": tag})
+    assert (changed.status_code, SLOW_LINK in changed.content.decode()) == (200, True)
+
+
+def test_the_page_of_one_has_its_evidence_and_a_text_for_a_ticket(
+    client: Client, small_world: World, into_desy: Incident, django_assert_num_queries
+):
+    for hours in (3, 4, 5):
+        world.transfer(small_world.ral, small_world.desy, 90.0, ago=hours * HOUR)
+    world.transfer(small_world.ral, small_world.desy, None)
+    text = "<b>pool 3</b>"
+    note = {"starts_at": NOW - 2 * HOUR, "text": text}
+    Annotation.objects.create(site=small_world.desy.site, public=True, **note)
+    Annotation.objects.create(site=small_world.desy.site, **note | {"text": "private"})
+    with django_assert_num_queries(37):
+        html = responses.html(client, f"{PAGE}{into_desy.pk}/")
+    page, said = Page(html), words(html)
+    assert page.texts("h1") == ["DESY_DATADISK fails to take files"]
+    assert "On 2 of 20 links, with large files, since 20 Nov 11:00 UTC." in said
+    assert "Check DESY_DATADISK first" in said
+    assert page.texts(".members tbody th a") == [
+        "RAL_DATADISK → DESY_DATADISK",
+        "Glasgow_DATADISK → DESY_DATADISK",
+    ]
+    assert html.count('<line class="began"') == 1
+    assert "1 test failed at the destination, the last at 20 Nov 11:30 UTC" in said
+    assert ("&lt;b&gt;pool 3&lt;/b&gt;" in html, text in html, "private" in html) == (
+        *(True, False, False),
+    )
+    assert "/?stat=vs_usual&amp;destination_endpoint=DESY_DATADISK" in html
+    ticket = page.part(".ticket").text
+    for part in (
+        "Site: DESY",
+        "since 2026-11-20 11:00 UTC.",
+        "RAL_DATADISK      DESY_DATADISK  large  -         -    failing",
+        "1 test failed at the destination, the last at 2026-11-20 11:30 UTC: 503 Service",
+        f"http://testserver{PAGE}{into_desy.pk}/",
+    ):
+        assert part in ticket, part
+    assert "example.org" not in ticket
+    assert client.get(f"{PAGE}9999/").status_code == 404
+    assert client.get(f"{PAGE}{into_desy.pk}/?x=1").status_code == 200
+
+
+def test_rates_of_a_slow_link_and_what_became_a_part_of_it_are_shown(
+    client: Client, small_world: World
+):
+    found.evaluate(found.of_link(small_world.ral, small_world.desy))
+    whole = found.evaluate(found.into(small_world.desy, [small_world.ral]), at=NOW + MINUTE)
+    page = responses.page(client, f"{PAGE}{whole[0].incident.pk}/")
+    row = page.part(".members").by_head()["RAL_DATADISK → DESY_DATADISK"]
+    assert [each for each in row if each][1:4] == ["100 MB/s", "20.0 MB/s", "20 %"]
+    assert "At 20 % (15–26 %) of what is expected" in words(str(page.part("#answer")))
+    assert page.texts("[aria-labelledby=parts] a") == [SLOW_LINK]
+    part = Incident.objects.get(level="link").pk
+    closed = words(responses.html(client, f"{PAGE}{part}/"))
+    assert f"It is a part of incident {whole[0].incident.pk}" in closed
+    assert f"Became a part of incident {whole[0].incident.pk}" in closed
+
+
+def test_other_pages_lead_to_the_incidents_that_concern_them(
+    client: Client, small_world: World, into_desy: Incident
+):
+    url = f"{PAGE}{into_desy.pk}/"
+    test = world.transfer(small_world.ral, small_world.desy, None).pk
+    early = world.transfer(small_world.ral, small_world.desy, 50.0, ago=3 * HOUR).pk
+    concerned = [
+        *("/sites/DESY/", "/links/RAL_DATADISK/DESY_DATADISK/", f"/transfers/{test}/"),
+        "/sites/DESY/endpoints/DESY_DATADISK/",
+    ]
+    for path in concerned:
+        assert url in responses.html(client, path), path
+    for path in ("/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/", f"/transfers/{early}/"):
+        assert url not in responses.html(client, path), path
+    found.evaluate(after=HOUR)
+    found.evaluate(after=3 * HOUR)
+    for path in concerned[:2]:
+        assert "Incidents that are over" in responses.html(client, path), path
+    assert "It ran during an incident that is over" in responses.html(client, concerned[2])
+    assert url not in responses.html(client, concerned[3])
+
+
+def post(client: Client, incident: Incident, decision: str, **fields: str):
+    return client.post(f"{PAGE}{incident.pk}/", {"decision": decision, **fields})
+
+
+def test_what_somebody_decides_is_kept_once_with_their_name(into_desy: Incident):
+    anna = logged_in(account(Role.OPERATOR, name="anna"))
+    account(Role.READER, name="bob")
+    last = str(IncidentEvent.objects.latest("pk").pk)
+    for decision, fields in {
+        "acknowledge": {"text": "looking"},
+        "assign": {"assignee": "bob"},
+        "mute": {"length": "4"},
+        "note": {"text": "disks are ordered"},
+    }.items():
+        for _ in range(2):  # as who presses a button twice does
+            answer = post(anna, into_desy, decision, last=last, **fields)
+            assert answer.status_code == 302, answer.content.decode()
+    said = words(responses.html(anna, f"{PAGE}{into_desy.pk}/"))
+    for sentence in (
+        "anna has seen it: looking",
+        "anna gave it to bob.",
+        "anna muted it until 20 Nov 16:00 UTC.",
+        "anna: disks are ordered",
+    ):
+        assert said.count(sentence) >= 1, sentence
+    assert IncidentEvent.objects.exclude(by=None).count() == 4
+    post(anna, into_desy, "mute", last=last, length="until", until="2026-11-21 08:00")
+    assert Incident.objects.get().muted_until.isoformat() == "2026-11-21T08:00:00+00:00"
+    post(anna, into_desy, "unmute", last=last)
+    post(anna, into_desy, "assign", last=last, nobody="1")
+    assert (Incident.objects.get().muted_until, Incident.objects.get().assignee) == (None, None)
+    anonymous = words(responses.html(Client(), f"{PAGE}{into_desy.pk}/"))
+    assert ("somebody gave it to somebody" in anonymous, "anna" in anonymous) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("decision", "fields", "error", "sentence"),
+    [
+        ("assign", {"assignee": "nobody-here"}, "#assign-assignee_error", "No active account"),
+        ("assign", {"assignee": ""}, "#assign-assignee_error", "Write the name of an account"),
+        ("mute", {"length": "until"}, "#mute-until_error", "Say until when"),
+        ("mute", {"length": "until", "until": "soon"}, "#mute-until_error", "Not a valid time"),
+        (
+            "mute",
+            {"length": "until", "until": "2026-11-19 08:00"},
+            "#mute-until_error",
+            "until must be in the future",
+        ),
+        ("note", {"text": ""}, "#note-text_error", "Write what others should know."),
+        ("accept", {"text": "x"}, "form .error", "Only a rate can be the new normal"),
+    ],
+)
+def test_what_cannot_be_decided_is_said_at_its_field(
+    into_desy: Incident, decision: str, fields: dict[str, str], error: str, sentence: str
+):
+    answer = post(logged_in(account(Role.OPERATOR)), into_desy, decision, **fields)
+    assert answer.status_code == 400
+    assert sentence in words(str(Page(answer.content.decode()).part(error)))
+    assert IncidentEvent.objects.count() == 1
+
+
+def test_a_decision_that_is_none_and_one_of_a_closed_incident_are_refused(
+    into_desy: Incident, small_world: World
+):
+    anna = logged_in(account(Role.OPERATOR, name="anna"))
+    assert "decision “explode” is not known" in post(anna, into_desy, "explode").content.decode()
+    found.evaluate(after=HOUR)
+    found.evaluate(after=3 * HOUR)
+    answer = post(anna, into_desy, "acknowledge")
+    assert (answer.status_code, "closed already" in answer.content.decode()) == (400, True)
+    assert post(anna, into_desy, "note", text="over now").status_code == 302
+
+
+def test_an_admin_of_a_site_decides_about_its_incidents_alone(
+    into_desy: Incident, small_world: World
+):
+    of_desy = logged_in(account(Role.SITE_ADMIN, small_world.desy.site, name="of-desy"))
+    of_ral = logged_in(account(Role.SITE_ADMIN, small_world.ral.site, name="of-ral"))
+    buttons = 'aria-label="Decide about this incident"'
+    assert buttons in responses.html(of_desy, f"{PAGE}{into_desy.pk}/")
+    assert buttons not in responses.html(of_ral, f"{PAGE}{into_desy.pk}/")
+    assert post(of_desy, into_desy, "acknowledge").status_code == 302
+    assert post(of_ral, into_desy, "acknowledge").status_code == 403
+    assert post(of_ral, Incident(pk=9999), "note").status_code == 403
+    assert post(Client(), into_desy, "note").status_code == 302  # to the log-in
+    assert IncidentEvent.objects.filter(by__username="of-ral").count() == 0
