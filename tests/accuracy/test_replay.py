@@ -4,6 +4,7 @@ from datetime import timedelta
 from os import environ
 
 import pytest
+from pytest_django import Settings
 
 from tests.accuracy import replay
 from tests.accuracy.grids import Grid
@@ -17,7 +18,11 @@ WHOLE = Year(Grid(100, missing=0.3, hard=True), days=365, seed=int(environ.get("
 
 @pytest.mark.long
 @pytest.mark.django_db(transaction=True)
-def test_faults_are_called_once_by_their_right_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_are_called_once_by_their_right_name(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SONAR_URL, settings.EMAIL_HOST = "https://sonar.example.org", "localhost"
+    settings.DEFAULT_FROM_EMAIL = "Sonar <sonar@example.org>"
     year = WHOLE if environ.get("REPLAY") else BRIEF
     score = replayed(year, monkeypatch)
     print(score.words(), *replay.beside(year), sep="\n")
