@@ -137,8 +137,7 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
         for whose, rate in accepted.items()
     )
     members.update(until=now)
-    # What is slow from now on is something new.
-    incident.closed_at = incident.clear_since = now
+    incident.closed_at = now
     return by_person(incident, Kind.NEW_NORMAL, user, now, text)
 
 

@@ -51,7 +51,8 @@ class Grid:
 
     sonar: Sonar
     token: str
-    names: dict[str, str] = field(default_factory=dict)
+    # No script opens an incident: readers are told that there is none.
+    names: dict[str, str] = field(default_factory=lambda: {"incident": "1"})
     guest: int = 0
 
     def call(self, method: str, path: str, body: object = None) -> Any:

@@ -1,0 +1,1 @@
+"""Pages of incidents: all of them, one, and what people decide there."""
