@@ -14,6 +14,7 @@ from sonar.models import (
     Annotation,
     Downtime,
     EndpointCheck,
+    Expectation,
     Experiment,
     Mesh,
     Probe,
@@ -81,6 +82,7 @@ IN_PATHS = {
     "<str:source>/<str:destination>": "RAL_DATADISK/DESY_DATADISK",
     "<str:endpoint>": "RAL_DATADISK",
     "<str:mesh>": "idle",
+    "<str:expectation>": "kept",
     "<str:size>": "large",
     "<str:name>": "RAL",
     "experiments/<uuid:id>": "experiments/{experiment}",
@@ -116,6 +118,7 @@ PAGE = {
         "/downtimes/",
         *("/size-classes/", "/size-classes/add/", "/size-classes/<str:size>/"),
         *("/meshes/", "/meshes/add/", "/meshes/<str:mesh>/", "/meshes/<str:mesh>/change/"),
+        *("/expectations/", "/expectations/add/", "/expectations/<str:expectation>/"),
         "/experiments/<uuid:id>/",
         *(f"{LINK}/{part}" for part in ("", "preview/", "card/", "tests/", "experiments/")),
         *("/sites/", "/sites/<str:name>/", "/sites/<str:name>/preview/", "/transfers/<uuid:id>/"),
@@ -154,11 +157,12 @@ ONE = {
     "endpoints": ("<str:name>", "RAL_DATADISK"),
     "size-classes": ("<str:name>", "large"),
     "meshes": ("<str:name>", "idle"),
+    "expectations": ("<str:name>", "kept"),
     "downtimes": ("<int:id>", "{downtime}"),
     "annotations": ("<int:id>", "{note}"),
     "aliases": ("<int:id>", "{alias}"),
 }
-DELETED = ("sites", "meshes", "downtimes", "annotations", "aliases")
+DELETED = ("sites", "meshes", "expectations", "downtimes", "annotations", "aliases")
 
 
 def _of_registry() -> dict[tuple[str, str], Sample]:
@@ -189,6 +193,8 @@ class Document:
 SITE = "/sites/<str:name>"
 MESH = {"every-small": "1h", "mover": "http-tpc", "mode": "pull", "streams": "1", "priority": "5"}
 SIZE = {"from_bytes": "10 GB", "test_bytes": "20 GB", "timeout_seconds": "2h"}
+EXPECTED = {"site": "RAL", "floor": "20 MB/s", "below": "60 %", "above": "80 %", "bad": "2"}
+EXPECTED |= {"of": "3", "failures": "3", "silent_after": "3", "priority": "5", "save": ""}
 MESH |= {"alike": "on", "save": ""}
 # What the forms of pages send; where they lead to another page, which is a 302.
 FORMS: dict[str, dict[str, Any]] = {
@@ -234,6 +240,9 @@ FORMS: dict[str, dict[str, Any]] = {
     "/meshes/<str:mesh>/change/": MESH,
     "/meshes/<str:mesh>/enable/": {},
     "/meshes/<str:mesh>/delete/": {},
+    "/expectations/add/": {"name": "added", **EXPECTED},
+    "/expectations/<str:expectation>/": EXPECTED,
+    "/expectations/<str:expectation>/delete/": {},
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
@@ -254,6 +263,10 @@ WRITES = {
         "/people/somebody/password/",
         form=dict.fromkeys(("new_password1", "new_password2"), PASSWORD),
         good=(302,),
+    ),
+    # It has no rate yet that could be accepted.
+    (f"{LINK}/new-normal/", "POST"): of_route(
+        f"{LINK}/new-normal/", form={"size": "small", "note": "another route"}, good=(400,)
     ),
     ("/login/certificate/", "POST"): Sample("/login/certificate/", form={}, good=(404,)),
     ("/admin/", "POST"): Sample(
@@ -294,6 +307,7 @@ def scene() -> dict[str, str]:
     made = world.make()
     Site.objects.create(name="Empty")
     Mesh.objects.create(name="idle", enabled=False)
+    Expectation.objects.create(name="kept", site=made.ral.site, floor=20e6)
     User.objects.create_user("somebody", password=PASSWORD)
     link = {"source": made.ral, "destination": made.desy, "mover": "http-tpc"}
     link |= {"size_class": SizeClass.objects.get(name="small"), "requested_at": NOW}

@@ -435,6 +435,7 @@ UNKNOWN = {
     "/people/somebody/": "/people/nobody/",
     "everything": "nothing",
     "/idle/": "/nothing/",
+    "/expectations/kept/": "/expectations/none/",
     "size-classes/large": "size-classes/none",
 }
 

@@ -25,7 +25,8 @@ from sonar.notation.windows import Window
 _of_thread = local()
 PLANNED = f"""
     SELECT coalesce(({RAISED.format("registry")}), '0'),
-           coalesce(({RAISED.format("schedule")}), '0')
+           coalesce(({RAISED.format("schedule")}), '0'),
+           coalesce(({RAISED.format("incidents")}), '0')
 """
 # A change leaves a new mark, and sealing a segment with a new id in place of the mark. Sealing a
 # day that is over makes its day anew, and one that is not leaves a mark on it: so the segments of
@@ -122,10 +123,10 @@ def _reading() -> Iterator[None]:
 class DataVersion:
     """What an answer was made of: where two are equal, so are the answers.
 
-    ``registry`` and ``schedule`` change with every change of theirs, ``results`` with those in
-    the window and the size classes that were asked for. ``question`` is what was asked, and
-    ``variant`` the form that it is shown in: a format, a display, a reader. ``as_of`` is of when
-    the data is if a replica answers that is behind: pages say so, and ETags of all answers.
+    ``registry``, ``schedule`` and ``incidents`` change with every change of theirs, ``results``
+    with those in the window and the size classes that were asked for. ``question`` is what was
+    asked, and ``variant`` the form that it is shown in: a format, a display, a reader. ``as_of`` is
+    of when the data is if a replica answers that is behind: pages say so, and ETags of all answers.
     """
 
     registry: str
@@ -133,6 +134,7 @@ class DataVersion:
     results: tuple[str, ...] = ()
     question: str = ""
     variant: tuple[str, ...] = ()
+    incidents: str = ""
     as_of: str = field(default="", compare=False)
 
     def of_question(self, question: object) -> Self:
@@ -151,7 +153,8 @@ class DataVersion:
     @property
     def text(self) -> str:
         """Return it as API and pages name it."""
-        parts = (self.registry, self.schedule, *self.results, self.question, *self.variant)
+        planned = self.registry, self.schedule, self.incidents
+        parts = (*planned, *self.results, self.question, *self.variant)
         return "-".join(filter(None, parts))
 
     @property
@@ -189,7 +192,7 @@ def bounds(window: Window) -> tuple[datetime, datetime, datetime]:
 def fetch(
     statement: str, parameters: Mapping[str, str | datetime | None] | None = None
 ) -> DataVersion:
-    """Read registry, schedule and then the results, a column for each part.
+    """Read registry, schedule, incidents and then the results, a column for each part.
 
     Outside of a snapshot it is that of the primary, which then has the data, too.
     """
@@ -198,6 +201,6 @@ def fetch(
     as_of = reader.data_as_of()
     with planned_cursor() as cursor:
         cursor.execute(statement, parameters)
-        registry, schedule, *results = cursor.fetchone()
+        registry, schedule, incidents, *results = cursor.fetchone()
         said = f"as-of-{as_of.astimezone(UTC):%Y%m%dT%H%M%SZ}" if as_of else ""
-        return DataVersion(registry, schedule, tuple(results), as_of=said)
+        return DataVersion(registry, schedule, tuple(results), incidents=incidents, as_of=said)

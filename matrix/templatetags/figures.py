@@ -55,11 +55,12 @@ def whole(text: str) -> SafeString:
 
 
 # Filters that write a number, or a dash with its reason where there is none: rates in MB/s without
-# their unit and ratios, factors as lists of what stands out have them, bytes, times with their
-# unit, shares in percent, and estimates.
+# their unit and ratios, factors as lists of what stands out have them, bytes/s as MB/s with their
+# unit, bytes, times with their unit, shares in percent, and estimates.
 NUMBERS: dict[str, Callable[[float], str]] = {
     "rate": units.three_digits,
     "times": units.format_factor,
+    "speed": units.format_rate,
     "size": units.format_bytes,
     "seconds": units.format_seconds,
     "percent": units.format_share,

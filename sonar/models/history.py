@@ -32,6 +32,7 @@ class HistoryEntry(models.Model):
         ALIAS = "alias"
         TOPOLOGY_SOURCE = "topology source"
         EXPECTATION = "expectation"
+        NEW_NORMAL = "new normal"
         ACCOUNT = "account"
         GROUP = "group"
         TOKEN = "token"  # noqa: S105 - what it is, not one

@@ -23,7 +23,9 @@ class RoleError(Exception):
 GROUP = "operators"
 
 _FOR_SITES = frozenset(
-    f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
+    f"{verb}_{kind}"
+    for kind in ("annotation", "downtime", "expectation")
+    for verb in ("add", "change", "delete")
 ) | {
     *("add_probe", "change_endpoint", "change_site", "change_incident"),
     *("view_endpoint", "view_annotation", "view_historyentry"),
@@ -35,11 +37,11 @@ _LOOKED_AT = (
 _EVERYWHERE = (
     frozenset(
         f"{verb}_{kind}"
-        for kind in ("site", "endpoint", "mesh", "meshinterval", "alias", "expectation")
+        for kind in ("site", "endpoint", "mesh", "meshinterval", "alias")
         for verb in ("add", "change")
     )
     | {f"view_{kind}" for kind in _LOOKED_AT}
-    | {f"delete_{kind}" for kind in ("site", "mesh", "meshinterval", "alias", "expectation")}
+    | {f"delete_{kind}" for kind in ("site", "mesh", "meshinterval", "alias")}
     | {"add_transfer", "view_transfer"}
 )
 

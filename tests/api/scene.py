@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 
-from sonar.models import Alias, Annotation, EndpointCheck, Experiment, SizeClass
+from sonar.models import Alias, Annotation, EndpointCheck, Expectation, Experiment, SizeClass
 from sonar.notation.check_steps import CheckStep, StepState
 from sonar.people import roles, tokens
 from sonar.people.roles import Role
@@ -45,6 +45,7 @@ def make() -> Scene:
         "endpoints": "RAL_DATADISK",
         "meshes": "everything",
         "size-classes": "large",
+        "expectations": Expectation.objects.create(name="at-least", floor=20e6).name,
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),

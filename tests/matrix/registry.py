@@ -32,6 +32,10 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"name": "uk", "sources": ["RAL_DATADISK"], "every": {"small": "1h", "large": 86400}},
         {"every": {"large": "6h"}, "quiet_hours": "23:00-05:30"},
     ),
+    "expectations": (
+        {"name": "uk-fast", "site": "RAL", "sources": {"cloud": ["UK"]}, "floor": 20_000_000},
+        {"floor": "15.5 MB/s", "below": 0.5, "failures": 4},
+    ),
     "downtimes": (
         {"site": "RAL", "starts_at": START, "ends_at": END, "reason": "new switch"},
         {"ends_at": "2026-11-20T15:00:00Z"},

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
 
-from sonar.models import Alias, Credential, Endpoint, Mesh, Site, SizeClass
+from sonar.models import Alias, Credential, Endpoint, Expectation, Mesh, Site, SizeClass
 from sonar.models.aliases import BY_HAND, compared
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation import addresses
@@ -21,6 +21,7 @@ from sonar.registry.file.sections import (
     AliasSection,
     CredentialSection,
     EndpointSection,
+    ExpectationSection,
     MeshSection,
     SiteSection,
     SizeClassSection,
@@ -38,6 +39,7 @@ SINGLE = {
     "endpoints": "endpoint",
     "meshes": "mesh",
     "aliases": "alias",
+    "expectations": "expectation",
 }
 
 
@@ -132,6 +134,7 @@ def load(text: str) -> Changes:
         _load_endpoints(loader, document.endpoints)
         _load_meshes(loader, document.meshes)
         _load_aliases(loader, document.aliases)
+        _load_expectations(loader, document.expectations)
         for place, problems in loader.in_the_end:
             for key, sentence in problems().items():
                 loader.wrong((*place, key), sentence)
@@ -248,7 +251,8 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
         start, end = section.quiet_hours or (None, None)
         values |= {"quiet_from": start, "quiet_until": end}
         values |= {
-            filter_column(end): _filter(loader, index, end, getattr(section, end)) for end in ENDS
+            filter_column(end): _filter(loader, ("meshes", index, end), getattr(section, end))
+            for end in ENDS
         }
         keys = ("service_credential",)
         if not _find_credentials(loader, ("meshes", index), keys, values, credentials):
@@ -265,13 +269,12 @@ def _load_meshes(loader: _Loader, sections: list[MeshSection]) -> None:
             loader.wrong(("meshes", index, "mover"), sentence)
 
 
-def _filter(loader: _Loader, index: int, end: str, value: object) -> dict[str, list[str]]:
-    """Return the filter at one end of a mesh, empty if it is said otherwise what it tests."""
+def _filter(loader: _Loader, place: Place, value: object) -> dict[str, list[str]]:
+    """Return the filter at one end of a row, empty if it says otherwise what is meant there."""
     try:
         return read_filter(value) if isinstance(value, dict) else {}
     except FilterError as error:
-        place: Place = ("meshes", index, end, error.attribute)
-        loader.wrong(place if error.attribute else place[:-1], str(error))
+        loader.wrong((*place, error.attribute) if error.attribute else place, str(error))
         return {}
 
 
@@ -323,6 +326,31 @@ def _load_aliases(loader: _Loader, sections: list[AliasSection]) -> None:
             row = rows.get((section.kind, key)) or Alias()
             loader.save("aliases", index, row, values, called=f"{section.kind} {key}")
     forget((section.kind, section.name) for section in sections)
+
+
+# The rows that an expectation may name.
+NAMED: dict[str, type[SizeClass | Mesh | Site]] = {
+    "size_class": SizeClass,
+    "mesh": Mesh,
+    "site": Site,
+}
+
+
+def _load_expectations(loader: _Loader, sections: list[ExpectationSection]) -> None:
+    rows = {row.name: row for row in Expectation.objects.select_related(*NAMED)}
+    named = {key: {row.name: row for row in model.objects.all()} for key, model in NAMED.items()}
+    for index, section in enumerate(sections):
+        values = section.model_dump(exclude={*NAMED, *ENDS})
+        for key, rows_of_key in named.items():
+            name = getattr(section, key)
+            values[key] = rows_of_key.get(name)
+            if name and name not in rows_of_key:
+                sentence = f"there is no {key.replace('_', ' ')} {name!r}"
+                loader.wrong(("expectations", index, key), sentence)
+        for end in ENDS:
+            place = "expectations", index, end
+            values[filter_column(end)] = _filter(loader, place, getattr(section, end))
+        loader.save("expectations", index, rows.get(section.name) or Expectation(), values)
 
 
 def describe(changes: Changes) -> str:
