@@ -16,10 +16,12 @@ from matrix.pages.commissioning.pages import RecordPage, SetPage, SetsPage
 from matrix.pages.downtimes import DowntimesPage
 from matrix.pages.endpoint import check_endpoint, declare_data_hosts
 from matrix.pages.events import EventsPage, former_changes
+from matrix.pages.expectations import pages as expectations
 from matrix.pages.history import history
 from matrix.pages.incidents.pages import IncidentsPage
 from matrix.pages.incidents.work import incident
 from matrix.pages.link.card import link_card
+from matrix.pages.link.new_normal import accept_rate
 from matrix.pages.link.page import LinkPage
 from matrix.pages.matrix.page import front
 from matrix.pages.meshes import work as mesh_work
@@ -61,6 +63,7 @@ urlpatterns = [
     path("causes/", showing(CausesPage), name="causes"),
     path(LINK, showing(LinkPage), name="link"),
     path(f"{LINK}card/", link_card, name="link-card"),
+    path(f"{LINK}new-normal/", accept_rate, name="new-normal"),
     path(f"{LINK}preview/", previews.link_preview, name="link-preview"),
     path(f"{LINK}tests/", link_probes, name="link-probes"),
     path(f"{LINK}experiments/", link_experiments, name="link-experiments"),
@@ -137,6 +140,18 @@ urlpatterns = [
         name="commissioning-record",
     ),
     path("downtimes/", showing(DowntimesPage), name="downtimes"),
+    path("expectations/", showing(expectations.ExpectationsPage), name="expectations"),
+    path("expectations/add/", expectations.add_expectation, name="add-expectation"),
+    path(
+        "expectations/<str:expectation>/",
+        expectations.change_expectation,
+        name="change-expectation",
+    ),
+    path(
+        "expectations/<str:expectation>/delete/",
+        expectations.delete_expectation,
+        name="delete-expectation",
+    ),
     path("size-classes/", showing(size_classes.SizeClassesPage), name="size-classes"),
     path("size-classes/add/", size_classes.add_size_class, name="add-size-class"),
     path("size-classes/<str:size>/", size_classes.change_size_class, name="change-size-class"),

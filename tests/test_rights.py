@@ -445,6 +445,7 @@ UNKNOWN = {
     "everything": "nothing",
     "/idle/": "/nothing/",
     "/DDT/": "/nothing/",
+    "/expectations/kept/": "/expectations/none/",
     "size-classes/large": "size-classes/none",
     "2026-W46": "2026-W99",
 }

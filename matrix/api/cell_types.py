@@ -4,9 +4,14 @@ from datetime import datetime
 from typing import Any
 
 from matrix.api.matrix_formats import COUNTS, TIMES
-from matrix.api.schema.schemas import CellChange, CellLevel, CellState
+from matrix.api.schema.schemas import CellAgainst, CellChange, CellLevel, CellState
 
-KINDS: dict[str, Any] = {"state": CellState, "level": CellLevel, "change": CellChange}
+KINDS: dict[str, Any] = {
+    "state": CellState,
+    "level": CellLevel,
+    "change": CellChange,
+    "against": CellAgainst,
+}
 KINDS |= dict.fromkeys(TIMES, datetime | None) | dict.fromkeys(COUNTS, int)
 
 

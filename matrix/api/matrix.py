@@ -17,7 +17,7 @@ from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats, rendering
 from matrix.api.base import ApiView, unless_known
 from matrix.api.cell_types import kind_of
-from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, FIELDS
+from matrix.api.matrix_formats import COMPARED, DEFAULT_FIELDS, EXPECTED, FIELDS
 from matrix.api.parameters import one_of, wrong
 from matrix.api.schema.describe import described
 from matrix.api.schema.parameters import QUERY, Echo, choice, text
@@ -38,7 +38,7 @@ from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
-from matrix.query.catalogue import UNITS
+from matrix.query.catalogue import EXPECTATION, UNITS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.store.data_version import of_one_server, snapshot
 from sonar.notation.enumeration import either
@@ -69,6 +69,9 @@ class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type
     the start of the first of the `streak` tests that made a cell failing, slower or faster.
     `ratio_low` and `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. These
     two, `streak`, `usual` and `now` are there only if `fields` names them.
+
+    With `stat=expectation` there are `expected`, what is expected in MB/s, and `against`: below
+    it, near it, or above, as its expectation has them. `value` is `now` / `expected`.
 
     While comparing, `value` is the ratio where both sides have enough results, and there are `rate`
     and `other`, the medians (or means) of both sides in MB/s, `ratio` with its interval of 95 %
@@ -205,7 +208,9 @@ def read(request: Request) -> tuple[MatrixQuery, tuple[str, ...], str, str]:
 
 
 def default_fields(query: MatrixQuery) -> tuple[str, ...]:
-    return (*DEFAULT_FIELDS, *COMPARED) if query.compare else DEFAULT_FIELDS
+    if query.compare:
+        return (*DEFAULT_FIELDS, *COMPARED)
+    return (*DEFAULT_FIELDS, *EXPECTED) if query.stat == EXPECTATION.name else DEFAULT_FIELDS
 
 
 def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -214,10 +219,13 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
     names = {text.strip() for text in texts if text.strip()}
     for name in sorted(names - set(FIELDS)):
         raise wrong("fields", f"fields “{name}” is not known: use {either(FIELDS)}.")
-    for name in COMPARED:
-        if name in names and name not in default:
-            sentence = f"fields “{name}” is of a comparison: say with what by compare, too."
-            raise wrong("fields", sentence)
+    for special, words in (
+        (COMPARED, "a comparison: say with what by compare, too."),
+        (EXPECTED, f"stat={EXPECTATION.name}: ask for that, too, and for no comparison."),
+    ):
+        for name in special:
+            if name in names and name not in default:
+                raise wrong("fields", f"fields “{name}” is of {words}")
     return tuple(name for name in FIELDS if name in (names or default))
 
 

@@ -22,12 +22,13 @@ from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded, significant
 from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import MEASURED, NOT_APPLICABLE, STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.statistics.transfers.overhead import FITS
 from sonar.notation import csv_text
-from sonar.notation.units import DASH
+from sonar.notation.units import DASH, MB
 from sonar.notation.windows import format_time
 
 BLOCK = 4096  # cells
@@ -37,6 +38,7 @@ WORDS = {
     "level": np.array(LEVELS, dtype=object),
     "line": np.array(FITS, dtype=object),
     "change": np.array(CHANGE_KINDS, dtype=object),
+    "against": np.array(AGAINST, dtype=object),
 }
 
 HOUR = 3600
@@ -50,11 +52,14 @@ NO_HOUR, NO_END = b"~" * len('"2026-11-20T04:'), b"~" * len('00:00Z"')
 CORNER, MEAN = r"from \ to", "mean"
 DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state", "level", "since")
 COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
+EXPECTED = ("expected", "against")
 PLAIN_FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now", "ratio_low", "ratio_high")
-FIELDS = (*PLAIN_FIELDS, *COMPARED)
+FIELDS = (*PLAIN_FIELDS, *EXPECTED, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "other_ok")
 CHANCES = ("p", "compared_p")
+
+RATES = ("std", "usual", "now", "expected", "rate", "other")
 
 # Writes rows of cells as `[..],[..]`.
 Write = Callable[[NDArray[Any]], bytes]
@@ -126,6 +131,9 @@ def as_json(grid: Grid, fields: Sequence[str]) -> bytes:
 
 def array_of(grid: Grid, name: str) -> NDArray[Any]:
     """Return an array of cells by the name of its field."""
+    if name in EXPECTED and grid.cells.expectations:
+        values: NDArray[Any] = getattr(grid.cells.expectations, name)
+        return values / MB if name == "expected" else values
     if name not in COMPARED:
         array: NDArray[Any] = getattr(grid.cells, name)
         return array
@@ -176,7 +184,7 @@ def as_csv(grid: Grid, fields: Sequence[str]) -> bytes:
     row, column = np.nonzero(shown)
     units = {
         "value": f"value_{grid.query.statistic.unit.suffix}",
-        **{name: f"{name}_{RATE.suffix}" for name in ("std", "usual", "now", "rate", "other")},
+        **{name: f"{name}_{RATE.suffix}" for name in RATES},
     }
     frame = pd.DataFrame(
         {

@@ -81,13 +81,7 @@ TASK_WORDS = {
 QUEUE_WORDS = {
     "transfers": "run the tests",
     "control": "plan tests, keep results and call people",
-<<<<<<< HEAD
     "cleaning": "clean up, check credentials, read downtimes, find changes and incidents",
-||||||| parent of 512a3c2e (The evaluation of incidents and the sender of notifications are drawn together)
-    "cleaning": "clean up, check credentials, read downtimes and search for changes",
-=======
-    "cleaning": "clean up, check credentials, read downtimes, search for changes and incidents",
->>>>>>> 512a3c2e (The evaluation of incidents and the sender of notifications are drawn together)
 }
 WORDS_AT_VANTAGES = QUEUE_WORDS | {"cleaning": "clean up and check credentials"}
 REASON_WORDS = {name: obstacle.words for name, obstacle in BY_NAME.items()} | {

@@ -148,6 +148,7 @@ def filled(
         field.name: getattr(grid.cells, field.name) for field in dataclasses.fields(CellArrays)
     }
     extras = {name: cross.gather(values) for name, values in named.pop("extras").items()}
+    expectations = named.pop("expectations")
     arrays = {name: cross.gather(values) for name, values in named.items()}
     arrays["state"][cross.missing] = NOT_APPLICABLE
     facts = {field.name: getattr(grid, field.name) for field in dataclasses.fields(Grid)}
@@ -161,7 +162,11 @@ def filled(
         | {
             "sources": rows,
             "destinations": columns,
-            "cells": CellArrays(**arrays, extras=extras),
+            "cells": CellArrays(
+                **arrays,
+                extras=extras,
+                expectations=expectations and expectations.each(cross.gather),
+            ),
             "averages": means,
             "left_out": cross.missing if of_one_end and cross.missing.any() else None,
             "comparison": ratios,

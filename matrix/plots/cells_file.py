@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement
-from matrix.query.catalogue import CARD_EXTRAS
+from matrix.query.catalogue import CARD_EXTRAS, EXPECTATION
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.cells import CellArrays
+from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import NOT_APPLICABLE, STATE_WORDS
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
+from sonar.notation.units import MB
 
 # Typed arrays of a browser begin at a multiple of the size of their items.
 ALIGNED = 8
@@ -40,8 +43,11 @@ COMPARED = {
     **dict.fromkeys(("here_ok", "there_ok"), "u4"),
     "change": "u1",
 }
+# Where it is asked for: what is expected, and how the cell does against it.
+EXPECTED = {"expected": "f4", "against": "u1"}
 # Of cells that may pool several links; else they would say of each cell what it says anyway.
 LINK_COUNTS = ("tested_links", "failing_links", "slower_links", "faster_links")
+EXPECTED_COUNTS = ("below_links", "near_links")
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -54,7 +60,7 @@ def encode(arrangement: Arrangement) -> bytes:
     catalogue.CARD_EXTRAS.
     """
     cells, kinds = arrangement.grid.cells, kinds_for(arrangement.grid.query)
-    whole = vars(cells) | dict(cells.extras) | compared(arrangement.grid)
+    whole = expected(cells) | vars(cells) | dict(cells.extras) | compared(arrangement.grid)
     drawn = {name: arrangement.drawn(values) for name, values in whole.items() if name in kinds} | {
         "state": arrangement.state
     }
@@ -71,8 +77,20 @@ def encode(arrangement: Arrangement) -> bytes:
 def kinds_for(query: MatrixQuery) -> dict[str, str]:
     """Return the arrays of a file with their dtypes."""
     pools = (query.rows, query.columns) != ("endpoint", "endpoint")
-    of_pools = dict.fromkeys(LINK_COUNTS if pools else (), "u4")
-    return KINDS | of_pools | (COMPARED if query.compare else {})
+    counts = LINK_COUNTS if pools else ()
+    kinds = KINDS | dict.fromkeys(counts, "u4")
+    if query.compare:
+        return kinds | COMPARED
+    if query.stat != EXPECTATION.name:
+        return kinds
+    return kinds | EXPECTED | dict.fromkeys(EXPECTED_COUNTS if pools else (), "u4")
+
+
+def expected(cells: CellArrays) -> Arrays:
+    """Return what is expected of each cell in MB/s, and how it does, where that is asked for."""
+    if cells.expectations is None:
+        return {}
+    return cells.expectations.arrays() | {"expected": cells.expectations.expected / MB}
 
 
 def compared(grid: Grid) -> Arrays:
@@ -106,6 +124,7 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "columns": len(arrangement.columns.groups),
         "states": [*STATE_WORDS.values(), LEFT_OUT_WORDS],
         "levels": list(LEVELS),
+        "against_words": list(AGAINST),
         "changes": list(CHANGE_KINDS),
         "leads_nowhere": NOT_APPLICABLE,
         "arrays": [

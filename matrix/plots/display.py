@@ -15,7 +15,7 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from matrix.plots.palettes import DEFAULT_PALETTE, PALETTES
-from matrix.query.catalogue import STATISTICS, VS_USUAL
+from matrix.query.catalogue import EXPECTATION, STATISTICS, VS_USUAL
 from matrix.query.forms import (
     FILTER_FORM,
     BadQueryError,
@@ -26,6 +26,7 @@ from matrix.query.forms import (
     with_filter_form,
 )
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.cells.expected import EXPECTED_LOOKS
 from matrix.statistics.cells.standing import FASTER, LEVELS, SLOWER
 from matrix.statistics.cells.states import LOOKS
 from sonar.notation.enumeration import either
@@ -42,10 +43,10 @@ LARGEST = 1e12
 class Display:
     """How a matrix is drawn.
 
-    Cells that have a look (LOOKS) of ``only`` (any, if empty) and whose value lies from ``above``
-    to ``below`` are in focus. Colours run from ``low`` to ``high``. These four are in the unit of
-    the statistic; None where the data decide, of which ``scale`` says how. A ``palette`` that
-    nobody asked for is empty: what the reader chose last is in its place then.
+    Cells that have a look (looks_of) of ``only`` (any, if empty) and whose value lies from
+    ``above`` to ``below`` are in focus. Colours run from ``low`` to ``high``. These four are in the
+    unit of the statistic; None where the data decide, of which ``scale`` says how. A ``palette``
+    that nobody asked for is empty: what the reader chose last is in its place then.
     """
 
     order: str = "name"
@@ -110,6 +111,10 @@ class Display:
         """Return what differs between displays."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:8]
 
+    def for_statistic(self, stat: str) -> Display:
+        """Return it without the looks that cells have not which show a statistic."""
+        return self.replace(only=tuple(look for look in self.only if look in looks_of(stat)))
+
     def unfocused(self) -> Display:
         return self.replace(only=(), above=None, below=None)
 
@@ -149,15 +154,26 @@ class Number(ParameterField):
         return number
 
 
+def looks_of(stat: str) -> tuple[str, ...]:
+    """Return what cells can be chosen by that show a statistic."""
+    return (*LOOKS, *EXPECTED_LOOKS) if stat == EXPECTATION.name else LOOKS
+
+
 class States(forms.Field):
     widget = forms.MultipleHiddenInput
+
+    def __init__(self, stat: str) -> None:
+        super().__init__(required=False)
+        self.looks = looks_of(stat)
 
     def clean(self, value: list[str] | None) -> tuple[str, ...]:
         states = [text for text in value or () if text]
         for text in states:
-            if text not in LOOKS:
-                raise ValidationError(f"only “{text}” is not known: use {either(LOOKS)}.")
-        return tuple(look for look in LOOKS if look in states)
+            if text in EXPECTED_LOOKS and text not in self.looks:
+                raise ValidationError(f"only “{text}” is of stat={EXPECTATION.name}: ask for both.")
+            if text not in self.looks:
+                raise ValidationError(f"only “{text}” is not known: use {either(self.looks)}.")
+        return tuple(look for look in self.looks if look in states)
 
 
 class DisplayForm(forms.Form):
@@ -169,7 +185,7 @@ class DisplayForm(forms.Form):
         self.fields |= {
             "order": OneOf("order", ORDERS),
             "transpose": OneOf("transpose", ("1",)),
-            "only": States(required=False),
+            "only": States(stat),
             "above": Number("above", positive=False),
             "below": Number("below", positive=False),
             "palette": OneOf("palette", tuple(PALETTES)),

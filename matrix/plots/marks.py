@@ -11,6 +11,7 @@ from matrix.plots import Json
 from matrix.plots.arrangement import Arrangement
 from matrix.query.catalogue import VS_USUAL, Statistic
 from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import FASTER, SLOWER
 from matrix.statistics.cells.states import DOWN, FAILED, FAILING, MEASURED, STALE, STATES, UNTESTED
 from matrix.statistics.compare.two_samples import CHANGES
@@ -36,13 +37,17 @@ TOO_FEW_MARK = ("line-ne-open", "var(--muted)", 1.2)
 # Where a mark stands beside a number: so many cells to the right and down.
 BESIDE = {STALE: (-0.38, -0.3), DOWN: (0.0, 0.34)}
 # What has a place and a size of its own in a cell, which static/js/matrix/outlines.js works out:
-# a frame, a corner, an arrow up in that corner, a square in the one across. Fill and line.
+# a frame, a corner, an arrow up in that corner, a square in the one across; below what is
+# expected is a frame, near it a corner, as colour says the rest. Fill and line.
 OUTLINES = {
     "failing": (None, "var(--failing)"),
     "slower": ("var(--slower-mark)", "#14181d"),
     "faster": ("var(--faster-mark)", "#14181d"),
     "partly": ("var(--failing)", "#ffffff"),
+    "below": (None, "var(--ink)"),
+    "near": ("var(--ink)", "var(--surface)"),
 }
+SHAPES = {"near": "slower"}
 # Where colours are factors, a frame says that the change is certain: colour says the rest.
 FRAME = (None, "var(--ink)")
 
@@ -123,6 +128,9 @@ def standing(arrangement: Arrangement) -> dict[str, Flags]:
     has_level = (state == MEASURED) | (state == STALE)
     if arrangement.grid.comparison:
         looks = {look: arrangement.grid.of_look(look) for look in CHANGES}
+    elif expectations := cells.expectations:
+        kinds = {name: expectations.against == AGAINST.index(name) for name in ("below", "near")}
+        looks = kinds | {"partly": cells.partly}
     else:
         levels = {"slower": cells.level == SLOWER, "faster": cells.level == FASTER}
         looks = levels | {"partly": cells.partly}
@@ -141,7 +149,7 @@ def outlines(name: str, where: Flags, arrangement: Arrangement) -> Json:
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "meta": {"outline": "frame" if fill is None else name},
+        "meta": {"outline": "frame" if fill is None else SHAPES.get(name, name)},
         "x": arrangement.columns.at[columns].tolist(),
         "y": arrangement.rows.at[rows].tolist(),
         "line": {"color": line, "width": 1 if fill else 2},

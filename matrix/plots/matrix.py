@@ -30,6 +30,7 @@ from matrix.plots.marks import (
 from matrix.plots.palettes import INKS, inks_on, palette_for
 from matrix.plots.scales import Scale, scale_for
 from matrix.statistics.arrays import Floats
+from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.states import (
     DOWN,
     FAILED,
@@ -265,6 +266,8 @@ def value_words(arrangement: Arrangement, at: tuple[int, int]) -> str:
     value = number(float(arrangement.value[at]), statistic) or DASH
     unit = "×" if statistic.unit.written == "factor" else f" {statistic.unit.behind}"
     words = LEFT_OUT_WORDS if state == LEFT_OUT else STATES[state]
+    if (expectations := arrangement.grid.cells.expectations) and state == MEASURED:
+        words = AGAINST[arrangement.drawn(expectations.against)[at]].replace("unknown", words)
     return f"{value}{unit.rstrip()}, {words}"
 
 

@@ -142,6 +142,18 @@ STATISTICS = {
             worst="",
             on_card=True,
         ),
+        Statistic(
+            "expectation",
+            "now / expectation",
+            "Rate now divided by what is expected of {files}",
+            "who is below what is asked of it",
+            unit=TIMES,
+            of_now=True,
+            scale="diverging",
+            against="expectation",
+            worst="furthest below what is expected",
+            worst_first="",
+        ),
         percentile(5, in_band=True),
         percentile(95, in_band=True),
         percentile(99),
@@ -239,6 +251,8 @@ STATISTICS = {
 STATS = tuple(STATISTICS)
 # What shows cells that are slower or faster than usual as such.
 VS_USUAL = STATISTICS["vs_usual"]
+# What shows cells that are below, near or above what is expected as such.
+EXPECTATION = STATISTICS["expectation"]
 # What a question shows that is compared with another, whichever statistic it names.
 RATIO = Statistic(
     "ratio",

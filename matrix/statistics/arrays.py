@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Counts = NDArray[np.int32]
+# Makes one of the values of each cell's links.
+Pool = Callable[[np.ufunc, NDArray[Any]], NDArray[Any]]
 Numbers = Floats | Integers | np.float64 | np.int64
 # Numbers below 2**n are written in 1 / SCALES[n]: seven digits at most, and rates to the byte per
 # second. More is noise that costs bytes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial, wraps
 
@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from sonar.alerting import outbox
+from sonar.alerting.evaluation import Whose
 from sonar.alerting.incidents import HELD_ON, event_of, lock, whose_of
 from sonar.alerting.subjects import sites_of
 from sonar.models import HeldLevel, Incident, IncidentEvent
@@ -19,6 +20,7 @@ from sonar.people.roles import Anyone
 Kind = IncidentEvent.Kind
 RIGHT = "sonar.change_incident"
 LONGEST_TEXT = 1000
+LONGEST_NOTE = 500
 # Nobody comes back to what is muted for longer.
 LONGEST_MUTE = timedelta(days=90)
 
@@ -121,6 +123,34 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
         raise DecisionError("incident", "Only a rate can be the new normal, not tests that fail.")
     members = incident.members.filter(until=None)
     accepted = {whose_of(row): row.rate for row in members if row.rate is not None}
+    hold_accepted(accepted, user, now, text)
+    members.update(until=now)
+    incident.closed_at = now
+    return by_person(incident, Kind.NEW_NORMAL, user, now, text)
+
+
+def may_accept(user: Anyone, sites: Iterable[int]) -> bool:
+    """Say whether an account may accept the rate of a link between these sites."""
+    return roles.may(user, RIGHT, sites)
+
+
+@transaction.atomic
+def accept_link(whose: Whose, rate: float, user: User, now: datetime, text: str) -> None:
+    """Take a rate (bytes/s) of one link for what is usual from now on, without an incident.
+
+    It stands in the history as a new normal (migration 0046), with who said so and why.
+    """
+    if not text.strip():
+        raise DecisionError("note", "Say why this is the new normal.")
+    if len(text) > LONGEST_NOTE:
+        sentence = f"note has at most {LONGEST_NOTE} characters, not {len(text)}."
+        raise DecisionError("note", sentence)
+    lock()
+    hold_accepted({whose: rate}, user, now, text)
+
+
+def hold_accepted(accepted: Mapping[Whose, float], user: User, now: datetime, text: str) -> None:
+    """Hold rates (bytes/s) in the place of whatever is held of these links; under the lock."""
     before = [row.pk for row in HeldLevel.objects.all() if whose_of(row) in accepted]
     HeldLevel.objects.filter(pk__in=before).delete()
     HeldLevel.objects.bulk_create(
@@ -132,13 +162,10 @@ def accept(incident: Incident, user: User, now: datetime, text: str) -> Incident
             since=now,
             until=now + HELD_ON,
             by=user,
-            note=text[:500],
+            note=text.strip()[:LONGEST_NOTE],
         )
         for whose, rate in accepted.items()
     )
-    members.update(until=now)
-    incident.closed_at = now
-    return by_person(incident, Kind.NEW_NORMAL, user, now, text)
 
 
 def by_person(

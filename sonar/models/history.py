@@ -34,6 +34,7 @@ class HistoryEntry(models.Model):
         TOPOLOGY_SOURCE = "topology source"
         EXPECTATION = "expectation"
         SUBSCRIPTION = "subscription"
+        NEW_NORMAL = "new normal"
         ACCOUNT = "account"
         GROUP = "group"
         TOKEN = "token"  # noqa: S105 - what it is, not one

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -14,6 +15,7 @@ from sonar.models.fields import NAME, check_name, if_given, name_field, referenc
 from sonar.models.member_filters import MemberFilters
 from sonar.models.mesh import Mesh
 from sonar.models.registry import Endpoint, Site, SizeClass
+from sonar.notation.units import FASTEST
 
 # Of the newest successes of a link, at most so many are looked at (statistics.samples.newest).
 MOST_TESTS = 3
@@ -24,7 +26,7 @@ class Expectation(MemberFilters):
     """What the links that it matches should do: reach a rate, succeed, and be tested at all.
 
     Of several that match a link, the one with the highest priority counts, and of those the first
-    by name. A link that none matches is expected to keep its usual rate (sonar.alerting.expected).
+    by name. A link that none matches is expected to keep its usual rate.
     """
 
     name = name_field()
@@ -45,7 +47,8 @@ class Expectation(MemberFilters):
         help_text="Only links from or to this site.",
     )  # fmt: skip
     floor = models.FloatField(
-        "floor (bytes/s)", null=True, blank=True, validators=[MinValueValidator(1)],
+        "floor (bytes/s)", null=True, blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(FASTEST)],
         help_text="The least rate, in bytes per second; empty: the usual rate of each link.",
     )  # fmt: skip
     below = models.FloatField(
@@ -100,7 +103,14 @@ class Expectation(MemberFilters):
         return self.name
 
     def clean(self) -> None:
+        """Say at its field what the database's rules about two fields have against it."""
         check_name(self)
+        for least, most in (("below", "above"), ("bad", "of")):
+            lower, upper = getattr(self, least), getattr(self, most)
+            # What is missing or no number is said by its field.
+            if lower is not None and upper is not None and lower > upper:
+                sentence = f"{most} must not be less than {least}, which is {lower:g}."
+                raise ValidationError({most: sentence})
 
 
 class HeldLevel(models.Model):

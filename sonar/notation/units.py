@@ -51,6 +51,22 @@ def exact_bytes(size: int) -> str:
     return f"{Decimal(size) / factor:f} {unit}"
 
 
+def parse_rate(text: str) -> float:
+    """Read `20 MB/s`, `1.5GB/s` or bytes per second; raise ValueError with a sentence."""
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,12})?) ?([kMGT]?B)?(/s)?", text.strip(), re.ASCII)
+    # A size alone is no rate, and a number alone is in bytes per second.
+    if match and bool(match[2]) == bool(match[3]):
+        return float(Decimal(match[1]) * _BYTES[match[2] or "B"])
+    raise ValueError(f"{text!r} is not a rate: write a number and kB/s, MB/s or GB/s, like 20 MB/s")
+
+
+def exact_rate(bytes_per_second: float) -> str:
+    """Write a rate so that parse_rate reads the same: `20 MB/s`, `1.5 GB/s`."""
+    pairs = _BYTES.items()
+    unit, factor = next(pair for pair in pairs if bytes_per_second >= pair[1] or pair[1] == 1)
+    return f"{(Decimal(repr(bytes_per_second)) / factor).normalize():f} {unit}/s"
+
+
 def three_digits(value: float) -> str:
     """Write a number with three significant digits and no exponent: 0.0123, 4.70, 1 230."""
     if value == 0:

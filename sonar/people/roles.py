@@ -23,7 +23,9 @@ class RoleError(Exception):
 GROUP = "operators"
 
 _FOR_SITES = frozenset(
-    f"{verb}_{kind}" for kind in ("annotation", "downtime") for verb in ("add", "change", "delete")
+    f"{verb}_{kind}"
+    for kind in ("annotation", "downtime", "expectation")
+    for verb in ("add", "change", "delete")
 ) | {
     *("add_probe", "change_endpoint", "change_site", "change_incident"),
     *("view_endpoint", "view_annotation", "view_historyentry"),
@@ -41,7 +43,6 @@ _EVERYWHERE = (
             "mesh",
             "meshinterval",
             "alias",
-            "expectation",
             "criteriaset",
             "subscription",
         )
@@ -55,7 +56,6 @@ _EVERYWHERE = (
             "mesh",
             "meshinterval",
             "alias",
-            "expectation",
             "criteriaset",
             "subscription",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
@@ -11,7 +12,14 @@ from django.utils.text import capfirst
 
 from sonar.notation import scitags
 from sonar.notation.endpoint_filters import FilterError, as_query, from_query
-from sonar.notation.units import exact_bytes, exact_duration, parse_bytes, parse_seconds
+from sonar.notation.units import (
+    exact_bytes,
+    exact_duration,
+    exact_rate,
+    parse_bytes,
+    parse_rate,
+    parse_seconds,
+)
 from sonar.registry.mesh_filters import read_filter
 
 
@@ -20,7 +28,7 @@ def small_input(size: int) -> forms.TextInput:
     return forms.TextInput({"class": "form-control form-control-sm", "size": size})
 
 
-def between(least: int, most: int) -> list[Any]:
+def between(least: float, most: float) -> list[Any]:
     return [MinValueValidator(least), MaxValueValidator(most)]
 
 
@@ -57,6 +65,38 @@ class ScitagField(WrittenField):
     """A flow label as experiment/activity."""
 
     read, write = staticmethod(scitags.parsed), staticmethod(scitags.written)
+
+
+class RateField(forms.Field):
+    """Bytes per second as `20 MB/s`."""
+
+    def prepare_value(self, value: object) -> object:
+        return exact_rate(value) if isinstance(value, int | float) else value
+
+    def to_python(self, value: object) -> float | None:
+        text = str(value or "").strip()
+        try:
+            return parse_rate(text) if text else None
+        except ValueError as error:
+            raise ValidationError(f"{capfirst(str(error))}.") from error
+
+
+class PartField(forms.Field):
+    """A part of something as a percentage: `66.7 %`."""
+
+    def prepare_value(self, value: object) -> object:
+        return f"{100 * value:.4g} %" if isinstance(value, int | float) else value
+
+    def to_python(self, value: object) -> float | None:
+        text = str(value or "").strip().removesuffix("%").strip()
+        if not text:
+            return None
+        if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII):
+            raise ValidationError(f"“{text[:20]}” is not a percentage: write one like 80 %.")
+        return float(text) / 100
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        return str(self.prepare_value(initial)) != str(data)
 
 
 class EndpointFilterField(forms.Field):

@@ -50,7 +50,7 @@ async function paperOf(box) {
 function paperColours() {
   const states = ["failed", "failed-mark", "untested", "untested-mark", "down", "down-mark", "not-applicable"];
   const marks = ["failing", "failing-soft", "slower-mark", "faster-mark"];
-  const names = ["surface", "ink", "line", ...states, ...marks];
+  const names = ["surface", "ink", "line", "ratio-2", "ratio-3", "ratio-6", ...states, ...marks];
   return Object.fromEntries(names.map((name) => [name, cssVariable(`--${name}`)]));
 }
 
@@ -166,8 +166,8 @@ function drawSwatch(ink, { state, mark, stops }, colours, x, y) {
   const ground = colours[GROUNDS[state] ?? state.replace("_", "-")];
   ink.fillStyle = isOnRamp ? ramp(ink, x, stops, state === "stale") : ground;
   ink.fillRect(x, y + 1, 20, 13);
-  ink.lineWidth = state === "failing" ? 2 : 1;
-  ink.strokeStyle = state === "failing" ? colours.failing : colours.line;
+  ink.lineWidth = state in FRAMES ? 2 : 1;
+  ink.strokeStyle = colours[FRAMES[state] ?? "line"];
   ink.strokeRect(x + 0.5, y + 1.5, 19, 12);
   ink.lineWidth = 1;
   if (state === "stale") drawPath(ink, colours.ink, `M${x + 6} ${y + 2.5}h8l-8 10h8z`);
@@ -179,10 +179,12 @@ function drawSwatch(ink, { state, mark, stops }, colours, x, y) {
 }
 
 const ON_RAMP = ["measured", "stale", "slower", "faster", "partly"];
-const GROUNDS = { failing: "failing-soft" };
+const GROUNDS = { failing: "failing-soft", below: "ratio-2", near: "ratio-3", above: "ratio-6" };
+const FRAMES = { failing: "failing", below: "ink" };
 const CORNERS = {
   slower: { colour: "slower-mark", path: (x, y) => `M${x + 8} ${y + 1}h12v10z` },
   faster: { colour: "faster-mark", path: (x, y) => `M${x + 14} ${y + 1}l5 10h-10z` },
+  near: { colour: "ink", path: (x, y) => `M${x + 8} ${y + 1}h12v10z` },
   partly: { colour: "failing", path: (x, y) => `M${x} ${y + 8}h7v6h-7z` },
 };
 

@@ -204,7 +204,7 @@ def score(year: Year, ids: Ids, step: timedelta) -> Score:
             result.in_downtimes += [label] if own else []
         elif subject.level == "link":
             result.links += 1
-            result.named_links += bool(right)
+            result.named_links += any(Subject.of(row) == subject for row in own)
         elif fault.start < year.end - 6 * year.round:
             result.faults += 1
             result.right += len(right) == len(own) == 1

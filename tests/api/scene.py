@@ -12,6 +12,7 @@ from sonar.models import (
     CommissioningRecord,
     CriteriaSet,
     EndpointCheck,
+    Expectation,
     Experiment,
     SizeClass,
 )
@@ -60,6 +61,7 @@ def make() -> Scene:
         "size-classes": "large",
         "criteria-sets": "DDT",
         "commissioning": "DDT",
+        "expectations": Expectation.objects.create(name="at-least", floor=20e6).name,
         "transfers": str(world.transfer(made.desy, made.ral, None).id),
         "probes": str(sent.probe(made.ral, made.desy, id=PROBE).id),
         "experiments": str(experiment(made).id),

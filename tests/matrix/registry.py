@@ -37,6 +37,10 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         | {"least_mb_s": 125, "sources": {"cloud": ["UK"]}},
         {"least_success_percent": 90.5, "least_bytes": 10**13},
     ),
+    "expectations": (
+        {"name": "uk-fast", "site": "RAL", "sources": {"cloud": ["UK"]}, "floor": 20_000_000},
+        {"floor": "15.5 MB/s", "below": 0.5, "failures": 4},
+    ),
     "downtimes": (
         {"site": "RAL", "starts_at": START, "ends_at": END, "reason": "new switch"},
         {"ends_at": "2026-11-20T15:00:00Z"},

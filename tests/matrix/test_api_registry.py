@@ -20,6 +20,7 @@ from sonar.models import (
     Credential,
     Downtime,
     Endpoint,
+    Expectation,
     Mesh,
     SignOfLife,
     Site,
@@ -63,7 +64,7 @@ def test_a_row_is_made_read_and_changed(root, plural: str):
         assert get(root, where) == record
     changed = patch(root, where, change)
     assert changed.status_code == 200, changed.content
-    follows = ("tests_per_day", "bytes_per_day", "in_words")
+    follows = ("tests_per_day", "bytes_per_day", "in_words", "expects")
     same = {name: value for name, value in record.items() if name not in (*change, *follows)}
     assert {name: changed.json()[name] for name in same} == same
     assert changed.json() != record
@@ -139,6 +140,8 @@ def test_a_list_is_turned_page_by_page(root, small_world, plural: str):
         Alias.objects.bulk_create(rows_of_ral)
     if plural == "meshes":
         Mesh.objects.bulk_create(Mesh(name=f"mesh-{number}") for number in range(4))
+    if plural == "expectations":
+        Expectation.objects.bulk_create(Expectation(name=f"e-{number}") for number in range(4))
     if model:
         times = [{"starts_at": NOW - number // 3 * HOUR} for number in range(5)]
         own = {"reason": "x", "ends_at": NOW + HOUR} if model is Downtime else {"text": "x"}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from matrix.api.registry.aliases import ALIASES
 from matrix.api.registry.criteria_sets import CRITERIA_SETS
+from matrix.api.registry.expectations import EXPECTATIONS
 from matrix.api.registry.meshes import MESHES, SIZE_CLASSES
 from matrix.api.registry.notes import ANNOTATIONS, DOWNTIMES
 from matrix.api.registry.sites import ENDPOINTS, SITES
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 RESOURCES = {
     resource.slug: resource
     for resource in (
-        *(SITES, ENDPOINTS, SIZE_CLASSES, MESHES, CRITERIA_SETS),
+        *(SITES, ENDPOINTS, SIZE_CLASSES, MESHES, CRITERIA_SETS, EXPECTATIONS),
         *(DOWNTIMES, ANNOTATIONS, ALIASES, SUBSCRIPTIONS),
     )
 }
@@ -34,6 +35,7 @@ MODELS = (
     "Mesh",
     "MeshInterval",
     "CriteriaSet",
+    "Expectation",
     "Downtime",
     "Annotation",
     "Alias",
@@ -68,6 +70,18 @@ WRONG = [
     ("sites", {"cloud": "x" * 41}, "cloud", "is not a text on one line of at most 40 characters"),
     ("sites", {"quiet_hours": "25:00-26:00"}, "quiet_hours", "in UTC, like 01:00-05:30"),
     ("sites", {"quiet_hours": "05:00-05:00"}, "quiet_hours", "Quiet hours need two different"),
+    ("expectations", {"floor": "fast"}, "floor", 'floor "fast" is not a rate like 20 MB/s, or a'),
+    ("expectations", {"floor": "20 MB"}, "floor", 'floor "20 MB" is not a rate like 20 MB/s'),
+    ("expectations", {"floor": 0}, "floor", "floor 0 is not a rate like 20 MB/s, or a number"),
+    ("expectations", {"floor": "0 MB/s"}, "floor", "greater than or equal to 1"),
+    ("expectations", {"below": 1.5}, "below", "below 1.5 is not a number from 0.05 to 1"),
+    ("expectations", {"below": 0.9}, "above", "above must not be less than below, which is 0.9."),
+    ("expectations", {"bad": 3, "of": 2}, "of", "of must not be less than bad, which is 3."),
+    ("expectations", {"of": 4}, "of", "of 4 is not a whole number from 1 to 3"),
+    ("expectations", {"mesh": "none"}, "mesh", "mesh “none” is not known: use the name of a"),
+    ("expectations", {"sources": ["RAL_DATADISK"]}, "sources", 'is not "all", or a filter of'),
+    ("expectations", {"sources": {"cloudy": "UK"}}, "sources", "there is no attribute “cloudy”"),
+    ("expectations", {"size_class": "huge"}, "size_class", "size_class “huge” is not known"),
     ("aliases", {"kind": "x"}, "kind", 'kind "x" is not one of the kinds rse, se_host'),
     ("aliases", {"name": " x"}, "name", "A name is printable, and neither begins nor ends"),
     ("aliases", {"site": "RAL"}, "site", "choose exactly one"),

@@ -167,7 +167,7 @@ def test_the_default_size_is_the_largest_class_where_none_is_called_large():
         (
             "stat=mode",
             "stat",
-            "stat “mode” is not known: use mean, median, now, vs_usual, p05, p95, p99,",
+            "stat “mode” is not known: use mean, median, now, vs_usual, expectation, p05, p95,",
         ),
         ("rows=planet", "rows", "use endpoint, site, cloud, tier or country."),
         ("columns=planet", "columns", "use endpoint, site, cloud, tier or country."),

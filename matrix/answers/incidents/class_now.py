@@ -15,7 +15,6 @@ from matrix.answers.matrix.standing import ResultsOfLinks
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
 from matrix.statistics.cells import standing
-from matrix.statistics.cells.standing import UsualRates
 from matrix.statistics.incidents.link_states import LinkStates, LinkTimes
 from matrix.statistics.incidents.naming import NamedFault, name_faults
 from matrix.statistics.incidents.shared_ends import GRID, Place
@@ -55,7 +54,8 @@ class ClassNow:
         numbering = grid.links.numbering
         newest = results.newest(recent_days, rest, of_recent, numbering)
         usual = results.usual(usual_days, of_usual, numbering)
-        usual = with_held(usual, size_class, grid)
+        median = expectations.with_held(usual.median, grid.held, size_class, grid.links)
+        usual = replace(usual, median=median)
         query = MatrixQuery(size=size_class.name)
         every = registry.read_promises(query, grid.links, grid.version).reshape(grid.links.shape)
         states = LinkStates.of(
@@ -127,16 +127,3 @@ class ClassNow:
 
 def known_number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def with_held(usual: UsualRates, size_class: SizeClass, grid: GridNow) -> UsualRates:
-    """Put the rates that are held in the place of what is usual."""
-    own = {whose: rate for whose, rate in grid.held.items() if whose[2] == size_class.id}
-    if not own:
-        return usual
-    median = usual.median.copy()
-    number = {each: at for at, each in enumerate(grid.ids)}
-    for (source, destination, _), rate in own.items():
-        if source in number and destination in number:
-            median[number[source], number[destination]] = rate
-    return replace(usual, median=median)

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 
 from matrix.query.filters import Filter
-from matrix.statistics.arrays import Flags
+from matrix.statistics.arrays import Flags, Floats
 from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.expected import Expected
 from matrix.statistics.incidents.link_states import LinkRule, LinkRules
-from sonar.models import Expectation, Schedule, SizeClass
+from sonar.alerting.evaluation import WHOSE, Whose
+from sonar.database import pg_columns
+from sonar.models import Expectation, HeldLevel, Schedule, SizeClass
 from sonar.models.member_filters import ENDS
 from sonar.notation.endpoint_filters import NOT
 
+ENDS_OF_LINKS = {"source_id": pg_columns.INTEGER, "destination_id": pg_columns.INTEGER}
 # What is expected of a link that nobody has written anything about.
 USUAL = Expectation(name="usual")
 
 
 def read() -> list[Expectation]:
     """Read those in use, the one that counts first first. One SQL query."""
-    in_use = Expectation.objects.filter(enabled=True)
-    return list(in_use.select_related("site").order_by("-priority", "name"))
+    return list(Expectation.objects.filter(enabled=True).select_related("site"))
+
+
+def read_held(moment: datetime) -> dict[Whose, float]:
+    """Return the rates (bytes/s) that are held at a moment, by link. One SQL query."""
+    held = HeldLevel.objects.filter(since__lte=moment).exclude(until__lte=moment)
+    rows = held.values_list(*WHOSE, "rate")
+    return {(source, destination, size): rate for source, destination, size, rate in rows}
+
+
+def with_held(
+    usual: Floats, held: Mapping[Whose, float], size_class: SizeClass, links: LinkIndex
+) -> Floats:
+    """Put the rates that are held in the place of what is usual, of shape (places, places)."""
+    number = {place.id: at for at, place in enumerate(links.places)}
+    own = [
+        (number[source], number[destination], rate)
+        for (source, destination, of_class), rate in held.items()
+        if of_class == size_class.id and source in number and destination in number
+    ]
+    if not own:
+        return usual
+    rates = usual.copy()
+    for source, destination, rate in own:
+        rates[source, destination] = rate
+    return rates
+
+
+def expected(size_class: SizeClass, links: LinkIndex, usual: Floats, moment: datetime) -> Expected:
+    """Return what is expected of each link of a size class, by its usual rate in bytes/s."""
+    rules = rules_of(size_class, read(), links)
+    rates = with_held(usual, read_held(moment), size_class, links)
+    floor = rules.each("floor")
+    rate = np.where(np.isnan(floor), rates, floor)
+    return Expected(rate, rules.each("below"), rules.each("above"))
 
 
 def rules_of(size_class: SizeClass, rows: Sequence[Expectation], links: LinkIndex) -> LinkRules:
@@ -29,12 +67,24 @@ def rules_of(size_class: SizeClass, rows: Sequence[Expectation], links: LinkInde
 
     One SQL query for each that is of a mesh.
     """
-    own = [row for row in rows if row.size_class_id in (None, size_class.id)]
+    own = of_class(size_class, rows)
     number = np.zeros(links.shape, dtype=np.uint16)
     # The one that counts first is written last.
     for place, row in reversed([*enumerate(own, start=1)]):
         number[matching(row, size_class, links)] = place
     return LinkRules([rule_of(row) for row in (USUAL, *own)], number)
+
+
+def of_class(size_class: SizeClass, rows: Sequence[Expectation]) -> list[Expectation]:
+    return [row for row in rows if row.size_class_id in (None, size_class.id)]
+
+
+def counting(
+    size_class: SizeClass, rows: Sequence[Expectation], links: LinkIndex, at: tuple[int, int]
+) -> Expectation:
+    """Return the expectation that counts for one link; USUAL, which is not kept, for none."""
+    own = of_class(size_class, rows)
+    return next((row for row in own if matching(row, size_class, links)[at]), USUAL)
 
 
 def rule_of(row: Expectation) -> LinkRule:
@@ -47,13 +97,13 @@ def matching(row: Expectation, size_class: SizeClass, links: LinkIndex) -> Flags
     flags = links.passing(filters_of(row)).reshape(links.shape)
     if row.mesh_id is None:
         return flags
-    tested = np.zeros(links.shape, dtype=bool)
-    schedules = Schedule.objects.filter(mesh=row.mesh_id, size_class=size_class)
-    ids = np.array(list(schedules.values_list("source_id", "destination_id")), dtype=np.int64)
-    if ids.size:
-        places = np.searchsorted(links.numbering.ids, ids)
-        tested[places[:, 0], places[:, 1]] = True
-    return flags & tested
+    ids = links.numbering.ids.tolist()
+    schedules = Schedule.objects.filter(
+        mesh=row.mesh_id, size_class=size_class, source__in=ids, destination__in=ids
+    )
+    tested = np.zeros(flags.size, dtype=bool)
+    tested[links.numbers(pg_columns.columns(schedules, ENDS_OF_LINKS))] = True
+    return flags & tested.reshape(links.shape)
 
 
 def filters_of(row: Expectation) -> Iterator[Filter]:

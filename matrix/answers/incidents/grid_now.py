@@ -16,13 +16,12 @@ from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.incidents.shared_ends import Place
 from matrix.store import downtimes, registry
 from matrix.store.data_version import DataVersion
-from sonar.alerting.evaluation import WHOSE, Whose
+from sonar.alerting.evaluation import Whose
 from sonar.models import (
     Downtime,
     Endpoint,
     EvaluationRun,
     Expectation,
-    HeldLevel,
     HistoryEntry,
     Incident,
 )
@@ -57,7 +56,6 @@ class GridNow:
     def read(cls, now: datetime) -> GridNow:
         version = registry.read_versions()
         links = LinkIndex(registry.read_places(version))
-        held = HeldLevel.objects.exclude(until__lte=now).values_list(*WHOSE, "rate")
         awake_since = awake(EvaluationRun.objects.first(), now)
         down = Downtime.endpoints_down(now)
         kept_back = links.ends(
@@ -69,7 +67,7 @@ class GridNow:
             version=version,
             links=links,
             expectations=expectations.read(),
-            held={whose: rate for *ends, rate in held for whose in [tuple(ends)]},
+            held=expectations.read_held(now),
             free_since=np.maximum(free[:, None], free[None, :]),
             testable=links.matching(()).reshape(links.shape) & ~kept_back.reshape(links.shape),
             awake_since=awake_since,

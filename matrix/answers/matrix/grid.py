@@ -7,15 +7,17 @@ from datetime import datetime
 import numpy as np
 
 from matrix.answers.comparison import sides as comparing
+from matrix.answers.incidents import expectations
 from matrix.answers.matrix import standing
 from matrix.answers.matrix.grid_cells import Grid
-from matrix.query.catalogue import CARD_EXTRAS, EXTRAS, STATISTICS, TIMES
+from matrix.query.catalogue import CARD_EXTRAS, EXPECTATION, EXTRAS, STATISTICS, TIMES
 from matrix.query.filters import on_links
 from matrix.query.forms import read_age
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.cells.cells import CellArrays, Frame
+from matrix.statistics.cells.expected import Expected
 from matrix.statistics.cells.standing import Standings
 from matrix.statistics.cells.states import FAILING
 from matrix.statistics.compare.two_samples import Ratios, Rule, Sides
@@ -217,7 +219,21 @@ def fill(
         standings=standings,
         outdated=outdated,
         of_line=None if lines is None else lines.of(query.stat),
+        expected=expected_by(query, links, standings, moment),
     )
+
+
+def expected_by(
+    query: MatrixQuery, links: LinkIndex, standings: Standings, moment: datetime
+) -> Expected | None:
+    """Return what is expected of links, where the cells say how they do against it.
+
+    Three SQL queries then, and one for each expectation of a mesh; none else.
+    """
+    if shown_stat(query) != EXPECTATION.name:
+        return None
+    size_class = SizeClass.objects.get(name=query.size)
+    return expectations.expected(size_class, links, standings.usual, moment)
 
 
 def with_ratios(cells: CellArrays, comparison: Ratios | None) -> tuple[CellArrays, Ratios | None]:

@@ -190,6 +190,8 @@ class Highlights:
         bad[tuple(np.transpose(few))] = bool(few)
         if statistic.greatest is not None:
             bad &= values < statistic.greatest
+        if self.grid.cells.expectations:
+            bad &= self.grid.of_look("below")
         kind = HighlightKind("worst", statistic.worst, self.value_words, self.value_figure)
         yield self.of(kind, bad, badness)
 

@@ -63,6 +63,13 @@ def ends(meaning: str) -> FieldInfo:
     return field(sentence, strict=None, json_schema_extra=without_constant)
 
 
+def end_by_filter(meaning: str) -> FieldInfo:
+    """An end that names no endpoints: all of them, or a filter."""
+    a_filter = f"a filter of at least one of {either(ATTRIBUTES)}, like {EXAMPLE}"
+    sentence = f'"all", or {a_filter} ({meaning})'
+    return field(sentence, strict=None, json_schema_extra=without_constant)
+
+
 Ends = Annotated[
     Literal["all"] | list[str] | dict[str, list[str]], Field(json_schema_extra=without_constant)
 ]

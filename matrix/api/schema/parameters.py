@@ -113,8 +113,9 @@ WINDOW = (
 STAT = choice(
     "stat",
     STATS,
-    "What the cells show: `now` and `vs_usual` (now / usual, below 1 is slower) look back beyond "
-    "the window. With compare it is the ratio of both sides, whichever is named.",
+    "What the cells show: `now`, `vs_usual` (now / usual, below 1 is slower) and `expectation` "
+    "(now / what is expected) look back beyond the window. With compare it is the ratio of both "
+    "sides, whichever is named.",
     MatrixQuery.stat,
 )
 ROWS = choice(

@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, model_json_
 
 from matrix.api.schema.records import At, Number
 from matrix.query.attributes import BY_KEY, NAME
+from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
 from matrix.statistics.cells.states import STATES
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
@@ -75,6 +76,7 @@ def word_of(allowed: Iterable[str]) -> FieldInfo:
 # usual; and how it differs from the other side of a comparison, beyond chance.
 CellState = Annotated[str, word_of(STATES)]
 CellLevel = Annotated[str, word_of(LEVELS)]
+CellAgainst = Annotated[str, word_of(AGAINST)]
 CellChange = Annotated[str, word_of(CHANGE_KINDS)]
 
 

@@ -10,6 +10,7 @@ from django.utils.text import capfirst
 
 from matrix.answers.commissioning import records
 from matrix.answers.diagnosis import link_diagnosis
+from matrix.answers.incidents.link_expectations import LinkExpectations
 from matrix.answers.link import report
 from matrix.answers.link.report import LinkReport, Question
 from matrix.answers.link.series import check_length
@@ -63,6 +64,7 @@ from matrix.store.data_version import DataVersion
 from matrix.store.keyset import Cursor
 from matrix.store.profiles import ProfileChoices
 from matrix.store.transfers import ServerSummary, data_servers
+from sonar.alerting import decisions
 from sonar.models import Transfer
 from sonar.notation.units import format_age
 from sonar.notation.windows import format_window
@@ -226,6 +228,10 @@ class LinkPage(QueryPage):
             "network": network,
             "commissioning": records.of_link(self.source, self.destination),
             "inside_rates": inside_part(answer.rate_profile),
+            "expected": LinkExpectations.read(
+                [part.there for part in answer.classes], answer.now_or_end
+            ),
+            "may_accept": decisions.may_accept(reader, notes.sites_of(there, back)),
             **tests.part(query.size, reader, now),
             **experiments.part({"size": query.size}, reader, newest),
         }

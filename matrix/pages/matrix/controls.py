@@ -25,15 +25,16 @@ from matrix.pages.parts.matrix_address import (
     known_values,
     presets,
 )
-from matrix.plots.display import BOUNDS, ORDERS, SCALES, number_text
+from matrix.plots.display import BOUNDS, ORDERS, SCALES, looks_of, number_text
 from matrix.plots.matrix import scale_of
 from matrix.plots.palettes import PALETTE_LABELS, PALETTES, palette_for
 from matrix.plots.scales import factor_text
 from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATISTICS
 from matrix.query.comparison import OF
+from matrix.statistics.cells.expected import AGAINST_WORDS
 from matrix.statistics.cells.standing import LEVEL_WORDS, LEVELS
-from matrix.statistics.cells.states import LOOKS, PARTLY_WORDS, STATE_WORDS, STATES
+from matrix.statistics.cells.states import PARTLY_WORDS, STATE_WORDS, STATES
 from matrix.statistics.compare.two_samples import FALSE_SHARE, FEWEST_TESTS
 from matrix.store.profiles import ProfileChoices
 
@@ -43,7 +44,14 @@ LEGEND_WORDS = (
     | LEVEL_WORDS
     | {"partly": PARTLY_WORDS, "failing": f"{STATE_WORDS['failing']}; its cell says for how long"}
 )
-NAMES = {"partly": "partly failing", "usual": "as usual", "unknown": "without a usual rate"}
+NAMES = {
+    "partly": "partly failing",
+    "usual": "as usual",
+    "unknown": "without a usual rate",
+    "below": "below what is expected",
+    "near": "near what is expected",
+    "above": "as expected",
+}
 COUNTED = {
     "usual": "as usual",
     "faster": "faster",
@@ -85,6 +93,10 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
             "too_few": f"too few: fewer than {FEWEST_TESTS} successful tests on one side of the "
             "comparison",
         } | {name: words for name, words in LEGEND_WORDS.items() if name in STATES[1:]}
+    if grid.cells.expectations:
+        # They stand in the place of how links are against their usual rate.
+        others = {name: words for name, words in looks.items() if name not in LEVEL_WORDS}
+        looks = {"measured": "", **AGAINST_WORDS, **others}
     if against := grid.query.statistic.against:
         words = f"measured: brown is slower than {other or against}, teal is faster"
         looks = {**looks, "measured": words}
@@ -109,16 +121,18 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
 
 def marked(grid: Grid) -> dict[str, int]:
     """Count the cells by what they are beside their state, and those with a failing link."""
-    looks = {name: int(grid.of_look(name).sum()) for name in ("failing", *LEVELS, "partly")}
+    names = ("failing", *LEVELS, *AGAINST_WORDS, "partly")
+    looks = {name: int(grid.of_look(name).sum()) for name in names}
     return looks | {"too_few": int(grid.too_few.sum())}
 
 
 def toggling(page: MatrixAddress, name: str) -> str:
     """Return the address with the focus on a state put on, or off if it is on."""
-    if name not in LOOKS:
+    looks = looks_of(page.query.stat)
+    if name not in looks:
         return ""
     chosen = {*page.display.only} ^ {name}
-    only = tuple(other for other in LOOKS if other in chosen)
+    only = tuple(other for other in looks if other in chosen)
     toggled = page.displaying(page.display.replace(only=only))
     return (toggled.telling_levels() if name in only else toggled).url()
 
@@ -126,7 +140,7 @@ def toggling(page: MatrixAddress, name: str) -> str:
 def answer(page: MatrixAddress, headline: Headline | ChangeHeadline) -> list[Choice]:
     """Return the parts of the answer, each with where only its cells are shown, if it has some."""
     return [
-        Choice(words, focusing(page, look), look in LOOKS and page.display.only == (look,))
+        Choice(words, focusing(page, look), page.display.only == (look,))
         for look, words in headline.parts()
     ]
 
@@ -145,7 +159,7 @@ def counts(page: MatrixAddress, tally: Tally | ChangeTally) -> Iterator[LegendEn
 
 def focusing(page: MatrixAddress, name: str) -> str:
     """Return the address of only the cells of a state, or of all if it shows only these."""
-    if name not in LOOKS:
+    if name not in looks_of(page.query.stat):
         return ""
     return page.showing(() if page.display.only == (name,) else (name,)).url()
 
@@ -212,7 +226,8 @@ def controls_for(page: MatrixAddress, grid: Grid, profiles: ProfileChoices) -> d
         "kept": kept_with_unit(page, grid, ("rows", "columns")),
         "focus": {
             "states": [
-                (look, NAMES.get(look, look), look in display.only, counts[look]) for look in LOOKS
+                (look, NAMES.get(look, look), look in display.only, counts[look])
+                for look in looks_of(query.stat)
             ],
             "max_age": query.max_age,
             "above": number_text(display.above),
@@ -272,6 +287,7 @@ def shows(page: MatrixAddress) -> Iterator[Choice]:
         # Bounds in another unit are dropped.
         same = statistic.unit == query.statistic.unit
         drawn = display if same else display.replace(**dict.fromkeys(BOUNDS))
+        drawn = drawn.for_statistic(name)
         url = page.asking(query.replace(stat=name)).displaying(drawn).url()
         yield Choice(statistic.label, url, name == query.stat, statistic.purpose)
 

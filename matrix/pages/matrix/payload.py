@@ -9,6 +9,7 @@ import numpy as np
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.numbers import number
 from matrix.answers.words.ratios import PairRatio
+from matrix.pages.matrix.controls import NAMES
 from matrix.pages.parts.controls import own_words
 from matrix.plots import display
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement, Side
@@ -21,6 +22,7 @@ from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats, rounded
 from matrix.statistics.cells.axes import AxisGroup
+from matrix.statistics.cells.expected import AGAINST, UNKNOWN
 from matrix.statistics.cells.states import MEASURED, STALE, STATE_WORDS, STATES
 from matrix.statistics.compare.two_samples import Ratios
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
@@ -231,6 +233,11 @@ def number_tables(arrangement: Arrangement) -> dict[str, Any]:
 def looks_of(arrangement: Arrangement) -> list[list[tuple[str, str]]]:
     """Return the name and the words of how each drawn cell is; of a comparison, of both sides."""
     looks = [[WORDS[state] for state in states] for states in arrangement.state.tolist()]
+    if expectations := arrangement.grid.cells.expectations:
+        against = arrangement.drawn(expectations.against)
+        for row, column in np.argwhere(against != UNKNOWN).tolist():
+            name = AGAINST[against[row, column]]
+            looks[row][column] = name, NAMES[name]
     if arrangement.grid.comparison is None:
         return looks
     ratios = Ratios(*map(arrangement.drawn, vars(arrangement.grid.comparison).values()))

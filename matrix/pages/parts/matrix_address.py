@@ -61,6 +61,7 @@ class MatrixAddress(QueryPage):
         if self.query.compare or not self.display.shows_levels or self.query.stat == VS_USUAL.name:
             return self
         unbounded = self.display.replace(**dict.fromkeys(display.BOUNDS))
+        unbounded = unbounded.for_statistic(VS_USUAL.name)
         return self.asking(self.query.replace(stat=VS_USUAL.name)).displaying(unbounded)
 
 

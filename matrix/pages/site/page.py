@@ -14,6 +14,7 @@ from matrix.answers.causes.words import site_conclusion
 from matrix.answers.comparison import all_links
 from matrix.answers.comparison.all_links import AROUND, factor_words, verdict
 from matrix.answers.diagnosis import site_diagnosis
+from matrix.answers.incidents.expectation_counts import below_of
 from matrix.answers.site import loads, reports
 from matrix.answers.site.failures import errors_of, findings
 from matrix.answers.site.loads import DIRECTIONS, IN, OUT, Load, PlannedTests
@@ -43,6 +44,7 @@ from matrix.pages.site.sides import MOST_FIRST, WORDS, ShortNames, side_of, stri
 from matrix.pages.site.work_forms import site_work
 from matrix.plots.site import end_figures, histories_drawn, is_of_rates
 from matrix.query.addresses import address, causes_url, link_url, matrix_url, table_url
+from matrix.query.catalogue import EXPECTATION
 from matrix.query.comparison import CUSTOM, Comparison
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
@@ -101,6 +103,8 @@ class SitePage(QueryPage):
             "compare": compare_control(self, report.window, profiles.read(), report.sites),
             "own_matrix_url": matrix_url(own),
             "own_table_url": table_url(own.replace(size=MatrixQuery.size)),
+            "below": below_of(report),
+            "expected_url": matrix_url(own.replace(stat=EXPECTATION.name, compare=None)),
             "notes": note_lines(self, notes_on_site, now),
             "may_note": roles.may(reader, notes.WRITE, [site.id]),
             "work": site_work(site, reader, now),

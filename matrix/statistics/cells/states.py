@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Counts, Flags, Floats, Integers, Pool
 from matrix.statistics.cells.standing import (
     FASTER,
     LEVELS,
@@ -50,8 +50,6 @@ PARTLY_WORDS = (
     "partly failing: at least a tenth of its tests failed, or some of its links are failing"
 )
 States = NDArray[np.uint8]
-Counts = NDArray[np.int32]
-Pool = Callable[[np.ufunc, NDArray[Any]], NDArray[Any]]
 CellsOf = Callable[[Integers], Integers]
 
 

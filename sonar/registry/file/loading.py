@@ -9,7 +9,16 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
 
-from sonar.models import Alias, Credential, CriteriaSet, Endpoint, Mesh, Site, SizeClass
+from sonar.models import (
+    Alias,
+    Credential,
+    CriteriaSet,
+    Endpoint,
+    Expectation,
+    Mesh,
+    Site,
+    SizeClass,
+)
 from sonar.models.aliases import BY_HAND, compared
 from sonar.models.member_filters import ENDS, filter_column
 from sonar.notation import addresses
@@ -22,6 +31,7 @@ from sonar.registry.file.sections import (
     CredentialSection,
     CriteriaSetSection,
     EndpointSection,
+    ExpectationSection,
     MeshSection,
     SiteSection,
     SizeClassSection,
@@ -40,6 +50,7 @@ SINGLE = {
     "meshes": "mesh",
     "aliases": "alias",
     "criteria_sets": "criteria set",
+    "expectations": "expectation",
 }
 
 
@@ -135,6 +146,7 @@ def load(text: str) -> Changes:
         _load_meshes(loader, document.meshes)
         _load_aliases(loader, document.aliases)
         _load_criteria_sets(loader, document.criteria_sets)
+        _load_expectations(loader, document.expectations)
         for place, problems in loader.in_the_end:
             for key, sentence in problems().items():
                 loader.wrong((*place, key), sentence)
@@ -344,6 +356,31 @@ def _load_criteria_sets(loader: _Loader, sections: list[CriteriaSetSection]) -> 
             continue
         row.size_class = row.size_class if row.size_class_id else classes[section.size]
         loader.save("criteria_sets", index, row, values | {"size_class": classes[section.size]})
+
+
+# The rows that an expectation may name.
+NAMED: dict[str, type[SizeClass | Mesh | Site]] = {
+    "size_class": SizeClass,
+    "mesh": Mesh,
+    "site": Site,
+}
+
+
+def _load_expectations(loader: _Loader, sections: list[ExpectationSection]) -> None:
+    rows = {row.name: row for row in Expectation.objects.select_related(*NAMED)}
+    named = {key: {row.name: row for row in model.objects.all()} for key, model in NAMED.items()}
+    for index, section in enumerate(sections):
+        values = section.model_dump(exclude={*NAMED, *ENDS})
+        for key, rows_of_key in named.items():
+            name = getattr(section, key)
+            values[key] = rows_of_key.get(name)
+            if name and name not in rows_of_key:
+                sentence = f"there is no {key.replace('_', ' ')} {name!r}"
+                loader.wrong(("expectations", index, key), sentence)
+        for end in ENDS:
+            place = "expectations", index, end
+            values[filter_column(end)] = _filter(loader, place, getattr(section, end))
+        loader.save("expectations", index, rows.get(section.name) or Expectation(), values)
 
 
 def describe(changes: Changes) -> str:

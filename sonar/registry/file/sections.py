@@ -16,13 +16,13 @@ from pydantic import (
 )
 
 from sonar.credentials.kinds import FILE
-from sonar.models import Endpoint, Mesh, MeshInterval, SizeClass
+from sonar.models import Endpoint, Expectation, Mesh, MeshInterval, SizeClass
 from sonar.models.aliases import AliasKind
 from sonar.models.fields import tidy
 from sonar.models.mesh import LIMITS
 from sonar.movers.catalogue import DEFAULT, names
 from sonar.notation.scitags import parsed as parsed_scitag
-from sonar.notation.units import parse_duration
+from sonar.notation.units import parse_duration, parse_rate
 
 # Every endpoint, in the place of names.
 ALL = "all"
@@ -84,6 +84,18 @@ def members(value: object) -> str | list[str] | dict[str, Any]:
     )
 
 
+def filtered(value: object) -> str | dict[str, Any]:
+    """Want "all" or a filter; raise ValueError with a sentence."""
+    if isinstance(value, dict) or value == ALL:
+        return value if isinstance(value, dict) else ALL
+    raise ValueError('write "all", or a filter like {cloud: UK, label: DATADISK}')
+
+
+def rate(value: object) -> float:
+    """Read `20 MB/s`, or a number of bytes per second; raise ValueError with a sentence."""
+    return parse_rate(str(value))
+
+
 def set_members(mesh: Mesh, end: str, endpoints: Collection[Endpoint]) -> bool:
     """Set the `sources` or `destinations` of a mesh, none for all; say if that changed it."""
     relation = getattr(mesh, end)
@@ -109,6 +121,7 @@ def set_intervals(mesh: Mesh, every: Mapping[SizeClass, int]) -> bool:
 
 
 Members = Annotated[str | list[str] | dict[str, Any], PlainValidator(members)]
+Filtered = Annotated[str | dict[str, Any], PlainValidator(filtered)]
 # Judged by the model; in the order in which they are kept, so that the same ones are no change.
 Tags = Annotated[list[str], AfterValidator(tidy)]
 QuietTimes = Annotated[tuple[time, time], BeforeValidator(quiet_times)]
@@ -222,6 +235,26 @@ class AliasSection(Section):
     endpoint: str = ""
 
 
+# What a file leaves out is as the model has it.
+JUDGING = ("enabled", "priority", "below", "above", "bad", "of", "failures", "silent_after")
+of_judging: Any = {
+    column.name: (type(column.default), column.default)
+    for column in Expectation._meta.fields
+    if column.name in JUDGING
+}
+Judging = create_model("Judging", __base__=Section, **of_judging)
+
+
+class ExpectationSection(Judging):  # type: ignore[valid-type, misc]  # a column each
+    name: str
+    size_class: str = ""
+    mesh: str = ""
+    site: str = ""
+    sources: Filtered = ALL
+    destinations: Filtered = ALL
+    floor: Annotated[float, BeforeValidator(rate)] | None = None
+
+
 class RegistryFile(Section):
     size_classes: list[SizeClassSection] = Field(default_factory=list)
     sites: list[SiteSection] = Field(default_factory=list)
@@ -230,3 +263,4 @@ class RegistryFile(Section):
     meshes: list[MeshSection] = Field(default_factory=list)
     aliases: list[AliasSection] = Field(default_factory=list)
     criteria_sets: list[CriteriaSetSection] = Field(default_factory=list)
+    expectations: list[ExpectationSection] = Field(default_factory=list)

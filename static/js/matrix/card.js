@@ -103,7 +103,7 @@ function rates(cell) {
     "now / usual": againstUsual(cell),
     "mean ± std": cell.ok ? `${rate(cell.mean, cell.std)} (${counted(cell.ok)})` : DASH,
     ...Object.fromEntries(Object.entries(extras).map(([words, name]) => [words, rate(cell[name], NaN)])),
-    ...(asked ? { [asked]: inUnit(cell.value) } : {}),
+    ...(asked ? { [asked]: cell.against === undefined ? inUnit(cell.value) : againstExpected(cell) } : {}),
   };
 }
 
@@ -165,6 +165,15 @@ function againstUsual({ now, usual, state }) {
   const isFailed = view.cells.states[state].startsWith("failed");
   if (isFailed || Number.isNaN(now) || Number.isNaN(usual)) return DASH;
   return `${times(now / usual)} the usual ${rate(usual, NaN)}`;
+}
+
+// Of a cell that pools several links, how many of them are not as expected.
+function againstExpected({ value, expected, against, below_links: below, near_links: near }) {
+  if (Number.isNaN(value)) return DASH;
+  const counts = Object.entries({ below, near }).filter(([, count]) => count);
+  const links = counts.map(([words, count]) => `${counted(count)} ${words}`).join(", ");
+  const how = below === undefined ? view.cells.against_words[against] : links || "none below";
+  return `${times(value)} the expected ${rate(expected, NaN)}: ${how}`;
 }
 
 function links(place) {

@@ -1,0 +1,104 @@
+"""Which links an expectation matches now, and how many of them are below, near or above it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.answers.incidents import expectations
+from matrix.answers.matrix import standing
+from matrix.answers.site.reports import ENDS, Report, at_end
+from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Flags, Floats
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.expected import ABOVE, BELOW, NEAR, UNKNOWN, Expected
+from matrix.statistics.cells.states import DOWN
+from matrix.store import registry
+from sonar.models import Expectation, SizeClass
+
+
+@dataclass(frozen=True)
+class LinksNow:
+    """How many links, each by its worst size class; the rest of ``links`` has no rate now."""
+
+    links: int
+    below: int
+    near: int
+    above: int
+
+
+@dataclass(frozen=True)
+class ClassRates:
+    """The links of a size class that meshes test; arrays of shape (places, places).
+
+    ``now`` and ``usual`` are in bytes/s; what is held is in the place of what is usual.
+    """
+
+    size_class: SizeClass
+    links: LinkIndex
+    tested: Flags
+    now: Floats
+    usual: Floats
+
+    @classmethod
+    def read_all(cls, now: datetime) -> list[Self]:
+        """Read all size classes; what is kept for other pages is read from there."""
+        version = registry.read_versions()
+        links = LinkIndex(registry.read_places(version))
+        held = expectations.read_held(now)
+        possible = links.matching(()).reshape(links.shape)
+        classes = []
+        for size_class in SizeClass.objects.all():
+            query = MatrixQuery(size=size_class.name)
+            every = registry.read_promises(query, links, version).reshape(links.shape)
+            stand = standing.read(query.size, (), query.window_at(now), now, links)
+            usual = expectations.with_held(stand.usual, held, size_class, links)
+            rates = np.where(stand.failing, np.nan, stand.now)
+            classes.append(cls(size_class, links, np.isfinite(every) & possible, rates, usual))
+        return classes
+
+    def against(self, row: Expectation) -> tuple[Flags, NDArray[np.uint8]]:
+        """Say which links an expectation matches, and how each does against it (AGAINST)."""
+        matched = expectations.matching(row, self.size_class, self.links) & self.tested
+        rate = np.full_like(self.usual, row.floor) if row.floor else self.usual
+        of_each = [np.full(rate.shape, part, dtype=np.float32) for part in (row.below, row.above)]
+        return matched, np.where(matched, Expected(rate, *of_each).against(self.now), UNKNOWN)
+
+
+def counted(row: Expectation, classes: Sequence[ClassRates]) -> LinksNow:
+    """Count the links that an expectation matches, be it enabled or not.
+
+    One SQL query for each size class if it is of a mesh.
+    """
+    own = [each for each in classes if row.size_class_id in (None, each.size_class.id)]
+    if not own:
+        return LinksNow(0, 0, 0, 0)
+    parts = [each.against(row) for each in own]
+    matched = np.logical_or.reduce([flags for flags, _ in parts])
+    worst = np.maximum.reduce([levels for _, levels in parts])
+    links = int(np.count_nonzero(matched))
+    return LinksNow(links, *(int(np.count_nonzero(worst == kind)) for kind in (BELOW, NEAR, ABOVE)))
+
+
+def below_of(report: Report) -> tuple[int, int]:
+    """Return how many links of a site are below what is expected, and of how many that is known.
+
+    As the matrix of these links has them. Three SQL queries, and one for each expectation of a
+    mesh.
+    """
+    links, standings = LinkIndex(report.all_endpoints), report.standings_of_links
+    size_class = SizeClass.objects.get(name=report.query.size)
+    expected = expectations.expected(size_class, links, standings.usual, report.moment)
+    against = expected.against(np.where(standings.failing, np.nan, standings.now))
+    place = {each.name: at for at, each in enumerate(links.places)}
+    matrix = report.links
+    rows, columns = (
+        [place[group.name] for group in side] for side in (matrix.sources, matrix.destinations)
+    )
+    own = np.logical_or(*(at_end(matrix, end, report.name) for end in ENDS))
+    shown = own & (matrix.cells.ok > 0) & (matrix.cells.state != DOWN)
+    levels = against[np.ix_(rows, columns)] * shown
+    return int(np.count_nonzero(levels == BELOW)), int(np.count_nonzero(levels))

@@ -1,0 +1,96 @@
+"""What is expected of one link, how it does, and how that was: for its page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+import numpy as np
+
+from matrix.answers.incidents import expectations
+from matrix.answers.link.directions import Direction
+from matrix.statistics.cells.axes import LinkIndex
+from matrix.statistics.cells.expected import AGAINST, Expected
+from sonar.models import Expectation, HeldLevel, HistoryEntry, IncidentLink, SizeClass
+from sonar.notation.units import MB
+
+# So much of the history is shown.
+MOST = 20
+# States in which a link has no rate now, whatever it had before.
+NO_RATE = ("failing", "failed", "down", "untested")
+
+
+@dataclass(frozen=True)
+class ClassExpectation:
+    """What is expected of a link with a size class; rates in bytes/s, NaN where unknown.
+
+    ``against`` is one of AGAINST; ``row`` is not kept where no expectation matches the link.
+    """
+
+    size_class: SizeClass
+    row: Expectation
+    rate: float
+    now: float
+    held: HeldLevel | None
+
+    @property
+    def against(self) -> str:
+        parts = [np.array(part, dtype=np.float32) for part in (self.row.below, self.row.above)]
+        return AGAINST[int(Expected(np.array(self.rate), *parts).against(np.array(self.now)))]
+
+
+@dataclass(frozen=True)
+class LinkExpectations:
+    """``members`` are when incidents had the link.
+
+    ``accepted`` is what people took for normal, each with the size class.
+    """
+
+    classes: list[ClassExpectation]
+    members: list[IncidentLink]
+    accepted: list[tuple[HistoryEntry, str]]
+
+    @classmethod
+    def read(cls, directions: Sequence[Direction], moment: datetime) -> Self:
+        """Read it of a link in some size classes.
+
+        Five SQL queries, and one for each expectation of a mesh.
+        """
+        source, destination = directions[0].source, directions[0].destination
+        ends = {"source": source.id, "destination": destination.id}
+        members = IncidentLink.objects.filter(**ends).select_related("size_class", "incident")
+        accepted = HistoryEntry.objects.filter(
+            kind=HistoryEntry.Kind.NEW_NORMAL,
+            name__startswith=f"{source.name} → {destination.name}, ",
+        )
+        return cls(
+            list(_classes(directions, moment)),
+            list(members.order_by("-since", "-id")[:MOST]),
+            [
+                (entry, entry.name.rpartition(", ")[2])
+                for entry in accepted.order_by("-at", "-id")[:MOST]
+            ],
+        )
+
+
+def _classes(directions: Sequence[Direction], moment: datetime) -> Iterator[ClassExpectation]:
+    source, destination = directions[0].source, directions[0].destination
+    links = LinkIndex(tuple(sorted((source, destination), key=lambda place: place.id)))
+    at = links.places.index(source), links.places.index(destination)
+    rows = expectations.read()
+    held = {
+        level.size_class_id: level
+        for level in HeldLevel.objects.filter(
+            source=source.id, destination=destination.id, since__lte=moment
+        )
+        .exclude(until__lte=moment)
+        .select_related("by")
+    }
+    sizes = {row.name: row for row in SizeClass.objects.all()}
+    for each in directions:
+        size_class = sizes[each.size]
+        row = expectations.counting(size_class, rows, links, at)
+        level = held.get(size_class.id)
+        usual = level.rate if level else each.usual * MB
+        now = np.nan if each.state in NO_RATE else each.now * MB
+        yield ClassExpectation(size_class, row, row.floor or usual, now, level)

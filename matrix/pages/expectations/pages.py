@@ -1,0 +1,226 @@
+"""The page of expectations, the form of one, and what is done with them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from matrix.answers.incidents.expectation_counts import ClassRates, counted
+from matrix.answers.incidents.expected_words import expects_words, links_words
+from matrix.http.page_rights import for_whom, holders
+from matrix.pages.base import Page, Params
+from matrix.pages.expectations.expectation_form import ExpectationForm
+from matrix.pages.parts.admin_log import keep_in_the_log
+from matrix.pages.parts.pager import page_number, pager, shown_words
+from matrix.pages.parts.share import Share
+from matrix.pages.views import rendered, show
+from matrix.query.addresses import address
+from matrix.query.forms import check_names
+from matrix.store.data_version import DataVersion
+from sonar.models import Expectation, Site
+from sonar.people import roles
+from sonar.people.roles import Anyone
+
+MAY_ADD, MAY_CHANGE, MAY_DELETE = (
+    f"sonar.{verb}_expectation" for verb in ("add", "change", "delete")
+)
+MOST_LISTED = 25
+MEANWHILE = "Somebody has just added an expectation of this name: choose another."
+
+
+def expectation_of(name: str, *, lock: bool = False) -> Expectation:
+    """Return an expectation; raise Http404 with a sentence if there is none.
+
+    With ``lock`` it is nobody else's until the transaction ends.
+    """
+    rows = Expectation.objects.select_related("size_class", "mesh", "site")
+    rows = rows.select_for_update(of=("self",)) if lock else rows
+    row = rows.filter(name=name).first()
+    if row is None:
+        raise Http404(f"There is no expectation “{name}”.")
+    return row
+
+
+def sites_of(expectation: str, **_: object) -> Iterable[int]:
+    row = expectation_of(expectation)
+    return own_sites(row)
+
+
+def own_sites(row: Expectation) -> list[int]:
+    return [row.site_id] if row.site_id else []
+
+
+@dataclass(frozen=True)
+class ExpectationsPage(Page):
+    template: ClassVar[str] = "expectations/list.html"
+    route: ClassVar[str] = "expectations"
+    nav: ClassVar[str] = "operations"
+
+    number: int = 1
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params, ["page"])
+        return cls(page_number(params))
+
+    def params(self) -> Params:
+        return {"page": [str(self.number)]} if self.number > 1 else {}
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        """Show a page of them, the one that counts first first; one beyond the last is the last."""
+        listed = Expectation.objects.select_related("size_class", "mesh", "site")
+        rows = Paginator(listed, MOST_LISTED).get_page(self.number)
+        classes = ClassRates.read_all(now) if rows else []
+        return {
+            "lines": [
+                {
+                    "row": row,
+                    "links": links_words(row),
+                    "expects": expects_words(row),
+                    "now": counted(row, classes),
+                    "may_change": roles.may(reader, MAY_CHANGE, own_sites(row)),
+                }
+                for row in rows
+            ],
+            "shown": shown_words(rows, "expectation", "expectations"),
+            "may_add": roles.may_somewhere(reader, MAY_ADD),
+            "share": Share.of(address("api-expectations")),
+            **pager(rows, lambda number: ExpectationsPage(number).url()),
+        }
+
+
+@dataclass(frozen=True)
+class AddExpectationPage(Page):
+    template: ClassVar[str] = "expectations/form.html"
+    route: ClassVar[str] = "add-expectation"
+    of_primary: ClassVar[bool] = True
+    nav: ClassVar[str] = "operations"
+
+    form: ExpectationForm | None = None
+
+    @property
+    def row(self) -> Expectation:
+        return Expectation()
+
+    @property
+    def heading(self) -> str:
+        return "Add an expectation"
+
+    @property
+    def permission(self) -> str:
+        return MAY_ADD
+
+    def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
+        form = self.form or ExpectationForm(self.row, reader, self.permission)
+        counts, row = form.counts(now), form.row
+        return {
+            "heading": self.heading,
+            "form": form,
+            "expectation": row if row.pk else None,
+            "counts": counts,
+            "words": (links_words(row), expects_words(row)) if counts else None,
+            "may_delete": bool(row.pk) and roles.may(reader, MAY_DELETE, own_sites(row)),
+        }
+
+
+@dataclass(frozen=True)
+class ChangeExpectationPage(AddExpectationPage):
+    route: ClassVar[str] = "change-expectation"
+
+    name: str = ""
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params)
+        return cls(name=expectation_of(path["expectation"]).name)
+
+    @property
+    def row(self) -> Expectation:
+        return expectation_of(self.name)
+
+    @property
+    def heading(self) -> str:
+        return f"Change the expectation {self.name}"
+
+    @property
+    def permission(self) -> str:
+        return MAY_CHANGE
+
+    def path(self) -> str:
+        return address(self.route, self.name)
+
+
+@for_whom(GET=holders(MAY_ADD), POST=holders(MAY_ADD))
+def add_expectation(request: HttpRequest) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, AddExpectationPage, {})
+    return edited(request, AddExpectationPage())
+
+
+@for_whom(GET=holders(MAY_CHANGE, sites_of), POST=holders(MAY_CHANGE, sites_of))
+def change_expectation(request: HttpRequest, expectation: str) -> HttpResponseBase:
+    if request.method != "POST":
+        return show(request, ChangeExpectationPage, {"expectation": expectation})
+    return edited(request, ChangeExpectationPage(name=expectation))
+
+
+def edited(request: HttpRequest, page: AddExpectationPage) -> HttpResponse:
+    """Keep an expectation as a form has it; without `save` show only what it would match."""
+    refuse_others(request, page.permission)
+    form, sentence = ExpectationForm(page.row, request.user, page.permission, request.POST), ""
+    is_kept = "save" in request.POST
+    if is_kept and form.is_valid():
+        sentence = kept(request, form, page.permission)
+    if not sentence:
+        again, status = replace(page, form=form), 400 if is_kept else 200
+        return rendered(request, again, timezone.now(), None, status=status)
+    messages.success(request, f"{sentence} Links are held against it within a minute.")
+    return HttpResponseRedirect(ExpectationsPage().path())
+
+
+def refuse_others(request: HttpRequest, permission: str) -> None:
+    """Raise PermissionDenied for who looks after some sites alone, and names another one."""
+    site = request.POST.get("site")
+    if not site or roles.may(request.user, permission):
+        return
+    own = Site.objects.filter(pk__in=roles.sites_of(request.user))
+    if site not in own.values_list("name", flat=True):
+        raise PermissionDenied
+
+
+def kept(request: HttpRequest, form: ExpectationForm, permission: str) -> str:
+    """Keep a valid form in one transaction, and say so; nothing if its name was just taken.
+
+    Who looks after some sites alone cannot leave the site out: the form wants it then.
+    """
+    row = form.row
+    sentence = f"{'Added' if form.is_new else 'Changed'} the expectation {row.name}."
+    try:
+        with transaction.atomic():
+            row.save()
+            keep_in_the_log(request, row, ADDITION if form.is_new else CHANGE, sentence)
+    except IntegrityError:
+        form.add_error("name" if form.is_new else None, MEANWHILE)
+        return ""
+    return sentence
+
+
+@for_whom(POST=holders(MAY_DELETE, sites_of))
+def delete_expectation(request: HttpRequest, expectation: str) -> HttpResponse:
+    with transaction.atomic():
+        row = expectation_of(expectation, lock=True)
+        sentence = f"Removed the expectation {row.name}."
+        keep_in_the_log(request, row, DELETION, sentence)
+        row.delete()
+    effect = "Its links are held against the next one that matches them, or their usual rate."
+    messages.success(request, f"{sentence} {effect}")
+    return HttpResponseRedirect(ExpectationsPage().path())

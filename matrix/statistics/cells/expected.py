@@ -1,0 +1,88 @@
+"""How links and cells do against what is expected of them: below, near or above it. Pure numpy."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrix.statistics.arrays import ArrayFields, Counts, Flags, Floats, Pool
+from matrix.statistics.samples.reduce import ratio
+
+# The worst last. An expectation says from which parts of its rate on a link is near or above.
+AGAINST = ("unknown", "above", "near", "below")
+UNKNOWN, ABOVE, NEAR, BELOW = range(len(AGAINST))
+EXPECTED_LOOKS = AGAINST[:UNKNOWN:-1]
+AGAINST_WORDS = {
+    "below": "below what is expected: the median of its newest three successes is slow",
+    "near": "near what is expected: not slow, but a slow link is not well again at such a rate",
+    "above": "as expected, or more",
+}
+
+
+@dataclass(frozen=True)
+class Expected(ArrayFields):
+    """What is expected of each link; arrays of shape (places, places).
+
+    ``rate`` is in bytes/s, NaN where it is unknown: a floor, or what is usual. A link is below it
+    under the part ``below`` of it, and well again from the part ``above`` on.
+    """
+
+    rate: Floats
+    below: NDArray[np.float32]
+    above: NDArray[np.float32]
+
+    def against(self, now: Floats) -> NDArray[np.uint8]:
+        """Return of each link the number in AGAINST, by its rate now in bytes/s."""
+        part = ratio(now, self.rate)
+        judged = [np.isnan(part), part < self.below, part < self.above]
+        return np.select(judged, [UNKNOWN, BELOW, NEAR], ABOVE).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class CellExpectations(ArrayFields):
+    """How cells do against what is expected; arrays of shape (sources, destinations).
+
+    Of a cell that pools several links, ``now`` and ``expected`` are the means of those of which
+    both are known, in bytes/s, and ``against``, which indexes AGAINST, is the worst that most of
+    them are at best: below, if more than half of them are, else near, if more than half are that
+    or below. The others count those links.
+    """
+
+    now: Floats
+    expected: Floats
+    against: NDArray[np.uint8]
+    below_links: Counts
+    near_links: Counts
+    above_links: Counts
+
+    @classmethod
+    def of(cls, expected: Expected, now: Floats, counted: Flags, pool: Pool) -> Self:
+        """Pool the links that are ``counted``; ``now`` is their rate in bytes/s."""
+        level = expected.against(now) * counted
+        below, near, above = (
+            pool(np.add, (level == kind).astype(np.int32)) for kind in (BELOW, NEAR, ABOVE)
+        )
+        links, is_known = below + near + above, level != UNKNOWN
+        now, rate = (
+            ratio(pool(np.add, np.where(is_known, each, 0.0)), links)
+            for each in (now, expected.rate)
+        )
+        judged = [links == 0, 2 * below > links, 2 * (below + near) > links]
+        against = np.select(judged, [UNKNOWN, BELOW, NEAR], ABOVE).astype(np.uint8)
+        return cls(now, rate, against, below, near, above)
+
+    def where(self, shown: Flags) -> Self:
+        """Return them with nothing known of the other cells."""
+        counts = {
+            f"{name}_links": getattr(self, f"{name}_links") * shown for name in EXPECTED_LOOKS
+        }
+        return replace(self, against=self.against * shown, **counts)
+
+    def of_look(self, look: str) -> Flags:
+        """Say which cells have a link that is below, near or above."""
+        return np.asarray(getattr(self, f"{look}_links") > 0)
+
+    def each(self, change: Any) -> Self:  # noqa: ANN401 - of any array
+        """Return them with each array changed, as to gather or to order its cells."""
+        return type(self)(*map(change, self.arrays().values()))

@@ -1,0 +1,276 @@
+"""What is expected of links: on pages and in the matrix, and a rate that somebody accepts."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from matrix.answers.incidents.expectation_counts import ClassRates, LinksNow, counted
+from sonar.alerting.incidents import HELD_ON
+from sonar.models import Expectation, HeldLevel, HistoryEntry, SizeClass
+from sonar.people.roles import Role
+from sonar.registry import file
+from tests.matrix import responses
+from tests.matrix.registry import caller, patch, post
+from tests.matrix.test_cells_file import decoded
+from tests.matrix.test_now_and_usual import FACTORS, NOW_MB_S, SLOWER, rates, values
+from tests.matrix.world import HOUR, NOW, World
+
+__all__ = ["rates"]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
+API = "/api/v1/matrix/?stat=expectation"
+LINK = "/links/RAL_DATADISK/Glasgow_DATADISK/"
+FORM = {"floor": "", "below": "66.67 %", "above": "80 %", "bad": "2", "of": "3", "failures": "3"}
+FORM |= {"silent_after": "3", "priority": "5", "enabled": "on", "save": ""}
+
+# By hand, in SQL: the expectation that counts for a link, then its floor, or what is held, or the
+# usual rate: the median of the successes of 28 whole days, if there are five.
+EXPECTED_SQL = """
+    WITH ranked AS (
+        SELECT *, row_number() OVER (
+            PARTITION BY source_id, destination_id ORDER BY started_at DESC) AS newest
+        FROM sonar_transfer WHERE state = 'done' AND size_class_id = %(size)s
+    ), now AS (
+        SELECT source_id, destination_id, percentile_cont(0.5) WITHIN GROUP (
+            ORDER BY bytes / seconds) AS rate
+        FROM ranked WHERE newest <= 3 GROUP BY 1, 2 HAVING count(*) = 3
+    ), usual AS (
+        SELECT source_id, destination_id, percentile_cont(0.5) WITHIN GROUP (
+            ORDER BY bytes / seconds) AS rate
+        FROM sonar_transfer
+        WHERE state = 'done' AND size_class_id = %(size)s
+            AND started_at >= %(midnight)s - interval '28 days' AND started_at < %(midnight)s
+        GROUP BY 1, 2 HAVING count(*) >= 5
+    )
+    SELECT split_part(source.name, '_', 1), split_part(destination.name, '_', 1),
+        now.rate / coalesce(
+            (SELECT floor FROM sonar_expectation AS rule
+             WHERE enabled AND (rule.size_class_id IS NULL OR rule.size_class_id = %(size)s)
+                 AND (rule.site_id IS NULL OR rule.site_id IN (source.site_id, destination.site_id))
+             ORDER BY priority DESC, name LIMIT 1),
+            (SELECT rate FROM sonar_heldlevel AS held
+             WHERE held.source_id = source.id AND held.destination_id = destination.id
+                 AND held.size_class_id = %(size)s),
+            usual.rate)
+    FROM now JOIN sonar_endpoint AS source ON source.id = source_id
+        JOIN sonar_endpoint AS destination ON destination.id = destination_id
+        LEFT JOIN usual USING (source_id, destination_id)
+"""
+
+
+@pytest.fixture
+def large(rates: World) -> SizeClass:
+    return SizeClass.objects.get(name="large")
+
+
+@pytest.fixture
+def ruled(rates: World, large: SizeClass) -> World:
+    """Let DESY keep a floor, and the link from RAL to Glasgow a rate that somebody accepted."""
+    site = {"site": rates.desy.site}
+    Expectation.objects.create(name="usual-of-desy", priority=3, **site)
+    Expectation.objects.create(name="desy", floor=40e6, below=0.7, above=0.8, **site)
+    Expectation.objects.create(name="off", enabled=False, priority=9, floor=1.0)
+    ends = {"source": rates.ral, "destination": rates.glasgow, "size_class": large}
+    HeldLevel.objects.create(**ends, rate=7e6, since=NOW - HOUR, until=NOW + HOUR)
+    return rates
+
+
+def test_without_rules_it_is_the_usual_rate_and_costs_no_query_where_it_is_not_asked_for(
+    client: Client, rates: World
+) -> None:
+    assert values(responses.answer(client, API)) == pytest.approx(FACTORS, rel=1e-5)
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        responses.answer(client, "/api/v1/matrix/?stat=vs_usual")
+    assert not [one for one in captured.captured_queries if "expectation" in one["sql"]]
+
+
+def test_the_statistic_is_that_of_sql_with_floors_and_held_levels(
+    client: Client, ruled: World, large: SizeClass
+) -> None:
+    midnight = (NOW - timedelta(days=7)).replace(hour=0, minute=0, second=0)
+    with connection.cursor() as cursor:
+        cursor.execute(EXPECTED_SQL, {"size": large.id, "midnight": midnight})
+        true = {row[:2]: row[2] for row in cursor if row[2] is not None}
+    document = responses.answer(client, API)
+    found = values(document)
+    # One is failing now, and of one nothing came through in the window.
+    assert found == pytest.approx({link: true[link] for link in found}, rel=1e-5)
+    assert found.keys() == NOW_MB_S.keys()
+    assert found[SLOWER] == pytest.approx(5 / 7, rel=1e-5)
+    assert words(document) == {
+        ("RAL", "Glasgow"): "near",
+        ("Glasgow", "RAL"): "above",
+        ("RAL", "DESY"): "near",
+        ("Glasgow", "DESY"): "below",
+    }
+    pooled = responses.answer(client, f"{API}&rows=cloud&columns=cloud")["cells"]
+    # From UK to DE: 30 and 8 of 40 and 40; to UK 5 and 40 of 7 and 10.
+    assert pooled["value"][1] == pytest.approx([38 / 80, 45 / 17], rel=1e-5)
+    assert pooled["against"][1] == ["near", "above"]
+    HeldLevel.objects.update(until=NOW)
+    assert values(responses.answer(client, API))[SLOWER] == pytest.approx(0.25, rel=1e-5)
+
+
+def words(document: Any) -> dict[tuple[str, str], str]:
+    sources, destinations = (
+        [group["name"].partition("_")[0] for group in document[side]]
+        for side in ("sources", "destinations")
+    )
+    return {
+        (sources[row], destinations[column]): word
+        for row, line in enumerate(document["cells"]["against"])
+        for column, word in enumerate(line)
+        if word != "unknown"
+    }
+
+
+def test_legend_marks_card_and_table_say_it_without_colour(client: Client, ruled: World) -> None:
+    context = client.get("/?stat=expectation").context
+    legend = {entry.state: entry for entry in context["legend"]}
+    assert [(name, legend[name].count) for name in ("below", "near", "above")] == [
+        ("below", 1), ("near", 2), ("above", 1),
+    ]  # fmt: skip
+    traces = {trace.get("name"): trace for trace in context["picture"]["figure"]["data"]}
+    assert traces["below"]["meta"] == {"outline": "frame"}
+    assert len(traces["near"]["x"]) == 2
+    assert b"<small>below</small>" in client.get("/?stat=expectation").content
+    header, arrays = decoded(client.get("/cells/?stat=expectation").content)
+    assert header["against_words"] == ["unknown", "above", "near", "below"]
+    assert sorted(arrays["against"][arrays["against"] > 0].tolist()) == [1, 2, 2, 3]
+    only = client.get(legend["below"].url).context["picture"]
+    assert (only["rows"]["names"], only["columns"]["names"]) == (
+        ["Glasgow_DATADISK"], ["DESY_DATADISK"],
+    )  # fmt: skip
+    refused = client.get("/?only=below")
+    assert refused.status_code == 400
+    assert "only “below” is of stat=expectation: ask for both." in refused.content.decode()
+    refused = client.get("/api/v1/matrix/?fields=expected")
+    assert refused.status_code == 400
+    assert "fields “expected” is of stat=expectation" in refused.json()["errors"]["fields"][0]
+
+
+def test_what_an_expectation_matches_is_counted_by_the_worst_size_class(ruled: World) -> None:
+    row = Expectation(mesh=ruled.mesh, sources_filter={"cloud": ["UK"]}, floor=9e6)
+    assert counted(row, ClassRates.read_all(NOW)) == LinksNow(links=6, below=1, near=0, above=3)
+
+
+def test_operators_add_change_and_remove_on_pages_and_see_before_what_it_matches(
+    rates: World,
+) -> None:
+    client = caller(Role.OPERATOR)
+    form = FORM | {"name": "uk", "site": "RAL", "sources_filter": "cloud=UK", "floor": "12.5 MB/s"}
+    shown = client.post("/expectations/add/", {k: v for k, v in form.items() if k != "save"})
+    assert shown.context["counts"] == LinksNow(links=4, below=1, near=0, above=2)
+    assert not Expectation.objects.exists()
+    wrong = client.post("/expectations/add/", form | {"floor": "fast", "below": "x", "of": "1"})
+    assert {name: errors[0] for name, errors in wrong.context["form"].errors.items()} == {
+        "floor": "'fast' is not a rate: write a number and kB/s, MB/s or GB/s, like 20 MB/s.",
+        "below": "“x” is not a percentage: write one like 80 %.",
+    }
+    wrong = client.post("/expectations/add/", form | {"below": "90 %", "sources_filter": "x=1"})
+    assert wrong.status_code == 400
+    assert [*wrong.context["form"].errors] == ["sources_filter"]
+    client.post("/expectations/add/", form)
+    row = Expectation.objects.get()
+    assert (row.floor, row.sources_filter, row.enabled) == (12.5e6, {"cloud": ["UK"]}, True)
+    client.post("/expectations/uk/", FORM | {"site": "RAL"})
+    row.refresh_from_db()
+    # What was left as it was written keeps its digits.
+    assert (row.floor, row.sources_filter, row.above) == (None, {}, 0.8)
+    listed = client.get("/expectations/")
+    assert "links from or to RAL" in listed.content.decode()
+    client.post("/expectations/uk/delete/")
+    assert not Expectation.objects.exists()
+    kept = HistoryEntry.objects.filter(kind="expectation").order_by("id")
+    assert list(kept.values_list("action", "door")) == [
+        ("added", "page"),
+        ("changed", "page"),
+        ("removed", "page"),
+    ]
+
+
+def test_admins_of_a_site_have_expectations_of_it_alone_at_every_door(rates: World) -> None:
+    own = Expectation.objects.create(name="own", site=rates.ral.site)
+    Expectation.objects.create(name="others", site=rates.desy.site)
+    Expectation.objects.create(name="all")
+    client = caller(Role.SITE_ADMIN, "RAL")
+    for name in ("others", "all"):
+        assert client.post(f"/expectations/{name}/", FORM | {"site": "RAL"}).status_code == 403
+        assert client.post(f"/expectations/{name}/delete/").status_code == 403
+        assert patch(client, f"expectations/{name}/", {"priority": 1}).status_code == 403
+        assert client.delete(f"/api/v1/expectations/{name}/").status_code == 403
+    assert client.post("/expectations/own/", FORM | {"site": "DESY"}).status_code == 403
+    assert client.post("/expectations/own/", FORM | {"site": ""}).status_code == 400
+    for site in ("DESY", None):
+        assert patch(client, "expectations/own/", {"site": site}).status_code == 403
+        assert post(client, "expectations/", {"name": "new", "site": site}).status_code == 403
+    own.refresh_from_db()
+    assert own.site == rates.ral.site
+    assert client.post("/expectations/own/", FORM | {"site": "RAL"}).status_code == 302
+    assert post(client, "expectations/", {"name": "new", "site": "RAL"}).status_code == 201
+
+
+def test_the_rate_of_a_link_is_accepted_by_who_may_and_stands_in_its_history(
+    ruled: World, large: SizeClass
+) -> None:
+    other, operator = caller(Role.SITE_ADMIN, "DESY"), caller(Role.OPERATOR, name="anna")
+    body = {"size": "large", "note": "another route"}
+    assert other.post(f"{LINK}new-normal/", body).status_code == 403
+    for wrong, said in (
+        ({"size": "huge"}, "size “huge” is not known: use small, medium, large."),
+        ({"size": "small"}, "The link has no rate now with small files"),
+        ({"note": " "}, "Say why this is the new normal."),
+        ({"note": "x" * 501}, "note has at most 500 characters, not 501."),
+    ):
+        refused = operator.post(f"{LINK}new-normal/", body | wrong)
+        assert refused.status_code == 400
+        assert said in refused.content.decode()
+    assert HeldLevel.objects.get().by is None
+    assert operator.post(f"{LINK}new-normal/", body).status_code == 302
+    level = HeldLevel.objects.get()
+    assert (level.rate, level.until, level.note) == (5e6, NOW + HELD_ON, "another route")
+    assert level.by == User.objects.get(username="anna")
+    entry = HistoryEntry.objects.get(kind="new normal")
+    assert (entry.name, entry.who, entry.door) == (
+        "RAL_DATADISK → Glasgow_DATADISK, large", "anna", "page",
+    )  # fmt: skip
+    page = operator.get(LINK)
+    line = page.context["expected"].classes[-1]
+    assert (line.rate, line.now, line.against, line.row.pk) == (5e6, 5e6, "above", None)
+    assert (
+        "anna took 5.00 MB/s for normal,\n    large files: another route" in page.content.decode()
+    )
+
+
+def test_link_and_site_say_what_is_expected_and_how_they_do(client: Client, ruled: World) -> None:
+    page = client.get("/links/Glasgow_DATADISK/DESY_DATADISK/")
+    line = page.context["expected"].classes[-1]
+    assert (line.row.name, line.rate, line.now, line.against) == ("desy", 40e6, 8e6, "below")
+    assert '<a href="/expectations/#desy">desy</a>' in page.content.decode()
+    site = client.get("/sites/Glasgow/")
+    assert site.context["below"] == (1, 3)
+    matrix = client.get(site.context["expected_url"])
+    legend = {entry.state: entry.count for entry in matrix.context["legend"]}
+    assert (legend["below"], legend["near"]) == (1, 1)
+
+
+def test_what_a_file_says_is_answered_by_rest_and_makes_the_same_when_it_is_sent(
+    small_world: World,
+) -> None:
+    file.load(
+        "expectations: [{name: uk, size_class: large, mesh: everything, site: RAL, floor: 1.5 GB/s,"
+        ' sources: {cloud: UK, tag: "!tape"}, above: 0.9, enabled: false, silent_after: 2.5}]'
+    )
+    client = caller(Role.OPERATOR)
+    record = responses.answer(client, "/api/v1/expectations/uk/")
+    body = {name: value for name, value in record.items() if name not in ("links", "expects")}
+    assert post(client, "expectations/", body | {"name": "sent"}).status_code == 201
+    of_file, sent = Expectation.objects.order_by("-name").values()
+    assert {**of_file, "id": sent["id"], "name": "sent"} == sent
+    assert sent["floor"] == 1.5e9
