@@ -12,7 +12,6 @@ from django.db import models
 from django.db.models import Q
 
 from sonar.models.fields import QuietHours, two_ends
-from sonar.models.incidents import Incident
 
 DAY = timedelta(days=1)
 LONGEST_NAME = 80
@@ -135,7 +134,7 @@ class Notification(models.Model):
         Subscription, on_delete=models.CASCADE, related_name="notifications"
     )
     incident = models.ForeignKey(
-        Incident, null=True, on_delete=models.CASCADE, related_name="notifications"
+        "sonar.Incident", null=True, on_delete=models.CASCADE, related_name="notifications"
     )
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.INCIDENT)
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
