@@ -106,7 +106,7 @@ bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|lar
 accuracy: $(VENV)/.test ## Measure how often the right cause is named, into docs/diagnosis.md (a few minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy
 
-replay: $(VENV)/.test ## Replay a simulated year of faults through the real code (SEED=1; a quarter of an hour)
+replay: $(VENV)/.test ## Replay a simulated year of faults through the real code (SEED=1; five minutes)
 	REPLAY=1 SEED=$(or $(SEED),1) $(BIN)/python -m pytest -q -s tests/accuracy/test_replay.py
 
 # Two accounts at a time, each with a database of its own; a line of each as it goes on, its report
