@@ -17,6 +17,7 @@ from matrix.statistics.cells.states import STALE
 from matrix.statistics.compare.together import Together
 from matrix.statistics.samples.reduce import averages
 from matrix.store.downtimes import DeclaredDowntime
+from sonar.models import Incident
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class ReportFigures:
     """All of it, as it stood when the period ended; ``places`` are the registered endpoints.
 
     ``events`` are the certain ones that came to pass in the period, newest first, and ``lasting``
-    those from before it that went on when it ended.
+    those from before it that went on when it ended. ``incidents`` were open at some time of it.
     """
 
     question: ReportQuestion
@@ -80,6 +81,7 @@ class ReportFigures:
     events: Sequence[Event]
     lasting: Sequence[Event]
     downtimes: Sequence[DeclaredDowntime]
+    incidents: Sequence[Incident]
 
     @property
     def main(self) -> ClassFigures:

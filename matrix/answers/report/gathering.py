@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import numpy as np
+from django.db.models import Q
 
 from matrix.answers.causes import change_causes
 from matrix.answers.causes.attribution import attribute
@@ -16,8 +19,9 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.samples.run import FAILED_BIT, Run
-from matrix.store import changes, data_version, downtimes, registry, runs
+from matrix.store import changes, data_version, downtimes, incidents, registry, runs
 from matrix.store.data_version import DataVersion
+from sonar.models import Incident
 from sonar.notation.windows import Window
 
 
@@ -48,7 +52,20 @@ def build(question: ReportQuestion) -> ReportFigures:
         [event for event in events if window.start <= event.at],
         [event for event in events if event.at < window.start],
         [downtime for downtime in declared if downtime.site_name in sites],
+        called(window, sites, whole=not scope),
     )
+
+
+def called(window: Window, sites: Set[str], *, whole: bool) -> list[Incident]:
+    """Return what people were called for, of these sites or of all, the newest first."""
+    rows = incidents.rows().filter(
+        Q(closed_at=None) | Q(closed_at__gt=window.start),
+        opened_at__lt=window.end,
+        merged_into=None,
+    )
+    if not whole:
+        rows = rows.filter(incidents.of_sites(sorted(sites)))
+    return list(rows.order_by("-began_at", "-id"))
 
 
 def class_figures(

@@ -10,6 +10,7 @@ import numpy as np
 
 from matrix.answers.causes.change_causes import NamedCause, subject_of
 from matrix.answers.comparison.all_links import verdict
+from matrix.answers.incidents import words
 from matrix.answers.report.figures import ClassFigures, ReportFigures
 from matrix.answers.report.parts import Record, ReportColumn, ReportSection, ReportTable
 from matrix.answers.report.pictures import pictures
@@ -237,6 +238,36 @@ def cause_row(named: NamedCause, size: str, short: Mapping[str, str]) -> Record:
     }
 
 
+def incidents_section(figures: ReportFigures) -> ReportSection:
+    """Say what people were called for, as it stood when the period ended."""
+    end = figures.question.period.window.end
+    columns = (
+        moment("began_at", "since"),
+        ReportColumn("what", "what"),
+        count("links", "links"),
+        ReportColumn("sizes", "files"),
+        moment("until", "until"),
+    )
+    rows = [
+        {
+            "began_at": row.began_at,
+            "what": words.title(row),
+            "links": row.links,
+            "sizes": ", ".join(row.sizes),
+            "until": row.closed_at if row.closed_at and row.closed_at < end else None,
+            "url": words.path(row),
+        }
+        for row in figures.incidents
+    ]
+    table, notes = listing(columns, rows, "incident")
+    sentences = [
+        "Each is one cause, with the links that it explains; without an end it was still open."
+        if table
+        else "Nobody was called for anything."
+    ]
+    return ReportSection("incidents", "Incidents", sentences, table=table, notes=notes)
+
+
 def downtimes_section(figures: ReportFigures) -> ReportSection:
     columns = (
         ReportColumn("subject", "of"),
@@ -303,6 +334,7 @@ SECTIONS: tuple[Callable[[ReportFigures], ReportSection], ...] = (
     matrix_section,
     rates_section,
     worst_section,
+    incidents_section,
     events_section,
     causes_section,
     downtimes_section,
