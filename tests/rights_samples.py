@@ -422,7 +422,10 @@ def scene() -> dict[str, str]:
         "note": str(note.id),
         "downtime": str(downtime.id),
         "alias": str(alias.id),
-        "list": str(a_list().id),
+        "list": (whole_list := str(a_list().id)),
+        # Of who has none of its own.
+        "mine": whole_list,
+        "token": "none",
         "incident": str(found.opened(found.of_link(made.ral, made.desy)).id),
         "digest": digest,
         "table": reverse("table"),

@@ -57,8 +57,7 @@ LIMITS = {"statement_timeout": 30, "idle_in_transaction_session_timeout": 60}
 @pytest.fixture
 def names(real_commits: None, at_noon: None, settings: Settings) -> dict[str, str]:
     settings.SONAR_RATE_ACCOUNT = settings.SONAR_RATE_ANONYMOUS = None
-    names = rights_samples.scene()
-    return names | {"mine": names["list"], "token": "none"}
+    return rights_samples.scene()
 
 
 @pytest.fixture
