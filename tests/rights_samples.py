@@ -384,6 +384,13 @@ def a_list() -> Subscription:
     return row
 
 
+def own_subscription(user: User) -> dict[str, str]:
+    """Make a subscription of an account; return its id, and the token by which it is confirmed."""
+    own = {"name": "mine", "channel": "email", "address": "a@example.org"}
+    row = Subscription.objects.create(owner=user, confirmed_at=NOW, **own)
+    return {"mine": str(row.pk), "token": subscriptions.token_of(row)}
+
+
 def scene() -> dict[str, str]:
     """Make the small world with one of each kind, RAL's wherever it has a site; return names."""
     made = world.make()

@@ -24,7 +24,7 @@ from sonar.people.roles import Role
 from tests.accounts import account, logged_in
 from tests.imports import nodes
 from tests.provider import Provider
-from tests.rights_samples import SAMPLES, Sample, scene
+from tests.rights_samples import SAMPLES, Sample, own_subscription, scene
 from tests.scenes import standing
 
 PREFIX = "/sonar"
@@ -103,6 +103,7 @@ class Scene:
 def administered() -> Scene:
     names, user = scene(), account(Role.ADMINISTRATOR)
     SavedView.objects.create(user=user, name="mine", address=reverse("table"))
+    names |= own_subscription(user)
     return Scene(names, logged_in(user).cookies[configured.SESSION_COOKIE_NAME].value)
 
 

@@ -20,13 +20,11 @@ from rest_framework.permissions import SAFE_METHODS
 
 from matrix.http.exceptions import not_found
 from matrix.http.permissions import MayOperate
-from sonar.alerting import subscriptions
-from sonar.models import SavedView, Site, Subscription, Token
+from sonar.models import SavedView, Site, Token
 from sonar.people.roles import Role
 from tests.accounts import account, logged_in
-from tests.matrix.world import NOW
 from tests.provider import AUDIENCE, Provider
-from tests.rights_samples import API, CHECK, SAMPLES, Sample, scene
+from tests.rights_samples import API, CHECK, SAMPLES, Sample, own_subscription, scene
 from tests.scenes import standing
 from tests.test_docs import routes
 
@@ -130,9 +128,8 @@ def callers() -> list[Caller]:
     for role, own, user in accounts():
         key = Token.objects.create(user=user, name="mine", scopes=["read"])[0].token_key
         SavedView.objects.create(user=user, name="mine", address="/table/")
-        own_one = {"name": "mine", "channel": "email", "address": "a@example.org"}
-        mine = Subscription.objects.create(owner=user, confirmed_at=NOW, **own_one)
-        of_user = {"key": key, "mine": str(mine.pk), "confirm": subscriptions.token_of(mine)}
+        subscribed = own_subscription(user)
+        of_user = {"key": key, "mine": subscribed["mine"], "confirm": subscribed["token"]}
         session = logged_in(user).cookies[settings.SESSION_COOKIE_NAME].value
         found.append(Caller(role, own, session=session, **of_user))
         for scope in Token.Scope.values:

@@ -3,6 +3,7 @@
 from functools import lru_cache
 from urllib.parse import quote
 
+from django.conf import settings
 from django.urls import get_script_prefix, reverse
 
 from matrix.query.filters import Filter, on_profiles
@@ -15,6 +16,12 @@ SOURCE, DESTINATION = ":source", ":destination"
 def address(route: str, *args: object) -> str:
     """Return the path of a page or a call by the name of its route; some 10 us."""
     return reverse(route, args=args)
+
+
+def outside(route: str, *args: object) -> str:
+    """Return the address of a page for who is not on one: below SONAR_URL, whoever writes it."""
+    path = address(route, *args).removeprefix(get_script_prefix().rstrip("/"))
+    return f"{settings.SONAR_URL}{path}"
 
 
 def link_url(source: str, destination: str, query: MatrixQuery) -> str:

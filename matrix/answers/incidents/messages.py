@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from matrix.answers.events.event import ARROW
 from matrix.answers.incidents import words
 from matrix.answers.words.phrases import counted
+from matrix.query.addresses import outside
 from sonar.alerting import subscriptions
 from sonar.alerting.channels.base import MOST_LINKS, Matter, Message, Occurrence
 from sonar.alerting.outbox import ENDS
@@ -97,7 +98,7 @@ def matter(row: Incident, members: Sequence[str] = ()) -> Matter:
         factor=row.factor,
         links=row.links,
         of_links=row.of_links,
-        url=f"{settings.SONAR_URL}/incidents/{row.pk}/",
+        url=outside("incident", row.pk),
         who=who(row),
         check=check(row),
         members=tuple(members),
@@ -158,7 +159,7 @@ def about_incidents(row: Subscription, delivered: Sequence[Notification], now: d
     context = {
         "subject": subject, "begins": begins, "matters": matters, "alone": alone,
         "left_out": len(ids) - len(matters), "events": [event_words(each) for each in events],
-        "name": row.name, "page": f"{settings.SONAR_URL}/subscriptions/",
+        "name": row.name, "page": outside("subscriptions"),
     }  # fmt: skip
     key = "-".join(map(str, [*numbers, *(each.pk for each in delivered if each.missed), missed]))
     return Message(
@@ -209,7 +210,7 @@ def plain(
 ) -> Message:
     """Return a message that is of no incident."""
     context = {"subject": subject, "begins": lines, "name": row.name}
-    context["page"] = f"{settings.SONAR_URL}/subscriptions/"
+    context["page"] = outside("subscriptions")
     return Message(
         id=str(uuid5(row.key, f"{cause.kind}-{cause.pk}")),
         at=now,
@@ -229,7 +230,7 @@ def test_lines(row: Subscription) -> list[str]:
 
 
 def confirmation_lines(row: Subscription) -> list[str]:
-    link = f"{settings.SONAR_URL}/subscriptions/confirm/?token={subscriptions.token_of(row)}"
+    link = f"{outside('confirm-address')}?token={subscriptions.token_of(row)}"
     return [
         f"{row.owner} has subscribed this address to incidents at {settings.SONAR_URL}. If you are "
         f"{row.owner}, log in there and open this within {subscriptions.LINK_DAYS} days:",
