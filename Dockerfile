@@ -80,6 +80,8 @@ RUN python3 /build/lock.py worker < /build/requirements.txt > /build/worker.txt 
 COPY manage.py ./
 COPY sonar sonar
 COPY matrix matrix
+# What e-mail is written by.
+COPY templates/mail templates/mail
 RUN rm -rf sonar/sandbox && python -m compileall -q -j 0 sonar matrix
 
 FROM base AS worker
