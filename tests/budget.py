@@ -14,8 +14,8 @@ import pytest
 
 BUDGETS = {
     "storage": 148.0,
-    "programs": 150.0,
-    "sandbox": 140.0,
+    "programs": 195.0,
+    "sandbox": 155.0,
     "lab": 85.0,
     "engines": 80.0,
     "browser": 290.0,

@@ -51,8 +51,10 @@ class Grid:
 
     sonar: Sonar
     token: str
-    # No script opens an incident: readers are told that there is none.
-    names: dict[str, str] = field(default_factory=lambda: {"incident": "1"})
+    # No script opens an incident, and nobody subscribes: readers are told that there is none.
+    names: dict[str, str] = field(
+        default_factory=lambda: dict.fromkeys(("incident", "list", "mine"), "1")
+    )
     guest: int = 0
 
     def call(self, method: str, path: str, body: object = None) -> Any:
