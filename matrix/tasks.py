@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from sonar.database import retry
+from sonar.models import Subscription
 from sonar.results import changes, commissioning
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,8 @@ sending_now = Lock()
 @shared_task(throws=retry.DATABASE_AWAY)
 def notify() -> None:
     """Send what waits in the outbox; while that goes on here, another message does nothing."""
-    if not sending_now.acquire(blocking=False):
+    # Where nobody subscribes, nothing is loaded.
+    if not Subscription.objects.exists() or not sending_now.acquire(blocking=False):
         return
     try:
         # Loaded when used: it takes HTTP along.
