@@ -139,7 +139,8 @@ def mend(case: Case) -> None:
         case.query = mended_query(dict(case.query))
     if "name" in (case.path_parameters or {}):
         plural = case.operation.path.split("/")[3]
-        case.path_parameters = {"name": mended(plural, case.path_parameters["name"])}
+        name = mended(plural, case.path_parameters["name"])
+        case.path_parameters = {**case.path_parameters, "name": name}
     if isinstance(case.body, dict):
         case.body = {name: mended(name, given) for name, given in case.body.items()}
 
