@@ -67,7 +67,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _settings_of_tests() -> Iterator[None]:
-    with override_settings(STORAGES=STORAGES, PASSWORD_HASHERS=HASHERS):
+    # Processes that tests start look for incidents less often (tests/servers.py) than this says.
+    often = {"SONAR_INCIDENTS_SECONDS": 60}
+    with override_settings(STORAGES=STORAGES, PASSWORD_HASHERS=HASHERS, **often):
         yield
 
 
