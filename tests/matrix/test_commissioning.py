@@ -107,7 +107,9 @@ def test_thin_data_never_passes_and_a_declared_downtime_costs_nothing(
 
 
 @pytest.mark.long
-def test_a_record_stays_when_the_results_are_dropped(small_world: World, ddt: CriteriaSet):
+def test_a_record_stays_when_the_results_are_dropped(
+    small_world: World, ddt: CriteriaSet, settings: Any
+):
     hourly(small_world, 60 * DAY, 60 * DAY - 6 * HOUR, 50.0)
     assert search(ddt, NOW).stored == Stored(1, 0, 0)
     settings.SONAR_KEEP_DAYS = 10
