@@ -14,17 +14,17 @@ import pytest
 
 BUDGETS = {
     "storage": 148.0,
-    "programs": 195.0,
-    "sandbox": 155.0,
+    "programs": 210.0,
+    "sandbox": 170.0,
     "lab": 85.0,
-    "engines": 80.0,
+    "engines": 82.0,
     "browser": 290.0,
-    "seen": 62.0,
-    "matrix": 180.0,
-    "matrix-m": 175.0,
+    "seen": 75.0,
+    "matrix": 240.0,
+    "matrix-m": 210.0,
     "asked": 110.0,
-    "sonar": 160.0,
-    "rest": 185.0,
+    "sonar": 205.0,
+    "rest": 220.0,
 }
 """Processor seconds of all tests of a lane, with its servers and whatever else it starts.
 
