@@ -153,7 +153,11 @@ def _parts(
 def _blocks(row_site: Integers, column_site: Integers) -> Integers:
     """Number the blocks of cells from one site to one site."""
     sites = int(column_site.max(initial=0)) + 1
-    return np.asarray(np.unique(row_site * sites + column_site, return_inverse=True)[1])
+    key = row_site * sites + column_site
+    # As np.unique does, which sorts: of a million cells that takes nine times as long.
+    is_there = np.zeros(int(key.max(initial=0)) + 1, dtype=bool)
+    is_there[key] = True
+    return np.asarray((np.cumsum(is_there) - 1)[key])
 
 
 def _correlation(

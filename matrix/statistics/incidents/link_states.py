@@ -162,11 +162,10 @@ def below(rates: Rates, bound: Floats, rules: LinkRules) -> tuple[Flags, Integer
     ``rates`` have the newest success first, shape (NEWEST, ...), 0 for none, which is below
     nothing. Return with it the place of the oldest one that is below, 0 for none.
     """
-    of = rules.each("of")
-    count = np.zeros(bound.shape, dtype=np.int64)
-    oldest = np.zeros(bound.shape, dtype=np.int64)
+    of, bound = rules.each("of"), bound.astype(np.float32)
+    count, oldest = np.zeros((2, *bound.shape), dtype=np.uint8)
     for place in range(NEWEST):
         is_low = (rates[place] > 0) & (rates[place] < bound) & (place < of)
         count += is_low
-        oldest[is_low] = place
-    return count >= rules.each("bad"), oldest
+        np.putmask(oldest, is_low, place)
+    return count >= rules.each("bad"), oldest.astype(np.int64)
