@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from sonar.alerting import outbox
-from sonar.alerting.evaluation import Whose
+from sonar.alerting.evaluation import Whose, columns_of
 from sonar.alerting.incidents import HELD_ON, event_of, lock, whose_of
 from sonar.alerting.subjects import sites_of
 from sonar.models import HeldLevel, Incident, IncidentEvent
@@ -155,9 +155,7 @@ def hold_accepted(accepted: Mapping[Whose, float], user: User, now: datetime, te
     HeldLevel.objects.filter(pk__in=before).delete()
     HeldLevel.objects.bulk_create(
         HeldLevel(
-            source_id=whose[0],
-            destination_id=whose[1],
-            size_class_id=whose[2],
+            **columns_of(whose),
             rate=rate,
             since=now,
             until=now + HELD_ON,

@@ -16,6 +16,10 @@ Whose = tuple[int, int, int]
 WHOSE = ("source_id", "destination_id", "size_class_id")
 
 
+def columns_of(whose: Whose) -> dict[str, int]:
+    return dict(zip(WHOSE, whose, strict=True))
+
+
 @dataclass(frozen=True)
 class FoundLink:
     """A link of a cause, since when it is not as expected, and rates (bytes/s) of a slow one."""

@@ -13,7 +13,15 @@ from typing import Any
 from django.db import connection, transaction
 
 from sonar.alerting import outbox
-from sonar.alerting.evaluation import RANK, WHOSE, Evaluation, FoundCause, FoundLink, Whose
+from sonar.alerting.evaluation import (
+    RANK,
+    WHOSE,
+    Evaluation,
+    FoundCause,
+    FoundLink,
+    Whose,
+    columns_of,
+)
 from sonar.alerting.subjects import Subject
 from sonar.models import EvaluationRun, HeldLevel, Incident, IncidentEvent, IncidentLink
 
@@ -203,9 +211,7 @@ class Recording:
         IncidentLink.objects.bulk_create(
             IncidentLink(
                 incident=incident,
-                source_id=whose[0],
-                destination_id=whose[1],
-                size_class_id=whose[2],
+                **columns_of(whose),
                 condition=link.condition,
                 since=link.since,
                 expected=link.expected,
@@ -261,7 +267,7 @@ def hold(levels: Mapping[Whose, float], now: datetime) -> None:
     columns = ("pk", "since", "until", "by_id")
     rows = by_link(HeldLevel.objects.values_list(*WHOSE, *columns))
     HeldLevel.objects.bulk_create(
-        HeldLevel(**dict(zip(WHOSE, whose, strict=True)), rate=rate, since=now)
+        HeldLevel(**columns_of(whose), rate=rate, since=now)
         for whose, rate in levels.items()
         if whose not in rows
     )

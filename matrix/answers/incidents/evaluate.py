@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -47,14 +47,13 @@ def evaluate(now: datetime) -> list[IncidentEvent]:
 class ClassLook:
     """What a size class says: the causes in it, and what is left of incidents, by their ids.
 
-    ``kept_back`` are those of which nothing can be tested now. ``usual`` has the usual rates
-    (bytes/s) of all links, shape (places, places), of which so many were ``judged``.
+    ``usual`` has the usual rates (bytes/s) of all links, shape (places, places), of which so many
+    were ``judged``.
     """
 
     size_class: SizeClass
     causes: Sequence[FoundCause]
     left: Mapping[int, FoundCause]
-    kept_back: Set[int]
     usual: Floats
     judged: int
 
@@ -67,7 +66,6 @@ def look_at(size_class: SizeClass, grid: GridNow, rows: Sequence[Incident]) -> C
         size_class,
         list(of_class.causes()),
         left,
-        {row.pk for row in rows if is_kept_back(row, grid)},
         of_class.usual,
         int(of_class.states.judged.sum()),
     )
@@ -116,7 +114,7 @@ def still_standing(
         rest = [each.left[row.pk] for each in classes if row.pk in each.left]
         if rest:
             yield row.pk, together(rest, grid.site_ids)[0]
-        elif any(row.pk in each.kept_back for each in classes):
+        elif is_kept_back(row, grid):
             yield row.pk, as_it_was(row)
 
 
