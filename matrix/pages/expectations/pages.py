@@ -17,10 +17,10 @@ from django.utils import timezone
 from matrix.answers.incidents.expectation_counts import ClassRates, counted
 from matrix.answers.incidents.expected_words import expects_words, links_words
 from matrix.http.page_rights import for_whom, holders
-from matrix.pages.base import Page, Params
+from matrix.pages.base import Page
 from matrix.pages.expectations.expectation_form import ExpectationForm
 from matrix.pages.parts.admin_log import keep_in_the_log
-from matrix.pages.parts.pager import page_number, pager, shown_words
+from matrix.pages.parts.pager import NumberedPage, pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
@@ -60,20 +60,10 @@ def own_sites(row: Expectation) -> list[int]:
 
 
 @dataclass(frozen=True)
-class ExpectationsPage(Page):
+class ExpectationsPage(NumberedPage):
     template: ClassVar[str] = "expectations/list.html"
     route: ClassVar[str] = "expectations"
     nav: ClassVar[str] = "operations"
-
-    number: int = 1
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        check_names(params, ["page"])
-        return cls(page_number(params))
-
-    def params(self) -> Params:
-        return {"page": [str(self.number)]} if self.number > 1 else {}
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """Show a page of them, the one that counts first first; one beyond the last is the last."""

@@ -8,11 +8,11 @@ from django.core.paginator import Paginator
 from django.http import Http404, QueryDict
 
 from matrix.answers import cost, meshes
-from matrix.pages.base import Page, Params
+from matrix.pages.base import Page
 from matrix.pages.meshes.mesh_form import MeshRowForm
 from matrix.pages.parts.cost_words import CostInAll
 from matrix.pages.parts.meshes import MOST_LISTED, matrix_of
-from matrix.pages.parts.pager import page_number, pager, shown_words
+from matrix.pages.parts.pager import NumberedPage, pager, shown_words
 from matrix.pages.parts.share import Share
 from matrix.query.addresses import address
 from matrix.query.forms import check_names
@@ -42,20 +42,10 @@ def mesh_of(name: str, *, lock: bool = False) -> Mesh:
 
 
 @dataclass(frozen=True)
-class MeshesPage(Page):
+class MeshesPage(NumberedPage):
     template: ClassVar[str] = "meshes/list.html"
     route: ClassVar[str] = "meshes"
     nav: ClassVar[str] = "operations"
-
-    number: int = 1
-
-    @classmethod
-    def read(cls, params: QueryDict, **path: str) -> Self:
-        check_names(params, ["page"])
-        return cls(page_number(params))
-
-    def params(self) -> Params:
-        return {"page": [str(self.number)]} if self.number > 1 else {}
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         """Show a page of them; one beyond the last is the last."""

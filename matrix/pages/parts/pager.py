@@ -1,14 +1,16 @@
 """The pages of a long list, and the way from one to another."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from django.core.paginator import Page as PageOfRows
 from django.http import QueryDict
 
 from matrix.answers.table.column_filters import read_page
+from matrix.pages.base import Page, Params
 from matrix.pages.parts.controls import Choice
-from matrix.query.forms import BadQueryError
+from matrix.query.forms import BadQueryError, check_names
 from sonar.notation.units import format_count
 
 
@@ -18,6 +20,21 @@ def page_number(params: QueryDict) -> int:
         return read_page("page", params.get("page", ""))
     except ValueError as error:
         raise BadQueryError({"page": [str(error)]}) from error
+
+
+@dataclass(frozen=True)
+class NumberedPage(Page):
+    """A page of a long list, which is asked for nothing but its number."""
+
+    number: int = 1
+
+    @classmethod
+    def read(cls, params: QueryDict, **path: str) -> Self:
+        check_names(params, ["page"])
+        return cls(page_number(params))
+
+    def params(self) -> Params:
+        return {"page": [str(self.number)]} if self.number > 1 else {}
 
 
 def pager(rows: PageOfRows[Any], numbered: Callable[[int], str]) -> dict[str, Any]:
