@@ -22,10 +22,12 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
 # keep: they run all at once and before the others, which keep two cores busy three at a time, and
-# give way: those that go on longest first.
+# give way: those that go on longest first, after those that need nothing that CI still installs.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs .test-engines
-COMPUTING := .test-browser .test-matrix .test-matrix-m .test-sonar .test-rest .test-seen \
+COMPUTING := .test-matrix .test-matrix-m .test-sonar .test-browser .test-rest .test-seen \
 	.test-asked .test-types
+# INSTALLING: the process that puts on this machine what these lanes start (.ci/run).
+NEED_PROGRAMS := $(WAITING) .test-browser .test-rest .test-seen
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs tests/engines
 # Whole Sonars, which lose their parts one by one: a lane of servers has time for them.
@@ -38,7 +40,7 @@ SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 LANES := --no-print-directory -k $(SYNC)
 
-.PHONY: .waiting .computing $(WAITING) $(COMPUTING)
+.PHONY: .waiting .computing .programs $(WAITING) $(COMPUTING)
 
 .lanes:
 	$(BIN)/ruff check .
@@ -52,6 +54,11 @@ LANES := --no-print-directory -k $(SYNC)
 
 .computing:
 	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
+
+$(NEED_PROGRAMS): .programs
+
+.programs:
+	@$(if $(INSTALLING),tail --pid=$(INSTALLING) -f /dev/null)
 
 .test-storage:
 	$(BIN)/python -m pytest --lane=storage $(CHOSEN) tests/storage $(addprefix --ignore=,$(WHOLE))
@@ -102,16 +109,19 @@ LANES := --no-print-directory -k $(SYNC)
 bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|large, ONLY=1,2)
 	$(BIN)/python -m tests.benchmarks
 
+# A test that goes on for minutes is taken for one that hangs (.pytest.ini).
+AT_LENGTH := -o faulthandler_timeout=0
+
 # A process for each core: numpy's own threads would only be in each other's way.
 accuracy: $(VENV)/.test ## Measure how often the right cause is named, into docs/diagnosis.md (a few minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.accuracy
 
 replay: $(VENV)/.test ## Replay a simulated year of faults through the real code (SEED=1; five minutes)
-	REPLAY=1 SEED=$(or $(SEED),1) $(BIN)/python -m pytest -q -s tests/accuracy/test_replay.py
+	REPLAY=1 SEED=$(or $(SEED),1) $(BIN)/python -m pytest $(AT_LENGTH) -q -s tests/accuracy/test_replay.py
 
 # Two accounts at a time, each with a database of its own; a line of each as it goes on, its report
 # at its end.
-FUZZ := FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest -q --show-capture=no
+FUZZ := FUZZ_REQUESTS=$(or $(REQUESTS),20000) $(BIN)/python -m pytest $(AT_LENGTH) -q --show-capture=no
 ACCOUNTS := anonymous reader site-admin administrator
 
 fuzz: $(VENV)/.test ## Send the API REQUESTS=20000 generated requests as each account (FUZZ_SEED=1)

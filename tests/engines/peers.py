@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socketserver
 import ssl
 import subprocess
@@ -56,7 +57,16 @@ def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[byte
         try:
             yield process
         finally:
-            os.killpg(process.pid, 15)
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a server and its children to end, and end those that do not: Icinga 2 may wait for good."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def answers(url: str, **asked: Any) -> bool:
