@@ -23,8 +23,8 @@ BUDGETS = {
     "matrix": 240.0,
     "matrix-m": 210.0,
     "asked": 110.0,
-    "sonar": 205.0,
-    "rest": 220.0,
+    "sonar": 140.0,
+    "rest": 210.0,
 }
 """Processor seconds of all tests of a lane, with its servers and whatever else it starts.
 

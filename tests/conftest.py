@@ -18,6 +18,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck
 from pytest_django import DjangoDbBlocker, Settings
 
+from tests import handlers
 from tests.matrix import world
 
 if TYPE_CHECKING:  # its library comes with a web framework, which few tests need
@@ -69,7 +70,7 @@ def pytest_collection_finish() -> None:
 def _settings_of_tests() -> Iterator[None]:
     # Processes that tests start look for incidents less often (tests/servers.py) than this says.
     often = {"SONAR_INCIDENTS_SECONDS": 60}
-    with override_settings(STORAGES=STORAGES, PASSWORD_HASHERS=HASHERS, **often):
+    with override_settings(STORAGES=STORAGES, PASSWORD_HASHERS=HASHERS, **often), handlers.shared():
         yield
 
 

@@ -14,7 +14,6 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 from psycopg import conninfo
 from pytest_django import DjangoDbBlocker
@@ -28,6 +27,7 @@ from tests.clusters import Cluster, cluster
 from tests.flush import add_size_classes
 from tests.matrix import sent, world
 from tests.needs import lacks
+from tests.sonar.migrating import migrate
 
 SOURCE = "source"
 OLDER = ("sonar", "0035_meshes_by_filter")
@@ -276,7 +276,7 @@ def test_a_backup_of_an_older_sonar_is_migrated_afterwards(
 ) -> None:
     old = databases.make("old", SOURCE)
     with databases.inside(old):
-        MigrationExecutor(connection).migrate([OLDER])
+        migrate([OLDER])
     noted = label_of(old, databases, tmp_path / "old.backup")
     assert ("sonar", noted.migration) == OLDER
     name = databases.make("upgraded")

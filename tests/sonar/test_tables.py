@@ -1,6 +1,7 @@
 """What starts on a database that does not fit says so and ends: newer, half upgraded, no UTF-8."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,12 +9,15 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 
 from sonar.database import tables
+from tests.clusters import Cluster
 from tests.starting import BEAT, LOOK, MIGRATE, RUN, WEB, WORKER, all_end_with, readyz_says
 
 NAME = "sonar_of_another_time"
@@ -65,28 +69,49 @@ def of_bytes(encoding: str) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def databases(django_db_blocker: DjangoDbBlocker) -> Cluster:
+    return Cluster(os.environ["DATABASE_URL"], django_db_blocker)
+
+
+def said_at_start(databases: Cluster) -> str | None:
+    with databases.inside(NAME):
+        return tables.problem_at_start()
+
+
 @pytest.mark.long
-def test_whatever_starts_on_a_newer_database_says_so_and_ends(tmp_path: Path) -> None:
+def test_whatever_starts_on_a_newer_database_says_so_and_ends(
+    databases: Cluster, tmp_path: Path
+) -> None:
+    """What refuses a half upgraded one, as the next test shows, asks by the same function."""
     with of_another_time(KNOWN | {TO_COME}):
-        commands = [WEB, WORKER, BEAT, LOAD, PASSWORD, MIGRATE, RUN]
-        all_end_with(NEWER, ADDRESS, tmp_path, commands)
+        assert said_at_start(databases) == NEWER
+        all_end_with(NEWER, ADDRESS, tmp_path, [BEAT, PASSWORD, MIGRATE, RUN])
 
 
 @pytest.mark.long
-def test_whatever_starts_before_migrate_has_ended_says_so_and_ends(tmp_path: Path) -> None:
+def test_whatever_starts_before_migrate_has_ended_says_so_and_ends(
+    databases: Cluster, tmp_path: Path
+) -> None:
     """A beat looks as a worker does, which the test above shows."""
     with of_another_time(KNOWN - {LAST}):
+        assert said_at_start(databases) == HALF
         all_end_with(HALF, ADDRESS, tmp_path, [WEB, WORKER, LOAD])
 
 
 @pytest.mark.long
 def test_what_looks_at_the_database_before_it_makes_tables_ends_with_its_encoding(
-    tmp_path: Path,
+    databases: Cluster, tmp_path: Path
 ) -> None:
     """One that a database has which was made without thought on some machines."""
     with of_bytes("SQL_ASCII"):
         sentence = NO_UTF_8.format("SQL_ASCII")
-        all_end_with(sentence, ADDRESS, tmp_path, [MIGRATE, LOOK, RUN])
+        all_end_with(sentence, ADDRESS, tmp_path, [LOOK, RUN])
+        with (
+            databases.inside(NAME),
+            pytest.raises(SystemCheckError, match=re.escape(sentence)),
+        ):
+            call_command("migrate", skip_checks=False, verbosity=0)
         with psycopg.connect(ADDRESS) as session:
             made = session.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'")
             assert made.rowcount == 0

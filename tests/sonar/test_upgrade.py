@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, connection
-from django.db.migrations.executor import MigrationExecutor
 
 from matrix.query.filters import Filter
 from matrix.store import runs
@@ -34,6 +33,7 @@ from tests.accounts import account
 from tests.api import edges
 from tests.conftest import MONTHS
 from tests.sonar import world
+from tests.sonar.migrating import migrate, migrate_to_now, tables
 
 BEFORE = [("sonar", "0002_triggers_and_size_classes")]
 BEFORE_ONE_PER_LINK = [("sonar", "0008_company_waiting_circuits")]
@@ -44,14 +44,6 @@ BEFORE_PURPOSES = [("sonar", "0025_times_of_connections")]
 BEFORE_ROLES = [("sonar", "0006_annotation")]
 NEW_SITE = "INSERT INTO sonar_site (name, cloud, tier, country) VALUES"
 STARTED = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
-
-
-def migrate(targets: list[tuple[str, str]]) -> None:
-    MigrationExecutor(connection).migrate(targets)
-
-
-def migrate_to_now() -> None:
-    migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("sonar"))
 
 
 # Of an older Sonar: the name of an endpoint's site, its base URL and its credential.
@@ -102,6 +94,7 @@ def store_first() -> None:
 @pytest.mark.usefixtures("real_commits")
 def test_results_and_credentials_of_an_older_sonar_come_along_and_go_back():
     """Every migration is undone and done again; `migrate` goes no way back."""
+    new = tables()
     migrate([("sonar", None)])
     migrate(BEFORE)
     try:
@@ -110,6 +103,7 @@ def test_results_and_credentials_of_an_older_sonar_come_along_and_go_back():
         store_first()
     finally:
         migrate_to_now()
+    assert tables() == new
     assert Transfer.objects.get().started_at == STARTED
     assert "sonar_transfer_2025_12" in store.months()
     assert DirtyMark.objects.get().start == STARTED.replace(minute=0)
