@@ -61,7 +61,7 @@ def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[byte
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Ask a server and its children to end, and end those that do not: Icinga 2 may wait for good."""
+    """Ask a server and its children to end, and make those that do not: Icinga 2 may wait on."""
     os.killpg(process.pid, signal.SIGTERM)
     try:
         process.wait(10)
