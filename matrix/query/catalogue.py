@@ -144,7 +144,7 @@ STATISTICS = {
         ),
         Statistic(
             "expectation",
-            "now / expectation",
+            "now / expected",
             "Rate now divided by what is expected of {files}",
             "who is below what is asked of it",
             unit=TIMES,

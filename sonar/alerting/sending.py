@@ -1,8 +1,8 @@
 """The sender: takes what waits of one subscription at a time, sends it, and notes what came of it.
 
 Nothing is locked while it sends: a subscription is leased. A sender that dies is followed by
-another one, which says the same under the same id. A channel that does not answer is left alone
-for ever longer, and comes after those that do.
+another one, which tells of the same events under the same id. A channel that does not answer is
+left alone for ever longer, and comes after those that do.
 """
 
 from __future__ import annotations

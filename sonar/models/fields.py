@@ -98,6 +98,14 @@ def check_name(row: models.Model) -> None:
         raise ValidationError({"name": ValidationError(f"{sentence}{other}.", code=TAKEN)})
 
 
+def refuse_name(row: models.Model, name: str, address: str) -> None:
+    """Raise ValidationError for a new row with this name, as something else has its address."""
+    if getattr(row, "name") == name and is_new(row, "name"):  # noqa: B009 - of whichever model
+        noun = row._meta.verbose_name
+        sentence = f"No {noun} can be called {name}: {address} is an address of its own."
+        raise ValidationError({"name": sentence})
+
+
 def if_given(name: str, **condition: object) -> models.CheckConstraint:
     """Return the rule that a column is empty or as this says: `latitude__range=(-90, 90)`."""
     (lookup,) = condition

@@ -11,7 +11,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from sonar.models.fields import NAME, check_name, if_given, name_field, reference
+from sonar.models.fields import NAME, check_name, if_given, name_field, reference, refuse_name
 from sonar.models.member_filters import MemberFilters
 from sonar.models.mesh import Mesh
 from sonar.models.registry import Endpoint, Site, SizeClass
@@ -105,6 +105,7 @@ class Expectation(MemberFilters):
     def clean(self) -> None:
         """Say at its field what the database's rules about two fields have against it."""
         check_name(self)
+        refuse_name(self, "add", "/expectations/add/")
         for least, most in (("below", "above"), ("bad", "of")):
             lower, upper = getattr(self, least), getattr(self, most)
             # What is missing or no number is said by its field.

@@ -24,6 +24,7 @@ from sonar.models.fields import (
     is_new,
     name_field,
     pause_rules,
+    refuse_name,
     tags_field,
     tidy,
     two_ends,
@@ -380,6 +381,7 @@ class Endpoint(Pause):
             raise ValidationError({"base_url": HOST_SENTENCE})
         self.tags = tidy(self.tags)
         check_name(self)
+        refuse_name(self, "state", "/api/v1/endpoints/state/")
         if is_new(self, "base_url") and re.match(BASE_URL, self.base_url):
             self._refuse_place()
         if self._is_bound_anew() and (problems := rules.problems(self)):

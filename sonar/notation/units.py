@@ -1,5 +1,6 @@
 """SI units: parse and format bytes, rates, durations and ages. 1 MB is 10^6 bytes."""
 
+import math
 import re
 from datetime import timedelta
 from decimal import Decimal
@@ -8,6 +9,8 @@ MB = 10**6
 # What a result may say: none is larger, takes longer or is faster, in bytes per second.
 MOST_BYTES, LONGEST_SECONDS, FASTEST = 10**18 - 1, 100_000_000, 1e12
 DASH = "–"
+# Of a factor of what had no rate at all, and of a bound that nothing limits.
+INFINITE = "∞"
 # Narrow, and no line breaks at it.
 THIN_SPACE = "\u202f"
 
@@ -96,11 +99,14 @@ def factor_and_interval(ratio: float, low: float, high: float) -> tuple[str, str
     """Write a factor and its interval with the same decimals.
 
     They are those of two digits of the lower bound, unless the upper one then had more than three.
+    What is known only from below has no upper bound: ∞.
     """
-    of_low = 2 if 0.995 <= low < 1.995 else 1 - _magnitude(low)
-    decimals = max(0, min(of_low, 2 - _magnitude(high)))
+    most = max((each for each in (ratio, low, high) if not math.isinf(each)), default=1.0)
+    of_low = 2 if 0.995 <= low < 1.995 or math.isinf(low) else 1 - _magnitude(low)
+    decimals = max(0, min(of_low, 2 - _magnitude(most)))
     value, *bounds = (
-        f"{each:,.{decimals}f}".replace(",", THIN_SPACE) for each in (ratio, low, high)
+        INFINITE if math.isinf(each) else f"{each:,.{decimals}f}".replace(",", THIN_SPACE)
+        for each in (ratio, low, high)
     )
     return value, "–".join(bounds)
 
@@ -110,7 +116,9 @@ def _magnitude(value: float) -> int:
 
 
 def two_digits(value: float) -> str:
-    """Write a number from 0 on with two significant digits: 0.0046, 3.0, 46, 128."""
+    """Write a number from 0 on with two significant digits: 0.0046, 3.0, 46, 128; or ∞."""
+    if math.isinf(value):
+        return INFINITE
     if value == 0:
         return "0"
     if value >= 99.5:

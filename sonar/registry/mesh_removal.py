@@ -1,6 +1,6 @@
-"""Whether a mesh can be deleted: results are chosen by its name, so one that has any stays."""
+"""Whether a mesh can be deleted, and what goes with it: results are chosen by its name."""
 
-from sonar.models import Mesh, NetworkResult, Probe, Profile
+from sonar.models import Expectation, Mesh, NetworkResult, Probe, Profile
 
 
 def hindrance(mesh: Mesh) -> str:
@@ -14,3 +14,8 @@ def hindrance(mesh: Mesh) -> str:
     if Probe.objects.filter(mesh=mesh).exists():
         return f"A test of the mesh {mesh.name} has not ended: wait for its result."
     return ""
+
+
+def expectations_of(mesh: Mesh) -> int:
+    """Count the expectations that are of this mesh alone, and go with it. One SQL query."""
+    return Expectation.objects.filter(mesh=mesh).count()

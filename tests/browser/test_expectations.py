@@ -54,7 +54,7 @@ def test_an_expectation_is_made_seen_in_the_matrix_and_a_new_normal_accepted(
     page = wait_until_drawn(visit.open("/?stat=expectation"))
     card = point_at(page, "RAL_DATADISK", "Glasgow_DATADISK")
     said = ["0.77× the expected 130 MB/s: near", "0.13× the expected 130 MB/s: below"]
-    assert row(card, "now / expectation") == said
+    assert row(card, "now / expected") == said
     look(page, "expectation-card")
     page = visit.open(LINK)
     page.click("summary >> text=This is the new normal")

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -15,8 +15,13 @@ from django.core.management.base import CommandError
 from django.test import Client, override_settings
 from django.urls import clear_url_caches, include, path
 
-from sonar.models import Transfer
+from matrix.pages.subscriptions.subscription_form import SubscriptionForm
+from sonar.alerting.channels import catalogue
+from sonar.alerting.channels.base import Message, Target
+from sonar.alerting.channels.web import Reply
+from sonar.models import Subscription, Transfer
 from tests.matrix import world
+from tests.matrix.world import NOW
 from tests.recipes import Tree
 
 pytestmark = pytest.mark.django_db
@@ -131,3 +136,29 @@ def test_an_importer_of_the_recipe_stores_each_transfer_once_or_names_what_is_wr
         ("done", 10.5, 2_000_000_000, ""),
         ("failed", 10.5, 2_000_000_000, "Connection refused"),
     ]
+
+
+def test_a_channel_of_the_recipe_is_offered_and_sends(tree: Tree) -> None:
+    module = tree.module("A channel", "sonar/alerting/channels/ntfy.py")
+    (ntfy,) = tree.route("A channel", "sonar/alerting/channels/catalogue.py")
+    tree.patch.setattr(catalogue, "CHANNELS", (*catalogue.CHANNELS, ntfy))
+    posted: list[tuple[str, dict[str, object], Mapping[str, str]]] = []
+
+    def post(url: str, body: bytes, headers: Mapping[str, str], *secrets: str) -> Reply:
+        assert secrets == ("sonar-shift",)
+        posted.append((url, json.loads(body), headers))
+        return Reply(200, "published")
+
+    tree.patch.setattr(module, "post", post)
+    page = SubscriptionForm(Subscription(channel="ntfy"))
+    assert page["channel-url"].help_text == "Like https://ntfy.example.org"
+    channel = catalogue.describe("ntfy")
+    assert [*channel.problems({"url": "https://ntfy.example.org"})] == ["topic"]
+    values = {"url": "https://ntfy.example.org", "topic": "sonar-shift"}
+    assert channel.problems(values) == {}
+    message = Message("an-id", NOW, "test", "This is a test", "Nothing is wrong.")
+    target = Target("key", "shift", "", "https://s/subscriptions/", "https://s/", values)
+    assert catalogue.load(channel.path).send(message, target) == "200 OK: published"
+    note = {"topic": "sonar-shift", "title": "This is a test", "message": "Nothing is wrong."}
+    note |= {"priority": 3, "click": "https://s/"}
+    assert posted == [(values["url"], note, {"X-Sonar-Delivery": "an-id"})]

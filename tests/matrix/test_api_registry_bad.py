@@ -106,6 +106,8 @@ WRONG = [
     ("sites", {"wan_gbit_s": [1]}, "wan_gbit_s", "wan_gbit_s [1] is not a number"),
     ("sites", {"colour": 1}, "colour", "There is no field “colour” to write: use name, cloud,"),
     ("sites", {"endpoints": []}, "endpoints", "There is no field “endpoints” to write"),
+    ("endpoints", {"name": "state"}, "name", "No endpoint can be called state: /api/v1/endpoints"),
+    ("expectations", {"name": "add"}, "name", "No expectation can be called add: /expectations/ad"),
     ("endpoints", {"site": "Nowhere"}, "site", "site “Nowhere” is not known: use the name of a"),
     ("endpoints", {"site": "a\0b"}, "site", "is not the name of a registered site"),
     ("endpoints", {"site": 1}, "site", "site 1 is not the name of a registered site"),

@@ -149,13 +149,13 @@ def test_one_line_on_other_pages_says_what_is_wrong_and_who_is_at_it(
     logged_in(anna).post(f"{PAGE}{number}/", {"decision": "assign", "me": "1", "last": "0"})
     for path in ("/", "/?wall=1", "/operations/"):
         said = line(path)
-        assert said.startswith(f"{SCRATCH} (for 1 h , somebody is at it) {GLASGOW}"), said
+        assert said.startswith(f"{SCRATCH} (for 1 h , somebody is on it) {GLASGOW}"), said
         assert said.endswith("and 1 more"), said
     Incident.objects.filter(pk=number).update(muted_until=NOW + HOUR)
     assert line("/").startswith(GLASGOW)
     Incident.objects.filter(pk=number).update(muted_until=None)
     named = words(str(responses.page(logged_in(anna), "/").part("#incidents-now")))
-    assert "anna is at it" in named
+    assert "anna is on it" in named
     EvaluationRun.objects.update(evaluated_at=NOW - HOUR)
     assert line("/operations/").startswith("Sonar has not looked for incidents since 20 Nov 11:00")
 

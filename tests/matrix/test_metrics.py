@@ -15,9 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from matrix.answers.status import figures
 from sonar import settings as project
 from sonar.database import tables
-from sonar.models import Credential, CredentialState, SignOfLife
+from sonar.models import Credential, CredentialState, EvaluationRun, Notification, SignOfLife
 from tests import refusing
 from tests.matrix.world import NOW, of_service, transfer
+from tests.sonar import alarms
 
 pytestmark = pytest.mark.usefixtures("real_commits", "fresh_status")
 URL = "/metrics"
@@ -106,8 +107,27 @@ def test_everything_that_one_alerts_on_is_there(client, small_world):
     assert ("sonar_info", "0.5") in found
 
 
+def test_what_people_are_called_for_and_what_still_waits_is_there(client, small_world):
+    row = alarms.subscription("shift", failing_since=NOW)
+    alarms.incident(small_world.ral, condition="failing")
+    Notification.objects.update(due_at=NOW - timedelta(minutes=7))
+    late = {"created_at": NOW, "due_at": NOW + timedelta(hours=8)}
+    Notification.objects.create(subscription=row, kind="test", **late)
+    EvaluationRun.objects.create(evaluated_at=NOW, awake_since=NOW, links=12)
+    found = samples(client)
+    assert found["sonar_incidents_open", "failing"] == 1
+    assert found["sonar_incidents_open", "slow"] == 0
+    assert found["sonar_incidents_evaluated_timestamp_seconds", ""] == NOW.timestamp()
+    assert found["sonar_notifications", "waiting"] == 2
+    assert found["sonar_notifications_oldest_due_seconds", ""] == 420
+    assert found["sonar_subscriptions_failing", ""] == 1
+
+
 def test_who_was_never_heard_of_has_no_sample(client, small_world):
-    names = {name for name, _ in samples(client)}
+    found = samples(client)
+    assert found["sonar_notifications_oldest_due_seconds", ""] == 0
+    names = {name for name, _ in found}
+    assert "sonar_incidents_evaluated_timestamp_seconds" not in names
     assert not names & {"sonar_last_plan_timestamp_seconds", "sonar_beat_last_timestamp_seconds"}
 
 

@@ -318,7 +318,7 @@ def test_the_first_reading_costs_the_same_with_few_and_with_many(
         for minute in range(number):
             transfer(small_world.ral, small_world.desy, 5.0, ago=timedelta(minutes=minute))
         figures.forget()
-        with django_assert_max_num_queries(51) as context:
+        with django_assert_max_num_queries(53) as context:
             get(client)
         counts.append(len(context))
     assert counts[1] == counts[2]

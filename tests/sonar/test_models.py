@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
 from sonar.models import (
@@ -46,6 +47,17 @@ def test_names_are_unique_and_plain_and_numbers_possible():
     refused("endpoint_id_has_16_bits", endpoint, "HUGE", id=65536)
     Profile.objects.create(mover="fake")  # with empty columns, too
     refused("profile_once", Profile.objects.create, mover="fake")
+
+
+def test_what_was_called_as_an_address_before_is_kept_as_it_is():
+    site = Site.objects.create(name="RAL")
+    state = Endpoint.objects.create(name="state", site=site, base_url="https://ral.example/")
+    state.inbound_cap = 5
+    state.full_clean()
+    state.name = "other"
+    state.full_clean()
+    with pytest.raises(ValidationError, match="No endpoint can be called state"):
+        Endpoint(name="state", site=site, base_url="https://b.ral.example/").full_clean()
 
 
 def test_a_base_url_has_a_known_scheme_and_no_credentials():

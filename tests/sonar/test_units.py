@@ -1,6 +1,7 @@
 """Numbers, durations, ages and windows as people read and write them."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,22 @@ def test_three_digits_lose_at_most_half_of_the_third(value: float):
     ],
 )
 def test_a_factor_has_two_digits_and_its_interval_the_same_decimals(
+    interval: tuple[float, ...], written: str
+):
+    assert units.format_factor(*interval) == written
+
+
+@pytest.mark.parametrize(
+    ("interval", "written"),
+    [
+        ((inf,), "∞×"),
+        ((0.5, 0.1, inf), "0.50× (0.10–∞)"),
+        ((inf, 2.0, inf), "∞× (2.0–∞)"),
+        ((inf, inf, inf), "∞× (∞–∞)"),
+        ((1.0, 0.0, inf), "1.0× (0.0–∞)"),
+    ],
+)
+def test_a_factor_without_a_bound_is_written_and_no_error(
     interval: tuple[float, ...], written: str
 ):
     assert units.format_factor(*interval) == written

@@ -196,7 +196,7 @@ def subject_of(incident: Matter, kinds: Sequence[str]) -> str:
 
 def digest_subject(matters: Sequence[Matter]) -> str:
     still = sum(each.closed_at is None for each in matters)
-    return f"{counted(len(matters), 'incident')}, {still} of them open"
+    return f"{counted(len(matters), 'incident')}, {still or 'none'} of them open"
 
 
 def event_words(event: Occurrence) -> str:

@@ -150,16 +150,16 @@ def name_of(person: User | None, reader: Anyone) -> str:
 
 
 def who(incident: Incident, reader: Anyone) -> str:
-    """Say who is at it: `anna is at it`, `anna has seen it`, `nobody is at it yet`."""
+    """Say who is on it: `anna is on it`, `anna has seen it`, `nobody is on it yet`."""
     if incident.assignee:
-        return f"{name_of(incident.assignee, reader)} is at it"
+        return f"{name_of(incident.assignee, reader)} is on it"
     if incident.acknowledged_at:
         return f"{name_of(incident.acknowledged_by, reader)} has seen it"
-    return "nobody is at it yet"
+    return "nobody is on it yet"
 
 
 def at_it(incident: Incident, now: datetime, reader: Anyone) -> Iterator[tuple[str, str]]:
-    """Yield what its page says of the people who are at it, each with its name."""
+    """Yield what its page says of the people who are on it, each with its name."""
     yield "given to", name_of(incident.assignee, reader) if incident.assignee else "nobody"
     seen = incident.acknowledged_at
     at = f"{name_of(incident.acknowledged_by, reader)}, {format_minute(seen)}" if seen else ""

@@ -263,7 +263,7 @@ def incidents_section(figures: ReportFigures) -> ReportSection:
     sentences = [
         "Each is one cause, with the links that it explains; without an end it was still open."
         if table
-        else "Nobody was called for anything."
+        else "There was no incident."
     ]
     return ReportSection("incidents", "Incidents", sentences, table=table, notes=notes)
 

@@ -1,5 +1,6 @@
 """Is Sonar itself well? The figures that status/, /metrics and the page of operations show."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +23,8 @@ from sonar.database.replica import ReplicaState
 from sonar.models import (
     Circuit,
     CredentialState,
+    EvaluationRun,
+    Incident,
     Notification,
     Probe,
     Schedule,
@@ -81,12 +84,20 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Calls:
-    """What waits for subscriptions and what failed lately; those whose channel does not answer."""
+    """What waits for subscriptions and what failed lately; those whose channel does not answer.
+
+    ``due_since`` is when the first of what waits should have been sent, None if nothing is due;
+    what quiet hours hold back is not. ``incidents`` are open ones by condition, as they were looked
+    for at ``evaluated_at``.
+    """
 
     waiting: int
     failed: int
+    due_since: datetime | None
     failing: int
     failing_since: datetime | None
+    incidents: Mapping[str, int]
+    evaluated_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -256,21 +267,27 @@ def read_probes() -> Probes:
 
 
 def read_calls(now: datetime) -> Calls:
-    """Count what is to be told, and to whom it cannot be. Two SQL queries."""
+    """Count what is open, what is to be told, and to whom it cannot be. Four SQL queries."""
     rows = Notification.objects.filter(
         Q(state="waiting") | Q(state="failed", ended_at__gt=now - DAY)
     )
     counts = rows.aggregate(
-        waiting=Count("id", filter=Q(state="waiting")), failed=Count("id", filter=Q(state="failed"))
+        waiting=Count("id", filter=Q(state="waiting")),
+        failed=Count("id", filter=Q(state="failed")),
+        due_since=Min("due_at", filter=Q(state="waiting", due_at__lte=now)),
     )
     failing = Subscription.objects.filter(enabled=True, failing_since__isnull=False)
+    conditions = Incident.objects.filter(closed_at=None).values_list("condition", flat=True)
     return Calls(
-        **counts, **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since"))
+        **counts,
+        **failing.aggregate(failing=Count("id"), failing_since=Min("failing_since")),
+        incidents=Counter(conditions),
+        evaluated_at=EvaluationRun.objects.values_list("evaluated_at", flat=True).first(),
     )
 
 
 def read_work(now: datetime) -> Work:
-    """Count what waits, what came in the last hour, and what should be sealed. 8 SQL queries."""
+    """Count what waits, what came in the last hour, and what should be sealed. 10 SQL queries."""
     with connection.cursor() as cursor:
         cursor.execute(OLDEST_DIRTY, {"now": now - GRACE})
         dirty_since, unsealed = cursor.fetchone()

@@ -15,7 +15,7 @@ import sonar
 from matrix.answers.status import figures, health, rabbitmq
 from matrix.answers.status.figures import PLAN, QUEUES, TASKS, Calls, Life, Status
 from sonar.database.retry import one_line
-from sonar.models import CredentialState, Probe
+from sonar.models import CredentialState, Incident, Probe
 from sonar.movers import catalogue
 from sonar.notation.vantages import at, vantage_of
 from sonar.obstacles import worker_movers
@@ -47,7 +47,7 @@ class Figures(Collector):
         if status is not None:
             yield from of_life(status.life)
             yield from of_tests(status)
-            yield from of_calls(status.work.calls)
+            yield from of_calls(status.work.calls, now)
             yield from of_credentials(status.work.credentials)
             yield from of_sources(status.sources)
 
@@ -125,12 +125,20 @@ def of_tests(status: Status) -> Iterator[Metric]:
     yield family
 
 
-def of_calls(calls: Calls) -> Iterator[Metric]:
+def of_calls(calls: Calls, now: datetime) -> Iterator[Metric]:
     counts = {"waiting": calls.waiting, "failed": calls.failed}
     words = "Notifications that wait, and those of the last day that could not be sent."
     yield gauge("notifications", words, counts, "state")
     failing = {"": calls.failing}
     yield gauge("subscriptions_failing", "Subscriptions whose channel does not answer.", failing)
+    late = {"": (now - calls.due_since).total_seconds() if calls.due_since else 0.0}
+    words = "For how long the first notification that is due has waited; 0 if none is due."
+    yield gauge("notifications_oldest_due_seconds", words, late)
+    incidents = {name: calls.incidents.get(name, 0) for name in Incident.Condition.values}
+    yield gauge("incidents_open", "Open incidents.", incidents, "condition")
+    looked = {"": calls.evaluated_at.timestamp()} if calls.evaluated_at else {}
+    words = "When the newest tests were last looked at for incidents."
+    yield gauge("incidents_evaluated_timestamp_seconds", words, looked)
 
 
 def of_credentials(states: Iterable[CredentialState]) -> Iterator[Metric]:

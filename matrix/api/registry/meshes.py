@@ -201,7 +201,8 @@ class Meshes(Resource[Mesh]):
         ),
         "remove": CallText(
             "Delete a mesh",
-            "Only one that is not enabled and has no results, as they are chosen by its name.",
+            "Only one that is not enabled and has no results, as they are chosen by its name. "
+            "Expectations of its links alone go with it.",
         ),
     }
 

@@ -51,7 +51,8 @@ def search_of(row: CriteriaSet) -> dict[str, Any] | None:
     """Return up to when the links of a set were judged, and how many stood how."""
     if not hasattr(row, "search"):
         return None
-    return {"end": row.search.end, "counts": [row.search.counts.get(name, 0) for name in STATES]}
+    counts = [(name, row.search.counts.get(name, 0)) for name in STATES]
+    return {"end": row.search.end, "counts": counts}
 
 
 @dataclass(frozen=True)

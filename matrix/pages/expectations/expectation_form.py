@@ -74,7 +74,7 @@ class ExpectationForm(RowForm):
     )
     below = PartField(label="slow below", validators=between(0.05, 1), widget=small_input(6))
     above = PartField(label="well again from", validators=between(0.05, 2), widget=small_input(6))
-    bad = number_field("in so many", 1, MOST_TESTS)
+    bad = number_field("in at least", 1, MOST_TESTS)
     of = number_field("of the newest successes", 1, MOST_TESTS)
     failures = number_field("failing after so many failed tests in a row", 2, 100)
     silent_after = forms.FloatField(
@@ -84,7 +84,7 @@ class ExpectationForm(RowForm):
     )
     priority = number_field("priority (of several that match a link, the highest counts)", 0, 32767)
     enabled = forms.BooleanField(
-        label="links are held against it",
+        label="enabled: links are judged by it",
         required=False,
         widget=forms.CheckboxInput({"class": "form-check-input"}),
     )

@@ -1,4 +1,4 @@
-"""The pages of incidents: all of them, and one with what speaks for it and who is at it."""
+"""The pages of incidents: all of them, and one with what speaks for it and who is on it."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence

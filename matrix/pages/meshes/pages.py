@@ -86,6 +86,7 @@ class MeshPage(OfMesh):
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         mesh = self.mesh
         line, members = meshes.of(mesh)
+        hindrance = mesh_removal.hindrance(mesh) if roles.may(reader, DELETE) else None
         return {
             "line": line,
             "matrix_url": matrix_of(line),
@@ -96,7 +97,9 @@ class MeshPage(OfMesh):
             "cost": CostInAll(cost.of_mesh(mesh, now)) if line.sizes else None,
             "internal": roles.may(reader, SEE),
             "may_change": roles.may(reader, CHANGE),
-            "hindrance": mesh_removal.hindrance(mesh) if roles.may(reader, DELETE) else None,
+            "hindrance": hindrance,
+            # Only where somebody may delete it now.
+            "expectations": mesh_removal.expectations_of(mesh) if hindrance == "" else 0,
             "share": Share.of(address("api-mesh", mesh.name)),
         }
 

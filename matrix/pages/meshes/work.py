@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
+from matrix.answers.words.phrases import counted
 from matrix.http.page_rights import for_whom, holders
 from matrix.pages.meshes import pages
 from matrix.pages.meshes.mesh_form import MeshRowForm
@@ -109,6 +110,8 @@ def delete_mesh(request: HttpRequest, mesh: str) -> HttpResponse:
             messages.error(request, hindrance)
             return HttpResponseRedirect(MeshPage(row).path())
         sentence = f"Deleted the mesh {row.name}."
+        if expectations := mesh_removal.expectations_of(row):
+            sentence = f"{sentence[:-1]}, and {counted(expectations, 'expectation')} of it."
         keep_in_the_log(request, row, DELETION, sentence)
         row.delete()
     messages.success(request, sentence)

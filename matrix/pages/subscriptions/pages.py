@@ -76,6 +76,8 @@ class Line:
     @property
     def when(self) -> str:
         row = self.row
+        if row.channel in catalogue.BOARDS:
+            return "every minute"
         often = "at once" if row.digest_hour is None else f"once a day, at {row.digest_hour:02}:00"
         return f"{often}; nothing {row.quiet_hours}" if row.quiet_hours else often
 
@@ -95,7 +97,9 @@ class Line:
             return f"nothing arrives: {row.answer}"
         if self.last is None and row.told_at is None:
             return "nothing was sent yet"
-        return row.answer or (self.last.answer if self.last else "")
+        answer = row.answer or (self.last.answer if self.last else "")
+        said = "the last message did not arrive" if self.is_bad else "messages arrive"
+        return f"{said}: {answer}" if answer else said
 
 
 def lines(rows: Iterable[Subscription]) -> list[Line]:

@@ -76,7 +76,7 @@ class SubscriptionForm(RowForm):
         required=False,
         widget=forms.SelectMultiple({"class": "form-select form-select-sm", "size": 6}),
     )
-    levels = ticks("what they are of", LEVEL_WORDS)
+    levels = ticks("that concern", LEVEL_WORDS)
     conditions = ticks("what is wrong", CONDITION_WORDS)
     digest_hour = forms.TypedChoiceField(
         label="how often",
@@ -115,7 +115,7 @@ class SubscriptionForm(RowForm):
             self.fields[f"channel-{field.name}"] = forms.CharField(
                 label=field.label,
                 required=False,
-                help_text=SET_BEFORE if row.pk else "",
+                help_text=SET_BEFORE if row.pk else field.example and f"Like {field.example}",
                 widget=forms.PasswordInput({"class": SMALL, "size": 30, "autocomplete": "off"})
                 if field.is_secret
                 else forms.TextInput({"class": SMALL, "size": 30}),

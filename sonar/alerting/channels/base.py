@@ -55,7 +55,10 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent at once. ``id`` stays the same as long as it says the same, however often."""
+    """What is sent at once. ``id`` stays the same as long as it tells of the same events.
+
+    However often it is sent: its words and ``matters`` are those of the moment, ``at``.
+    """
 
     id: str
     at: datetime

@@ -73,9 +73,13 @@ class ChannelField:
     check: Callable[[str], str] = of_line
     is_needed: bool = True
     is_secret: bool = True
+    example: str = ""
 
 
-URL = ChannelField("url", "address", of_web)
+def address_like(example: str) -> ChannelField:
+    return ChannelField("url", "address", of_web, example=example)
+
+
 USER = ChannelField("user", "user (empty: none)", is_needed=False, is_secret=False)
 PASSWORD = ChannelField("password", "password", is_needed=False)
 
@@ -131,19 +135,22 @@ CHANNELS: tuple[ChannelDescription, ...] = (
         "webhook",
         "webhook: JSON, signed",
         f"{HERE}.webhook:Webhook",
-        (URL, ChannelField("key", "key of the signature", of_key)),
+        (
+            address_like("https://hooks.example.org/sonar"),
+            ChannelField("key", "key of the signature", of_key),
+        ),
     ),
     ChannelDescription(
         "chat",
         "chat: an incoming webhook of Mattermost or Slack",
         f"{HERE}.chat:Chat",
-        (URL,),
+        (address_like("https://chat.example.org/hooks/x1y2z3"),),
     ),
     ChannelDescription(
         "alertmanager",
         "Alertmanager: alerts while an incident is open (API v2)",
         f"{HERE}.alertmanager:Alertmanager",
-        (URL, USER, PASSWORD),
+        (address_like("https://alertmanager.example.org:9093"), USER, PASSWORD),
         is_board=True,
     ),
     ChannelDescription(
@@ -151,19 +158,24 @@ CHANNELS: tuple[ChannelDescription, ...] = (
         "Icinga 2: a passive result each minute for one service",
         f"{HERE}.icinga:Icinga",
         (
-            URL,
+            address_like("https://icinga.example.org:5665"),
             ChannelField("user", "user of its API", is_secret=False),
             ChannelField("password", "password"),
             ChannelField("service", "service, as host!service", of_service, is_secret=False),
         ),
         is_board=True,
     ),
-    ChannelDescription("wlcg", "alarms of WLCG (AlarmsAndAlerts)", f"{HERE}.wlcg:AlarmBus", (URL,)),
+    ChannelDescription(
+        "wlcg",
+        "alarms of WLCG (AlarmsAndAlerts)",
+        f"{HERE}.wlcg:AlarmBus",
+        (address_like("https://alarms.example.org/alarms"),),
+    ),
     ChannelDescription(
         APPRISE,
         "apprise: one of many services; sent at most once",
         f"{HERE}.many_services:ManyServices",
-        (ChannelField("url", "address of apprise", of_apprise),),
+        (ChannelField("url", "address of apprise", of_apprise, example="tgram://token/chat"),),
         is_sent_once=True,
         package="apprise",
     ),
