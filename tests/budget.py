@@ -19,7 +19,7 @@ BUDGETS = {
     "lab": 85.0,
     "engines": 82.0,
     "browser": 290.0,
-    "seen": 75.0,
+    "seen": 66.0,
     "matrix": 240.0,
     "matrix-m": 210.0,
     "asked": 110.0,

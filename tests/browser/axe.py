@@ -26,7 +26,7 @@ BUT_COLOURS_AS_BEFORE = """() => {
         const { x, y, width, height } = one.getBoundingClientRect();
         const seen = one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
         const said = [...one.attributes].filter(
-            ({ name, value }) => name !== "style" && name !== "data-alike"
+            ({ name, value }) => name !== "style" && name !== "data-asked"
                 && !value.startsWith("data:image/"),
         );
         const text = [...one.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE);
@@ -39,9 +39,10 @@ BUT_COLOURS_AS_BEFORE = """() => {
     return window.allButColours === before;
 }"""
 # To see how text stands out takes axe-core longer than all else. Of elements that are drawn alike,
-# in others that are drawn alike, as cells of a column are, it looks at the first and at the last.
+# in others that are drawn alike, as cells of a column are, it looks at the first and at the last;
+# and of what has neither text of its own nor a field's, at none, which it would find out later.
 # Not in the look is what lies behind without being around: of that axe-core says that it is unsure.
-MARK_ALIKE = """(within) => {
+MARK_ASKED = """(within) => {
     const looks = ["color", "backgroundColor", "backgroundImage", "opacity", "filter",
         "mixBlendMode", "fontSize", "fontWeight", "textShadow", "position", "clip", "clipPath"];
     const texts = ({ childNodes }) => [...childNodes].filter(
@@ -52,23 +53,24 @@ MARK_ALIKE = """(within) => {
     for (const one of document.querySelectorAll("*")) {
         const style = getComputedStyle(one);
         const { width, height } = one.getBoundingClientRect();
+        const text = texts(one);
         const look = [
             number.get(one.parentElement), one.localName, one.getAttribute("class"), one.type,
-            ...looks.map((name) => style[name]), Math.min(texts(one).length, 2), !!one.value,
+            ...looks.map((name) => style[name]), Math.min(text.length, 2), !!one.value,
             one.checkVisibility({ opacityProperty: true, visibilityProperty: true }),
             width > 1 && height > 1, one.matches(":disabled, [aria-disabled=true]"),
             one.control?.disabled,
         ].join("\\t");
         if (!numbers.has(look)) numbers.set(look, numbers.size);
         number.set(one, numbers.get(look));
-        one.removeAttribute("data-alike");
-        if (!one.closest(within)) continue;
+        one.removeAttribute("data-asked");
+        if (!one.closest(within) || !(text || one.matches("input, select, textarea"))) continue;
         alike.set(look, alike.get(look) ?? []);
         alike.get(look).push(one);
     }
     for (const some of alike.values())
-        for (const one of some.slice(1, -1)) one.setAttribute("data-alike", "");
-    axe.configure({ rules: [{ id: "color-contrast", selector: "*:not([data-alike])" }] });
+        for (const one of [some.at(0), some.at(-1)]) one.setAttribute("data-asked", "");
+    axe.configure({ rules: [{ id: "color-contrast", selector: "[data-asked]" }] });
 }"""
 # The rules on colours that are among those which axe-core asks by itself.
 ON_COLOURS = {"runOnly": ["cat.color"], "rules": {"color-contrast-enhanced": {"enabled": False}}}
@@ -90,7 +92,7 @@ def violations(page: Page, rules: Rules | None = None, within: str = ALL) -> lis
     page.evaluate(UNTIL_COLOURS_STAY)
     if not page.evaluate(IS_THERE):
         page.evaluate(AXE_SCRIPT)
-    page.evaluate(MARK_ALIKE, within)
+    page.evaluate(MARK_ASKED, within)
     broken = ask_axe(page, rules or {}, within)
     return broken + ask_axe(page, ON_A_WHOLE, ALL) if within != ALL and not rules else broken
 

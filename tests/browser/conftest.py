@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.handlers.base import BaseHandler
 from django.core.signals import request_finished, request_started
-from django.db import connection
+from django.db import connection, connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.test import TransactionTestCase
@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, s
 from pytest_django import DjangoDbBlocker
 from pytest_django.live_server_helper import LiveServer
 
+from sonar.database.base import DatabaseWrapper
 from sonar.ordering import request_probes
 from tests import flush
 from tests.accounts import logged_in
@@ -38,6 +39,8 @@ from tests.needs import needs
 # No page is open for as long as it takes to win back what the compiler of hot code costs.
 BRIEFLY = "--js-flags=--no-opt"
 LONGEST_ANSWER_SECONDS = 5
+# Six for the server, as many as a browser asks it at once, and the test's own.
+MOST_CONNECTIONS = 8
 # Chromium's own words on an answer that is an error, and on none.
 REFUSED = "Failed to load resource: the server responded with a status of {status}"
 NOT_LOADED = "Failed to load resource: net::ERR_FAILED"
@@ -299,7 +302,39 @@ def lasting() -> Iterator[set[str]]:
 
 
 @pytest.fixture(scope="session")
-def windows(browser: Browser, live_server: LiveServer) -> Windows:
+def pooled(django_db_setup: None) -> Iterator[None]:
+    """Let the server's threads share connections to the database, as in the web server.
+
+    To open one for each request, where PostgreSQL learns anew what tables there are, costs more.
+    """
+    close_connections()
+    options = connection.settings_dict["OPTIONS"]
+    options["pool"] = {"min_size": 0, "max_size": MOST_CONNECTIONS}
+    yield
+    close_connections()
+    del options["pool"]
+
+
+@pytest.fixture
+def unpooled(pooled: None) -> Iterator[None]:
+    """Let each request open a connection of its own: kept ones take longer over a million rows."""
+    close_connections()
+    options = connection.settings_dict["OPTIONS"]
+    pool = options.pop("pool")
+    yield
+    connection.close()
+    options["pool"] = pool
+
+
+def close_connections() -> None:
+    database = connections["default"]
+    assert isinstance(database, DatabaseWrapper)
+    database.close()
+    database.close_pool()
+
+
+@pytest.fixture(scope="session")
+def windows(browser: Browser, live_server: LiveServer, pooled: None) -> Windows:
     return Windows(browser, live_server.url)
 
 

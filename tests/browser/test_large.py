@@ -61,7 +61,7 @@ def last_whole_hour(now: datetime) -> datetime:
 
 @pytest.mark.parametrize("endpoints", [200, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_large_matrix_is_drawn_and_says_what_each_cell_holds(
-    endpoints, visit, real_commits, record_property
+    endpoints, visit, unpooled, real_commits, record_property
 ):
     large = make(endpoints)
     visit.run_before_each_page(LONG_TASKS)
