@@ -6,12 +6,14 @@ what is new. What is kept has the room that it has by default.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 from uuid import UUID
 
 import numpy as np
@@ -57,7 +59,15 @@ def measure(scale: str, home: Path) -> list[Goal]:
     check(ids)
     text = FULL.format(links=endpoints * (endpoints - 1))
     return [
-        Goal.from_spread(17, name, limit, Spread.of(figures[key]), unit, at_least=False)
+        Goal.from_spread(
+            17,
+            name,
+            limit,
+            Spread.of(figures[key]),
+            unit,
+            at_least=False,
+            note=figures["notes"][key],
+        )
         for name, limit, key, unit in (
             (text, 30, "full", "s"),
             (MEMORY, 1000, "memory", "MB"),
@@ -68,17 +78,24 @@ def measure(scale: str, home: Path) -> list[Goal]:
 
 def main() -> None:
     """Evaluate all, and then what is new, some times; print what it took as JSON."""
-    figures = {"full": [timed(NOW)], "following": list[float]()}
+    full, following = [timed(NOW)], list[tuple[float, float]]()
     for number in range(1, ROUNDS + 1):
         add(registry.known_ids(), number)
-        figures["following"].append(timed(NOW + timedelta(minutes=number)))
-    print(json.dumps(figures | {"memory": [peak_mb()]}))
+        following.append(timed(NOW + timedelta(minutes=number)))
+    columns = {"full": zip(*full, strict=True), "following": zip(*following, strict=True)}
+    figures, notes = {"memory": [peak_mb()]}, {"memory": ""}
+    for key, (seconds, processor) in columns.items():
+        figures[key] = [*seconds]
+        # Seconds say little where others keep the cores busy.
+        notes[key] = f"{median(processor):.3g} s of processor time, load {os.getloadavg()[0]:.0f}"
+    print(json.dumps(figures | {"notes": notes}))
 
 
-def timed(now: datetime) -> float:
-    began = time.perf_counter()
+def timed(now: datetime) -> tuple[float, float]:
+    """Return the seconds of an evaluation, and those of the processor."""
+    began, used = time.perf_counter(), time.process_time()
     evaluate.evaluate(now)
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - used
 
 
 def fill(ids: Ids, number: int, size_class: int) -> None:
