@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Counts = NDArray[np.int32]
+# Half as wide as others: of a million links some code needs many of them.
+Places = NDArray[np.int32]
 # Makes one of the values of each cell's links.
 Pool = Callable[[np.ufunc, NDArray[Any]], NDArray[Any]]
 Numbers = Floats | Integers | np.float64 | np.int64

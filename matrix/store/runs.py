@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.statistics.samples.pooling import Numbering
-from matrix.statistics.samples.run import Newest, Run, failures_of
+from matrix.statistics.samples.run import NO_LINKS, Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.data_version import snapshot
 from matrix.store.profiles import RESULT_FIELDS, condition, passing
@@ -41,8 +41,15 @@ SEGMENTS = """
 
 
 class Extras(NamedTuple):
-    """What of a Run is asked for beside its keys."""
+    """What of a Run is asked for beside its keys.
 
+    ``links`` are its links and when the newest result of each started, half of what there is to
+    read where links are tested once a day; without them both are empty. What is read ``once`` is
+    not kept for others.
+    """
+
+    links: bool = True
+    once: bool = False
     sizes: bool = False
     profiles: bool = False
     distinct_profiles: bool = False
@@ -68,7 +75,7 @@ def read(
 ) -> tuple[Run, ...]:
     """Read the results of a size class that started in the window, in order of time.
 
-    ``extras`` are those of Extras.
+    ``extras`` are those of Extras; ``failures`` need ``links``.
 
     Filters on how a result was made (PROFILE_FILTERS) are applied, those on links are not.
     Experiments are left out unless a filter asks for them (query.filters.counted). What segments do
@@ -145,7 +152,7 @@ def _of_segments(
     # These columns of a whole segment are only looked through.
     columns_once = [DERIVED_FROM[name] for name in derived]
     once = {Key(piece.segment, name) for piece in pieces if piece.whole for name in columns_once}
-    loaded = segment_columns.load(starts, once, apart)
+    loaded = segment_columns.load(starts, starts if extras.once else once, apart)
     for piece, needed in names.items():
         columns = {name: loaded[Key(piece.segment, name)] for name in needed}
         keys = {name: Key(piece.segment, name) for name in derived if piece.whole}
@@ -162,7 +169,7 @@ def _columns_for(
 ) -> list[str]:
     """Name the columns to read: what is cut or filtered has to find its links anew."""
     uncut = piece.whole and allowed is None
-    names = ["keys", "links", "lasts"] if uncut else ["keys", "offsets"]
+    names = ["keys", *["links", "lasts"] * extras.links] if uncut else ["keys", "offsets"]
     has = {name: uncut and Key(piece.segment, name) in kept for name in DERIVED_FROM}
     if uncut and (extras.offsets or (extras.failures and not has["failures"])):
         names.append("offsets")
@@ -174,7 +181,7 @@ def _columns_for(
 
 def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, extras: Extras) -> Run:
     if piece.whole and allowed is None:
-        newest = Newest(columns["links"], columns["lasts"])
+        newest = Newest(columns["links"], columns["lasts"]) if extras.links else NO_LINKS
         return _run_of(columns["keys"], newest, columns, extras, piece.start)
     offsets = columns["offsets"]
     inside: Flags = (offsets >= piece.low) & (offsets < piece.high)
@@ -187,8 +194,10 @@ def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, extr
         for name in ("keys", "offsets", "sizes", "profiles")
         if name in columns
     }
-    links, lasts = segments.newest(taken["keys"], taken["offsets"])
-    newest = Newest(links, lasts + np.int64(piece.start))
+    newest = NO_LINKS
+    if extras.links:
+        links, lasts = segments.newest(taken["keys"], taken["offsets"])
+        newest = Newest(links, lasts + np.int64(piece.start))
     return _run_of(taken["keys"], newest, taken, extras, piece.start)
 
 

@@ -52,12 +52,7 @@ PROGRAMS = {
         "ticks", options=("shared_buffers=2GB", "max_wal_size=8GB", "jit=off", "autovacuum=off")
     ),
     15: Program("in_programs", environment={"SONAR_IN_FLIGHT": "50"}),
-    # What whole days tell of a million links in three classes is kept by the process.
-    17: Program(
-        "in_incidents",
-        options=("max_wal_size=8GB", "jit=off", "autovacuum=off"),
-        environment={"SONAR_STANDINGS_MB": "600", "SONAR_CACHE_MB": "64"},
-    ),
+    17: Program("in_incidents", options=("max_wal_size=8GB", "jit=off", "autovacuum=off")),
     16: Program("in_service", environment=MANY_IN_FLIGHT),
 }
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from itertools import permutations
+from itertools import permutations, product
 
+import numpy as np
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -13,6 +14,12 @@ from django.core.management import call_command
 
 from matrix import tasks
 from matrix.answers.incidents import evaluate, words
+from matrix.answers.incidents.class_now import ClassNow
+from matrix.answers.incidents.grid_now import GridNow
+from matrix.answers.matrix import standing
+from matrix.statistics.compare import day_scatter
+from matrix.statistics.samples import newest, pooling
+from matrix.store.cache import STANDINGS
 from sonar.alerting import decisions
 from sonar.models import (
     Endpoint,
@@ -23,6 +30,7 @@ from sonar.models import (
     Incident,
     Mesh,
     Site,
+    SizeClass,
 )
 from tests.matrix.world import HOUR, NOW, downtime, endpoints, schedule, transfers
 
@@ -122,6 +130,40 @@ def test_what_fails_and_what_is_silent_are_named_and_all_at_once_is_sonar(grid: 
         ("E1 fails to send files", "failing"),
         ("Sonar itself or its own network: too many links have no new results", "silent"),
     ]
+
+
+def judged() -> ClassNow:
+    STANDINGS.forget()
+    return ClassNow.read(SizeClass.objects.get(name="large"), GridNow.read(NOW))
+
+
+def test_a_part_of_the_days_and_of_the_links_at_a_time_tells_the_same(
+    grid: list[Endpoint], monkeypatch: pytest.MonkeyPatch
+):
+    """Some links have been failing for weeks, some for a day; some are slow, one is untested."""
+    new = endpoints((f"NEW{at}", grid[0].site) for at in range(3)).values()
+    since = dict(zip(new, (22, 15, 1), strict=True))
+    schedule(Mesh.objects.create(name="new"), *((end, grid[0]) for end in since))
+    with transfers() as some:
+        for number, (source, destination) in enumerate(product(since, grid)):
+            for day in range(1, 28 if number else 0):
+                ok = day > since[source]
+                rate = RATES[(3 * day + number) % len(RATES)] * (1 + number % 2)
+                some.add(source, destination, rate if ok else None, ago=day * DAY)
+    add_tests(grid, lambda source, _: 2.0 if source == grid[3] else 10.0)
+    whole = judged()
+    for module, links in ((standing, 30), (newest, 10), (day_scatter, 10)):
+        monkeypatch.setattr(module, "LINKS", links)
+    monkeypatch.setattr(standing, "FEW_DAYS", 3 * DAY)
+    monkeypatch.setattr(pooling, "CHUNK", 8)
+    assert len(whole.grid.links.numbering.parts(30)) == 4
+    parts = judged()
+    arrays = whole.states.arrays() | {"usual": whole.usual}
+    for name, values in (parts.states.arrays() | {"usual": parts.usual}).items():
+        np.testing.assert_array_equal(values, arrays[name], name)
+    assert np.isfinite(whole.states.change).any()
+    assert whole.states.streak.max() > 10
+    assert [*parts.causes()] == [*whole.causes()] != []
 
 
 def test_sonar_that_was_away_calls_nothing_silent(grid: list[Endpoint]):

@@ -69,7 +69,7 @@ def newest(
 ) -> tuple[NewestTests, Numbering]:
     """Return tests of all links: three successes an hour apart, then failures."""
     numbering = Numbering(np.arange(1, SIZE + 1))
-    links = numbering.stride**2
+    links = numbering.size
     last = (NOW - age) * 1000
     started = np.stack([np.full(links, int(last - back * HOUR * 1000)) for back in range(3)])
     wide = np.zeros((3, numbering.stride, numbering.stride), dtype=np.float32)

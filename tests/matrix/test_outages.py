@@ -221,7 +221,7 @@ def test_any_history_has_the_outages_that_going_through_it_finds(samples: list[S
 @given(SAMPLES)
 def test_what_lasts_is_what_is_failing(samples: list[Sample]):
     numbering = Numbering(np.arange(1, 10))
-    newest = NewestTests.of(runs_of(samples), numbering)
+    newest = NewestTests.of(reversed(runs_of(samples)), numbering)
     links = links_of(samples)
     number = numbering.numbers(links)
     streak, since = newest.streak[number].tolist(), newest.since[number].tolist()

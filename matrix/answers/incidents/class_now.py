@@ -45,27 +45,8 @@ class ClassNow:
     @classmethod
     def read(cls, size_class: SizeClass, grid: GridNow) -> ClassNow:
         """Read the newest tests of a class; what whole days tell is kept from run to run."""
-        midnight = datetime.combine(grid.now, time(), UTC)
-        window = Window(midnight, grid.now + timedelta(minutes=1))
-        usual_days = standing.usual_window(window)
-        recent_days, rest = standing.recent_windows(window, grid.now)
-        of_usual, of_recent = data_version.read_results(size_class.name, [usual_days, recent_days])
-        results = ResultsOfLinks.of(size_class.name, (), grid.links)
-        numbering = grid.links.numbering
-        newest = results.newest(recent_days, rest, of_recent, numbering)
-        usual = results.usual(usual_days, of_usual, numbering)
-        median = expectations.with_held(usual.median, grid.held, size_class, grid.links)
-        usual = replace(usual, median=median)
-        query = MatrixQuery(size=size_class.name)
-        every = registry.read_promises(query, grid.links, grid.version).reshape(grid.links.shape)
-        states = LinkStates.of(
-            newest,
-            usual,
-            expectations.rules_of(size_class, grid.expectations, grid.links),
-            LinkTimes(grid.now.timestamp(), grid.free_since, every, grid.testable),
-            numbering,
-        )
-        return cls(size_class, states, name_faults(states, grid.sites), usual.median, grid)
+        states, usual = judged(size_class, grid)
+        return cls(size_class, states, name_faults(states, grid.sites), usual, grid)
 
     def causes(self) -> Iterator[FoundCause]:
         for fault in self.faults:
@@ -123,6 +104,30 @@ class ClassNow:
             after = since[since > last_ok]
             return moment(int((after if after.size else since).min()))
         return moment(int(np.quantile(since, EARLY)))
+
+
+def judged(size_class: SizeClass, grid: GridNow) -> tuple[LinkStates, Floats]:
+    """Return how the links of a class are, and their usual rates, of which some are held."""
+    midnight = datetime.combine(grid.now, time(), UTC)
+    window = Window(midnight, grid.now + timedelta(minutes=1))
+    usual_days = standing.usual_window(window)
+    recent_days, rest = standing.recent_windows(window, grid.now)
+    of_usual, of_recent = data_version.read_results(size_class.name, [usual_days, recent_days])
+    results = ResultsOfLinks.of(size_class.name, (), grid.links)
+    numbering = grid.links.numbering
+    newest = results.newest(recent_days, rest, of_recent, numbering)
+    usual = results.usual(usual_days, of_usual, numbering)
+    median = expectations.with_held(usual.median, grid.held, size_class, grid.links)
+    query = MatrixQuery(size=size_class.name)
+    every = registry.read_promises(query, grid.links, grid.version).reshape(grid.links.shape)
+    states = LinkStates.of(
+        newest,
+        replace(usual, median=median),
+        expectations.rules_of(size_class, grid.expectations, grid.links),
+        LinkTimes(grid.now.timestamp(), grid.free_since, every, grid.testable),
+        numbering,
+    )
+    return states, median
 
 
 def known_number(value: float) -> float | None:

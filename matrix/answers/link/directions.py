@@ -151,7 +151,7 @@ def compare(
     usual_rates = UsualRates.of(runs_of(usual), numbering)
     recent_days, rest = standing.recent_windows(window, now)
     recent = results.during(Window(recent_days.start, rest.end))
-    newest = NewestTests.of(runs_of(recent), numbering)
+    newest = NewestTests.of(reversed(runs_of(recent)), numbering)
     standings = Standings.unjudged(newest, usual_rates.median, numbering)
     standings = standings.not_failing(links.paused(now))
     if standings.is_far.any():

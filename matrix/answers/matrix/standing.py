@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Flags
 from matrix.statistics.cells import standing
 from matrix.statistics.cells.axes import LinkIndex
-from matrix.statistics.cells.standing import Standings, UsualRates
+from matrix.statistics.cells.standing import Standings, UsualRates, UsualTests
 from matrix.statistics.compare.day_scatter import day_scatter
 from matrix.statistics.compare.together import DayScatter, day_shifts
 from matrix.statistics.compare.two_samples import KnownScatter
@@ -26,6 +27,10 @@ from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
 from matrix.store.data_version import DataVersion
 from sonar.notation.windows import Window
+
+# Of more links than these (those of 500 endpoints), no more are read at a time, and no more days.
+LINKS = 1 << 18
+FEW_DAYS = timedelta(days=4)
 
 
 def reach(window: Window) -> Window:
@@ -45,13 +50,14 @@ class ResultsOfLinks(NamedTuple):
         """Leave out the filters on links: what is made of all of them serves every choice."""
         return cls(size, tuple(on_profiles(filters)), tuple(place.id for place in links.places))
 
-    def runs(self, window: Window, *, offsets: bool = False) -> tuple[Run, ...]:
-        return runs.read(self.size, window, self.filters, offsets=offsets)
+    def runs(self, window: Window, **extras: bool) -> tuple[Run, ...]:
+        return runs.read(self.size, window, self.filters, **extras)
 
     def usual(self, days: Window, version: str, numbering: Numbering) -> UsualRates:
         """Return what is usual after these days; kept as long as their version holds."""
         rates: UsualRates = STANDINGS.get(
-            ("usual", self, days, version), lambda: UsualRates.of(self.runs(days), numbering)
+            ("usual", self, days, version),
+            lambda: UsualRates.of_all(self._usual_tests(days, numbering)),
         )
         return rates
 
@@ -59,14 +65,43 @@ class ResultsOfLinks(NamedTuple):
         """Return the newest tests; those of whole days are kept as long as their version holds."""
         before: NewestTests = STANDINGS.get(
             ("recent", self, days, version),
-            lambda: NewestTests.of(self.runs(days, offsets=True), numbering),
+            lambda: self._newest(days, numbering),
         )
-        return NewestTests.of(self.runs(rest, offsets=True), numbering, before)
+        return NewestTests.of(reversed(self._with_offsets(rest)), numbering, before)
+
+    @data_version.snapshot()
+    def _usual_tests(self, days: Window, numbering: Numbering) -> list[UsualTests]:
+        """Reduce the links of some sources after the others, which takes so much less memory."""
+        parts = numbering.parts(LINKS)
+        if len(parts) == 1:
+            return [UsualTests.of(self.runs(days, links=False), numbering)]
+        return [UsualTests.of([*self._own(part, days)], part) for part in parts]
+
+    def _own(self, part: Numbering, days: Window) -> Iterator[Run]:
+        """Copy what is of some sources, so that the rest can be let go after a few days of it."""
+        for piece in pieces(days, FEW_DAYS):
+            for run in map(part.own, self.runs(piece, links=False, once=True)):
+                yield replace(run, keys=run.keys.copy())
+
+    @data_version.snapshot()
+    def _newest(self, days: Window, numbering: Numbering) -> NewestTests:
+        if numbering.size <= LINKS:
+            return NewestTests.of(reversed(self._with_offsets(days)), numbering)
+        return NewestTests.of(self._backwards(days), numbering)
+
+    def _backwards(self, days: Window) -> Iterator[Run]:
+        """Read a few days before the others, the newest run first."""
+        for piece in reversed(pieces(days, FEW_DAYS)):
+            yield from reversed(self._with_offsets(piece, once=True))
+
+    def _with_offsets(self, window: Window, *, once: bool = False) -> tuple[Run, ...]:
+        return self.runs(window, links=False, offsets=True, once=once)
 
     def scatter(self, days: Window, version: str, numbering: Numbering) -> KnownScatter:
         """Return how far tests scatter from day to day; kept as long as their version holds."""
         scatter: KnownScatter = STANDINGS.get(
-            ("scatter", self, days, version), lambda: day_scatter(self.runs(days), numbering)
+            ("scatter", self, days, version),
+            lambda: day_scatter(self.runs(days, links=False), numbering),
         )
         return scatter
 
@@ -80,6 +115,13 @@ class ResultsOfLinks(NamedTuple):
             lambda: day_shifts(self.runs(days), numbering, choices, of),
         )
         return shifts
+
+
+def pieces(window: Window, length: timedelta) -> list[Window]:
+    """Cut a window into pieces of this length; the last may be shorter."""
+    count = -((window.start - window.end) // length)
+    starts = [window.start + number * length for number in range(count)]
+    return [Window(start, min(start + length, window.end)) for start in starts]
 
 
 def scatter(query: MatrixQuery, now: datetime, links: LinkIndex) -> KnownScatter | None:
@@ -146,9 +188,7 @@ def read(
         newest = judged_results.newest(recent_days, rest, of_recent, numbering)
         rates = judged_results.usual(usual_days, of_usual, numbering)
         reach = Window(recent_days.start, rest.end)
-        return Standings.of(
-            newest, rates, numbering, partial(judged_results.runs, reach, offsets=True)
-        )
+        return Standings.of(newest, rates, numbering, partial(judged_results._with_offsets, reach))
 
     key = ("standings", judged_results, usual_days, rest, results or parts)
     judged: Standings = STANDINGS.get(key, standings)

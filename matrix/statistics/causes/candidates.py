@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Flags, Floats, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers, Places
 
 Kind = Literal["source", "destination", "both", "link", "site"]
 # Of an endpoint with fewer links than these, nothing can be said.
@@ -65,8 +65,8 @@ class CandidateSets:
     """
 
     kind: Kind
-    cell: Integers
-    member: Integers
+    cell: Places
+    member: Places
     first_row: Integers
     first_column: Integers
     possible: Flags
@@ -79,9 +79,9 @@ class CandidateSets:
         """Return the sum of the values of the cells of each set."""
         if self.kind == "link":
             return values
-        return np.asarray(
-            np.bincount(self.member, values[self.cell], len(self.possible)), dtype=float
-        )
+        # Where no cell is in two sets, they are all there in their order.
+        of_each = values if len(self.cell) == len(values) else values[self.cell]
+        return np.asarray(np.bincount(self.member, of_each, len(self.possible)), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class End:
     group_of: Integers
 
     @property
-    def groups(self) -> Integers:
+    def groups(self) -> Places:
         """The group of each cell."""
-        return self.group_of[self.place]
+        return self.group_of.astype(np.int32)[self.place]
 
     @property
     def has_several(self) -> bool:
@@ -143,7 +143,7 @@ class End:
 
 def every_candidate(cells: MatrixCells) -> Iterator[CandidateSets]:
     """Return everything that may be the cause of a change, kind by kind."""
-    number = np.arange(len(cells))
+    number = np.arange(len(cells), dtype=np.int32)
     yield CandidateSets("link", number, number, cells.row, cells.column, number >= 0)
     yield _sets("source", End(cells.row, np.arange(len(cells.endpoint_of_row))), None)
     yield _sets("destination", None, End(cells.column, np.arange(len(cells.endpoint_of_column))))
@@ -163,23 +163,22 @@ def _sets(
     ends = [end for end in (rows, columns) if end]
     cells = len(ends[0].place)
     count = max(int(end.group_of.max(initial=NONE)) for end in ends) + 1
-    number = np.arange(cells)
-    # A cell that is of a group by its row and by its column is in the set once.
-    by_column = ends[-1].groups != ends[0].groups
-    cell, member = [number], [ends[0].groups]
+    cell, member = np.arange(cells, dtype=np.int32), ends[0].groups
     if len(ends) > 1:
-        cell, member = [number, number[by_column]], [ends[0].groups, ends[1].groups[by_column]]
-    member_of = np.concatenate(member)
+        # A cell that is of a group by its row and by its column is in the set once.
+        by_column = ends[1].groups != member
+        cell = np.concatenate([cell, cell[by_column]])
+        member = np.concatenate([member, ends[1].groups[by_column]])
     # What has half of the cells could as well be the rest that changed the other way.
-    possible = 2 * np.bincount(member_of, minlength=count) < cells
+    possible = 2 * np.bincount(member, minlength=count) < cells
     for end in ends:
         possible &= np.bincount(end.groups, minlength=count) >= FEWEST_LINKS
     possible &= np.max([end.used(count) for end in ends], axis=0) >= fewest_endpoints
     nowhere = np.full(count, NONE)
     return CandidateSets(
         kind=kind,
-        cell=np.concatenate(cell),
-        member=member_of,
+        cell=cell,
+        member=member,
         first_row=rows.first(count) if rows else nowhere,
         first_column=columns.first(count) if columns else nowhere,
         possible=possible,

@@ -162,15 +162,16 @@ def name_slow_now(changes: Rates, error: Rates, dof: int, *, sites: Sequence[str
     cells = MatrixCells.of(is_known, None, sites)
     if not len(cells):
         return []
-    logs, scatter = (np.where(is_known, each, np.nan).astype(float) for each in (changes, error))
+    scatter = np.where(is_known, error, np.nan).astype(float)
     noise = CellNoise.of_history(
-        scatter, (logs / scatter)[None], cells.site_of_row, cells.site_of_column
+        scatter, (changes / scatter)[None], cells.site_of_row, cells.site_of_column
     )
-    return _named(logs, cells, noise, Rules(OF_CALLS, slower_only=True, known_dof=dof))
+    return _named(changes, cells, noise, Rules(OF_CALLS, slower_only=True, known_dof=dof))
 
 
-def _named(logs: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:
-    search = CauseSearch(logs[cells.row, cells.column], noise, list(every_candidate(cells)), rules)
+def _named(logs: Floats | Rates, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:
+    values = logs[cells.row, cells.column].astype(float, copy=False)
+    search = CauseSearch(values, noise, list(every_candidate(cells)), rules)
     search.run()
     causes = sorted(search.causes(), key=lambda cause_and_t: (cause_and_t[0].p, -cause_and_t[1]))
     return [cause for cause, _ in causes if cause.factor < 1 or not rules.slower_only]
@@ -207,8 +208,10 @@ class Model:
     def variance(self, known_dof: int | None) -> float:
         return 1.0 if known_dof else self.squares / max(self.dof, 1)
 
-    def added(self, sets: CandidateSets, weight: Floats, known_dof: int | None) -> Floats:
-        """Return the effect of each set if it were added, and its t; shape (2, sets).
+    def added(
+        self, sets: CandidateSets, weight: Floats, known_dof: int | None
+    ) -> tuple[Floats, Floats]:
+        """Return the effect of each set if it were added, and its t.
 
         ``weight`` are the sets' quadratic forms of the inverse covariance. The variance is that
         of what would be left, with ``dof`` - 1, if it is not known.
@@ -218,10 +221,11 @@ class Model:
         usable = sets.possible & (own > OWN * weight)
         own = np.where(usable, own, 1.0)
         effect = np.where(usable, sets.sums(self.rest) / own, 0.0)
+        if known_dof:
+            return effect, effect * np.sqrt(own)
         left = np.maximum(self.squares - np.square(effect) * own, 1e-12 * self.squares)
-        variance = np.ones_like(own) if known_dof else left / (self.dof - 1)
-        t = effect * np.sqrt(own / np.where(variance > 0, variance, 1.0))
-        return np.stack([effect, t])
+        variance = left / (self.dof - 1)
+        return effect, effect * np.sqrt(own / np.where(variance > 0, variance, 1.0))
 
 
 class CauseSearch:

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Floats, Integers
+from matrix.statistics.arrays import Floats, Integers, Places
 from matrix.statistics.estimates import two_way
 
 # Rounds in which the two parts of a cell's variance are weighed against each other.
@@ -93,7 +93,7 @@ class CellNoise:
             scaled = scaled - (self._shrinkage * np.bincount(self.block, scaled))[self.block]
         return scaled / self.scale / (1 - self.correlation)
 
-    def quadratic(self, cell: Integers, member: Integers, count: int) -> Floats:
+    def quadratic(self, cell: Places, member: Places, count: int) -> Floats:
         """Return c' V^-1 c for each c of ``count`` sets: cell ``cell[k]`` is in set ``member[k]``.
 
         No cell is twice in one set.
@@ -102,7 +102,8 @@ class CellNoise:
         total = np.bincount(member, np.square(inverse), count)
         if self.correlation:
             blocks = int(self.block.max()) + 1
-            pairs, pair = np.unique(member * blocks + self.block[cell], return_inverse=True)
+            block_of = member.astype(np.int64) * blocks + self.block[cell]
+            pairs, pair = np.unique(block_of, return_inverse=True)
             shared = np.square(np.bincount(pair, inverse)) * self._shrinkage[pairs % blocks]
             total -= np.bincount(pairs // blocks, shared, count)
         return np.asarray(total / (1 - self.correlation))

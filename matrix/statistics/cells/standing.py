@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from matrix.query.catalogue import HIGH, LOW
 from matrix.statistics.arrays import THREADS, ArrayFields, Flags, Floats, Integers, each
 from matrix.statistics.compare.day_scatter import scatter_in_a_row
-from matrix.statistics.compare.two_samples import FALSE_SHARE, GROUPS, Precision
+from matrix.statistics.compare.two_samples import (
+    FALSE_SHARE,
+    GROUPS,
+    KnownScatter,
+    Precision,
+)
 from matrix.statistics.estimates.moderation import Prior, largest_p
 from matrix.statistics.samples.newest import NEWEST, LinkSamples, NewestTests
 from matrix.statistics.samples.pooling import Numbering, Pooling
@@ -68,6 +73,51 @@ def days_before(moment: datetime) -> Window:
 
 
 @dataclass(frozen=True)
+class UsualTests:
+    """What the tests of each link say for themselves, shape (sources, places).
+
+    ``median``, ``low`` and ``high`` are in bytes/s, NaN where there were not ``enough`` successes;
+    ``ok`` counts these, ``failing`` is as in UsualRates. ``scatter`` is that of NEWEST in a row.
+    """
+
+    median: Floats
+    low: Floats
+    high: Floats
+    ok: Integers
+    failing: Rates
+    scatter: KnownScatter
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], numbering: Numbering) -> Self:
+        """Reduce the runs of usual_window(), in the order of time, each of a day or a part of one.
+
+        They may be of a part of the links: numbering.parts().
+        """
+        rows, columns = (np.arange(len(ids)) for ids in (numbering.source_ids, numbering.ids))
+        every_link = np.ones((len(rows), len(columns)), dtype=bool)
+        pooling = Pooling(numbering, rows, columns, every_link, every_link.shape)
+        names = ("median", LOW.name, HIGH.name)
+        reduced = reduce(runs, pooling, names)
+        few = reduced.ok < FEWEST_SUCCESSES
+        median, low, high = (np.where(few, np.nan, reduced.extras[name]) for name in names)
+        failing = (reduced.failed + 1) / (reduced.ok + reduced.failed + 2)
+        scatter = scatter_in_a_row(runs, numbering, NEWEST)
+        return cls(median, low, high, reduced.ok, failing.astype(np.float32), scatter)
+
+    @property
+    def enough(self) -> Flags:
+        return self.ok >= FEWEST_SUCCESSES
+
+    def precision(self, prior: Prior) -> Precision:
+        """Say how precise they are, by what all links tell of the scatter of each."""
+        counts = np.stack([np.full_like(self.ok, NEWEST), self.ok])
+        dof = np.maximum(self.scatter.dof, 1)  # of what has too few tests anyway
+        precise = Precision.of(counts, "median", *prior.moderated(self.scatter.squares, dof))
+        # Six digits are more than anybody needs, at half of the memory.
+        return Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
+
+
+@dataclass(frozen=True)
 class UsualRates(ArrayFields):
     """What is usual for each link, in bytes/s, shape (places, places); NaN where it is unknown.
 
@@ -84,28 +134,22 @@ class UsualRates(ArrayFields):
 
     @classmethod
     def of(cls, runs: Sequence[Run], numbering: Numbering) -> Self:
-        """Reduce the runs of usual_window(), in the order of time, each of a day or a part of one.
+        """Reduce runs as UsualTests.of(). The precision is worth something only of all links."""
+        return cls.of_all([UsualTests.of(runs, numbering)])
 
-        The precision is worth something only if all links are among them.
-        """
-        places = len(numbering.ids)
-        place = np.arange(places)
-        every_link = np.ones((places, places), dtype=bool)
-        pooling = Pooling(numbering, place, place, every_link, every_link.shape)
-        names = ("median", LOW.name, HIGH.name)
-        reduced = reduce(runs, pooling, names)
-        few = reduced.ok < FEWEST_SUCCESSES
-        median, low, high = (np.where(few, np.nan, reduced.extras[name]) for name in names)
-        scatter = scatter_in_a_row(runs, numbering, NEWEST)
-        counts = np.stack([np.full_like(reduced.ok, NEWEST), reduced.ok])
-        # The scatter of each link is drawn to that of all.
-        prior = Prior.of(scatter.squares[~few], scatter.dof[~few])
-        dof = np.maximum(scatter.dof, 1)  # of what has too few tests anyway
-        precise = Precision.of(counts, "median", *prior.moderated(scatter.squares, dof))
-        # Six digits are more than anybody needs, at half of the memory.
-        halved = Precision(precise.error.astype(np.float32), precise.dof.astype(np.float32))
-        failing = (reduced.failed + 1) / (reduced.ok + reduced.failed + 2)
-        return cls(median, low, high, halved, failing.astype(np.float32))
+    @classmethod
+    def of_all(cls, parts: Sequence[UsualTests]) -> Self:
+        """Put the parts of all links together: the scatter of each is drawn to that of all."""
+        enough = [
+            (part.scatter.squares[part.enough], part.scatter.dof[part.enough]) for part in parts
+        ]
+        prior = Prior.of(*map(np.concatenate, zip(*enough, strict=True)))
+        precision = Precision.joined([part.precision(prior) for part in parts])
+        median, low, high, failing = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("median", "low", "high", "failing")
+        )
+        return cls(median, low, high, precision, failing)
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,19 @@ of a link then counts, a level that drifts or jumped once hardly does (von Neuma
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
 
-from matrix.statistics.arrays import Floats
+from matrix.statistics.arrays import Floats, each
 from matrix.statistics.compare.two_samples import KnownScatter
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.reduce import log_moments, squares_beside_mean
 from matrix.statistics.samples.run import Run, by_day
 
+# So many links are worked on at a time.
+LINKS = 1 << 17
 # Of a link that was tested on fewer days, its days say nothing.
 FEWEST_DAYS = 5
 
@@ -36,8 +39,14 @@ def scatter_in_a_row(runs: Sequence[Run], numbering: Numbering, count: int) -> K
     how tests scatter within their days counts, and only a part of how days differ. They may
     share an hour, too: where tests differ more within days than days do, as by the time of the
     day, that is their scatter. Of links with few days it is that of all their tests.
+
+    Some sources at a time: what is added up stays in the CPU's cache, and takes little memory.
     """
-    days = Days.of(runs, numbering)
+    return KnownScatter.joined(each(partial(_in_a_row, runs, count), numbering.parts(LINKS)))
+
+
+def _in_a_row(runs: Sequence[Run], count: int, numbering: Numbering) -> KnownScatter:
+    days = Days.of([numbering.own(run) for run in runs], numbering)
     between, dof = days.between()
     within, within_dof = days.within()
     # How many tests a day has; few count more, as in how much its mean scatters.
@@ -82,7 +91,7 @@ class Days:
 
     @classmethod
     def of(cls, runs: Sequence[Run], numbering: Numbering) -> Self:
-        links = numbering.stride**2
+        links = numbering.size
         squares, steps, tests, inner, inner_dof, last, last_count = np.zeros((7, links))
         days = cls(squares, steps, tests, inner, inner_dof, np.zeros((3, links)))
         for _, of_day in by_day(runs):

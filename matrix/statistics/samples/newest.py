@@ -1,18 +1,21 @@
 """The newest tests of each link, and all of a few links in the order of time. Pure numpy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import ArrayFields, Flags, Integers
+from matrix.statistics.arrays import ArrayFields, Flags, Integers, each
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import FAILED_BIT, Run, samples_of
 
 # So many of the newest successes of a link are kept.
 NEWEST = 3
+# So many links are worked on at a time: what is made of them takes little memory.
+LINKS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,9 @@ class NewestTests(ArrayFields):
     since: Integers
 
     @classmethod
-    def of(cls, runs: Sequence[Run], numbering: Numbering, before: Self | None = None) -> Self:
-        """Go through runs with offsets, in the order of time, and on with what was ``before``."""
-        links = numbering.stride**2
+    def of(cls, runs: Iterable[Run], numbering: Numbering, before: Self | None = None) -> Self:
+        """Go through runs with offsets, the newest first, and on with what was ``before``."""
+        links = numbering.size
         newest = cls(
             np.zeros((NEWEST, links), dtype=np.int64),
             np.zeros((NEWEST, links), dtype=np.float32),
@@ -40,9 +43,15 @@ class NewestTests(ArrayFields):
             np.zeros(links, dtype=np.int64),
         )
         filled = np.zeros(links, dtype=np.uint8)
-        for run in reversed(runs):
-            newest._add(run, numbering, filled)
-        newest._follow_failures(runs, numbering)
+        parts = numbering.parts(LINKS)
+
+        def add(part: Numbering, run: Run) -> None:
+            own = part.own(run)
+            newest._add(own, numbering, filled)
+            newest._follow_failures(own, numbering)
+
+        for run in runs:
+            each(partial(add, run=run), parts)
         return before._with(newest, filled) if before is not None else newest
 
     def _add(self, run: Run, numbering: Numbering, filled: NDArray[np.uint8]) -> None:
@@ -63,20 +72,21 @@ class NewestTests(ArrayFields):
             self.rates[place, number[at]] = rates[at]
         filled[number[last]] = np.minimum(before + (last - first + 1), NEWEST)
 
-    def _follow_failures(self, runs: Sequence[Run], numbering: Numbering) -> None:
-        for run in runs:
-            rows = np.flatnonzero(run.keys & FAILED_BIT)
-            number, started = numbering.numbers(run.keys[rows]), run.started(rows)
-            later = started > self.started[0, number]
-            number, started = number[later], started[later]
-            np.add.at(self.streak, number, 1)
-            order = np.argsort(started, kind="stable")[::-1]
-            # Runs come in the order of time: what is there already is earlier.
-            blank = self.since[number[order]] == 0
-            self.since[number[order][blank]] = started[order][blank]
+    def _follow_failures(self, run: Run, numbering: Numbering) -> None:
+        """Count the failures of an older run that no success has come after."""
+        rows = np.flatnonzero(run.keys & FAILED_BIT)
+        number, started = numbering.numbers(run.keys[rows]), run.started(rows)
+        later = started > self.started[0, number]
+        number, started = number[later], started[later]
+        np.add.at(self.streak, number, 1)
+        order = np.argsort(started, kind="stable")[::-1]
+        # Of several for one link, the last is kept: the first of them.
+        self.since[number[order]] = started[order]
 
     def _with(self, newer: Self, filled: NDArray[np.uint8]) -> Self:
         """Return both together; only links that have something newer are gone through."""
+        if not filled.any() and not newer.streak.any():
+            return self
         started, rates = self.started.copy(), self.rates.copy()
         streak, since = self.streak.copy(), self.since.copy()
         links = np.flatnonzero(filled)

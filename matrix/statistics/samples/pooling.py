@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Flags, Floats, Integers, each
-from matrix.statistics.samples.run import Newest, Run
+from matrix.statistics.samples.run import NO_LINKS, Newest, Run
 
 Cells = NDArray[np.uint16]
 
@@ -26,24 +26,47 @@ _DESTINATIONS = np.uint64((1 << 48) - 1)
 class Numbering:
     """Numbers links ``source * stride + destination``, ends by their place in the ids' order.
 
-    An id that is not among them (of an endpoint registered just now) is behind the last.
+    An id that is not among them (of an endpoint registered just now) is behind the last. In one of
+    parts(), ``sources`` are the ids of its sources.
     """
 
     ids: Integers
+    sources: Integers | None = None
 
     @property
     def stride(self) -> int:
         return len(self.ids) + 1
 
+    @property
+    def size(self) -> int:
+        """Return how many numbers there are."""
+        return (len(self.source_ids) + 1) * self.stride
+
+    @property
+    def source_ids(self) -> Integers:
+        return self.ids if self.sources is None else self.sources
+
+    def parts(self, links: int) -> list[Self]:
+        """Return numberings of some sources each, with about so many links at most."""
+        number = min(-(-self.size // links), len(self.source_ids)) or 1
+        parts = np.array_split(self.source_ids, number)
+        return [type(self)(self.ids, sources) for sources in parts]
+
+    def own(self, run: Run) -> Run:
+        """Return a run from its first source to its last, its keys and offsets; copy nothing."""
+        first, last = int(self.source_ids.min(initial=HIDDEN)), int(self.source_ids.max(initial=0))
+        bounds = np.array([first << 48, (last << 48) | int(_DESTINATIONS)], dtype=np.uint64)
+        rows = slice(*run.keys.searchsorted(bounds).tolist())
+        offsets = None if run.offsets is None else run.offsets[rows]
+        return Run(run.keys[rows], *NO_LINKS, offsets=offsets, start=run.start)
+
     @cached_property
     def _destination(self) -> NDArray[np.intp]:
-        place = np.full(self.ids.max(initial=0) + 2, len(self.ids), dtype=np.intp)
-        place[self.ids] = np.arange(len(self.ids))
-        return place
+        return _places(self.ids)
 
     @cached_property
     def _source(self) -> NDArray[np.intp]:
-        return self._destination * self.stride
+        return _places(self.source_ids) * self.stride
 
     def numbers(self, links: NDArray[np.unsignedinteger]) -> NDArray[np.intp]:
         """Return the number of each link, or of the link of each key."""
@@ -58,8 +81,8 @@ class Numbering:
         return (self.ids[source] << 16 | self.ids[destination]).astype(np.uint32)
 
     def square(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values by number, shape (..., stride²), as shape (..., ids, ids)."""
-        wide = values.reshape(*values.shape[:-1], self.stride, self.stride)
+        """Return values by number, shape (..., size), as shape (..., sources, ids)."""
+        wide = values.reshape(*values.shape[:-1], -1, self.stride)
         return wide[..., :-1, :-1]
 
     def newest(self, runs: Sequence[Run | Newest]) -> Integers:
@@ -67,7 +90,7 @@ class Numbering:
 
         The runs, or what they have of one outcome, are in the order of time. Shape (ids, ids).
         """
-        newest = np.zeros(self.stride**2, dtype=np.int64)
+        newest = np.zeros(self.size, dtype=np.int64)
 
         def of_sources(bounds: NDArray[np.uint32]) -> None:
             cuts = [slice(*run.links.searchsorted(bounds)) for run in runs]
@@ -84,6 +107,13 @@ class Numbering:
         return self.square(newest)
 
 
+def _places(ids: Integers) -> NDArray[np.intp]:
+    """Return the place of each id; that of others, and of all above them, is behind the last."""
+    place = np.full(ids.max(initial=0) + 2, len(ids), dtype=np.intp)
+    place[ids] = np.arange(len(ids))
+    return place
+
+
 def parts_for(samples: int) -> int:
     """Return in how many parts to work on so many samples; fewer would not pay a thread."""
     return max(1, -(-samples // CHUNK))
@@ -94,7 +124,7 @@ class Pooling:
     """The cell of each link: the row of its source and the column of its destination.
 
     ``rows`` and ``columns`` are by place in the numbering, ``shown`` says which links count,
-    shape (places, places).
+    shape (sources, ids).
     """
 
     numbering: Numbering
@@ -105,11 +135,10 @@ class Pooling:
 
     def cells(self, first: Integers) -> Cells:
         """Return the cell of each link by its number; ``first`` is the first cell of each row."""
-        stride = self.numbering.stride
-        cells = np.full((stride, stride), HIDDEN, dtype=np.uint16)
+        cells = np.full(self.numbering.size, HIDDEN, dtype=np.uint16)
         row, column = first[self.rows].astype(np.uint16), self.columns.astype(np.uint16)
-        cells[:-1, :-1] = np.where(self.shown, row[:, None] + column, HIDDEN)
-        return cells.ravel()
+        self.numbering.square(cells)[:] = np.where(self.shown, row[:, None] + column, HIDDEN)
+        return cells
 
     def keeps_links_apart(self) -> bool:
         """Say whether no cell has more than one link."""
@@ -157,7 +186,7 @@ def _chunks(runs: Sequence[Run], pooling: Pooling, parts: int) -> list[Chunk]:
     if not sources.size:
         return []
     rows = pooling.rows[sources]
-    bounds = pooling.numbering.ids[sources].astype(np.uint64) << np.uint64(48)
+    bounds = pooling.numbering.source_ids[sources].astype(np.uint64) << np.uint64(48)
     bounds = np.stack([bounds, bounds | _DESTINATIONS])
     batches = _batches(rows, _share(runs, bounds), parts, HIDDEN // pooling.shape[1])
     chunks = [Chunk(batch, len(batch) * pooling.shape[1], [], []) for batch in batches]

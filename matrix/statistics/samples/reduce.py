@@ -211,8 +211,8 @@ LogSums = tuple[Floats, Integers]
 
 def log_sums(runs: Sequence[Run], numbering: Numbering) -> LogSums:
     """Add up the logs of the rates of successes, by link."""
-    total = np.zeros(numbering.stride**2)
-    count = np.zeros(numbering.stride**2, dtype=np.int64)
+    total = np.zeros(numbering.size)
+    count = np.zeros(numbering.size, dtype=np.int64)
     for run in runs:
         keys = run.keys[run.keys & FAILED_BIT == 0]
         number = numbering.numbers(keys)
@@ -236,7 +236,7 @@ def mean_log(sums: LogSums) -> Floats:
 
 def log_moments(runs: Sequence[Run], numbering: Numbering) -> Floats:
     """Return by link the number of successes, their logs and the squares, added up."""
-    moments = np.zeros((3, numbering.stride**2))
+    moments = np.zeros((3, numbering.size))
     for run in runs:
         keys = run.keys[run.keys & FAILED_BIT == 0]
         number, logs = numbering.numbers(keys), logs_of(keys)

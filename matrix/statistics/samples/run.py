@@ -33,6 +33,9 @@ class Newest(NamedTuple):
     lasts: NDArray[np.int64]
 
 
+NO_LINKS = Newest(np.empty(0, np.uint32), np.empty(0, np.int64))
+
+
 @dataclass(frozen=True)
 class Run:
     """A piece of a window, its results in the order of their keys. Arrays are read-only.
@@ -142,9 +145,8 @@ def of_links(run: Run, links: NDArray[np.uint32]) -> Run:
     """Return a run with the results of these links alone, and only its keys."""
     if len(links) > len(run.links) // 2:
         return run
-    nothing = np.empty(0, dtype=np.int64)
     keys = run.keys[rows_of(run, np.sort(links)).places()]
-    return Run(keys, nothing.astype(np.uint32), nothing, start=run.start)
+    return Run(keys, *NO_LINKS, start=run.start)
 
 
 def reversed_run(run: Run) -> Run:
@@ -154,8 +156,7 @@ def reversed_run(run: Run) -> Run:
     keys = run.keys.copy()
     keys.view("<u2").reshape(-1, 4)[:, 2:] = ends[:, :1:-1]
     keys.sort()
-    nothing = np.empty(0, dtype=np.int64)
-    return Run(keys, nothing.astype(np.uint32), nothing)
+    return Run(keys, *NO_LINKS)
 
 
 def by_day(runs: Iterable[Run]) -> list[tuple[int, list[Run]]]:
