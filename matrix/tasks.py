@@ -82,13 +82,14 @@ def send_reports() -> None:
         return
     try:
         # Loaded when used, and numpy with it.
-        from matrix.answers.report import orders
+        from matrix.answers.report import schedule
+        from matrix.answers.report.messages import ReportWords
         from matrix.plots.report.mail import ReportMail
         from sonar.alerting import sending
 
         now = timezone.now()
-        orders.queue_newest(now)
-        words, seconds = orders.ReportWords(ReportMail.of), settings.SONAR_NOTIFY_SECONDS / 2
+        schedule.queue_newest(now)
+        words, seconds = ReportWords(ReportMail.of), settings.SONAR_NOTIFY_SECONDS / 2
         sending.send_due(words, timezone.now, seconds, at_once=1, among=sending.REPORTS)
     finally:
         reporting_now.release()

@@ -179,7 +179,7 @@ Image.new("RGB", (3, 3)).save(io.BytesIO(), "PNG")
 """
 WORKER = """
 import celery.bin.celery, matrix.tasks, matrix.answers.changes.search, rich.progress
-import matrix.answers.report.orders, matrix.plots.report.mail
+import matrix.answers.report.messages, matrix.plots.report.mail
 from matrix.query.addresses import OF_MESSAGES, outside
 assert outside("incident", 7).endswith("/incidents/7/")
 assert [outside(route, "a", "b") for route in OF_MESSAGES]

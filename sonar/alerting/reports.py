@@ -23,11 +23,11 @@ def queue_newest(report: str, period: str, due: datetime, now: datetime) -> None
     One that still waits becomes the newest: after weeks away there is one mail. Orders that are
     newer than ``due`` begin with the next period. Two SQL statements, and some for each order.
     """
-    told = Notification.objects.filter(subscription=OuterRef("pk"), kind=Kind.REPORT, period=period)
+    past = Notification.objects.filter(subscription=OuterRef("pk"), kind=Kind.REPORT, period=period)
     with transaction.atomic():
         rows = Subscription.objects.select_for_update(
             skip_locked=True, no_key=True, of=("self",)
-        ).filter(ACTIVE, free(now), ~Exists(told), report=report, confirmed_at__lt=due)
+        ).filter(ACTIVE, free(now), ~Exists(past), report=report, confirmed_at__lt=due)
         for row in rows:
             queue(row, period, now)
 

@@ -13,7 +13,7 @@ from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
 from pytest_django import Settings
 
-from matrix.answers.report import orders
+from matrix.answers.report import messages, schedule
 from matrix.plots.report.mail import ReportMail
 from sonar.alerting import reports, sending, subscriptions
 from sonar.models import Notification, Site, Subscription
@@ -52,7 +52,7 @@ class Title:
 @pytest.fixture
 def titles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing be built: mails have the titles of their reports."""
-    monkeypatch.setattr(orders.build, "build", lambda question: question)
+    monkeypatch.setattr(messages.build, "build", lambda question: question)
     monkeypatch.setattr(ReportMail, "of", lambda question, name: Title(question.title))
 
 
@@ -64,8 +64,8 @@ def order(name: str = "ann", report: str = "week", **values: Any) -> Subscriptio
 def pass_by(now: datetime) -> list[Any]:
     """Do what the beat asks for at this time; return the mails that were sent."""
     before = len(mail.outbox)
-    orders.queue_newest(now)
-    words = orders.ReportWords(ReportMail.of)
+    schedule.queue_newest(now)
+    words = messages.ReportWords(ReportMail.of)
     while sending.send_next(words, lambda: now, sending.REPORTS):
         pass
     return mail.outbox[before:]
@@ -99,7 +99,7 @@ def test_each_report_is_sent_once_at_six_and_the_first_is_that_after_the_order(s
 
 def test_after_weeks_away_there_is_one_mail_of_the_newest_week(small_world, titles):
     row = order()
-    orders.queue_newest(DUE)  # and then nothing sent it
+    schedule.queue_newest(DUE)  # and then nothing sent it
     (sent,) = pass_by(DUE + 5 * WEEK)
     assert "week 51" in sent.subject
     assert pass_by(DUE + 5 * WEEK + HOUR) == []
@@ -108,10 +108,10 @@ def test_after_weeks_away_there_is_one_mail_of_the_newest_week(small_world, titl
 
 def test_who_died_while_it_sent_is_followed_by_the_same_mail_under_the_same_id(small_world, titles):
     order()
-    orders.queue_newest(DUE)
+    schedule.queue_newest(DUE)
     dead = sending.claim(DUE, sending.REPORTS)
-    first, _ = sending.deliver(dead, orders.ReportWords(ReportMail.of), DUE)
-    orders.queue_newest(DUE + WEEK)  # what is being sent stays what it is
+    first, _ = sending.deliver(dead, messages.ReportWords(ReportMail.of), DUE)
+    schedule.queue_newest(DUE + WEEK)  # what is being sent stays what it is
     assert [sent.subject for sent in pass_by(DUE + HOUR)] == [f"[Sonar] {first.subject}"]
     names = [sent.extra_headers["Message-ID"] for sent in mail.outbox]
     assert names == [f"<{first.id}@sonar.example.org>"] * 2
@@ -138,7 +138,7 @@ def test_what_cannot_be_sent_is_tried_for_a_day_and_the_next_week_anew(
 
 def test_nothing_is_sent_for_accounts_that_ended_or_orders_that_are_off(small_world, titles):
     gone, off, unconfirmed = order("gone"), order("off"), order("new", confirmed_at=None)
-    orders.queue_newest(DUE)
+    schedule.queue_newest(DUE)
     User.objects.filter(pk=gone.owner_id).update(is_active=False)
     Subscription.objects.filter(pk=off.pk).update(enabled=False)
     assert pass_by(DUE + HOUR) == []
@@ -151,7 +151,7 @@ def test_calls_and_reports_do_not_meet(small_world):
     row = order()
     incident(small_world.ral, MONDAY)
     assert not row.notifications.exists()
-    orders.queue_newest(DUE)
+    schedule.queue_newest(DUE)
     assert sending.claim(DUE) is None
     assert sending.claim(DUE, sending.REPORTS).row == row
 
@@ -159,11 +159,11 @@ def test_calls_and_reports_do_not_meet(small_world):
 def test_of_a_site_that_is_gone_the_order_says_so(small_world):
     row = order(scope="sites")
     row.sites.set(Site.objects.filter(name="RAL"))
-    assert orders.subject(row) == "site RAL"
+    assert schedule.subject(row) == "site RAL"
     row.sites.clear()
     assert pass_by(DUE) == []
     row.refresh_from_db()
-    assert row.answer == orders.NO_SITE
+    assert row.answer == messages.NO_SITE
     row.scope, row.cloud = "grid", "XX"
     row.save()
     assert pass_by(DUE + HOUR) == []
@@ -226,7 +226,7 @@ def test_people_order_try_and_stop_reports_on_their_page(olga, titles, monkeypat
     client = logged_in(olga)
     assert ordering(client).url == "/reports/?site=RAL#mail"
     row = Subscription.objects.get()
-    assert (row.name, orders.subject(row), row.confirmed_at) == (
+    assert (row.name, schedule.subject(row), row.confirmed_at) == (
         "weekly report on site RAL", "site RAL", world.NOW
     )  # fmt: skip
     page = Page(client.get("/reports/?site=RAL").content.decode())
@@ -249,7 +249,7 @@ def test_people_order_try_and_stop_reports_on_their_page(olga, titles, monkeypat
     changed = {"name": "mine", "address": "olga@example.org"}
     assert client.post(f"/subscriptions/{row.pk}/", changed).status_code == 302
     row.refresh_from_db()
-    assert (row.name, row.enabled, orders.subject(row)) == ("mine", False, "site RAL")
+    assert (row.name, row.enabled, schedule.subject(row)) == ("mine", False, "site RAL")
     assert client.post(f"/subscriptions/{row.pk}/delete/").url == "/reports/"
     assert not Subscription.objects.exists()
 
@@ -291,6 +291,6 @@ def test_operators_see_the_orders_of_all_and_others_their_own(olga):
     own = logged_in(olga).get("/reports/").content.decode()
     assert "report of ann" not in own
     seen = Page(logged_in(account(Role.OPERATOR)).get("/reports/").content.decode())
-    assert "weekly report of ann ann@example.org 23 Nov 06:00" in seen.words
-    assert "weekly report of gone gone@example.org none" in seen.words
+    assert "ann: weekly report of ann to ann@example.org, next 23 Nov 06:00 UTC" in seen.words
+    assert "gone: weekly report of gone to gone@example.org, none is due" in seen.words
     assert "not active" in seen.words

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, QueryDict
 
-from matrix.answers.report import orders
+from matrix.answers.report import schedule
 from matrix.answers.report.question import ReportPeriod
 from matrix.answers.words.phrases import counted
 from matrix.http.page_rights import accounts
@@ -76,7 +76,7 @@ class Line:
         """Say what it tells of: `all incidents; an endpoint as a source; failing`."""
         row = self.row
         if row.report:
-            return f"the report of each {row.report} on {orders.subject(row)}"
+            return f"the report of each {row.report} on {schedule.subject(row)}"
         sites = ", ".join(site.name for site in row.sites.all())
         parts = [sites if row.scope == Subscription.Scope.SITES else row.get_scope_display()]
         parts += [", ".join(LEVEL_WORDS[name] for name in row.levels)]

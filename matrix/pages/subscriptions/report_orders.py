@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.http import QueryDict
 
-from matrix.answers.report import orders
+from matrix.answers.report import schedule
 from matrix.pages.site.work_forms import CHOICE
 from matrix.pages.subscriptions.pages import SEE, Line, delivery_words, lines
 from matrix.pages.subscriptions.subscription_form import AddressForm
@@ -84,7 +84,7 @@ def kept(form: ReportOrderForm, site: str, now: datetime) -> str:
 
 
 @dataclass(frozen=True)
-class Order:
+class ReportOrder:
     """An order in a table: when the next report is due, None if none will be sent."""
 
     line: Line
@@ -103,7 +103,7 @@ class Order:
         return f"{delivery_words(last)}: {self.line.state}"
 
 
-def ordered(rows: Iterable[Subscription], now: datetime) -> list[Order]:
+def ordered(rows: Iterable[Subscription], now: datetime) -> list[ReportOrder]:
     """Return orders with what came of the last report of each. Four SQL queries."""
     listed = lines(rows)
     waiting = Notification.objects.filter(
@@ -113,9 +113,9 @@ def ordered(rows: Iterable[Subscription], now: datetime) -> list[Order]:
     )
     waits = set(waiting.values_list("subscription_id", flat=True))
     return [
-        Order(
+        ReportOrder(
             line,
-            orders.next_due(line.row, now) if is_sent(line.row) else None,
+            schedule.next_due(line.row, now) if is_sent(line.row) else None,
             line.row.pk in waits,
         )
         for line in listed

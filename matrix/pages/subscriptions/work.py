@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from matrix.answers.report import orders
+from matrix.answers.report import schedule
 from matrix.http.page_rights import accounts, for_whom, holders
 from matrix.pages.subscriptions.pages import (
     ADD,
@@ -124,7 +124,7 @@ def order_report(request: HttpRequest, row: Subscription) -> None:
     """Let a report be sent out of turn."""
     if not row.enabled:
         messages.warning(request, "It is switched off: switch it on first.")
-    elif orders.queue_now(row, timezone.now()):
+    elif schedule.queue_now(row, timezone.now()):
         messages.success(request, "The newest report is sent next: its outcome is shown below.")
     else:
         messages.warning(request, f"It waits already, or was sent less than {PAUSE} ago.")

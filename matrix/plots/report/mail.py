@@ -32,14 +32,14 @@ class ReportMail:
     def of(cls, report: PeriodReport, name: str) -> Self:
         """Write it for the subscription of a name."""
         question, base = report.question, home()
-        asked = urlencode({"format": "pdf", **question.scope})
+        params = urlencode({"format": "pdf", **question.scope})
         context = document.context(report, base)
         for section in context["sections"]:
             section["pictures"] = [picture_context(each) for each in section["section"].pictures]
         context |= {
             "name": name,
             "page": outside("subscriptions"),
-            "pdf_url": f"{outside('api-report', question.period.name)}?{asked}",
+            "pdf_url": f"{outside('api-report', question.period.name)}?{params}",
             "markdown": document.markdown(report, base),
         }
         return cls(

@@ -1,64 +1,24 @@
-"""Reports that people have ordered by e-mail: of what, when they are due, and their messages."""
+"""What is sent of ordered reports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 from uuid import uuid5
 
 from matrix.answers.incidents.messages import IncidentWords
 from matrix.answers.report import build
 from matrix.answers.report.parts import PeriodReport
-from matrix.answers.report.question import KINDS, ReportPeriod, ReportQuestion
+from matrix.answers.report.question import ReportQuestion
+from matrix.answers.report.schedule import scope_of
 from matrix.query.forms import BadQueryError
-from sonar.alerting import reports
 from sonar.alerting.channels.base import ChannelError, Matter, Message
 from sonar.alerting.subscriptions import Subscribed
 from sonar.models import Notification, Subscription
 
-# Late results have come by then, events are searched, and people begin to work.
-DELAY = timedelta(hours=6)
 NO_SITE = "Its site is not registered any more: remove this order."
-
-
-def newest(kind: str, now: datetime) -> ReportPeriod:
-    """Return the newest week or month whose report is due."""
-    return ReportPeriod.newest(kind, now - DELAY)
-
-
-def due_at(period: ReportPeriod) -> datetime:
-    return period.window.end + DELAY
-
-
-def next_due(row: Subscription, now: datetime) -> datetime:
-    """Return when the next report of an order is due that is not due yet."""
-    return due_at(newest(row.report, now).after)
-
-
-def queue_newest(now: datetime) -> None:
-    for kind in KINDS:
-        period = newest(kind, now)
-        reports.queue_newest(kind, period.name, due_at(period), now)
-
-
-def queue_now(row: Subscription, now: datetime) -> bool:
-    """Let the newest report be sent next; say False if one was a moment ago, or is about to be."""
-    return reports.queue_now(row, newest(row.report, now).name, now)
-
-
-def scope_of(row: Subscription) -> dict[str, str]:
-    """Return of what an ordered report is, as parameters of its address."""
-    if row.scope == Subscription.Scope.SITES:
-        return {"site": next((site.name for site in row.sites.all()), "")}
-    return {"cloud": row.cloud} if row.cloud else {}
-
-
-def subject(row: Subscription) -> str:
-    """Say of what it is: `site RAL`, `cloud UK`, `the whole grid`."""
-    name, value = next(iter(scope_of(row).items()), ("", ""))
-    return f"{name} {value or 'that is not registered any more'}" if name else "the whole grid"
 
 
 def question_of(row: Subscription, period: str, now: datetime) -> ReportQuestion:
