@@ -197,7 +197,7 @@ def test_a_report_arrives_by_the_task_of_the_beat_once_for_each_order(
     settings.SONAR_NOTIFY_CA_BUNDLE = str(tmp_path / "ca.pem")
     three_endpoints()
     # What tests with real commits before this one have emptied.
-    SizeClass.objects.get_or_create(name="large", defaults={"from_bytes": 1, "test_bytes": 10**9})
+    SizeClass.objects.get_or_create(name="large", defaults={"from_bytes": 0, "test_bytes": 10**9})
     month_ago = timezone.now() - timedelta(days=40)
     for name in ("anna", "nobody"):
         of_person(name, report="month", confirmed_at=month_ago)
