@@ -193,6 +193,7 @@ def test_a_report_arrives_by_the_task_of_the_beat_once_for_each_order(
 ):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_USE_TLS = "localhost", True
+    settings.DEFAULT_FROM_EMAIL = "Sonar <sonar@example.org>"
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     settings.SONAR_NOTIFY_CA_BUNDLE = str(tmp_path / "ca.pem")
     three_endpoints()
