@@ -52,8 +52,8 @@ def judge_links() -> None:
             )
 
 
-# One in each process: who does not answer holds up no plan, whose threads these are.
-sending_now = Lock()
+# One of each in a process: who does not answer holds up no plan, whose threads these are.
+sending_now, reporting_now = Lock(), Lock()
 
 
 @shared_task(throws=retry.DATABASE_AWAY)
@@ -70,3 +70,26 @@ def notify() -> None:
         sending.send_due(IncidentWords(), timezone.now, settings.SONAR_NOTIFY_SECONDS / 2)
     finally:
         sending_now.release()
+
+
+@shared_task(throws=retry.DATABASE_AWAY)
+def send_reports() -> None:
+    """Send the reports that are due; while that goes on here, another message does nothing."""
+    # Where nobody has ordered any, nothing is loaded.
+    if not Subscription.objects.exclude(report="").exists() or not reporting_now.acquire(
+        blocking=False
+    ):
+        return
+    try:
+        # Loaded when used, and numpy with it.
+        from matrix.answers.report import schedule
+        from matrix.answers.report.messages import ReportWords
+        from matrix.plots.report.mail import ReportMail
+        from sonar.alerting import sending
+
+        now = timezone.now()
+        schedule.queue_newest(now)
+        words, seconds = ReportWords(ReportMail.of), settings.SONAR_NOTIFY_SECONDS / 2
+        sending.send_due(words, timezone.now, seconds, at_once=1, among=sending.REPORTS)
+    finally:
+        reporting_now.release()

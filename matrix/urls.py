@@ -34,7 +34,7 @@ from matrix.pages.ordered_tests import (
     link_probes,
 )
 from matrix.pages.parts.notes import add_note, choose_my_site
-from matrix.pages.reports import ReportPage, ReportsPage
+from matrix.pages.reports import ReportPage, reports
 from matrix.pages.search import search
 from matrix.pages.site import work
 from matrix.pages.site.page import SitePage
@@ -91,7 +91,7 @@ urlpatterns = [
     path("sites/<str:name>/pause/", work.change_pause, name="change-pause"),
     path("sites/<str:name>/notes/", work.write_note, name="site-notes"),
     path("events/", showing(EventsPage), name="events"),
-    path("reports/", showing(ReportsPage), name="reports"),
+    path("reports/", reports, name="reports"),
     path("reports/<str:period>/", showing(ReportPage), name="report"),
     path("incidents/", showing(IncidentsPage), name="incidents"),
     path("incidents/<int:id>/", incident, name="incident"),

@@ -307,6 +307,7 @@ FORMS: dict[str, dict[str, Any]] = {
     f"{SITE}/quiet-hours/": {"quiet_from": "22:00", "quiet_until": "04:00"},
     f"{SITE}/pause/": {"pause_reason": "new switch"},
     f"{SITE}/notes/": {"text": "x"},
+    "/reports/": {"report": "week", "address": "a@example.org"},
     "/subscriptions/add/": OWN,
     "/subscriptions/<int:id>/": OWN,
     "/subscriptions/<int:id>/test/": {},

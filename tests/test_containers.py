@@ -179,6 +179,10 @@ Image.new("RGB", (3, 3)).save(io.BytesIO(), "PNG")
 """
 WORKER = """
 import celery.bin.celery, matrix.tasks, matrix.answers.changes.search, rich.progress
+import matrix.answers.report.messages, matrix.plots.report.mail
+from matrix.query.addresses import OF_MESSAGES, outside
+assert outside("incident", 7).endswith("/incidents/7/")
+assert [outside(route, "a", "b") for route in OF_MESSAGES]
 """
 # The web serves them, and their modules are not loaded by what works.
 OF_THE_WEB = ("sonar.urls", "sonar.wsgi", "sonar.gunicorn_conf", "sonar.processes.web_worker")

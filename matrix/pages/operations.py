@@ -77,6 +77,7 @@ TASK_WORDS = {
     "find_incidents": ("incidents", "looks at the newest tests for what people are called for"),
     "judge_links": ("commissioning", "looks which links have passed sets of criteria"),
     "notify": ("notifications", "tells subscriptions of incidents"),
+    "send_reports": ("reports", "sends the reports that people get by e-mail"),
 }
 QUEUE_WORDS = {
     "transfers": "run the tests",
@@ -372,7 +373,7 @@ def of_calls(status: Status) -> Iterator[Notice]:
     if calls.failing_since and status.moment - calls.failing_since > LONG_FAILING:
         yield Notice(
             "no-calls",
-            f"{counted(calls.failing, 'subscription', 'is', 'are')} not told of incidents,",
+            f"{counted(calls.failing, 'subscription', 'reaches', 'reach')} nobody,",
             f"the first for {format_span(status.moment - calls.failing_since)}. What each channel "
             "answers stands on the page of subscriptions.",
         )

@@ -1,11 +1,15 @@
-"""Reports to read: their page, and the page to choose one."""
+"""Reports to read: their page, and the page to choose one or to order them by e-mail."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, cast
 
-from django.http import QueryDict
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.utils import timezone
 
 from matrix.answers.report import build
@@ -17,11 +21,14 @@ from matrix.answers.report.question import (
     names_of,
     read_scope,
 )
+from matrix.http.page_rights import accounts, for_whom, readers
 from matrix.pages.base import Page, Params
 from matrix.pages.parts.share import Share
+from matrix.pages.subscriptions import report_orders
+from matrix.pages.views import rendered, show
 from matrix.plots.report.document import context
 from matrix.query.addresses import address, matrix_url, site_url
-from matrix.query.forms import DEFAULT_SIZE
+from matrix.query.forms import DEFAULT_SIZE, BadQueryError
 from matrix.store import registry
 from matrix.store.data_version import DataVersion
 from sonar.people.roles import Anyone
@@ -81,6 +88,7 @@ class ReportsPage(Page):
 
     template = "reports.html"
     nav = route = "reports"
+    of_primary = True
 
     @classmethod
     def read(cls, params: QueryDict, **path: str) -> Self:
@@ -95,14 +103,18 @@ class ReportsPage(Page):
 
     def context(self, now: datetime, version: DataVersion | None, reader: Anyone) -> dict[str, Any]:
         places = registry.read_places(registry.read_versions())
-        newest = ReportQuestion(ReportPeriod.newest(WEEK, now), self.cloud, self.site)
+        subject = self.subject(now)
         return {
-            "subject": newest.subject,
+            **report_orders.context(reader, self.scope, subject, now),
+            "subject": subject,
             "kinds": [(kind, list(self.offered(kind, now))) for kind in KINDS],
             "choices": [
                 (name, names_of(places, name), chosen) for name, chosen in self.scope.items()
             ],
         }
+
+    def subject(self, now: datetime) -> str:
+        return ReportQuestion(ReportPeriod.newest(WEEK, now), self.cloud, self.site).subject
 
     def offered(self, kind: str, now: datetime) -> Iterator[ReportQuestion]:
         """Yield the newest reports of a kind."""
@@ -110,3 +122,22 @@ class ReportsPage(Page):
         for _ in range(OFFERED[kind]):
             yield ReportQuestion(period, self.cloud, self.site)
             period = period.before
+
+
+@for_whom(GET=readers, POST=accounts)
+def reports(request: HttpRequest) -> HttpResponseBase:
+    """Show which reports there are; POST orders those of the page by e-mail."""
+    if request.method != "POST":
+        return show(request, ReportsPage, {})
+    try:
+        page = ReportsPage.read(request.GET)
+    except BadQueryError as error:
+        return render(request, "400.html", {"errors": error.errors}, status=400)
+    now, reader = timezone.now(), cast(User, request.user)
+    begun = report_orders.begun(reader, page.scope)
+    form = report_orders.ReportOrderForm(begun, page.subject(now), request.POST)
+    said = report_orders.kept(form, page.site, now) if form.is_valid() else ""
+    if form.errors:
+        return rendered(request, page, now, None, status=400, form=form)
+    messages.success(request, f"The {form.row.name} is ordered. {said}".strip())
+    return HttpResponseRedirect(f"{page.url()}#mail")

@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from plotly.colors import diverging, sequential, unlabel_rgb
 
 from matrix.query.catalogue import Statistic
 from matrix.statistics.arrays import Flags, Floats
@@ -15,17 +14,18 @@ Inks = NDArray[np.int64]
 DEFAULT_PALETTE = "viridis"
 
 
-def in_hex(colour: str) -> str:
-    """Write `rgb(165,0,38)` as `#a50026`."""
-    return "#" + "".join(f"{round(part):02x}" for part in unlabel_rgb(colour))
+def colours_of(text: str) -> tuple[str, ...]:
+    return tuple(f"#{colour}" for colour in text.split())
 
 
-# From low to high.
+# From low to high, as Plotly has them; workers, which write reports for e-mail, are without it.
 PALETTES: dict[str, tuple[str, ...]] = {
-    "viridis": tuple(sequential.Viridis),
-    "cividis": tuple(sequential.Cividis),
-    "magma": tuple(sequential.Magma),
-    "rdylgn": tuple(map(in_hex, diverging.RdYlGn)),
+    "viridis": colours_of("440154 482878 3e4989 31688e 26828e 1f9e89 35b779 6ece58 b5de2b fde725"),
+    "cividis": colours_of("00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838"),
+    "magma": colours_of("000004 180f3d 440f76 721f81 9e2f7f cd4071 f1605d fd9668 feca8d fcfdbf"),
+    "rdylgn": colours_of(
+        "a50026 d73027 f46d43 fdae61 fee08b ffffbf d9ef8b a6d96a 66bd63 1a9850 006837"
+    ),
 }
 # Ratios go from brown, which is slower, to teal, which is faster: no colour blindness makes these
 # one. In the middle, at 1, is almost the surface of the page, so that what is off stands out. Each

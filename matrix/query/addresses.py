@@ -13,8 +13,28 @@ from matrix.query.matrix_query import MatrixQuery
 SOURCE, DESTINATION = ":source", ":destination"
 
 
+# What messages lead to. Workers write them, whose image lacks libraries that pages need: there the
+# routes, which load all pages, cannot be read.
+OF_MESSAGES = {
+    "api-report": "api/v1/reports/{}/",
+    "causes": "causes/",
+    "confirm-address": "subscriptions/confirm/",
+    "incident": "incidents/{}/",
+    "link": "links/{}/{}/",
+    "matrix": "",
+    "report": "reports/{}/",
+    "site": "sites/{}/",
+    "subscriptions": "subscriptions/",
+    "table": "table/",
+}
+# What a path may have as it is, as Django writes it.
+PLAIN = "!$&'()*+,;=/~:@"
+
+
 def address(route: str, *args: object) -> str:
-    """Return the path of a page or a call by the name of its route; some 10 us."""
+    """Return the path of a page or a call by the name of its route; some 10 us at most."""
+    if (path := OF_MESSAGES.get(route)) is not None:
+        return get_script_prefix() + path.format(*(quote(str(each), PLAIN) for each in args))
     return reverse(route, args=args)
 
 
@@ -22,6 +42,11 @@ def outside(route: str, *args: object) -> str:
     """Return the address of a page for who is not on one: below SONAR_URL, whoever writes it."""
     path = address(route, *args).removeprefix(get_script_prefix().rstrip("/"))
     return f"{settings.SONAR_URL}{path}"
+
+
+def home() -> str:
+    """Return what stands before the path of any page for who is not on one: of SONAR_URL."""
+    return settings.SONAR_URL.removesuffix(get_script_prefix().rstrip("/"))
 
 
 def link_url(source: str, destination: str, query: MatrixQuery) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,6 +38,10 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 HOUR = timedelta(hours=1)
 AT_ONCE = 4
 DIRECT = Q(kind__in=[Kind.TEST, Kind.CONFIRMATION])
+# Whom a sender is for: a report takes seconds to build, and calls do not wait for it.
+CALLS, REPORTS = Q(report=""), ~Q(report="")
+# What is noted of a channel that answers.
+WELL: Mapping[str, object] = {"failures": 0, "failing_since": None, "retry_at": None}
 STOPPED = "Sonar was stopped while it sent this, and does not send it again: it may have arrived."
 OTHER_KEY = (
     "What the channel needs was encrypted with another key (docs/settings.md, "
@@ -67,13 +71,15 @@ class Claim:
 Clock = Callable[[], datetime]
 
 
-def send_due(words: Words, clock: Clock, seconds: float, at_once: int = AT_ONCE) -> None:
+def send_due(
+    words: Words, clock: Clock, seconds: float, at_once: int = AT_ONCE, among: Q = CALLS
+) -> None:
     """Send what is due until nothing is, or the time is up; so many subscriptions at once."""
     end = time.monotonic() + seconds
 
     def work() -> None:
         try:
-            while time.monotonic() < end and send_next(words, clock):
+            while time.monotonic() < end and send_next(words, clock, among):
                 pass
         finally:
             connection.close()
@@ -83,9 +89,9 @@ def send_due(words: Words, clock: Clock, seconds: float, at_once: int = AT_ONCE)
             done.result()
 
 
-def send_next(words: Words, clock: Clock) -> bool:
+def send_next(words: Words, clock: Clock, among: Q = CALLS) -> bool:
     """Send one message, or tell one board; say whether there was anything to do."""
-    claimed = claim(clock())
+    claimed = claim(clock(), among)
     if claimed is None:
         return False
     row, now = claimed.row, clock()
@@ -101,7 +107,7 @@ def send_next(words: Words, clock: Clock) -> bool:
     return True
 
 
-def claim(now: datetime) -> Claim | None:
+def claim(now: datetime, among: Q = CALLS) -> Claim | None:
     """Lease the next subscription with something due, those that answer first."""
     waiting = Notification.objects.filter(
         subscription=OuterRef("pk"), state=State.WAITING, due_at__lte=now
@@ -113,7 +119,7 @@ def claim(now: datetime) -> Claim | None:
     with transaction.atomic():
         row = (
             Subscription.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
-            .filter(Q(leased_until=None) | Q(leased_until__lte=now))
+            .filter(among, free(now))
             .filter(Exists(waiting.filter(DIRECT)) | ACTIVE & answers & is_due)
             .select_related("owner")
             .order_by("failures", "told_at", "id")
@@ -126,11 +132,16 @@ def claim(now: datetime) -> Claim | None:
         return Claim(row, to_tell(row, now), row.leased_until)
 
 
+def free(now: datetime) -> Q:
+    """Return the condition that nobody sends for a subscription now."""
+    return Q(leased_until=None) | Q(leased_until__lte=now)
+
+
 def to_tell(row: Subscription, now: datetime) -> list[Notification]:
     """Choose what one message tells: worse states by themselves, the rest as caps allow."""
     waiting = row.notifications.filter(state=State.WAITING)
     if row.failing_since is not None and row.failing_since <= now - DAY:
-        give_up(row, waiting.filter(due_at__lte=now - DAY, incident__isnull=False), now)
+        give_up(row, waiting.filter(due_at__lte=now - DAY), now)
     due = list(waiting.filter(due_at__lte=now).order_by("id"))
     for is_first in (is_direct, is_urgent):
         if first := next(filter(is_first, due), None):
@@ -155,9 +166,15 @@ def is_urgent(each: Notification) -> bool:
 
 
 def give_up(row: Subscription, old: QuerySet[Notification], now: datetime) -> None:
-    """Send nothing any more that could not be sent for a day; of all of it a digest tells."""
-    if count := old.update(state=State.FAILED, ended_at=now, answer=row.answer):
+    """Send nothing any more that could not be sent for a day.
+
+    A digest tells of incidents; after a report the next one is tried as if nothing had been.
+    """
+    ended = {"state": State.FAILED, "ended_at": now, "answer": row.answer}
+    if count := old.filter(incident__isnull=False).update(**ended):
         outbox.miss(row, count, now)
+    if old.filter(kind=Kind.REPORT).update(**ended):
+        Subscription.objects.filter(pk=row.pk).update(**WELL)
 
 
 def deliver(claimed: Claim, words: Words, now: datetime) -> tuple[Message | None, str]:
@@ -222,8 +239,7 @@ def arrived(claimed: Claim, message: Message | None, answer: str, now: datetime)
     if any(map(is_direct, claimed.rows)):
         release(claimed, answer=answer)
     else:
-        well = {"failures": 0, "failing_since": None, "retry_at": None}
-        release(claimed, told_at=now, answer=answer, **well)
+        release(claimed, told_at=now, answer=answer, **WELL)
 
 
 @transaction.atomic

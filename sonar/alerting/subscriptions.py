@@ -45,8 +45,8 @@ class Subscribed:
 
 
 def active(**conditions: object) -> list[Subscribed]:
-    """Return the subscriptions in use, in the order in which they were made. Two SQL queries."""
-    rows = Subscription.objects.filter(ACTIVE, **conditions).select_related("owner")
+    """Return those in use for incidents, in the order in which they were made. Two SQL queries."""
+    rows = Subscription.objects.filter(ACTIVE, report="", **conditions).select_related("owner")
     return [Subscribed(row, sites_of(row)) for row in rows.prefetch_related("sites").order_by("id")]
 
 

@@ -1,4 +1,4 @@
-"""Whom Sonar calls for incidents, and its outbox: what they are still to be told, and were."""
+"""Whom Sonar calls for incidents or sends reports, and its outbox: what is to be sent, and was."""
 
 from __future__ import annotations
 
@@ -23,17 +23,23 @@ def chosen(field: models.CharField[str, str], text: str) -> ArrayField[list[str]
 
 
 class Subscription(QuietHours):
-    """Who is told of which incidents, by which channel, and when.
+    """Who is told of which incidents, by which channel, and when; or who gets which report.
 
     One with an owner is that person's own, by e-mail alone; one without is a list, which operators
-    keep. ``secret`` has what the channel needs, encrypted (`sonar.alerting.subscriptions`), and
-    ``address`` what everybody who sees the row may read of it.
+    keep. With ``report`` it tells of no incident: it orders the report of each week or month, of
+    the grid, of a ``cloud`` or of the one site among ``sites``. ``secret`` has what the channel
+    needs, encrypted (`sonar.alerting.subscriptions`), and ``address`` what everybody who sees the
+    row may read of it.
     """
 
     class Scope(models.TextChoices):
         OWN = "own", "incidents of my own sites"
         SITES = "sites", "incidents of these sites"
         GRID = "grid", "all incidents"
+
+    class Report(models.TextChoices):
+        WEEK = "week", "every week"
+        MONTH = "month", "every month"
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     owner = models.ForeignKey(
@@ -47,6 +53,8 @@ class Subscription(QuietHours):
     enabled = models.BooleanField(default=True)
     scope = models.CharField(max_length=5, choices=Scope, default=Scope.GRID)
     sites = models.ManyToManyField("sonar.Site", blank=True, related_name="+")
+    report = models.CharField(max_length=5, choices=Report, blank=True, default="", db_default="")
+    cloud = models.CharField(max_length=40, blank=True, default="", db_default="")
     levels = chosen(models.CharField(max_length=11), "What they are of.")
     conditions = chosen(models.CharField(max_length=7), "What is so.")
     digest_hour = models.PositiveSmallIntegerField(
@@ -89,6 +97,10 @@ class Subscription(QuietHours):
                 condition=Q(digest_hour=None) | Q(digest_hour__lte=23),
                 name="subscription_digest_at_an_hour",
             ),
+            models.CheckConstraint(
+                condition=Q(report="", cloud="") | ~Q(report="") & Q(owner__isnull=False),
+                name="subscription_to_a_report_is_of_one",
+            ),
             models.CheckConstraint(condition=Q(cap__gte=1), name="subscription_cap_is_positive"),
             two_ends("subscription_quiet_hours_have_two_ends"),
         ]
@@ -116,7 +128,8 @@ class Notification(models.Model):
 
     While it waits there is one for an incident, with all ``events`` that are not told yet and, in
     the same order, their ``kinds``. One that was ``missed`` stands for so many that could not be
-    sent; tests and links to confirm an address belong to no incident either.
+    sent; tests, links to confirm an address and the report of a ``period`` (`2026-W47`, `2026-10`)
+    belong to no incident either.
     """
 
     class Kind(models.TextChoices):
@@ -124,6 +137,7 @@ class Notification(models.Model):
         MISSED = "missed"
         TEST = "test"
         CONFIRMATION = "confirmation"
+        REPORT = "report"
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -141,6 +155,7 @@ class Notification(models.Model):
     events = ArrayField(models.BigIntegerField(), default=list)
     kinds = ArrayField(models.CharField(max_length=12), default=list)
     missed = models.PositiveIntegerField(default=0)
+    period = models.CharField(max_length=8, blank=True, default="", db_default="")
     urgent = models.BooleanField(default=False)
     together = models.BooleanField(default=False, help_text="With others, in one message.")
     created_at = models.DateTimeField()

@@ -146,5 +146,6 @@ CELERY_BEAT_SCHEDULE = {
         ("matrix.tasks.find_incidents", SONAR_INCIDENTS_SECONDS, SONAR_INCIDENTS_SECONDS),
         ("matrix.tasks.judge_links", SONAR_CHANGES_SECONDS, SONAR_CHANGES_SECONDS),
         ("matrix.tasks.notify", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
+        ("matrix.tasks.send_reports", SONAR_NOTIFY_SECONDS, SONAR_NOTIFY_SECONDS),
     )
 }

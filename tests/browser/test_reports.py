@@ -1,10 +1,20 @@
 """Reports as they are chosen, read and printed."""
 
+import pytest
+from playwright.sync_api import expect
+
+from matrix.answers.report import build
+from matrix.answers.report.question import ReportPeriod, ReportQuestion
+from matrix.plots.report.mail import ReportMail
+from sonar.people.roles import Role
+from tests.accounts import account
 from tests.browser.axe import ALL, by_day_and_night, violations
 from tests.browser.conftest import Visit
 from tests.browser.pages import fits, look
 from tests.browser.readers import LAPTOP, NARROW, seen_by
+from tests.matrix import world
 from tests.matrix.changed_site import ChangedSite
+from tests.sonar.alarms import of_person
 
 REPORT = "/reports/2026-W46/"
 
@@ -31,3 +41,43 @@ def test_a_report_is_chosen_read_and_printed(visit: Visit, changed: ChangedSite,
         assert violations(page) == []
         look(page, f"{name}-print")
         page.emulate_media(media="null")
+
+
+@pytest.mark.long
+@seen_by(LAPTOP, NARROW)
+def test_a_report_is_ordered_and_reads_well_as_e_mail(visit: Visit, changed, reader, settings):
+    settings.SONAR_URL, settings.EMAIL_HOST = "https://sonar.example.org", "mail.example.org"
+    operator = account(Role.OPERATOR, name="olga")
+    operator.email = "olga@example.org"
+    operator.save()
+    failing = {"failing_since": world.NOW, "answer": "mail.example.org answers 550 nobody."}
+    of_person("anna", report="month", title="monthly report on cloud UK", cloud="UK", **failing)
+    visit.log_in(operator)
+    page = visit.open("/reports/?site=UKI-SCOTGRID-GLASGOW")
+    page.get_by_role("button", name="Order the report on").click()
+    expect(page.locator(".notice[role=status]")).to_contain_text("is ordered")
+    assert "23 Nov 06:00" in page.locator("#mail").inner_text()
+    assert fits(page)
+    assert by_day_and_night(page, ALL) == []
+    look(page, f"report-orders-{reader}")
+    page.emulate_media(color_scheme="dark")
+    look(page, f"report-orders-{reader}-dark")
+    page.emulate_media(color_scheme="light")
+    page.get_by_role("button", name="Send me one now").click()
+    expect(page.locator("#deliveries")).to_contain_text("waiting")
+    assert fits(page)
+    assert by_day_and_night(page, ALL) == []
+    look(page, f"report-order-{reader}")
+    for name, scope in {
+        "grid": {},
+        "site": {"site": "UKI-SCOTGRID-GLASGOW"},
+        "cloud": {"cloud": "UK"},
+    }.items():
+        question = ReportQuestion(ReportPeriod.parse("2026-W46"), **scope)
+        mail = ReportMail.of(build.build(question), "weekly report")
+        print(name, len(mail.html), len(mail.text))
+        page.set_content(mail.html)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            look(page, f"report-mail-{name}-{reader}-{scheme}")
+            assert fits(page)

@@ -18,10 +18,11 @@ import trustme
 from django.utils import timezone
 from pytest_django import Settings
 
+from matrix import tasks
 from matrix.answers.incidents.messages import IncidentWords
 from sonar.alerting import sending, subscriptions
 from sonar.alerting.channels import web
-from sonar.models import Notification, Subscription
+from sonar.models import Notification, SizeClass, Subscription
 from tests.engines import peers
 from tests.sonar.alarms import happens, incident, of_person
 from tests.sonar.world import endpoint, three_endpoints
@@ -185,6 +186,40 @@ def test_e_mail_is_a_thread_by_tls_that_programs_and_people_can_read(
         assert f"{HERE}/incidents/{row.pk}/" in text
         assert "Who is on it" in text
     assert "550 5.1.1" in Subscription.objects.get(name="nobody").answer
+
+
+def test_a_report_arrives_by_the_task_of_the_beat_once_for_each_order(
+    authority, settings: Settings, tmp_path: Path
+):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_USE_TLS = "localhost", True
+    settings.DEFAULT_FROM_EMAIL = "Sonar <sonar@example.org>"
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    settings.SONAR_NOTIFY_CA_BUNDLE = str(tmp_path / "ca.pem")
+    three_endpoints()
+    # What tests with real commits before this one have emptied.
+    SizeClass.objects.get_or_create(name="large", defaults={"from_bytes": 0, "test_bytes": 10**9})
+    month_ago = timezone.now() - timedelta(days=40)
+    for name in ("anna", "nobody"):
+        of_person(name, report="month", confirmed_at=month_ago)
+    with peers.mail_server(authority) as server:
+        settings.EMAIL_PORT = server.server_address[1]
+        tasks.send_reports()
+        tasks.send_reports()
+    (mail,) = server.mails
+    row = Subscription.objects.get(name="anna")
+    told = row.notifications.get()
+    assert mail["Message-ID"] == f"<{told.message}@sonar.example.org>"
+    assert mail["List-Unsubscribe"] == f"<{HERE}/subscriptions/>"
+    assert mail["Subject"].startswith("[Sonar] Report on the whole grid, ")
+    for kind in ("plain", "html"):
+        text = mail.get_body((kind,)).get_content()
+        assert f"{HERE}/reports/{told.period}/" in text
+        assert "Nothing was tested in this month" in text
+    assert (told.state, row.answer) == ("sent", "localhost took it for anna@example.org.")
+    refused = Subscription.objects.get(name="nobody")
+    assert (refused.failures, refused.notifications.get().state) == (1, "waiting")
+    assert "550 5.1.1" in refused.answer
 
 
 def test_an_alertmanager_is_told_again_while_an_incident_is_open_and_that_it_is_over(tmp_path):

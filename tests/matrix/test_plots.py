@@ -253,6 +253,18 @@ def test_a_failing_cell_too_small_for_a_frame_is_filled():
     assert colour_of(figure, codes(figure)[0, 0]) == "var(--failing)"
 
 
+def test_the_palettes_are_those_of_plotly():
+    from plotly.colors import diverging, sequential, unlabel_rgb
+
+    usual = {name.lower(): colours for name, colours in vars(sequential).items()}
+    for name in ("viridis", "cividis", "magma"):
+        assert list(palettes.PALETTES[name]) == usual[name]
+    assert list(palettes.PALETTES["rdylgn"]) == [
+        "#" + "".join(f"{round(part):02x}" for part in unlabel_rgb(colour))
+        for colour in diverging.RdYlGn
+    ]
+
+
 def test_the_stops_of_the_codes_rise_from_0_to_1():
     for colours in palettes.PALETTES.values():
         places = [at for at, _ in plots.scale_of_codes(colours)]

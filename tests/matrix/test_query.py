@@ -4,13 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.http import QueryDict
+from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
 from matrix.plots import display
 from matrix.plots.display import LARGEST, ORDERS, SCALES, Display, number_text
 from matrix.plots.palettes import PALETTES
-from matrix.query.addresses import matrix_url
+from matrix.query.addresses import OF_MESSAGES, address, matrix_url
 from matrix.query.attributes import GROUPINGS
 from matrix.query.catalogue import STATS
 from matrix.query.filters import FILTERS, LINK_FILTERS
@@ -364,3 +365,10 @@ def test_displays_have_fingerprints_of_their_own():
 @given(st.floats(0, LARGEST))
 def test_a_number_is_read_as_it_was_written(value):
     assert float(number_text(value)) == value
+
+
+@pytest.mark.parametrize("route", OF_MESSAGES)
+def test_what_messages_lead_to_is_where_the_routes_lead(route):
+    names = ["A&B ä:%~{}", "x+y@(z)"] if route != "incident" else [7]
+    names = names[: OF_MESSAGES[route].count("{}")]
+    assert address(route, *names) == reverse(route, args=names)

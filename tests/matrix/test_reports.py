@@ -256,18 +256,20 @@ def test_pdfs_wait_for_each_other_and_are_counted(client, weeks, monkeypatch):
     assert client.get(f"{API}?format=markdown").status_code == 200
 
 
-def test_markdown_and_mail_have_what_the_page_has(client, weeks, pango):
+def test_markdown_and_mail_have_what_the_page_has(client, weeks, settings):
+    settings.SONAR_URL = "https://sonar.example.org"
     text = client.get(f"{API}?format=markdown&site=RAL").content.decode()
     assert text.startswith("# Report on site RAL, week 46, 9 Nov to 15 Nov 2026\n")
     assert r"| failing | DESY\_DATADISK | RAL\_DATADISK | large |" in text
     question = ReportQuestion(ReportPeriod.parse("2026-W46"), site="RAL")
-    mail = ReportMail.of(build.build(question), "https://sonar.example.org/")
-    assert mail.subject == "Sonar: report on site RAL, week 46, 9 Nov to 15 Nov 2026"
-    assert mail.file_name == "sonar-ral-2026-w46.pdf"
-    assert mail.pdf.startswith(b"%PDF-")
+    mail = ReportMail.of(build.build(question), "mine")
+    assert mail.subject == "Report on site RAL, week 46, 9 Nov to 15 Nov 2026"
     assert 'href="https://sonar.example.org/reports/2026-W46/?site=RAL"' in mail.html
     assert "<link" not in mail.html
-    assert text.replace("http://testserver/", "https://sonar.example.org/") == mail.text
+    markdown, _, foot = mail.text.partition("\nAs PDF: ")
+    assert text.replace("http://testserver/", "https://sonar.example.org/") == markdown
+    assert "reports/2026-W46/?format=pdf&site=RAL" in foot
+    assert len(mail.html) < 100_000  # beyond that some programs show a part of it
 
 
 def test_simulated_endpoints_are_named_wherever_it_is_written(client, weeks):

@@ -231,8 +231,9 @@ def test_lines(row: Subscription) -> list[str]:
 
 def confirmation_lines(row: Subscription) -> list[str]:
     link = f"{outside('confirm-address')}?token={subscriptions.token_of(row)}"
+    topic = f"the {row.name}" if row.report else "incidents"
     return [
-        f"{row.owner} has subscribed this address to incidents at {settings.SONAR_URL}. If you are "
+        f"{row.owner} has subscribed this address to {topic} at {settings.SONAR_URL}. If you are "
         f"{row.owner}, log in there and open this within {subscriptions.LINK_DAYS} days:",
         link,
         "If not, there is nothing to do: nothing more is sent.",

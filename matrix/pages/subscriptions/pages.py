@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, QueryDict
 
+from matrix.answers.report import schedule
+from matrix.answers.report.question import ReportPeriod
 from matrix.answers.words.phrases import counted
 from matrix.http.page_rights import accounts
 from matrix.pages.base import Page
@@ -29,7 +31,13 @@ from sonar.people.roles import Anyone
 ADD, CHANGE, DELETE = (f"sonar.{verb}_subscription" for verb in ("add", "change", "delete"))
 SEE = "sonar.view_subscription"
 State = Notification.State
+# What people wait for who have pressed a button.
+ORDERED = (Notification.Kind.TEST, Notification.Kind.REPORT)
 MOST_DELIVERIES = 20
+REPORT_WHEN = {
+    Subscription.Report.WEEK: "on Mondays at 06:00",
+    Subscription.Report.MONTH: "on the first of a month at 06:00",
+}
 
 
 def keepers(permission: str) -> Any:  # noqa: ANN401 - a Right
@@ -67,6 +75,8 @@ class Line:
     def topic(self) -> str:
         """Say what it tells of: `all incidents; an endpoint as a source; failing`."""
         row = self.row
+        if row.report:
+            return f"the report of each {row.report} on {schedule.subject(row)}"
         sites = ", ".join(site.name for site in row.sites.all())
         parts = [sites if row.scope == Subscription.Scope.SITES else row.get_scope_display()]
         parts += [", ".join(LEVEL_WORDS[name] for name in row.levels)]
@@ -78,6 +88,8 @@ class Line:
         row = self.row
         if row.channel in catalogue.BOARDS:
             return "every minute"
+        if row.report:
+            return REPORT_WHEN[Subscription.Report(row.report)]
         often = "at once" if row.digest_hour is None else f"once a day, at {row.digest_hour:02}:00"
         return f"{often}; nothing {row.quiet_hours}" if row.quiet_hours else often
 
@@ -199,7 +211,7 @@ class SubscriptionPage(Page):
             "form": SubscriptionForm(row),
             "missing": catalogue.describe(row.channel).missing(),
             "deliveries": [(each, delivery_words(each)) for each in deliveries],
-            "busy": any(each.kind == Notification.Kind.TEST for each in waits),
+            "busy": any(each.kind in ORDERED for each in waits),
             "failing": format_span(now - row.failing_since) if row.failing_since else "",
         }
 
@@ -208,6 +220,8 @@ def delivery_words(row: Notification) -> str:
     """Say what a notification tells: `incident 7: opened, over`."""
     if row.kind == Notification.Kind.MISSED:
         return f"a digest of {counted(row.missed, 'message')} that could not be sent"
+    if row.kind == Notification.Kind.REPORT:
+        return f"the report of {ReportPeriod.parse(row.period).words}"
     if row.incident_id is None:
         return "a test" if row.kind == Notification.Kind.TEST else "a link to confirm the address"
     return f"incident {row.incident_id}: {', '.join(row.kinds)}"

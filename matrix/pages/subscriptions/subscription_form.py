@@ -22,6 +22,7 @@ Scope = Subscription.Scope
 BESIDE = ("sites",)
 # Not for channels that are told everything each minute.
 TIMES = ("digest_hour", "quiet_from", "quiet_until", "cap")
+CHOICES = ("scope", "sites", "levels", "conditions")
 SET_BEFORE = "Set already, and shown nowhere. Empty: it stays as it is."
 LEVEL_WORDS = {
     "link": "a link", "source": "an endpoint as a source",
@@ -57,13 +58,27 @@ def ticks(label: str, words: Mapping[str, str]) -> forms.MultipleChoiceField:
     )
 
 
-class SubscriptionForm(RowForm):
-    """A subscription of a person, or a list; secrets of its channel are written, never shown."""
+class AddressForm(RowForm):
+    """A form with an e-mail address."""
+
+    address = line("e-mail address", 254, 30, "Write an e-mail address.")
+
+    def clean_address(self) -> str:
+        address = str(self.cleaned_data["address"])
+        if sentence := catalogue.mail_problem(address):
+            raise forms.ValidationError(sentence)
+        return address
+
+
+class SubscriptionForm(AddressForm):
+    """A subscription of a person, or a list; secrets of its channel are written, never shown.
+
+    Of what an ordered report is, stays as it was ordered.
+    """
 
     otherwise = "name"
 
     name = line("name", LONGEST_NAME, 24, NEEDED.format("night shift"))
-    address = line("e-mail address", 254, 30, "Write an e-mail address.")
     scope = forms.ChoiceField(
         label="tell of",
         choices=Scope.choices,
@@ -106,7 +121,9 @@ class SubscriptionForm(RowForm):
         if row.pk:
             initial["sites"] = row.sites.all()
         super().__init__(data, auto_id="subscription-%s", initial=initial)
-        for name in ["address"] * (row.channel != EMAIL) + [*TIMES] * self.channel.is_board:
+        of_times = [*TIMES] * bool(self.channel.is_board or row.report)
+        of_choice = [*CHOICES] * bool(row.report)
+        for name in ["address"] * (row.channel != EMAIL) + of_times + of_choice:
             del self.fields[name]
         if row.owner is None:
             choices = [choice for choice in Scope.choices if choice[0] != Scope.OWN]
@@ -127,20 +144,14 @@ class SubscriptionForm(RowForm):
 
     @property
     def of_choice(self) -> Iterator[forms.BoundField]:
-        return (self[name] for name in ("scope", "sites", "levels", "conditions"))
+        return (self[name] for name in CHOICES if name in self.fields)
 
     @property
     def of_times(self) -> Iterator[forms.BoundField]:
         return (self[name] for name in (*TIMES, "enabled") if name in self.fields)
 
-    def clean_address(self) -> str:
-        address = str(self.cleaned_data["address"])
-        if sentence := catalogue.mail_problem(address):
-            raise forms.ValidationError(sentence)
-        return address
-
     def filled(self, cleaned: Mapping[str, Any]) -> Subscription | None:
-        if cleaned["scope"] == Scope.SITES and not cleaned["sites"]:
+        if cleaned.get("scope") == Scope.SITES and not cleaned["sites"]:
             self.add_error("sites", "Choose at least one site.")
         for name, other in (("quiet_from", "quiet_until"), ("quiet_until", "quiet_from")):
             if cleaned.get(name) is None and cleaned.get(other) is not None:

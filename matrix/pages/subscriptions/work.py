@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
+from matrix.answers.report import schedule
 from matrix.http.page_rights import accounts, for_whom, holders
 from matrix.pages.subscriptions.pages import (
     ADD,
@@ -26,11 +27,13 @@ from matrix.pages.subscriptions.pages import (
 from matrix.pages.subscriptions.subscription_form import SubscriptionForm, is_of_channel
 from matrix.pages.views import rendered, show
 from matrix.query.addresses import address
-from sonar.alerting import subscriptions
+from sonar.alerting import reports, subscriptions
 from sonar.models import Notification, Subscription
+from sonar.notation.units import format_span
 
 TAKEN = "You have just added a subscription with this name: choose another."
 ENOUGH = "You have {} subscriptions, which is the most: change or remove one of them."
+PAUSE = format_span(reports.BETWEEN)
 OLD_LINK = "This link is for another account, too old, or for an address that was changed since."
 # What the sender notes in a row is not written by forms.
 COLUMNS = ("address", "secret", *(name for name in SubscriptionForm.base_fields if name != "sites"))
@@ -72,7 +75,7 @@ def edited(
     """Keep a subscription as a form has it, or show what is wrong with it."""
     form, before = SubscriptionForm(row, request.POST), row.address
     user = cast(User, request.user)
-    own = Subscription.objects.filter(owner=user)
+    own = Subscription.objects.filter(owner=user, report="")
     is_new = row._state.adding
     if is_new and row.owner and own.count() >= subscriptions.MOST_OF_ONE:
         form.add_error(None, ENOUGH.format(subscriptions.MOST_OF_ONE))
@@ -93,7 +96,8 @@ def keep(form: SubscriptionForm, *, is_new: bool, before: str) -> str:
     row, now = form.row, timezone.now()
     columns = [name for name in COLUMNS if not is_of_channel(name)]
     row.save(update_fields=None if is_new else columns)
-    row.sites.set(form.cleaned_data["sites"])
+    if not row.report:
+        row.sites.set(form.cleaned_data["sites"])
     if not row.enabled:
         subscriptions.forget_unsent([row])
     if is_new or row.confirmed_at is None or row.address != before:
@@ -108,10 +112,22 @@ def try_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa: A0
     row = Subscription.objects.get(pk=id)
     if row.confirmed_at is None:
         messages.warning(request, f"First open the link that was sent to {row.address}.")
+    elif row.report:
+        order_report(request, row)
     else:
         subscriptions.queue(row, Notification.Kind.TEST, timezone.now())
         messages.success(request, "A test is sent within seconds: its outcome is shown below.")
     return HttpResponseRedirect(f"{SubscriptionPage(row).path()}#deliveries")
+
+
+def order_report(request: HttpRequest, row: Subscription) -> None:
+    """Let a report be sent out of turn."""
+    if not row.enabled:
+        messages.warning(request, "It is switched off: switch it on first.")
+    elif schedule.queue_now(row, timezone.now()):
+        messages.success(request, "The newest report is sent next: its outcome is shown below.")
+    else:
+        messages.warning(request, f"It waits already, or was sent less than {PAUSE} ago.")
 
 
 @for_whom(POST=keepers(DELETE))
@@ -119,7 +135,7 @@ def delete_subscription(request: HttpRequest, id: int) -> HttpResponse:  # noqa:
     row = Subscription.objects.get(pk=id)
     row.delete()
     messages.success(request, f"The subscription {row.name} is removed: nothing more is sent.")
-    return HttpResponseRedirect(address("subscriptions"))
+    return HttpResponseRedirect(address("reports" if row.report else "subscriptions"))
 
 
 @for_whom(GET=accounts, POST=accounts)
@@ -132,5 +148,6 @@ def confirm_address(request: HttpRequest) -> HttpResponse:
     if row is None:
         context = {"token": "", "sentence": OLD_LINK}
         return render(request, "subscriptions/confirm.html", context, status=400)
-    messages.success(request, f"{row.address} is told of incidents from now on.")
+    gets = f"gets the {row.name}" if row.report else "is told of incidents"
+    messages.success(request, f"{row.address} {gets} from now on.")
     return HttpResponseRedirect(SubscriptionPage(row).path())

@@ -1,0 +1,54 @@
+"""Reports by e-mail: each order gets the newest one once, however long Sonar was away."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from sonar.alerting.sending import free
+from sonar.alerting.subscriptions import ACTIVE
+from sonar.models import Notification, Subscription
+
+Kind, State = Notification.Kind, Notification.State
+# What one person may have, and how seldom one may be sent out of turn.
+MOST_OF_ONE = 10
+BETWEEN = timedelta(minutes=10)
+
+
+def queue_newest(report: str, period: str, due: datetime, now: datetime) -> None:
+    """Let the report of a period, due since then, be sent to all who have not been sent it.
+
+    One that still waits becomes the newest: after weeks away there is one mail. Orders that are
+    newer than ``due`` begin with the next period. Two SQL statements, and some for each order.
+    """
+    past = Notification.objects.filter(subscription=OuterRef("pk"), kind=Kind.REPORT, period=period)
+    with transaction.atomic():
+        rows = Subscription.objects.select_for_update(
+            skip_locked=True, no_key=True, of=("self",)
+        ).filter(ACTIVE, free(now), ~Exists(past), report=report, confirmed_at__lt=due)
+        for row in rows:
+            queue(row, period, now)
+
+
+def queue_now(row: Subscription, period: str, now: datetime) -> bool:
+    """Let a report be sent next, whatever was sent; say False if that was done a moment ago."""
+    reports = row.notifications.filter(kind=Kind.REPORT)
+    if reports.filter(Q(state=State.WAITING) | Q(ended_at__gt=now - BETWEEN)).exists():
+        return False
+    queue(row, period, now)
+    Subscription.objects.filter(pk=row.pk).update(retry_at=None)
+    return True
+
+
+def queue(row: Subscription, period: str, now: datetime) -> None:
+    present = {"period": period, "due_at": now}
+    Notification.objects.update_or_create(
+        subscription=row,
+        incident=None,
+        kind=Kind.REPORT,
+        state=State.WAITING,
+        defaults=present,
+        create_defaults={**present, "created_at": now},
+    )
