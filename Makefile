@@ -21,10 +21,10 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
-# keep: they run all at once and before the others, which keep two cores busy three at a time, and
-# give way: those that go on longest first, after those that need nothing that CI still installs.
+# keep: they run all at once and before the others, which keep two cores busy four at a time, and
+# give way: those that go on longest first.
 WAITING := .test-storage .test-sandbox .test-lab .test-programs .test-engines
-COMPUTING := .test-matrix .test-matrix-m .test-sonar .test-browser .test-rest .test-seen \
+COMPUTING := .test-browser .test-matrix .test-matrix-m .test-rest .test-sonar .test-seen \
 	.test-asked .test-types
 # INSTALLING: the process that puts on this machine what these lanes start (.ci/run).
 NEED_PROGRAMS := $(WAITING) .test-browser .test-rest .test-seen
@@ -53,7 +53,7 @@ LANES := --no-print-directory -k $(SYNC)
 	@MAKEFLAGS= $(MAKE) $(LANES) -j5 $(WAITING)
 
 .computing:
-	@MAKEFLAGS= nice $(MAKE) $(LANES) -j3 $(COMPUTING)
+	@MAKEFLAGS= nice $(MAKE) $(LANES) -j4 $(COMPUTING)
 
 $(NEED_PROGRAMS): .programs
 

@@ -43,6 +43,7 @@ CALLS, REPORTS = Q(report=""), ~Q(report="")
 # What is noted of a channel that answers.
 WELL: Mapping[str, object] = {"failures": 0, "failing_since": None, "retry_at": None}
 STOPPED = "Sonar was stopped while it sent this, and does not send it again: it may have arrived."
+BROKEN = "Sonar made an error of its own in sending it: the log of its workers says which."
 OTHER_KEY = (
     "What the channel needs was encrypted with another key (docs/settings.md, "
     "SONAR_CREDENTIALS_KEY): write its settings again."
@@ -102,6 +103,10 @@ def send_next(words: Words, clock: Clock, among: Q = CALLS) -> bool:
         message, answer = deliver(claimed, words, now)
     except ChannelError as error:
         failed(claimed, str(error), clock())
+    except Exception:
+        # It is tried ever more seldom, as what does not arrive.
+        failed(claimed, BROKEN, clock())
+        raise
     else:
         arrived(claimed, message, answer, clock())
     return True

@@ -41,6 +41,8 @@ from tests.waiting import wait_for
 PROJECT = Path(__file__).resolve().parents[2]
 LINKS, ENOUGH = 342, 320
 FILL_SECONDS = 300
+# Each look asks a machine for answers that is at work already.
+LOOK_SECONDS = 2
 # From Ctrl-C to the end, whatever endpoints do.
 STOP_SECONDS = 15
 LOADED = 30  # what a loaded machine adds
@@ -93,7 +95,7 @@ class Run:
         while not done():
             assert self.process.poll() is None, f"ended while waiting for {what}:\n{self.said}"
             assert time.monotonic() - began < seconds, f"waited too long for {what}:\n{self.said}"
-            time.sleep(0.5)
+            time.sleep(LOOK_SECONDS)
         return time.monotonic() - began
 
     def answers(self) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from sonar.alerting import sending, subscriptions
 from sonar.alerting.channels import catalogue
+from sonar.alerting.channels.base import Message
 from sonar.models import Notification, Subscription
 from tests.sonar.alarms import (
     DAY,
@@ -40,6 +41,24 @@ def test_a_dead_channel_is_tried_ever_more_seldom_and_delays_nobody(post):
     assert [name for name, *_ in post.taken()] == ["well"]
     incident(endpoint("LANCS"), NOW + 181 * MINUTE)
     assert sending.claim(NOW + 200 * MINUTE).row.name == "well"  # those that answer come first
+
+
+class Broken(Plain):
+    def message(self, *_: object) -> Message:
+        raise ZeroDivisionError
+
+
+def test_an_error_of_sonar_itself_is_seen_and_delays_what_it_is_about_ever_longer(post):
+    row = subscription("shift")
+    incident(endpoint("RAL"))
+    with pytest.raises(ZeroDivisionError):
+        sending.send_next(Broken(), lambda: NOW)
+    row.refresh_from_db()
+    assert (row.failures, row.retry_at, row.leased_until) == (1, NOW + MINUTE, None)
+    assert row.answer.startswith("Sonar made an error of its own")
+    assert not sending.send_next(Broken(), lambda: NOW)
+    send_at(NOW + MINUTE)
+    assert len(post.taken()) == 1
 
 
 def test_what_cannot_be_sent_for_a_day_has_failed_and_a_digest_tells_of_it_once_it_can_again(post):
@@ -114,7 +133,7 @@ def test_what_may_be_sent_once_only_is_not_sent_again_after_a_stop(post, monkeyp
     subscription()
     incident(endpoint("RAL"))
 
-    class Killed(Exception):
+    class Killed(BaseException):
         pass
 
     def die(*_: object) -> str:

@@ -97,10 +97,10 @@ class ReportOrder:
         owner = self.line.row.owner
         if owner is not None and not owner.is_active:
             return INACTIVE
-        last = self.line.last
-        if last is None or last.kind != Notification.Kind.REPORT or self.line.row.failing_since:
-            return self.line.state
-        return f"{delivery_words(last)}: {self.line.state}"
+        last, is_well = self.line.last, is_sent(self.line.row) and not self.line.is_bad
+        if is_well and last is not None and last.kind == Notification.Kind.REPORT:
+            return f"{delivery_words(last)}: {last.answer}"
+        return self.line.state
 
 
 def ordered(rows: Iterable[Subscription], now: datetime) -> list[ReportOrder]:

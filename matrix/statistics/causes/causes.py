@@ -5,6 +5,7 @@ links by one factor. They are named one after the other, the one that explains m
 selection with studentised t.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -271,11 +272,12 @@ class CauseSearch:
             effect, t = model.added(sets, weight, self.rules.known_dof)
             # What became faster is looked for, too: unnamed, it would make all others look slower.
             matters = np.abs(effect) > np.log(SMALLEST_FACTOR)
-            gain = _gain(np.where(matters, t, 0.0), dof)
-            gain -= _gain(critical[sets.kind], dof)
-            place = int(gain.argmax())
-            if gain[place] > best:
-                best, candidate = float(gain[place]), Candidate(sets, place)
+            place = int(np.where(matters, np.abs(t), 0.0).argmax())
+            if not matters[place]:
+                continue
+            gain = _gain(t[place], dof) - _gain(critical[sets.kind], dof)
+            if gain > best:
+                best, candidate = gain, Candidate(sets, place)
         return candidate
 
     def critical(self, dof: int, is_further: bool) -> dict[Kind, float]:
@@ -312,6 +314,6 @@ def _quantiles(probabilities: tuple[float, ...], dof: int) -> list[float]:
     return [float(value) for value in quantile(probabilities, dof)]
 
 
-def _gain(t: Floats | float, dof: int) -> Floats:
+def _gain(t: float, dof: int) -> float:
     """Return twice the gain in log likelihood by an effect with this t."""
-    return np.asarray((dof + 1) * np.log1p(np.square(t) / dof))
+    return (dof + 1) * math.log1p(t * t / dof)

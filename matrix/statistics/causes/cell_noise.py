@@ -99,6 +99,10 @@ class CellNoise:
         No cell is twice in one set.
         """
         inverse = 1 / self.scale[cell]
+        if cell is member:  # each by itself
+            own = np.square(inverse)
+            shared = own * self._shrinkage[self.block] if self.correlation else 0.0
+            return np.asarray((own - shared) / (1 - self.correlation))
         total = np.bincount(member, np.square(inverse), count)
         if self.correlation:
             blocks = int(self.block.max()) + 1
