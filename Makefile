@@ -22,12 +22,12 @@ test-all: $(VENV)/.test ## What CI runs: style, types and every test (about 21 m
 # Each lane is a pytest with a PostgreSQL and a Redis of its own, and a budget (tests/budget.py).
 # Those of the first list wait for servers and slow networks most of their time, and have clocks to
 # keep: they run all at once and before the others, which keep two cores busy four at a time, and
-# give way: those that go on longest first.
+# give way: those that go on longest first. What needs programs that CI still installs waits for it:
+# INSTALLING is the process that does so (.ci/run).
 WAITING := .test-storage .test-sandbox .test-lab .test-programs .test-engines
-COMPUTING := .test-browser .test-matrix .test-matrix-m .test-rest .test-sonar .test-seen \
-	.test-asked .test-types
-# INSTALLING: the process that puts on this machine what these lanes start (.ci/run).
-NEED_PROGRAMS := $(WAITING) .test-browser .test-rest .test-seen
+COMPUTING := .test-matrix .test-browser-n .test-matrix-m .test-browser-f .test-browser .test-rest \
+	.test-sonar .test-asked .test-types
+UNTIL_THERE := @$(if $(INSTALLING),tail --pid=$(INSTALLING) -f /dev/null)
 ELSEWHERE := tests/storage tests/browser tests/api tests/matrix tests/sonar tests/sandbox \
 	tests/benchmarks tests/lab tests/programs tests/engines
 # Whole Sonars, which lose their parts one by one: a lane of servers has time for them.
@@ -35,12 +35,14 @@ WHOLE := $(addprefix tests/storage/test_,health_live.py readers.py survival.py)
 ASKED := tests/matrix/test_api*.py tests/matrix/test_*page.py
 # The second half of the longest lane, by the first letter: as one, it went on when others were done.
 FROM_M := $(filter-out $(wildcard $(ASKED)),$(wildcard tests/matrix/test_[m-z]*.py))
-SEEN := tests/browser/test_matrix*.py tests/browser/test_first*.py tests/browser/test_time*.py
+# So are those in a browser, which takes as much again in processes of its own.
+FROM_F := $(wildcard tests/browser/test_[f-m]*.py)
+FROM_N := $(wildcard tests/browser/test_[n-z]*.py)
 # An old make lets their lines mix.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 LANES := --no-print-directory -k $(SYNC)
 
-.PHONY: .waiting .computing .programs $(WAITING) $(COMPUTING)
+.PHONY: .waiting .computing $(WAITING) $(COMPUTING)
 
 .lanes:
 	$(BIN)/ruff check .
@@ -50,15 +52,11 @@ LANES := --no-print-directory -k $(SYNC)
 
 # Without the flags of the make above, whose two jobs they would share.
 .waiting:
+	$(UNTIL_THERE)
 	@MAKEFLAGS= $(MAKE) $(LANES) -j5 $(WAITING)
 
 .computing:
 	@MAKEFLAGS= nice $(MAKE) $(LANES) -j4 $(COMPUTING)
-
-$(NEED_PROGRAMS): .programs
-
-.programs:
-	@$(if $(INSTALLING),tail --pid=$(INSTALLING) -f /dev/null)
 
 .test-storage:
 	$(BIN)/python -m pytest --lane=storage $(CHOSEN) tests/storage $(addprefix --ignore=,$(WHOLE))
@@ -68,11 +66,16 @@ $(NEED_PROGRAMS): .programs
 	$(BIN)/python -m pytest --lane=programs $(CHOSEN) tests/programs $(WHOLE)
 
 .test-browser:
-	$(BIN)/python -m pytest --lane=browser $(CHOSEN) tests/browser tests/api $(patsubst %,--ignore-glob='%',$(SEEN))
+	$(UNTIL_THERE)
+	$(BIN)/python -m pytest --lane=browser $(CHOSEN) tests/browser tests/api $(addprefix --ignore=,$(FROM_F) $(FROM_N))
 
-# The matrix in a browser.
-.test-seen:
-	$(BIN)/python -m pytest --lane=seen $(CHOSEN) $(SEEN)
+.test-browser-f:
+	$(UNTIL_THERE)
+	$(BIN)/python -m pytest --lane=browser-f $(CHOSEN) $(FROM_F)
+
+.test-browser-n:
+	$(UNTIL_THERE)
+	$(BIN)/python -m pytest --lane=browser-n $(CHOSEN) $(FROM_N)
 
 .test-matrix:
 	$(BIN)/python -m pytest --lane=matrix $(CHOSEN) tests/matrix $(patsubst %,--ignore-glob='%',$(ASKED) $(FROM_M))
@@ -89,6 +92,7 @@ $(NEED_PROGRAMS): .programs
 
 # Whatever is in no other lane: a new folder is tested without a change here.
 .test-rest:
+	$(UNTIL_THERE)
 	$(BIN)/python -m pytest --lane=rest $(CHOSEN) tests $(addprefix --ignore=,$(ELSEWHERE))
 
 .test-sandbox:
