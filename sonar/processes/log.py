@@ -11,6 +11,9 @@ from sonar.movers.messages import beginning, without_secrets
 FIRST_LINES, LAST_LINES = 20, 100
 REFUSED = {"DisallowedHost": "A request named a host that is not in SONAR_ALLOWED_HOSTS"}
 
+# As kombu begins to say it.
+NOT_ACKNOWLEDGED = "Couldn't ack "
+
 
 class UtcFormatter(logging.Formatter):
     """Write times as 2026-11-20T04:00:00Z."""
@@ -55,6 +58,20 @@ class RefusedInOneLine(logging.Filter):
             request.is_told = True
             return True
         return not (record.name == "django.request" and getattr(request, "is_told", False))
+
+
+class AckInOneLine(logging.Filter):
+    """Tells that the broker went away before a message was acknowledged, with no traceback.
+
+    It gives the message out again, which is then no news to whoever took it.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info and str(record.msg).startswith(NOT_ACKNOWLEDGED):
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+            record.msg = f"a message was not acknowledged, and comes again: {record.exc_info[1]}"
+            record.args = record.exc_info = record.exc_text = None
+        return True
 
 
 class NowAndThen(logging.Filter):

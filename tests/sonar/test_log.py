@@ -3,10 +3,11 @@
 import logging
 
 import pytest
+from kombu import Message
 from kombu.exceptions import OperationalError
 
 from sonar.processes.broker import refusal
-from sonar.processes.log import NowAndThen, UtcFormatter
+from sonar.processes.log import AckInOneLine, NowAndThen, UtcFormatter
 
 
 def record(
@@ -45,6 +46,23 @@ def test_what_is_worse_than_a_warning_always_comes_as_it_is():
         worse = record("%s fails", logging.ERROR, failed=True)
         assert rarely.filter(worse)
         assert UtcFormatter("%(message)s").format(worse) == "x fails\nValueError: it is full"
+
+
+def test_a_message_that_is_not_acknowledged_as_the_broker_went_away_is_one_line(capsys):
+    class Gone(Message):
+        def ack(self, multiple: bool = False) -> None:
+            raise ConnectionResetError("connection\nis closed")
+
+    logger, handler = logging.getLogger("of this test"), logging.StreamHandler()
+    handler.addFilter(AckInOneLine())
+    handler.setFormatter(UtcFormatter("%(levelname)s %(message)s"))
+    logger.addHandler(handler)
+    Gone().ack_log_error(logger, (ConnectionResetError,))
+    logger.error("else", exc_info=ValueError("it is full"))
+    assert capsys.readouterr().err == (
+        "WARNING a message was not acknowledged, and comes again: connection is closed\n"
+        "ERROR else\nValueError: it is full\n"
+    )
 
 
 def test_headers_of_storage_servers_are_not_quoted():
