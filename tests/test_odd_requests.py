@@ -30,6 +30,8 @@ pytestmark = pytest.mark.django_db
 WHOLE = bool(os.environ.get("FUZZ_REQUESTS"))
 # How many values a parameter of an address gets.
 SHARE = 20 if WHOLE else 1
+# Of paths with an odd name every so many, which is each name in some.
+EACH = 1 if WHOLE else 3
 ROUTES = sorted(route for route, method in SAMPLES if method == "GET")
 ROLES = ("anonymous", Role.ADMINISTRATOR) if WHOLE else (Role.ADMINISTRATOR,)
 # Of forms of Django's own, which do not refuse what they do not know.
@@ -176,7 +178,7 @@ def test_no_name_in_a_path_is_a_crash(places: Addresses) -> None:
     paths = odd_paths()
     assert len(paths) > 1000
     reader = places.clients["anonymous"]
-    assert [path for path in paths if crashed(reader.get(path))] == []
+    assert [path for path in sorted(paths)[::EACH] if crashed(reader.get(path))] == []
 
 
 def test_no_name_of_a_parameter_is_a_crash_and_each_page_that_asks_names_its_own(
