@@ -5,6 +5,7 @@ from threading import Lock
 
 from celery import shared_task
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from sonar.database import retry
@@ -56,11 +57,16 @@ def judge_links() -> None:
 sending_now, reporting_now = Lock(), Lock()
 
 
+def begins(lock: Lock, rows: QuerySet[Subscription]) -> bool:
+    """Say whether there are subscriptions, and nobody here sends to them: the lock is held then."""
+    return rows.exists() and lock.acquire(blocking=False)
+
+
 @shared_task(throws=retry.DATABASE_AWAY)
 def notify() -> None:
     """Send what waits in the outbox; while that goes on here, another message does nothing."""
     # Where nobody subscribes, nothing is loaded.
-    if not Subscription.objects.exists() or not sending_now.acquire(blocking=False):
+    if not begins(sending_now, Subscription.objects.filter(report="")):
         return
     try:
         # Loaded when used: it takes HTTP along.
@@ -76,9 +82,7 @@ def notify() -> None:
 def send_reports() -> None:
     """Send the reports that are due; while that goes on here, another message does nothing."""
     # Where nobody has ordered any, nothing is loaded.
-    if not Subscription.objects.exclude(report="").exists() or not reporting_now.acquire(
-        blocking=False
-    ):
+    if not begins(reporting_now, Subscription.objects.exclude(report="")):
         return
     try:
         # Loaded when used, and numpy with it.

@@ -67,7 +67,7 @@ class ResultsOfLinks(NamedTuple):
             ("recent", self, days, version),
             lambda: self._newest(days, numbering),
         )
-        return NewestTests.of(reversed(self._with_offsets(rest)), numbering, before)
+        return NewestTests.of(reversed(self.with_offsets(rest)), numbering, before)
 
     @data_version.snapshot()
     def _usual_tests(self, days: Window, numbering: Numbering) -> list[UsualTests]:
@@ -86,15 +86,15 @@ class ResultsOfLinks(NamedTuple):
     @data_version.snapshot()
     def _newest(self, days: Window, numbering: Numbering) -> NewestTests:
         if numbering.size <= LINKS:
-            return NewestTests.of(reversed(self._with_offsets(days)), numbering)
+            return NewestTests.of(reversed(self.with_offsets(days)), numbering)
         return NewestTests.of(self._backwards(days), numbering)
 
     def _backwards(self, days: Window) -> Iterator[Run]:
         """Read a few days before the others, the newest run first."""
         for piece in reversed(pieces(days, FEW_DAYS)):
-            yield from reversed(self._with_offsets(piece, once=True))
+            yield from reversed(self.with_offsets(piece, once=True))
 
-    def _with_offsets(self, window: Window, *, once: bool = False) -> tuple[Run, ...]:
+    def with_offsets(self, window: Window, *, once: bool = False) -> tuple[Run, ...]:
         return self.runs(window, links=False, offsets=True, once=once)
 
     def scatter(self, days: Window, version: str, numbering: Numbering) -> KnownScatter:
@@ -188,7 +188,7 @@ def read(
         newest = judged_results.newest(recent_days, rest, of_recent, numbering)
         rates = judged_results.usual(usual_days, of_usual, numbering)
         reach = Window(recent_days.start, rest.end)
-        return Standings.of(newest, rates, numbering, partial(judged_results._with_offsets, reach))
+        return Standings.of(newest, rates, numbering, partial(judged_results.with_offsets, reach))
 
     key = ("standings", judged_results, usual_days, rest, results or parts)
     judged: Standings = STANDINGS.get(key, standings)

@@ -10,6 +10,7 @@ from sonar.models import Subscription
 
 # Late results have come by then, events are searched, and people begin to work.
 DELAY = timedelta(hours=6)
+AT = f"{DELAY // timedelta(hours=1):02}:00"
 
 
 def newest(kind: str, now: datetime) -> ReportPeriod:

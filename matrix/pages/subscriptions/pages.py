@@ -35,8 +35,8 @@ State = Notification.State
 ORDERED = (Notification.Kind.TEST, Notification.Kind.REPORT)
 MOST_DELIVERIES = 20
 REPORT_WHEN = {
-    Subscription.Report.WEEK: "on Mondays at 06:00",
-    Subscription.Report.MONTH: "on the first of a month at 06:00",
+    Subscription.Report.WEEK: f"on Mondays at {schedule.AT}",
+    Subscription.Report.MONTH: f"on the first of a month at {schedule.AT}",
 }
 
 
