@@ -15,14 +15,14 @@ def wait_for(done: Callable[[], object], seconds: float, pause: float = 0.2) -> 
     return bool(over)
 
 
-def sooner_or_later(check: Callable[[], None]) -> None:
+def sooner_or_later(check: Callable[[], None], *late: type[Exception]) -> None:
     """Hold what a clock shows in one of several tries.
 
     A machine that is at something else meanwhile makes all later; what is too late each time is
-    so without it, too.
+    so without it, too. ``late`` are errors of what gives up when it is too late.
     """
     for _ in range(TRIES - 1):
-        with suppress(AssertionError):
+        with suppress(AssertionError, *late):
             check()
             return
     check()

@@ -20,7 +20,15 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.test import TransactionTestCase
 from django.utils import timezone
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 from pytest_django import DjangoDbBlocker
 from pytest_django.live_server_helper import LiveServer
 
@@ -31,14 +39,14 @@ from tests.accounts import logged_in
 from tests.browser import scene as scenes
 from tests.browser import slow_scene as slow_scenes
 from tests.browser.cells import DRAWN
-from tests.browser.readers import CHROMIUM, LAPTOP, Reader
+from tests.browser.readers import CHROMIUM, LAPTOP, PATIENCE_MS, Reader
 from tests.browser.waiting import until, until_so
 from tests.matrix import changed_site, world
 from tests.needs import needs
 
 # No page is open for as long as it takes to win back what the compiler of hot code costs.
 BRIEFLY = "--js-flags=--no-opt"
-LONGEST_ANSWER_SECONDS = 5
+LONGEST_ANSWER_SECONDS = 60
 # Six for the server, as many as a browser asks it at once, and the test's own.
 MOST_CONNECTIONS = 8
 # Chromium's own words on an answer that is an error, and on none.
@@ -157,6 +165,7 @@ def next_writing() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     needs("chromium")
+    expect.set_options(timeout=PATIENCE_MS / 4)
     # The same engine without windows, menus and a profile: a fifth less to do for each test.
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with sync_playwright() as playwright:

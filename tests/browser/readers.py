@@ -19,6 +19,8 @@ CHROMIUM = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     f"--disable-features={','.join(WITHOUT)}",
 ]
+# A machine that stands still for half a minute, as shared ones do, spoils no test.
+PATIENCE_MS = 120_000
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
 
@@ -39,7 +41,7 @@ class Reader:
 
     def sit_down(self, browser: Browser) -> BrowserContext:
         """Open a window of the browser that shares nothing with those before."""
-        return browser.new_context(
+        context = browser.new_context(
             viewport={"width": self.width, "height": self.height},
             color_scheme="dark" if self.dark else "light",
             java_script_enabled=self.script,
@@ -47,6 +49,8 @@ class Reader:
             accept_downloads=True,
             permissions=CLIPBOARD if self.clipboard else [],
         )
+        context.set_default_timeout(PATIENCE_MS)
+        return context
 
     def adjust(self, page: Page) -> None:
         """Give a window back the size and the colours in which it was opened."""

@@ -74,7 +74,7 @@ def test_what_each_set_would_explain_is_that_of_least_squares_with_it(correlatio
     values, noise = logs[cells.row, cells.column], uneven(cells, correlation)
     white = linalg.inv(linalg.cholesky(dense(noise), lower=True))
     given = np.stack([np.ones(len(cells)), (cells.row == 2).astype(float)])
-    model = Model.of(values, given, noise)
+    model = Model.of(values, given, cells, noise)
     for sets in every_candidate(cells):
         flags = columns(sets, len(cells))
         weight = noise.quadratic(sets.cell, sets.member, flags.shape[1])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from sonar.movers.base import MoverError
 from sonar.movers.measure import measure, remove
 from sonar.movers.watch import Watch
 from tests.programs.conftest import Farm
@@ -100,7 +101,7 @@ def in_time(way: Way, farm: Farm) -> Timed:
         if way.scheme == "root":
             assert told[-1].moving == pytest.approx(told[-1].seen, rel=WITHIN)
 
-    sooner_or_later(check)
+    sooner_or_later(check, MoverError)
     return told[-1]
 
 

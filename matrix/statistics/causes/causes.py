@@ -21,6 +21,7 @@ from matrix.statistics.causes.candidates import (
     CandidateSets,
     Kind,
     MatrixCells,
+    Summed,
     every_candidate,
 )
 from matrix.statistics.causes.cell_noise import CellNoise, LinkNoise
@@ -172,7 +173,7 @@ def name_slow_now(changes: Rates, error: Rates, dof: int, *, sites: Sequence[str
 
 def _named(logs: Floats | Rates, cells: MatrixCells, noise: CellNoise, rules: Rules) -> list[Cause]:
     values = logs[cells.row, cells.column].astype(float, copy=False)
-    search = CauseSearch(values, noise, list(every_candidate(cells)), rules)
+    search = CauseSearch(values, cells, noise, rules)
     search.run()
     causes = sorted(search.causes(), key=lambda cause_and_t: (cause_and_t[0].p, -cause_and_t[1]))
     return [cause for cause, _ in causes if cause.factor < 1 or not rules.slower_only]
@@ -182,29 +183,30 @@ def _named(logs: Floats | Rates, cells: MatrixCells, noise: CellNoise, rules: Ru
 class Model:
     """What is left of n cells beside a level and the causes named so far, by least squares.
 
-    ``solved`` are the regressors times the inverse of the covariance of the cells, shape (p, n),
-    ``inverse`` the covariance of their ``effects``, ``rest`` the residuals times the inverse of the
-    covariance, and ``squares`` their weighted sum of squares.
+    ``solved`` are the p regressors times the inverse of the covariance of the cells, ``inverse``
+    the covariance of their ``effects``, ``rest`` the residuals times the inverse of the covariance,
+    and ``squares`` their weighted sum of squares.
     """
 
-    solved: Floats
+    solved: Sequence[Summed]
     inverse: Floats
     effects: Floats
-    rest: Floats
+    rest: Summed
     squares: float
 
     @classmethod
-    def of(cls, values: Floats, regressors: Floats, noise: CellNoise) -> Self:
+    def of(cls, values: Floats, regressors: Floats, cells: MatrixCells, noise: CellNoise) -> Self:
         solved = np.stack([noise.solve(regressor) for regressor in regressors])
         inverse = np.asarray(np.linalg.pinv(solved @ regressors.T, hermitian=True), dtype=float)
         effects = inverse @ (solved @ values)
         left = values - effects @ regressors
         rest = noise.solve(left)
-        return cls(solved, inverse, effects, rest, float(left @ rest))
+        squares = float(left @ rest)
+        return cls([*map(cells.summed, solved)], inverse, effects, cells.summed(rest), squares)
 
     @property
     def dof(self) -> int:
-        return len(self.rest) - len(self.effects)
+        return len(self.rest.of_cell) - len(self.effects)
 
     def variance(self, known_dof: int | None) -> float:
         return 1.0 if known_dof else self.squares / max(self.dof, 1)
@@ -232,14 +234,13 @@ class Model:
 class CauseSearch:
     """Names causes of the values of n cells; ``named`` are those found so far."""
 
-    def __init__(
-        self, values: Floats, noise: CellNoise, kinds: Sequence[CandidateSets], rules: Rules
-    ) -> None:
+    def __init__(self, values: Floats, cells: MatrixCells, noise: CellNoise, rules: Rules) -> None:
         self.values = values
+        self.cells = cells
         self.noise = noise
         self.rules = rules
         self.named: list[Candidate] = []
-        self.kinds = [sets for sets in kinds if sets.count]
+        self.kinds = [sets for sets in every_candidate(cells) if sets.count]
         self.weights = [
             noise.quadratic(sets.cell, sets.member, len(sets.possible)) for sets in self.kinds
         ]
@@ -258,7 +259,8 @@ class CauseSearch:
     def model(self, named: Sequence[Candidate]) -> Model:
         cells = len(self.values)
         flags = [candidate.flags(cells) for candidate in named]
-        return Model.of(self.values, np.stack([np.ones(cells), *flags]), self.noise)
+        regressors = np.stack([np.ones(cells), *flags])
+        return Model.of(self.values, regressors, self.cells, self.noise)
 
     def likeliest(self, named: Sequence[Candidate]) -> Candidate | None:
         """Return what explains most beside what is named, of what is beyond chance."""
