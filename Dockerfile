@@ -49,12 +49,17 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
         fonts-dejavu-core libharfbuzz-subset0 libpangoft2-1.0-0
 RUN rm -f /var/lib/dpkg/info/*.prerm /var/lib/dpkg/info/*.postrm \
     && dpkg --purge --force-all --no-triggers \
-        adduser apt debian-archive-keyring diffutils e2fsprogs gpgv libapt-pkg6.0 libext2fs2 \
-        libgcrypt20 libgnutls30 libhogweed6 libidn2-0 libnettle8 libp11-kit0 libpam-modules \
-        libpam-modules-bin libpam-runtime libpam0g libsemanage2 libsepol2 libsqlite3-0 libss2 \
-        libunistring2 login logsave mount openssl passwd perl-base tar util-linux util-linux-extra \
+        adduser apt debian-archive-keyring diffutils e2fsprogs gpgv libapt-pkg6.0 libdb5.3 \
+        libext2fs2 libgcrypt20 libgnutls30 libgssapi-krb5-2 libhogweed6 libidn2-0 libk5crypto3 \
+        libkrb5-3 libkrb5support0 libnettle8 libnsl2 libp11-kit0 libpam-modules \
+        libpam-modules-bin libpam-runtime libpam0g libsemanage2 libsepol2 libsmartcols1 \
+        libsqlite3-0 libss2 libsystemd0 libtirpc3 libtirpc-common libudev1 libunistring2 libzstd1 \
+        login logsave mount openssl passwd perl-base tar util-linux util-linux-extra \
+    && find /usr/share/doc -type f ! -name copyright -delete \
     && rm -rf /var/lib/apt /var/cache/* /var/log/* /etc/apt /usr/bin/dpkg* /var/lib/dpkg/info \
-        /usr/lib/*/gconv /usr/lib/python3*/pydoc_data /usr/lib/python3*/lib2to3
+        /usr/lib/*/gconv /usr/share/fonts/truetype/dejavu/DejaVuSerif* \
+    && cd /usr/lib/python3.* && rm -rf lib2to3 pydoc_data test && python3 -m compileall -q -b . \
+    && find . -name __pycache__ -prune -exec rm -r {} + && find . -name '*.py' -delete
 
 FROM scratch AS web
 COPY --from=root / /

@@ -13,7 +13,7 @@ from pathlib import Path
 # What packages bring for those who develop them, or for what nobody does here.
 UNUSED = (
     *("**/tests", "**/benchmarks", "**/locale/*/LC_MESSAGES"),
-    *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "**/*.a", "*.dist-info/RECORD"),
+    *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.c", "**/*.h", "**/*.a", "*.dist-info/RECORD"),
     # Figures are dicts here: no classes of their parts, no notebooks, no examples.
     *(
         "plotly/graph_objs/*/",
@@ -21,13 +21,16 @@ UNUSED = (
         "plotly/validators",
         "plotly/labextension",
     ),
-    *("plotly/package_data/datasets", "plotly/package_data/widgetbundle.js"),
+    *("plotly/package_data/datasets", "plotly/package_data/*.js"),
     *("plotly/express", "plotly/figure_factory", "plotly/matplotlylib"),
     # A compiler's front end, the builder of numpy itself, and what its own tests call.
     *("numpy/f2py", "numpy/distutils", "numpy/_core/_simd.*"),
     # Pictures are PNG.
     *("PIL/_avif.*", "PIL/_webp.*", "PIL/_imagingcms.*"),
     *(f"pillow.libs/lib{name}-*" for name in ("avif", "webpmux", "webpdemux", "webp", "lcms2")),
+    # Nothing is hyphenated, and fonts are only read, as Debian has them.
+    *("pyphen/dictionaries/*.dic", "zopfli", "zopfli-*.dist-info"),
+    *(f"fontTools/{name}" for name in ("cu2qu", "merge", "mtiLib", "qu2cu", "ufoLib", "voltLib")),
     "django/contrib/gis",
     "pydantic/v1",
 )

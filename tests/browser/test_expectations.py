@@ -59,6 +59,7 @@ def test_an_expectation_is_made_seen_in_the_matrix_and_a_new_normal_accepted(
     page = visit.open(LINK)
     page.click("summary >> text=This is the new normal")
     page.get_by_label("why").fill("another route")
+    look(page, "expectation-normal")
     page.get_by_role("button", name="Expect the rate that it has now").click()
     expect(page.locator("#expected")).to_contain_text("another route")
     look(page, "expectation-accepted")

@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_urlsafe
 
@@ -79,7 +80,7 @@ def measure(compose: Compose) -> None:
 
 
 def through_tls(compose: Compose, port: int) -> None:
-    """Ask for the links through the proxy, with the certificate authority that it made."""
+    """Ask for the links and a report through the proxy, with the authority that it made."""
     (container,) = compose.containers("proxy")
     root = "/data/caddy/pki/authorities/local/root.crt"
     trusted = ssl.create_default_context(cadata=compose.engine.run("exec", container, "cat", root))
@@ -87,6 +88,12 @@ def through_tls(compose: Compose, port: int) -> None:
         body = answer.read().decode()
     if "A_DATADISK" not in body or "Strict-Transport-Security" not in answer.headers:
         raise RuntimeError(f"The proxy gave no links, or not by https: {body[:200]}")
+    week = f"{datetime.now(UTC):/api/v1/reports/%G-W%V/?format=pdf}"
+    with urllib.request.urlopen(f"https://localhost:{port}{week}", context=trusted) as answer:
+        paper = answer.read()
+    if not paper.startswith(b"%PDF-"):
+        raise RuntimeError(f"{week} gave no PDF: {paper[:200]!r}")
+    print(f"  the links, and a report of {len(paper) / 1e3:.0f} kB as PDF")
 
 
 def scale(compose: Compose, workers: int) -> None:
