@@ -13,7 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_urlsafe
 
@@ -88,7 +88,7 @@ def through_tls(compose: Compose, port: int) -> None:
         body = answer.read().decode()
     if "A_DATADISK" not in body or "Strict-Transport-Security" not in answer.headers:
         raise RuntimeError(f"The proxy gave no links, or not by https: {body[:200]}")
-    week = f"{datetime.now(UTC):/api/v1/reports/%G-W%V/?format=pdf}"
+    week = f"{datetime.now(UTC) - timedelta(weeks=1):/api/v1/reports/%G-W%V/?format=pdf}"
     with urllib.request.urlopen(f"https://localhost:{port}{week}", context=trusted) as answer:
         paper = answer.read()
     if not paper.startswith(b"%PDF-"):
