@@ -169,7 +169,9 @@ def browser() -> Iterator[Browser]:
     # The same engine without windows, menus and a profile: a fifth less to do for each test.
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM, BRIEFLY])
+        running = playwright.chromium.launch(
+            executable_path=path, args=[*CHROMIUM, BRIEFLY], timeout=PATIENCE_MS
+        )
         yield running
         running.close()
 
