@@ -104,6 +104,21 @@ def test_no_part_makes_the_page_high_and_hardly_anything_moves_by_itself(visit, 
                 assert height <= HIGHEST, (query, link.inner_text(), height)
 
 
+WIDTH = "document.querySelector('.site-side').getBoundingClientRect().width"
+
+
+def test_a_side_is_as_wide_as_long_as_the_other_is_on_its_way(visit, changed):
+    page = visit.open(SITE)
+    for width in (390, 1024, 1440, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate(
+            "document.body.append(window.other = document.querySelectorAll('.site-side')[1])"
+        )
+        alone = page.evaluate(WIDTH)
+        page.evaluate("document.querySelector('.site-sides').append(window.other)")
+        assert page.evaluate(WIDTH) == alone, width
+
+
 @pytest.mark.long
 @seen_by(LAPTOP, NARROW)
 def test_each_part_fits_and_breaks_no_rule(visit, changed, reader):
