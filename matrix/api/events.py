@@ -84,9 +84,8 @@ EVENTS = described(
         *BOUNDS[1:],
         text(
             "since",
-            "What happened from this time on, up to now; not with a window.",
+            "What happened from this time, ISO 8601, up to now; not with a window.",
             "2026-11-20T04:00:00Z",
-            format="date-time",
         ),
         *LINKS_FILTERED,
         choice("kind", KINDS, "What happened; by default anything."),

@@ -23,7 +23,7 @@ TIMES = (
     "-9223372036854775808",
     "253402300800",
 )
-# ISO 8601 that may be read, but that is no `date-time` as a schema has it for bodies.
+# ISO 8601 that addresses may have, but that is no `date-time` as a schema has it for bodies.
 LOOSE_TIMES = ("0001-01-01", "9999-12-31", "2026-11-20T24:00:00Z", "2026-W47-5T12")
 INTEGERS = (
     *(0, 1, -1),

@@ -151,9 +151,9 @@ def time_of(params: QueryDict, name: str) -> datetime | None:
 
 BOUNDS = Parameter(
     tuple(
-        schema.text(name, sentence, example, format="date-time")
+        schema.text(name, sentence, example)
         for name, sentence, example in (
-            ("from", "Those that end after this time.", "2026-11-20T00:00:00Z"),
+            ("from", "Those that end after this time, ISO 8601.", "2026-11-20T00:00:00Z"),
             ("to", "Those that begin before this time.", "2026-11-21T00:00:00Z"),
         )
     ),
