@@ -1,13 +1,14 @@
 """What each lane of the tests may take of a processor, as a pytest plugin: `--lane=NAME`.
 
 A lane that takes a third more than its budget fails in the end, with a sentence. Budgets are those
-of one machine; another one's are so much larger as it is slower at a short piece of work.
+of one machine; another one's are so much larger as it is slower at a short piece of work, which is
+done every few seconds as long as the lane goes on.
 """
 
 import time
 from dataclasses import dataclass
 from os import times
-from statistics import median
+from statistics import fmean
 
 import psutil
 import pytest
@@ -52,7 +53,8 @@ MARGIN = 1 / 3
 WORK = 20_000
 WORK_SECONDS = 0.0055
 """What the piece of work takes on the machine of the budgets, with all lanes beside it."""
-TRIES = 20
+FEWEST_PIECES = 20
+SECONDS_BETWEEN_PIECES = 2.0
 
 verdict_key = pytest.StashKey[str]()
 
@@ -88,12 +90,32 @@ class Lane:
         )
 
 
-def slowness() -> float:
-    """Return how many times longer than usual this machine is at a piece of work right now."""
-    return median(piece_of_work() for _ in range(TRIES)) / WORK_SECONDS
+class Pace:
+    """How slow this machine has been at a piece of work all along, while the tests ran."""
+
+    def __init__(self) -> None:
+        self._seconds: list[float] = []
+        self._next_at = 0.0
+
+    def look(self) -> None:
+        """Do a piece of work, if the last one was not just now."""
+        now = time.monotonic()
+        if now >= self._next_at:
+            self._next_at = now + SECONDS_BETWEEN_PIECES
+            self._seconds.append(piece_of_work())
+
+    def slowness(self) -> float:
+        """Return how many times longer than usual it took on average."""
+        while len(self._seconds) < FEWEST_PIECES:
+            self._seconds.append(piece_of_work())
+        return fmean(self._seconds) / WORK_SECONDS
+
+
+PACE = Pace()
 
 
 def piece_of_work() -> float:
+    """Return the processor seconds of one."""
     began = time.process_time()
     words = {str(number * 7919 % WORK): number for number in range(WORK)}
     sorted(words)
@@ -119,11 +141,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--lane", choices=BUDGETS, help="a lane of the Makefile, with its budget")
 
 
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    if item.config.getoption("--lane"):
+        PACE.look()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Let a lane fail that has outgrown its budget, if nothing else has failed in it."""
     if name := session.config.getoption("--lane"):
         chosen = session.config.getoption("markexpr")
-        lane = Lane(name, processor_seconds(), slowness(), chosen)
+        lane = Lane(name, processor_seconds(), PACE.slowness(), chosen)
         session.config.stash[verdict_key] = lane.words()
         if not lane.is_within and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -45,12 +45,33 @@ def test_a_session_fails_for_its_lane_alone_unless_it_has_failed_already(
     seconds: float, status: int, ends: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "processor_seconds", lambda: seconds)
-    monkeypatch.setattr(budget, "slowness", lambda: 1.0)
+    monkeypatch.setattr(budget.PACE, "slowness", lambda: 1.0)
     config = SimpleNamespace(getoption={"--lane": "lab", "markexpr": ""}.get, stash=pytest.Stash())
     session = SimpleNamespace(config=config, exitstatus=status)
     budget.pytest_sessionfinish(session)  # type: ignore[arg-type]
     assert session.exitstatus == ends
     assert f"took {seconds:.0f} s" in config.stash[budget.verdict_key]
+
+
+def test_a_machine_is_as_slow_as_it_was_all_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is fast again when a lane ends has been slow for most of it."""
+    clock, pieces = iter(range(0, 1_000, 10)), iter([3.0] * 30 + [1.0] * 10)
+    monkeypatch.setattr(budget.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(budget, "piece_of_work", lambda: next(pieces) * budget.WORK_SECONDS)
+    pace = budget.Pace()
+    for _ in range(40):
+        pace.look()
+    assert pace.slowness() == pytest.approx(2.5)
+
+
+def test_a_piece_of_work_is_done_every_few_seconds_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[float] = []
+    monkeypatch.setattr(budget.time, "monotonic", lambda: 7.0)
+    monkeypatch.setattr(budget, "piece_of_work", lambda: done.append(1.0) or 1.0)
+    pace = budget.Pace()
+    pace.look()
+    pace.look()
+    assert len(done) == 1
 
 
 def test_what_is_started_counts_while_it_runs_and_once_it_has_ended() -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import psycopg
 
 from sonar.sandbox import embedded, processes
 from tests import template
 
+LONGEST_SECONDS = 20
 NAMES = "primary", "standby"
 # What a replica has to replay waits for no reader.
 OPTIONS = (), ("max_standby_streaming_delay=0",)
@@ -47,9 +49,12 @@ class Pair:
         self._stack.enter_context(running)
 
     def kill(self, number: int) -> None:
-        """Let one die without a word."""
+        """Let one die without a word, and wait until none of its processes answers any more."""
         pid = int((self.place / NAMES[number] / "postmaster.pid").read_text().split()[0])
+        answering = psutil.Process(pid).children()
         os.kill(pid, signal.SIGQUIT)
+        _, left = psutil.wait_procs(answering, LONGEST_SECONDS)
+        assert not left, left
 
     @contextmanager
     def without(self, number: int) -> Iterator[None]:
