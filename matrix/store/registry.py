@@ -32,8 +32,6 @@ PROMISED = {
     name: attribute.promised for name, attribute in OF_PROFILES.items() if attribute.promised
 }
 MESH_FIELDS = {name: attribute.mesh for name, attribute in OF_PROFILES.items() if attribute.mesh}
-# The width of a smallint in PostgreSQL's binary format.
-SMALL = ">i2"
 NO_PRIORITY = -1
 PAUSE = ("paused_since", "paused_until", "pause_reason")
 SITE_PAUSE = tuple(f"site__{column}" for column in PAUSE)
@@ -150,7 +148,7 @@ def _read_plan(size: str, filters: Iterable[Filter], links: LinkIndex) -> MeshPr
         "source_id": pg_columns.INTEGER,
         "destination_id": pg_columns.INTEGER,
         "every_seconds": pg_columns.SHORT,
-        "priority": SMALL,
+        "priority": pg_columns.SHORTEST,
     }
     rows = pg_columns.columns(schedules.annotate(priority=F("mesh__priority")), fields)
     plan, numbers = MeshPromises.blank(links), links.numbers(rows)

@@ -62,7 +62,7 @@ DIFFERENCES = (
 
 # What is read of each: segments.ROW_FIELDS, and of results of all size classes which one, and who.
 OF_CLASS = segments.ROW_FIELDS
-OF_ALL = OF_CLASS | {"size_class_id": pg_columns.INTEGER, "id": "V16"}
+OF_ALL = OF_CLASS | {"size_class_id": pg_columns.INTEGER, "id": pg_columns.UUID}
 Ends = tuple[int, int]
 
 

@@ -10,7 +10,7 @@ from tests.benchmarks.kept import Kept
 from tests.benchmarks.scale import SCALES, Scale
 
 # 0 stands for the limits of memory and of a 304, which have no number, and for mere figures.
-NUMBERS = tuple(range(18))
+NUMBERS = tuple(range(19))
 
 
 def arguments() -> argparse.Namespace:

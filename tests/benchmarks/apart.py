@@ -54,6 +54,7 @@ PROGRAMS = {
     15: Program("in_programs", environment={"SONAR_IN_FLIGHT": "50"}),
     17: Program("in_incidents", options=("max_wal_size=8GB", "jit=off", "autovacuum=off")),
     16: Program("in_service", environment=MANY_IN_FLIGHT),
+    18: Program("in_crowd", options=("shared_buffers=1GB", "max_wal_size=4GB")),
 }
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from itertools import chain, cycle
+from itertools import chain, cycle, islice
 from urllib.parse import urlsplit
 
 PATIENCE_SECONDS = 120
@@ -23,6 +23,7 @@ class Load:
     """A closed loop: each connection asks for the next address when it has its answer.
 
     ``known``: a client remembers the ETag of each address, and says so when it asks again.
+    ``pause_seconds``: as long each waits before it asks again, and at first some part of it.
     """
 
     urls: Sequence[str]
@@ -30,6 +31,7 @@ class Load:
     seconds: float
     headers: dict[str, str] = field(default_factory=dict)
     known: bool = False
+    pause_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Seen:
     seconds: float
     median: float
     p95: float
+    p99: float
     longest: float
     bytes: int
     cpu_seconds: float
@@ -54,7 +57,8 @@ class Seen:
         cores = self.cpu_seconds / self.seconds
         size = self.bytes / self.answers / 1000
         return (
-            f"p95 {self.p95:.1f} ms, median {self.median:.1f}, longest {self.longest:.0f}; "
+            f"p95 {self.p95:.1f} ms, p99 {self.p99:.1f}, median {self.median:.1f}, longest "
+            f"{self.longest:.0f}; "
             f"{size:,.3g} kB an answer; the clients took {cores:.2f} of a core"
         )
 
@@ -66,15 +70,18 @@ class Answer:
     bytes: int
 
 
-def ask(load: Load, until: float) -> Iterator[Answer]:
+def ask(load: Load, number_of_client: int, until: float) -> Iterator[Answer]:
     """Ask on one connection until the time is over, and for each address once at least.
+
+    Each client begins with another address. One that pauses ends when the time is over.
 
     A client that remembers ETags shows one of each at least. Raise RuntimeError for an error.
     """
-    least = len(load.urls) * (1 + load.known)
+    least = 0 if load.pause_seconds else len(load.urls) * (1 + load.known)
     own = http.client.HTTPConnection(urlsplit(load.urls[0]).netloc, timeout=PATIENCE_SECONDS)
     tags: dict[str, str] = {}
-    for number, url in enumerate(cycle(load.urls)):
+    time.sleep(load.pause_seconds * number_of_client / load.connections)
+    for number, url in enumerate(islice(cycle(load.urls), number_of_client, None)):
         started = time.perf_counter()
         if number >= least and started > until:
             return
@@ -83,17 +90,21 @@ def ask(load: Load, until: float) -> Iterator[Answer]:
         response = own.getresponse()
         body = response.read()
         if response.status not in (200, 304):
-            raise RuntimeError(f"{response.status}: {body[:200]!r}")
+            raise RuntimeError(f"{url}: {response.status}: {body[:200]!r}")
         if load.known:
             tags[url] = response.headers["ETag"]
         yield Answer(1000 * (time.perf_counter() - started), response.status, len(body))
+        if load.pause_seconds:
+            own.close()  # a server waits for no one as long as a reader looks at a page
+            time.sleep(load.pause_seconds)
 
 
 def put_on(load: Load) -> Seen:
     began, cpu = time.perf_counter(), time.process_time()
     until = began + load.seconds
+    clients = range(load.connections)
     with ThreadPoolExecutor(load.connections) as threads:
-        of_each = threads.map(lambda _: list(ask(load, until)), range(load.connections))
+        of_each = threads.map(lambda number: list(ask(load, number, until)), clients)
         answers = list(chain.from_iterable(of_each))
     milliseconds = sorted(one.milliseconds for one in answers)
     return Seen(
@@ -101,11 +112,17 @@ def put_on(load: Load) -> Seen:
         not_modified=sum(one.status == 304 for one in answers),
         seconds=time.perf_counter() - began,
         median=statistics.median(milliseconds),
-        p95=milliseconds[95 * (len(milliseconds) - 1) // 100],
+        p95=percentile(milliseconds, 95),
+        p99=percentile(milliseconds, 99),
         longest=milliseconds[-1],
         bytes=sum(one.bytes for one in answers),
         cpu_seconds=time.process_time() - cpu,
     )
+
+
+def percentile(ordered: list[float], percent: int) -> float:
+    """Return the one that so many of a hundred are not above, of figures in order."""
+    return ordered[percent * (len(ordered) - 1) // 100]
 
 
 def seen(load: Load) -> Seen:

@@ -1,11 +1,10 @@
 """Rows as PostgreSQL's binary COPY wants them, made by numpy without a Python object for each."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sonar.database import pg_columns
 
 EPOCH_2000_US = 946_684_800 * 10**6
 EMPTY_LIST = b"\x01[]"  # jsonb, version 1
@@ -50,7 +49,15 @@ class Ids:
     profiles: NDArray[np.int64]
 
 
-LAYOUT = pg_columns.row_of(COLUMNS)
+def row_of(fields: Mapping[str, str]) -> np.dtype[np.void]:
+    """Return the layout of a row of a binary COPY: a field count, each value behind its length."""
+    parts = [("fields", ">i2")]
+    for name, kind in fields.items():
+        parts += [(f"{name} width", ">i4"), (name, kind)]
+    return np.dtype(parts)
+
+
+LAYOUT = row_of(COLUMNS)
 
 
 def template(*, failed: bool) -> NDArray[np.void]:

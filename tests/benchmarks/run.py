@@ -1,11 +1,13 @@
 """Runs the chosen goals one after the other."""
 
+import time
 from collections.abc import Callable, Iterable
 
 from tests.benchmarks import apart, facts
 from tests.benchmarks.bench import Bench, console
 from tests.benchmarks.goals import browser, in_process, ingest, matrix, over_http, time_series
 from tests.benchmarks.measured import Goal
+from tests.benchmarks.report import figure
 
 
 def elsewhere(number: int) -> Callable[[Bench], list[Goal]]:
@@ -37,15 +39,25 @@ def goals(bench: Bench, numbers: Iterable[int], note: Callable[[], None]) -> lis
 
     Calls ``note`` after each, as a run may take an hour; returns those that broke.
     """
-    chosen = set(numbers)
+    chosen = [number for number in GOALS if number in set(numbers)]
     broken = []
-    for number, goal in GOALS.items():
-        if number not in chosen:
-            continue
+    for done, number in enumerate(chosen):
+        began = time.monotonic()
         try:
-            bench.goals += goal(bench)
+            found = GOALS[number](bench)
+            bench.goals += found
+            say(found, f"{done + 1} of {len(chosen)}", time.monotonic() - began)
         except Exception:  # noqa: BLE001 - shown whole, and the run ends with an error
             console.print_exception()
             broken.append(number)
         note()
     return broken
+
+
+def say(found: Iterable[Goal], how_far: str, seconds: float) -> None:
+    """Print a line for each goal as it is measured: the tables come at the end."""
+    for goal in found:
+        judged = f"{figure(goal.value)} {goal.unit}" if goal.value is not None else goal.note
+        limit = f"{'at least' if goal.at_least else 'at most'} {goal.limit:g}"
+        words = f"[{how_far}, {seconds:.0f} s] goal {goal.number}: {goal.text}: {judged} ({limit})"
+        console.print(words, markup=False, highlight=False, soft_wrap=True)

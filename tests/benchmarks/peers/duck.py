@@ -9,10 +9,10 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 from psycopg import Cursor
 
-from sonar.database import pg_columns, pg_copy
+from sonar.database import pg_copy
 from sonar.notation.windows import Window
 from tests.benchmarks.answer import Answer
-from tests.benchmarks.copy_rows import EPOCH_2000_US
+from tests.benchmarks.copy_rows import EPOCH_2000_US, row_of
 
 THREADS = 2
 # Rows of peer_transfer in PostgreSQL's binary format; the rate of a failed one is NaN.
@@ -96,7 +96,7 @@ def floats(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def pieces() -> Iterator[NDArray[np.void]]:
     """Read peer_transfer, a good million rows at a time."""
-    row = pg_columns.row_of(FIELDS)
+    row = row_of(FIELDS)
     pending = bytearray()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")  # keeps the order
