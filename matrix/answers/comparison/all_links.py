@@ -185,7 +185,7 @@ class NetChange:
     @classmethod
     def of_logs(cls, expected: float, own: float, error: float, dof: int, links: int) -> NetChange:
         """Take what is beyond, as a logarithm with a standard error."""
-        half = float(student.quantile((1 + CONFIDENCE) / 2, dof)) * error
+        half = student.one_quantile((1 + CONFIDENCE) / 2, dof) * error
         p = float(student.two_sided(own / error, dof)) if error else float(not own)
         low, factor, high = np.exp([own - half, own, own + half]).tolist()
         return cls(float(np.exp(expected)), factor, low, high, p, links)

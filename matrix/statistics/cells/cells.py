@@ -21,7 +21,7 @@ from matrix.statistics.cells.states import (
     States,
 )
 from matrix.statistics.estimates import two_way
-from matrix.statistics.estimates.student import two_sided
+from matrix.statistics.estimates.student import two_sided_of_many
 from matrix.statistics.estimates.two_way import TwoWay
 from matrix.statistics.samples import reduce
 from matrix.statistics.samples.pooling import Pooling
@@ -254,8 +254,11 @@ def chances(model: TwoWay) -> Floats:
         others = (model.dof * model.sigma**2 - squares) / (model.dof - 1)
         is_own = model.how == "means"
         t = np.sqrt(squares / (np.maximum(others, 0) if is_own else model.sigma**2))
-    dof = max(model.dof - is_own, 0)
-    return two_sided(t, dof) if dof else np.full(model.rest.shape, np.nan)
+    dof, p = max(model.dof - is_own, 0), np.full(model.rest.shape, np.nan)
+    if dof:
+        has_t = ~np.isnan(t)
+        p[has_t] = two_sided_of_many(t[has_t], np.full(int(has_t.sum()), float(dof)))
+    return p
 
 
 class Mixing:

@@ -147,7 +147,7 @@ class Together:
         error, dof = shift.error(), float(max(shift.logs.size - 1, 1))
         if scatter is not None and scatter.dof[0] > 0 and shift.weight:
             error, dof = scatter.error(shift, apart)
-        half = float(student.quantile((1 + CONFIDENCE) / 2, dof)) * error
+        half = student.one_quantile((1 + CONFIDENCE) / 2, dof) * error
         with np.errstate(divide="ignore", invalid="ignore"):  # links that are all alike
             t = np.divide(shift.log, error) if shift.log else 0.0 * error
         p = float(student.two_sided(t, dof))

@@ -205,7 +205,7 @@ def fit_slope(values: Floats, rates: Floats) -> Slope | None:
     rest = y - y.mean() - exponent * x
     dof = x.size - 2
     error = float(np.sqrt(rest @ rest / dof / squares))
-    reach = float(student.quantile(0.975, dof)) * error
+    reach = student.one_quantile(0.975, dof) * error
     return Slope(exponent, exponent - reach, exponent + reach, span, x.size)
 
 
@@ -258,6 +258,6 @@ def beside(rates: Floats, row: int, column: int | None) -> PeerRates:
     reach = math.nan
     if logs.size >= FEWEST_PARTNERS:
         error = float(logs.std(ddof=1)) / math.sqrt(logs.size)
-        reach = float(student.quantile(0.975, logs.size - 1)) * error
+        reach = student.one_quantile(0.975, logs.size - 1) * error
     factor, low, high = np.exp([mean, mean - reach, mean + reach]).tolist()
     return PeerRates(median, len(partners), factor, low, high, logs.size)
