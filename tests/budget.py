@@ -16,7 +16,7 @@ import pytest
 BUDGETS = {
     "storage": 148.0,
     "programs": 210.0,
-    "sandbox": 170.0,
+    "sandbox": 210.0,
     "lab": 85.0,
     "engines": 82.0,
     "browser": 120.0,
