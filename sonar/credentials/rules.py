@@ -49,10 +49,9 @@ SERVICE_PLACE_SENTENCE = (
 )
 # Columns of a probe or schedule that obstacles and `transfer_request.order_for` read: no
 # connection is held meanwhile.
+CREDENTIALS = ("credential", "credential_lent")
 WITH_CREDENTIALS = tuple(
-    f"{end}__{name}"
-    for end in ("source", "destination")
-    for name in ("credential", "credential_lent")
+    f"{end}__{name}" for end in ("source", "destination") for name in CREDENTIALS
 )
 # Who is passive in a copy, and who is active and is given what the other lends.
 PASSIVE_AND_ACTIVE = {"pull": ("source", "destination"), "push": ("destination", "source")}

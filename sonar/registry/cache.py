@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from django.db import connection
 
+from sonar.database.cursors import planned_cursor
 from sonar.models.version import RAISED
 
 Value = TypeVar("Value")
@@ -42,7 +43,7 @@ class RegistryCache(Generic[Value]):
 
 
 def registry_version() -> str:
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(VERSION)
         row = cursor.fetchone()
     return str(row[0]) if row else ""

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from sonar.database.cursors import planned_cursor
 from sonar.models import Circuit, Probe, Transfer
 
 # In one order, so that two tests that end between the same two do not wait for each other.
@@ -47,7 +47,7 @@ def note(probe: Probe, state: str, facts: Mapping[str, Any]) -> None:
 
 
 def _execute(statement: str, values: Any) -> None:  # noqa: ANN401 - as cursors take them
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(statement, values)
 
 

@@ -9,10 +9,12 @@ nobody can tell how long its transfer went on.
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import accumulate
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
-from django.db.models import Min, Q
+from django.db.models import Min
+from psycopg.types.numeric import Int8
 
+from sonar.database.cursors import planned_cursor
 from sonar.models import Probe, RecentRun
 
 # Clocks of workers may differ by this much before one misses another's run.
@@ -66,34 +68,72 @@ def _shared(own: Span, other: Span) -> Span | None:
     return cut if cut.began < cut.ended else None
 
 
-def beside(probe: Probe, move: Span | None) -> Company:
-    """Count the company of a probe's move, whose own row must be deleted already.
+# The snapshot of this statement still has the row that it deletes, and not yet the run that it
+# notes.
+END_RUN = """
+    WITH ended AS (
+        DELETE FROM sonar_probe
+        WHERE id = %(probe)s AND state = 'running' AND started_at = %(began)s
+        RETURNING id
+    ), noted AS (
+        INSERT INTO sonar_recentrun (source_id, destination_id, began_at, ended_at)
+        SELECT %(source)s, %(destination)s, %(began)s, %(until)s FROM ended
+    )
+    SELECT 0, 0, NULL::timestamptz, NULL::timestamptz FROM ended
+    UNION ALL
+    SELECT source_id, destination_id, started_at, deadline FROM sonar_probe
+    WHERE (source_id IN (%(source)s, %(destination)s)
+           OR destination_id IN (%(source)s, %(destination)s))
+      AND state = 'running' AND started_at < %(move_ended)s AND id <> %(probe)s
+    UNION ALL
+    SELECT source_id, destination_id, began_at, ended_at FROM sonar_recentrun
+    WHERE (source_id IN (%(source)s, %(destination)s)
+           OR destination_id IN (%(source)s, %(destination)s))
+      AND began_at < %(move_ended)s AND ended_at > %(move_began)s
+"""
 
-    One statement, hence one snapshot: a test that ends at this very moment is still a running
-    probe in it or a recent run already, never both and never neither. What is claimed after
-    it moves no byte before it. None for a move that never began.
+
+# The row that says that it was this run that ended.
+MINE = (0, 0, None, None)
+
+
+def end_run(probe: Probe, move: Span | None, now: datetime) -> Company | None:
+    """Delete the row of a probe's run, keep when it ran, and count the company of its move.
+
+    None if somebody else has ended or taken back this run; a company of None for a move that never
+    began. One statement, hence one snapshot: a test that ends at this very moment is still a
+    running probe in it or a recent run already, never both and never neither. What is claimed
+    after it moves no byte before it.
     """
-    if move is None:
-        return Company()
-    runs = _runs(probe, move)
+    values: dict[str, Any] = {
+        "probe": probe.id,
+        "source": Int8(probe.source_id),
+        "destination": Int8(probe.destination_id),
+        "began": probe.started_at,
+        "until": _until(probe, now),
+        "move_began": move and move.began,
+        "move_ended": move and move.ended,
+    }
+    with planned_cursor() as cursor:
+        cursor.execute(END_RUN, values)
+        rows = cursor.fetchall()
+    others = [row for row in rows if row != MINE]
+    if len(others) == len(rows):
+        return None
+    return _company(probe, move, others) if move else Company()
+
+
+Run = tuple[int, int, datetime, datetime]
+"""Both ends of a test, when it began and when it ended or will have ended."""
+
+
+def _company(probe: Probe, move: Span, runs: Iterable[Run]) -> Company:
+    """Count the runs that were at either end of a probe while its bytes moved."""
     at_source, at_destination = (
         count(move, [Span(began, ended) for *ends, began, ended in runs if end in ends])
         for end in (probe.source_id, probe.destination_id)
     )
     return Company(*at_source, *at_destination)
-
-
-def _runs(probe: Probe, move: Span) -> list[tuple[int, int, datetime, datetime]]:
-    """Return the ends of tests that may have been there, when they began and when they ended."""
-    ends = [probe.source_id, probe.destination_id]
-    there = Q(source__in=ends) | Q(destination__in=ends)
-    running = Probe.objects.filter(there, state=Probe.State.RUNNING, started_at__lt=move.ended)
-    recent = RecentRun.objects.filter(there, began_at__lt=move.ended, ended_at__gt=move.began)
-    both = running.values_list("source_id", "destination_id", "started_at", "deadline").union(
-        recent.values_list("source_id", "destination_id", "began_at", "ended_at"), all=True
-    )
-    # A running probe has a start and a deadline: a constraint of its table holds that.
-    return cast("list[tuple[int, int, datetime, datetime]]", list(both))
 
 
 def note(probe: Probe, now: datetime) -> None:
@@ -104,8 +144,13 @@ def note(probe: Probe, now: datetime) -> None:
         source_id=probe.source_id,
         destination_id=probe.destination_id,
         began_at=probe.started_at,
-        ended_at=max(probe.started_at, min(now, probe.deadline)),
+        ended_at=_until(probe, now),
     )
+
+
+def _until(probe: Probe, now: datetime) -> datetime:
+    """Return until when others had a run that ends now: until its deadline at the latest."""
+    return max(probe.started_at or now, min(now, probe.deadline or now))
 
 
 def forget(now: datetime) -> None:

@@ -22,7 +22,7 @@ from sonar.notation.result_columns import REPORTED_BY_MOVERS, Column, Home
 from sonar.registry import redacted
 from sonar.results import circuits, concurrency
 from sonar.results.concurrency import Company, Span
-from sonar.results.store import Profiles, Result, store
+from sonar.results.store import Profiles, Result, append_one
 
 LONGEST_CONNECTION = 200
 DEADLINE_MARGIN = timedelta(seconds=60)
@@ -146,14 +146,11 @@ def _connections(addresses: Iterable[str]) -> list[str]:
 
 @transaction.atomic
 def _end(probe: Probe, state: str, facts: dict[str, Any], move: Span | None, now: datetime) -> bool:
-    # started_at tells this run from a later one of the same probe, handed back in between.
-    mine = Probe.objects.filter(id=probe.id, state="running", started_at=probe.started_at)
-    deleted, _ = mine.delete()
-    if not deleted:
+    # Its start tells this run from a later one of the same probe, handed back in between.
+    others = concurrency.end_run(probe, move, now)
+    if others is None:
         return False
     # Whoever deleted the probe's row, and nobody else, comes here.
-    others = concurrency.beside(probe, move)
-    concurrency.note(probe, now)
     _keep(probe, state, {"started_at": probe.started_at} | facts, others)
     circuits.note(probe, state, facts)
     return True
@@ -184,7 +181,7 @@ def _keep(probe: Probe, state: str, facts: dict[str, Any], others: Company) -> N
         **others._asdict(),
         **facts,
     )
-    store([result], ids_are_new=True)
+    append_one(result)
 
 
 @transaction.atomic

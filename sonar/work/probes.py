@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from sonar.credentials.redacted import without_tokens
-from sonar.credentials.rules import WITH_CREDENTIALS
+from sonar.database.cursors import planned_cursor
 from sonar.database.retry import DATABASE_AWAY, one_line, patiently, release_connection
 from sonar.models import Probe, Schedule
 from sonar.movers import loading, network
@@ -24,6 +24,8 @@ from sonar.movers.measure import Outcome, measure
 from sonar.movers.watch import Watch, as_failures, within
 from sonar.obstacles import credential_states, worker_movers
 from sonar.obstacles.catalogue import CredentialFails
+from sonar.registry import shared_rows
+from sonar.registry.cache import VERSION
 from sonar.results import concurrency, endings
 from sonar.work import cleanup, refused_redirects, transfer_request
 from sonar.work.running import running
@@ -34,6 +36,17 @@ log = logging.getLogger(__name__)
 PROGRESS_EVERY_SECONDS = 1.0
 # For the tokens of a test, up to three of which may have to be asked for.
 TOKENS_SECONDS = 120.0
+# As the ORM would write them, which takes ten times as long to do so as PostgreSQL to answer.
+FIELDS = Probe._meta.concrete_fields
+QUEUED = f"""
+    SELECT {", ".join(str(field.column) for field in FIELDS)}, ({VERSION})
+    FROM sonar_probe WHERE id = %s AND state = 'queued'
+"""  # noqa: S608 - of the model's columns
+TAKE = """
+    UPDATE sonar_probe SET state = 'running', runs = %s, started_at = %s, deadline = %s,
+           worker = %s, progress_bytes = 0
+    WHERE id = %s AND state = 'queued' AND runs = %s
+"""
 # Why a run may have left files behind.
 OVERRUN = "its worker was told to stop, and the run did not end in time"
 UNREPORTED = "its worker did not report an end"
@@ -67,11 +80,7 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
 
     Nor is one that is of another vantage by now: the sweep sends it there.
     """
-    probe = (
-        Probe.objects.select_related("size_class", "mesh__service_credential", *WITH_CREDENTIALS)
-        .filter(id=probe_id, state=Probe.State.QUEUED)
-        .first()
-    )
+    probe = _queued(probe_id)
     if probe is None or worker_movers.elsewhere(worker_movers.vantages_of(probe)[:1]):
         return None
     probe.state = Probe.State.RUNNING
@@ -86,18 +95,24 @@ def claim(probe_id: UUID, now: datetime) -> Probe | None:
         raise
 
 
+def _queued(probe_id: UUID) -> Probe | None:
+    """Return a queued probe with what its test needs of the registry, None if it is not queued."""
+    with planned_cursor() as cursor:
+        cursor.execute(QUEUED, [probe_id])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    *values, version = row
+    probe = Probe.from_db(connection.alias, [field.attname for field in FIELDS], values)
+    return probe if shared_rows.attach(probe, str(version)) else None
+
+
 def _take(probe: Probe) -> bool:
-    # With the count of runs as it was read: this run's files must have a name of their own.
-    queued = Probe.objects.filter(id=probe.id, state=Probe.State.QUEUED, runs=probe.runs - 1)
-    taken = queued.update(
-        runs=probe.runs,
-        state=probe.state,
-        started_at=probe.started_at,
-        deadline=probe.deadline,
-        worker=probe.worker,
-        progress_bytes=0,
-    )
-    return taken == 1
+    """Claim a probe, unless somebody else has; this run's files must have names of their own."""
+    values = (probe.runs, probe.started_at, probe.deadline, probe.worker, probe.id, probe.runs - 1)
+    with planned_cursor() as cursor:
+        cursor.execute(TAKE, values)
+        return bool(cursor.rowcount == 1)
 
 
 def carry_out(probe: Probe, watch: Watch) -> Outcome:

@@ -557,3 +557,40 @@ def test_no_connection_is_held_while_bytes_move(probe, monkeypatch):
     monkeypatch.setattr(loading, "load", lambda description: Mover())
     probes.run(probe.id)
     assert held == [False]
+
+
+def test_a_test_costs_seven_statements_and_two_if_it_was_ordered(
+    probe, fake, django_assert_num_queries
+):
+    """To look for it and take it; to end its run; profile, month, result and circuits."""
+    probes.run(probe.id)  # what is read of the registry once, and its profile
+    again = ordered(*Endpoint.objects.order_by("name")[:2])
+    purpose = begin_and_end = 2  # the latter of a savepoint, in the place of a transaction
+    with django_assert_num_queries(7 + purpose + begin_and_end):
+        probes.run(again.id)
+    assert Transfer.objects.filter(id=again.id, state="done").exists()
+
+
+def test_a_claimed_probe_has_the_registry_as_it_is_now(probe):
+    first = claimed_now(probe)
+    assert probes.hand_back(first)
+    Endpoint.objects.filter(name="LANCS_DATADISK").update(base_url="fake://moved/data")
+    again = claimed_now(probe)
+    assert first.destination.base_url == "fake://lancs/data"
+    assert again.destination.base_url == "fake://moved/data"
+    assert again.source.base_url == first.source.base_url
+
+
+def test_probes_between_the_same_endpoints_share_their_rows(probe, django_assert_num_queries):
+    first = claimed_now(probe)
+    assert probes.hand_back(first)
+    with django_assert_num_queries(2):
+        second = claimed_now(probe)
+    assert second.source is first.source
+    assert second.size_class is first.size_class
+
+
+def test_a_probe_whose_endpoint_is_gone_is_not_taken(probe):
+    Endpoint.objects.filter(name="LANCS_DATADISK")._raw_delete("default")  # past what protects it
+    assert probes.claim(probe.id, NOW) is None
+    assert Probe.objects.get().state == "queued"
