@@ -196,3 +196,5 @@ class FileInfo:
     bytes: int
     version: str = ""
     """What changes with the content, where the server tells such a thing."""
+    adler32: str = ""
+    """Eight hex digits, where it was asked for and the server tells it with the length."""

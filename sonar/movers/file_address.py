@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from urllib3.exceptions import HTTPError
@@ -13,20 +14,27 @@ from sonar.movers.messages import one_line
 from sonar.notation.addresses import PROTOCOLS, is_printable
 
 SCHEMES = {scheme: protocol.name for scheme, protocol in PROTOCOLS.items()}
+URLS_KEPT = 2_000
+"""Each is asked for its parts dozens of times in a test: 30 us each."""
 PORTS = {protocol.name: protocol.port for protocol in PROTOCOLS.values()}
 
 
 def parsed(end: End, url: str) -> Url:
     """Return the parts of a URL, the scheme by its protocol's name, or raise MoverError."""
-    scheme, _, rest = url.partition("://")
-    try:
-        address = parse_url(f"{SCHEMES[scheme.lower()]}://{rest}")
-    except (KeyError, HTTPError):
-        address = Url()
+    address = _parts_of(url)
     if not address.host:
         message = f"not a URL of {', '.join(SCHEMES)}: {one_line(url, end.token)}"
         raise MoverError(end.where, message, permanent=True)
-    return address._replace(auth=None)
+    return address
+
+
+@lru_cache(URLS_KEPT)
+def _parts_of(url: str) -> Url:
+    scheme, _, rest = url.partition("://")
+    try:
+        return parse_url(f"{SCHEMES[scheme.lower()]}://{rest}")._replace(auth=None)
+    except (KeyError, HTTPError):
+        return Url()
 
 
 def web_url(end: End) -> str:

@@ -34,6 +34,14 @@ class Files(Protocol):
 
 
 @runtime_checkable
+class TellsOfArrival(Protocol):
+    """Files of servers some of which tell the checksum of one as they describe it."""
+
+    def arrived(self, end: End, order: Order) -> FileInfo | None:
+        """Return what ``stat`` does, with the checksum if the server knows it anyway."""
+
+
+@runtime_checkable
 class AsksService(Protocol):
     """A mover that asks a service for its transfers: they go on without it."""
 

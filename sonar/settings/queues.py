@@ -67,6 +67,9 @@ def transport_options(url: str) -> dict[str, Any]:
     # Rows are the truth and the sweep sends ids again: nothing is gained by messages that wait for
     # their acknowledgement, and a restart of Redis ends a worker that holds some (kombu 5.7.0).
     options: dict[str, Any] = {"ack_emulation": False, **QUEUE_WHILE_SILENT}
+    # No message goes before another: a worker names each queue once where it asks for the next
+    # message, and not once for each of four priorities.
+    options["priority_steps"] = [0]
     if url.startswith(OF_SENTINELS):
         seconds = {"socket_timeout": SENTINEL_SECONDS, "socket_connect_timeout": SENTINEL_SECONDS}
         options |= {"master_name": SONAR_REDIS_MASTER, "sentinel_kwargs": seconds}

@@ -14,6 +14,7 @@ from sonar.movers.file_address import (
 )
 from sonar.movers.http.exchange import Reply, Request, Web
 from sonar.movers.http.failures import refused
+from sonar.movers.http.software import Software
 from sonar.movers.uploads import WatchedFile, put_aside
 from sonar.movers.watch import Watch
 
@@ -23,6 +24,7 @@ NO_PARENT = {404, 409}
 NOT_OFFERED = {405, 501}
 LATER = {202, 408, 423, 425, 429, 503, 504}
 """Answers of who may well have a checksum after a while."""
+WANT_CHECKSUM = {"Want-Digest": "adler32"}
 AFTER_CHECKSUM_SECONDS = 0.05
 """Until the connection that brought a checksum takes the next request.
 
@@ -38,14 +40,26 @@ class WebDav:
 
     def __init__(self) -> None:
         self.web = Web()
+        self.software = Software()
 
     def stat(self, end: End, order: Order) -> FileInfo | None:
-        reply = self.web.ask(Request("HEAD", end), order)
+        return self._described(Request("HEAD", end), order)
+
+    def arrived(self, end: End, order: Order) -> FileInfo | None:
+        """Return the same, with the checksum where the server is known to keep it at hand."""
+        headers = WANT_CHECKSUM if self.software.is_prompt(end) else {}
+        return self._described(Request("HEAD", end, headers), order)
+
+    def _described(self, request: Request, order: Order) -> FileInfo | None:
+        end = request.end
+        reply = self.web.ask(request, order)
+        self.software.note(end, reply)
         if reply.status in ABSENT:
             return None
         succeeded(reply, "HEAD", end)
         version = reply.headers.get("ETag") or reply.headers.get("Last-Modified") or ""
-        return FileInfo(size_of(reply, end), version[:MAX_VERSION])
+        checksum = adler32_of(reply.headers.get("Digest", "")) if request.headers else ""
+        return FileInfo(size_of(reply, end), version[:MAX_VERSION], checksum)
 
     def checksum(self, end: End, order: Order, seconds: float) -> str:
         """Return the file's adler32, empty if the server offers none.
@@ -53,8 +67,8 @@ class WebDav:
         XRootD 5.5.3 without ``xrootd.chksum`` answers 405 to the question.
         """
         limits = replace(order.limits, answer=seconds, total=seconds)
-        headers = {"Want-Digest": "adler32"}
-        request = Request("HEAD", end, headers, hold_seconds=AFTER_CHECKSUM_SECONDS)
+        hold = 0.0 if self.software.is_prompt(end) else AFTER_CHECKSUM_SECONDS
+        request = Request("HEAD", end, WANT_CHECKSUM, hold_seconds=hold)
         reply = self.web.ask(request, replace(order, limits=limits))
         if reply.status in NOT_OFFERED:
             return ""
