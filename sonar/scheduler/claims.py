@@ -1,10 +1,12 @@
 """Due tests become probes, by priority and oldest first, as far as there is room for them."""
 
 import logging
+import os
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Case, F, Min, QuerySet, Value, When
@@ -170,19 +172,28 @@ def _shortest_interval(mesh: int) -> timedelta:
 
 def _queue(schedules: list[int], now: datetime) -> list[UUID]:
     """Make their probes, in one statement: 2,000 of them through the ORM cost 0.3 s."""
-    probes = [uuid4() for _ in schedules]
+    chance = os.urandom(16 * len(schedules))  # of the system at once: each call costs a microsecond
+    probes = [UUID(bytes=chance[at : at + 16], version=4) for at in range(0, len(chance), 16)]
     if probes:
+        # As text: a list of parameters costs ten times as much to write.
+        lists = {"schedules": _array(map(str, schedules)), "probes": _array(p.hex for p in probes)}
         with connection.cursor() as cursor:
-            cursor.execute(CLAIM, {"schedules": schedules, "probes": probes, "now": now})
+            cursor.execute(CLAIM, {**lists, "now": now})
     return probes
+
+
+def _array(texts: Iterable[str]) -> str:
+    return f"{{{','.join(texts)}}}"
 
 
 def _note_reasons(due: QuerySet[Schedule], conditions: RunConditions) -> None:
     """Write why each test that is still due had to wait, by the first reason that it has.
 
     Only rows whose reason has changed are written. What a batch had no room for after all waits
-    for a cap.
+    for a cap. Where all that was due has begun, nothing but that is looked for.
     """
+    if not due.exists():
+        return
     reason = Case(
         *(
             When(obstacle.filter(conditions), then=Value(obstacle.name))

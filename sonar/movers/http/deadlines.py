@@ -44,6 +44,8 @@ KEEP_ALIVE = [
 
 PIECE_BYTES = 16 * 1024
 """What goes into one record of TLS, which the time for a write is counted by."""
+ANSWER_BUFFER_BYTES = 2048
+"""Of an answer that comes in markers, for an hour perhaps: hundreds of tests hold one each."""
 SHORTEST_SECONDS = 0.001
 TOO_SHORT_SECONDS = 0.5
 """In which a server that is there may not be reached: it says nothing of the server."""
@@ -183,7 +185,8 @@ class _PatientResponse(http.client.HTTPResponse):
         super().__init__(sock, debuglevel, method, url)
         wait = CURRENT_WAIT.get()
         wait.sent()
-        self.fp: io.BufferedReader = io.BufferedReader(_PatientSocket(self.fp.detach(), sock, wait))
+        patient = _PatientSocket(self.fp.detach(), sock, wait)
+        self.fp: io.BufferedReader = io.BufferedReader(patient, ANSWER_BUFFER_BYTES)
 
     def begin(self) -> None:
         super().begin()
