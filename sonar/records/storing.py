@@ -139,7 +139,7 @@ def _as_hex(packed: NDArray[np.uint64]) -> str:
 
 def _append(rows: Rows, alike: Sequence[Alike], profiles: NDArray[np.int64]) -> None:
     """Append rows: few through the triggers of the table, of many those that stand for all."""
-    numbers = np.concatenate([some.numbers for some in alike])
+    numbers = np.concatenate([rows_alike.numbers for rows_alike in alike])
     if not len(numbers):
         return
     months = _month_numbers(rows["started"])
@@ -159,7 +159,7 @@ def _representatives(rows: Rows, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
     hours = rows["started"][numbers] // _HOUR * _BEYOND_IDS + rows["size_class"][numbers]
     names = ("source", "destination", "profile")
     columns = (hours, *(rows[name][numbers] for name in names))
-    first = np.concatenate([np.unique(some, return_index=True)[1] for some in columns])
+    first = np.concatenate([np.unique(column, return_index=True)[1] for column in columns])
     chosen: NDArray[np.intp] = numbers[first]
     return chosen
 

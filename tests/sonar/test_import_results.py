@@ -228,7 +228,7 @@ def test_a_file_that_is_not_there_or_not_a_file_is_a_sentence(tmp_path, grid):
 
 @pytest.mark.long
 def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid, monkeypatch):
-    monkeypatch.setattr(importing, "ROWS_PER_STATEMENT", 10_000)
+    monkeypatch.setattr(importing, "ROWS_PER_STATEMENT", 8_000)
     path = write(tmp_path / "some.csv", [line(n) for n in range(1, 25_001)])
     original, calls = storing.store_batch, itertools.count()
 
