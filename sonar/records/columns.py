@@ -7,7 +7,7 @@ ways to write a value, and has the sentences about what is wrong.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from sonar.notation import csv_text
 from sonar.notation.units import FASTEST, LONGEST_SECONDS
 from sonar.records.admission import PROFILE_FIELDS, Admission, ProfileFields, profile_fields_of
+from sonar.records.cells import Cells, OtherwiseError, ReadCells, Texts, by_code, require
 from sonar.records.end_names import ENDS
-from sonar.records.record import ACCOUNT, FIELDS, Record, WrongRecordError, from_text
+from sonar.records.record import ACCOUNT, Record, WrongRecordError, from_text
 
 EPOCH_2000, MICROSECOND = datetime(2000, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 # A result that is fine, with names as ids: what importing keeps of it until it is stored.
@@ -39,7 +40,6 @@ ROW = np.dtype(
 )
 NOTHING = -1
 Rows = NDArray[np.void]
-Texts = Sequence[str]
 
 _NUMBERS = re.compile(r"(?:\d{1,15}(?:\.\d{1,25})?(?:e-?\d{1,2})?,)+", re.ASCII)
 _WHOLE = re.compile(r"(?:[1-9]\d{0,17},)+", re.ASCII)
@@ -62,10 +62,6 @@ class Batch(NamedTuple):
     """What some results say of themselves (``Record.account``), by their number in a row."""
 
 
-class OtherwiseError(Exception):
-    """A batch that is not plain, or not right: to know which, read its rows."""
-
-
 class Columns:
     """Turns lines of a file, or records, into rows; numbers the profiles that it meets."""
 
@@ -80,28 +76,29 @@ class Columns:
 
     def of_lines(self, lines: Sequence[Sequence[str]]) -> Batch:
         """Check the cells of some lines, whose ends are learned; raises OtherwiseError."""
-        require(set(map(len, lines)) == {len(self._names)})
-        cells = dict(zip(self._names, zip(*lines, strict=True), strict=True))
-        nothing = ("",) * len(lines)
-        texts: dict[str, Texts] = {name: cells.get(name, nothing) for name in FIELDS}
-        rows = np.zeros(len(lines), ROW)
-        ids = uuids(texts["id"])
+        return self.of_cells(ReadCells(lines, self._names))
+
+    def of_cells(self, cells: Cells) -> Batch:
+        """Check cells by the column; raises OtherwiseError."""
+        rows = np.zeros(len(cells), ROW)
+        ids = uuids(cells.letters("id", (36,)))
         rows["high"], rows["low"] = ids.T
         self._see_that_none_is_open(ids)
-        self._ends(rows, texts)
-        rows["started"] = moments(texts["started_at"])
-        rows["seconds"], rows["bytes"] = numbers(texts["seconds"]), wholes(texts["bytes"])
-        rows["failed"] = failures(texts["state"])
+        self._ends(rows, cells)
+        rows["started"] = moments(cells.letters("started_at", _LENGTHS_OF_TIMES))
+        rows["seconds"], rows["bytes"] = (
+            numbers(cells.texts("seconds")),
+            wholes(cells.texts("bytes")),
+        )
+        rows["failed"] = failures(cells)
         self._see_that_numbers_are_likely(rows)
         rows["size_class"] = self._size_classes(rows["bytes"])
-        errors = errors_of(rows["failed"], texts["error"], texts["error_where"])
-        require(not any(any(texts[name]) for name in ACCOUNT))
+        failed = np.flatnonzero(rows["failed"]).tolist()
+        errors = errors_of(cells, failed)
+        require(not any(cells.filled(name) for name in ACCOUNT))
         rows["account"] = NOTHING
-        rows["profile"] = self._profiles(lines, texts)
-        numbers_of_failed = np.flatnonzero(rows["failed"]).tolist()
-        ends = (
-            (texts["source"][number], texts["destination"][number]) for number in numbers_of_failed
-        )
+        rows["profile"] = self._profiles(cells)
+        ends = zip(*(cells.of_lines(name, failed) for name in ENDS), strict=True)
         return Batch(rows, self._for_all(errors, ends), [])
 
     def of_records(self, records: Sequence[Record]) -> Batch:
@@ -142,10 +139,10 @@ class Columns:
             if not in_file.isdisjoint(probe.bytes for probe in self.admission.open_probes):
                 raise OtherwiseError
 
-    def _ends(self, rows: Rows, texts: dict[str, Texts]) -> None:
+    def _ends(self, rows: Rows, cells: Cells) -> None:
         try:
             for end in ENDS:
-                rows[end] = [self.admission.ends.ids[name] for name in texts[end]]
+                rows[end] = by_code(cells, end, self.admission.ends.ids.__getitem__)
         except KeyError as error:
             raise OtherwiseError from error
         require((rows["source"] != rows["destination"]).all())
@@ -163,17 +160,20 @@ class Columns:
         positions = np.searchsorted(self.admission.size_begins, sizes, "right") - 1
         return np.array(self.admission.size_ids, np.int64)[positions]
 
-    def _profiles(self, lines: Sequence[Sequence[str]], texts: dict[str, Texts]) -> list[int]:
+    def _profiles(self, cells: Cells) -> NDArray[np.int64]:
         # Most of these columns hold the same in every line of a file.
-        columns = [texts[name] for name in PROFILE_FIELDS if name in texts]
-        varying = [column for column in columns if column.count(column[0]) < len(lines)]
-        rows = list(zip(*varying, strict=True)) or [()] * len(lines)
-        numbers = {row: self._read_profile(lines[rows.index(row)]) for row in set(rows)}
-        return [numbers[row] for row in rows]
+        kinds = np.zeros(len(cells), np.int64)
+        for name in PROFILE_FIELDS:
+            texts, codes = cells.distinct(name)
+            if len(texts) > 1:
+                _, kinds = np.unique(kinds * len(texts) + codes, return_inverse=True)
+        _, first, kinds = np.unique(kinds, return_index=True, return_inverse=True)
+        profiles = [self._read_profile(cells.line(number)) for number in first.tolist()]
+        return np.array(profiles, np.int64)[kinds]
 
-    def _read_profile(self, line: Sequence[str]) -> int:
+    def _read_profile(self, line: Mapping[str, str]) -> int:
         try:
-            record = from_text(dict(zip(self._names, line, strict=True)))
+            record = from_text(line)
             self.admission.check(record)
         except WrongRecordError as error:
             raise OtherwiseError from error
@@ -186,23 +186,8 @@ class Columns:
         return self._numbers[fields]
 
 
-def require(holds: object) -> None:
-    if not holds:
-        raise OtherwiseError
-
-
-def letters(texts: Texts, lengths: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Return texts that have the same length, one of these, as a table of ASCII letters."""
-    length = len(texts[0])
-    require(length in lengths and set(map(len, texts)) == {length})
-    joined = "".join(texts)
-    require(joined.isascii())
-    return np.frombuffer(joined.encode(), np.uint8).reshape(len(texts), length)
-
-
-def uuids(texts: Texts) -> NDArray[np.uint64]:
+def uuids(table: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Return the upper and the lower half of each, which are written with their four dashes."""
-    table = letters(texts, (36,))
     require((table[:, _DASHES] == ord("-")).all())
     nibbles = _NIBBLES[table[:, _DIGITS]]
     require((nibbles < 16).all())
@@ -210,9 +195,8 @@ def uuids(texts: Texts) -> NDArray[np.uint64]:
     return np.ascontiguousarray(packed).view(">u8")
 
 
-def moments(texts: Texts) -> NDArray[np.int64]:
+def moments(table: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return microseconds since 2000 of times in UTC, with or without microseconds."""
-    table = letters(texts, _LENGTHS_OF_TIMES)
     require((table[:, -1] == ord("Z")).all())
     table = np.ascontiguousarray(table[:, :-1])
     width = table.shape[1]
@@ -243,16 +227,17 @@ def _read(texts: Texts, written: re.Pattern[str], kind: Callable[[str], float]) 
         raise OtherwiseError from error
 
 
-def failures(states: Texts) -> list[bool]:
+def failures(cells: Cells) -> NDArray[np.bool_]:
+    states, codes = cells.distinct("state")
     require({"done", "failed"}.issuperset(states))
-    return [state == "failed" for state in states]
+    return np.array([state == "failed" for state in states])[codes]
 
 
-def errors_of(failed: NDArray[np.bool_], errors: Texts, wheres: Texts) -> list[tuple[str, str]]:
+def errors_of(cells: Cells, failed: list[int]) -> list[tuple[str, str]]:
     """Return why and where those failed that failed; no other may say so."""
-    numbers_of_failed = np.flatnonzero(failed).tolist()
-    failures = [(csv_text.unquoted(errors[number]), wheres[number]) for number in numbers_of_failed]
-    require(len(failures) == sum(map(bool, errors)) == sum(map(bool, wheres)))
+    require(len(failed) == cells.filled("error") == cells.filled("error_where"))
+    errors, wheres = (cells.of_lines(name, failed) for name in ("error", "error_where"))
+    failures = list(zip(map(csv_text.unquoted, errors), wheres, strict=True))
     for error, where in failures:
         require(0 < len(error) <= 10_000 and "\0" not in error)
         require(where in {"source", "destination", "transfer", "control"})

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Protocol, cast
 
+from sonar.records.cells import PlainCells, plain
 from sonar.records.record import (
     FIELDS,
     REQUIRED,
@@ -22,8 +22,8 @@ from sonar.records.record import (
     from_text,
     unknown_fields,
 )
+from sonar.records.source import Source, unpacked
 
-GZIP_MAGIC = b"\x1f\x8b"
 LINES = 5000  # in a batch
 # In characters. The longest result has half as many: an error of nothing but quotes, each twice.
 LONGEST_LINE = 50_000
@@ -42,73 +42,110 @@ class TooLongError(Exception):
     """A line that is longer than any result, or does not end at all."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlainLines:
+    """Lines whose cells are where they are in the text (sonar.records.cells)."""
+
+    number: int
+    """Of the first."""
+    data: bytes
+    cells: PlainCells
+
+    def __iter__(self) -> Iterator[Line]:
+        """Give them as if each had been read."""
+        texts = self.data.decode().replace("\r\n", "\n").removesuffix("\n").split("\n")
+        return ((number, text.split(",")) for number, text in enumerate(texts, self.number))
+
+
 @dataclass(slots=True)
 class Read:
-    """How many characters were read of the line of a result, which may span several of text."""
+    """How many lines were read so far, and how many characters of that of a result.
 
+    That one may span several of text.
+    """
+
+    lines: int = 0
     of_line: int = 0
 
 
-class Reader(Protocol):
-    """What csv.reader returns."""
-
-    line_num: int
-
-    def __iter__(self) -> Iterator[list[str]]: ...
-
-
-def batches(path: Path, progress: Progress) -> Iterator[list[Line]]:
+def batches(path: Path, progress: Progress) -> Iterator[list[Line] | PlainLines]:
     """Give the cells of each line that is not blank, and its number: the first if it spans some.
 
-    Reports the bytes of the file that were read. Raises BrokenFileError, after giving all
-    lines before the place that cannot be read.
+    The first batch that is not empty is the header, alone. Reports the bytes of the file that were
+    read. Raises BrokenFileError, after giving all lines before the place that cannot be read.
     """
     with _broken_in_words(path), path.open("rb") as file:
-        text = io.TextIOWrapper(_unpacked(file), encoding="utf-8-sig", newline="")
-        read = Read()
-        reader, broken = csv.reader(_bounded(text, read), strict=True), None
-        began = 1
-        while not broken:
-            ends: list[Line] = []
-            try:
-                with _broken_in_words(path):
-                    # What came before an error is in the list: extend takes one by one.
-                    ends.extend(_batch(reader, read))
-            except TooLongError:
-                broken = BrokenFileError(_too_long(ends[-1][0] + 1 if ends else began))
-            except csv.Error as error:
-                broken = BrokenFileError(_quoting(ends[-1][0] + 1 if ends else began, error))
-            except BrokenFileError as error:
-                broken = error
-            if not (ends or broken):
+        source, read, names = Source(file), Read(), list[str]()
+        reader = csv.reader(_bounded(source.lines(), read), strict=True)
+        while True:
+            began = read.lines + 1
+            if plain := _plain(source, names, began):
+                source.take()
+                read.lines += len(plain.cells)
+                progress(file.tell())
+                yield plain
+                continue
+            lines, broken = _read(path, source, reader, read, is_header=not names)
+            if not names and lines:
+                names = lines[0][1]
+            if not broken and read.lines < began:
                 return
-            numbers = [began, *(end + 1 for end, _ in ends)]
-            lines = [
-                (number, cells) for number, (_, cells) in zip(numbers, ends, strict=False) if cells
-            ]
-            began = numbers[-1]
             progress(file.tell())
             yield lines
-        raise broken
+            if broken:
+                raise broken
 
 
-def _bounded(text: IO[str], read: Read) -> Iterator[str]:
+def _plain(source: Source, names: list[str], number: int) -> PlainLines | None:
+    """Return the next block, if the header is known and the block is plain."""
+    if not names or source.is_within_block:
+        return None
+    data = source.block()
+    cells = plain(data, names, LONGEST_LINE) if data else None
+    return None if cells is None else PlainLines(number, data, cells)
+
+
+def _read(
+    path: Path, source: Source, reader: Iterator[list[str]], read: Read, *, is_header: bool
+) -> tuple[list[Line], BrokenFileError | None]:
+    """Read lines one by one: one, or the rest of a block, and why it goes no further."""
+    lines, broken = list[Line](), None
+    began = read.lines + 1
+    try:
+        with _broken_in_words(path):
+            for cells in _batch(reader, read, source, 1 if is_header else LINES):
+                if cells:
+                    lines.append((began, cells))
+                began = read.lines + 1
+    except TooLongError:
+        broken = BrokenFileError(_too_long(began))
+    except csv.Error as error:
+        broken = BrokenFileError(_quoting(began, error))
+    except BrokenFileError as error:
+        broken = error
+    return lines, broken
+
+
+def _bounded(text: Iterator[str], read: Read) -> Iterator[str]:
     """Give lines of text as they are, and none of which too much would have to be held."""
-    for line in iter(partial(text.readline, LONGEST_LINE + 1), ""):
+    for line in text:
         read.of_line += len(line)
         if read.of_line > LONGEST_LINE:
             raise TooLongError
+        read.lines += 1
         yield line
 
 
-def _batch(reader: Reader, read: Read) -> Iterator[Line]:
-    """Give the cells of the lines of a batch, one by one, and the number of the last of each."""
+def _batch(
+    reader: Iterator[list[str]], read: Read, source: Source, most: int
+) -> Iterator[list[str]]:
+    """Give the cells of lines one by one, up to the end of a block or of a batch."""
     characters = 0
-    for cells in islice(reader, LINES):
-        yield reader.line_num, cells
+    for cells in islice(reader, most):
+        yield cells
         characters += read.of_line
         read.of_line = 0
-        if characters > BATCH_CHARACTERS:
+        if characters > BATCH_CHARACTERS or not source.is_within_block:
             return
 
 
@@ -117,13 +154,6 @@ def _too_long(began: int) -> str:
         f"line {began}: it has more than {LONGEST_LINE:,} characters, too many for a "
         'result. A cell that begins with " continues up to the next "'
     )
-
-
-def _unpacked(file: io.BufferedReader) -> IO[bytes]:
-    """Return what a file holds, unpacked if it begins as gzip does, whatever its name."""
-    if file.peek(2)[:2] != GZIP_MAGIC:
-        return file
-    return cast(IO[bytes], gzip.GzipFile(fileobj=file, mode="rb"))
 
 
 @contextmanager
@@ -143,7 +173,7 @@ def _broken_in_words(path: Path) -> Iterator[None]:
 def _undecodable(path: Path) -> str:
     """Find the line by reading once more: the decoder works in blocks and knows none."""
     with path.open("rb") as file:
-        text = io.TextIOWrapper(_unpacked(file), "utf-8", errors="surrogateescape", newline="")
+        text = io.TextIOWrapper(unpacked(file), "utf-8", errors="surrogateescape", newline="")
         for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE + 1), ""), 1):
             if escaped := re.search("[\udc80-\udcff]", line):
                 return f"line {number}: byte {ord(escaped[0]) - 0xDC00:#04x} is not UTF-8 text"

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -15,9 +14,10 @@ from django.db import transaction
 
 from sonar.records import files, storing
 from sonar.records.admission import Admission
-from sonar.records.columns import Batch, Columns, OtherwiseError
+from sonar.records.cells import OtherwiseError
+from sonar.records.columns import Batch, Columns
 from sonar.records.end_names import ENDS, named_by
-from sonar.records.files import BrokenFileError, Line, Progress
+from sonar.records.files import BrokenFileError, Line, PlainLines, Progress
 from sonar.records.record import Record, WrongRecordError
 from sonar.registry.aliases import Unknown
 from sonar.results import store
@@ -123,14 +123,14 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
 
     with TemporaryFile() as spool:
         try:
-            batches = filter(None, files.batches(path, note))
-            lines = next(batches, [])
-            names = files.columns(lines[0] if lines else None)
+            batches = (lines for lines in files.batches(path, note) if lines)
+            header = next(batches, None)
+            names = files.columns(header[0] if isinstance(header, list) else None)
             admission = Admission.at(now)
             faults.unknown = admission.ends.unknown.values()
             sound = Checked(admission, Columns(admission, names), spool)
-            for batch_lines in filter(None, chain([lines[1:]], batches)):
-                if batch := _read(batch_lines, names, sound, faults):
+            for lines in batches:
+                if batch := _read(lines, names, sound, faults):
                     sound.count += len(batch.rows)
                     pickle.dump((batch, position), spool)
         except BrokenFileError as error:
@@ -139,8 +139,15 @@ def checked(path: Path, now: datetime, progress: Progress) -> Iterator[Checked]:
         yield sound
 
 
-def _read(lines: list[Line], names: list[str], sound: Checked, faults: Faults) -> Batch | None:
+def _read(
+    lines: list[Line] | PlainLines, names: list[str], sound: Checked, faults: Faults
+) -> Batch | None:
     """Read a batch of lines, by the column if all are plain; None once there is a fault."""
+    if isinstance(lines, PlainLines):
+        try:
+            return sound.columns.of_cells(lines.cells)
+        except OtherwiseError:
+            lines = list(lines)
     sound.admission.ends.learn(named_by(_links(lines, names)))
     try:
         return sound.columns.of_lines([cells for _, cells in lines])

@@ -1,7 +1,9 @@
 """Storing rows that were checked: each id once, and in PostgreSQL's binary form by the column."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -13,15 +15,21 @@ from sonar.results import store
 from sonar.results.store import TYPES, Result, Stored
 
 ROWS_PER_PIECE = 20_000
+# Fewer rows go through the triggers of the table: to copy by the month has costs of its own.
+MANY = 20_000
+# To make the form of an error costs as much as to copy so many rows one by one.
+ROWS_FOR_A_FORM = 8
+_HOUR = 3600 * 10**6
+_BEYOND_IDS = 1 << 40
 _NULL = -1
-# What is the same in each imported result that is done; what is not named here or filled in by
-# _encoded is NULL.
+# What is the same in each imported result; what is not named here or filled in by _encoded is NULL.
 _AS_COPIED = {"": b"", (): b"\x01[]", False: b"\0"}  # jsonb, version 1
-_SAME = {"state": b"done"} | {
+_SAME = {
     column.name: _AS_COPIED[column.empty]
     for column in STORED
     if not column.required and column.empty is not None
 }
+_DONE = {"state": b"done", "error": b"", "error_where": b""}
 _FILLED_IN = {
     "id": "V16",
     "source_id": ">i8",
@@ -33,25 +41,40 @@ _FILLED_IN = {
     "bytes": ">i8",
 }
 _HEX = np.array([f"{byte:02x}" for byte in range(256)], "S2")
+Error = tuple[str, str]
 
 
-def _row_as_copied() -> NDArray[np.void]:
-    """Return the row of a result that is done, with all that is the same in each."""
+class Alike(NamedTuple):
+    """Rows that COPY takes in one form: those that are done, or that failed for one reason."""
+
+    form: NDArray[np.void]
+    """One row as it is copied, with all that is the same in each."""
+    numbers: NDArray[np.intp]
+    """Which of the rows of a batch they are."""
+
+
+def _form(outcome: Mapping[str, bytes]) -> NDArray[np.void]:
+    same = {**_SAME, **outcome}
     parts = [("fields", ">i2")]
     for name in TYPES:
-        kind = _FILLED_IN.get(name, f"V{len(_SAME.get(name, b''))}")
+        kind = _FILLED_IN.get(name, f"V{len(same.get(name, b''))}")
         parts += [(f"{name} width", ">i4"), (name, kind)]
-    row = np.zeros(1, np.dtype(parts))
-    row["fields"] = len(TYPES)
+    form = np.zeros(1, np.dtype(parts))
+    form["fields"] = len(TYPES)
     for name in TYPES:
-        has_value = name in _FILLED_IN or name in _SAME
-        row[f"{name} width"] = row.dtype[name].itemsize if has_value else _NULL
-        if _SAME.get(name):
-            row[name] = np.void(_SAME[name])
-    return row
+        has_value = name in _FILLED_IN or name in same
+        form[f"{name} width"] = form.dtype[name].itemsize if has_value else _NULL
+        if same.get(name):
+            form[name] = np.void(same[name])
+    return form
 
 
-_ROW = _row_as_copied()
+_FORM_OF_DONE = _form(_DONE)
+
+
+def _form_of(error: Error) -> NDArray[np.void]:
+    why, where = error
+    return _form({"state": b"failed", "error": why.encode(), "error_where": where.encode()})
 
 
 def store_batch(batch: Batch, profiles: Sequence[int]) -> Stored:
@@ -60,16 +83,31 @@ def store_batch(batch: Batch, profiles: Sequence[int]) -> Stored:
     Looks for all of its ids in one statement. The caller holds the lock of imports.
     """
     fresh = _new(batch.rows)
-    alike = ~batch.rows["failed"] & (batch.rows["account"] < 0)
-    _append(batch.rows[fresh & alike], profiles)
+    errors = dict(zip(np.flatnonzero(batch.rows["failed"]).tolist(), batch.errors, strict=True))
+    alike = list(_alike(batch, fresh & (batch.rows["account"] < 0), errors))
+    _append(batch.rows, alike, np.array(profiles, np.int64))
+    others = fresh.copy()
+    for _, numbers in alike:
+        others[numbers] = False
     store.copy_results(
         [
-            _result(batch, number, error, profiles)
-            for number, error in _others(batch, alike)
-            if fresh[number]
+            _result(batch, number, errors.get(number, ("", "")), profiles)
+            for number in np.flatnonzero(others).tolist()
         ]
     )
     return Stored(int(fresh.sum()), int((~fresh).sum()))
+
+
+def _alike(batch: Batch, chosen: NDArray[np.bool_], errors: Mapping[int, Error]) -> Iterator[Alike]:
+    """Give those chosen rows, in their order, whose form many have."""
+    yield Alike(_FORM_OF_DONE, np.flatnonzero(chosen & ~batch.rows["failed"]))
+    by_error = defaultdict[Error, list[int]](list)
+    for number, error in errors.items():
+        if chosen[number]:
+            by_error[error].append(number)
+    for error, numbers in by_error.items():
+        if len(numbers) >= ROWS_FOR_A_FORM:
+            yield Alike(_form_of(error), np.array(numbers))
 
 
 def _new(rows: Rows) -> NDArray[np.bool_]:
@@ -99,40 +137,63 @@ def _as_hex(packed: NDArray[np.uint64]) -> str:
     return str(lines.data.cast("B")[:-1], "ascii")
 
 
-def _append(rows: Rows, profiles: Sequence[int]) -> None:
-    if len(rows):
-        store.append(_encoded(rows, np.array(profiles, np.int64)), _months(rows["started"]))
+def _append(rows: Rows, alike: Sequence[Alike], profiles: NDArray[np.int64]) -> None:
+    """Append rows: few through the triggers of the table, of many those that stand for all."""
+    numbers = np.concatenate([rows_alike.numbers for rows_alike in alike])
+    if not len(numbers):
+        return
+    months = _month_numbers(rows["started"])
+    through = np.zeros(len(rows), bool)
+    through[numbers if len(numbers) <= MANY else _representatives(rows, numbers)] = True
+    whole_months = [_month(number) for number in np.unique(months[numbers]).tolist()]
+    store.append(_encoded(rows, _only(alike, through), profiles), whole_months)
+    rest = np.zeros(len(rows), bool)
+    rest[numbers] = ~through[numbers]
+    for number in np.unique(months[rest]).tolist():
+        of_month = _only(alike, rest & (months == number))
+        store.append_marked(_encoded(rows, of_month, profiles), _month(number))
 
 
-def _encoded(rows: Rows, profiles: NDArray[np.int64]) -> Iterator[bytes]:
-    for start in range(0, len(rows), ROWS_PER_PIECE):
-        piece = rows[start : start + ROWS_PER_PIECE]
-        copied = np.repeat(_ROW, len(piece))
-        copied["id"] = _packed(piece["high"], piece["low"]).view("V16").ravel()
-        copied["source_id"], copied["destination_id"] = piece["source"], piece["destination"]
-        copied["size_class_id"] = piece["size_class"]
-        copied["profile_id"] = profiles[piece["profile"]]
-        copied["started_at"] = piece["started"]
-        copied["seconds"], copied["bytes"] = piece["seconds"], piece["bytes"]
-        yield copied.tobytes()
+def _representatives(rows: Rows, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return which rows stand for each hour and class, each end and each profile among some."""
+    hours = rows["started"][numbers] // _HOUR * _BEYOND_IDS + rows["size_class"][numbers]
+    names = ("source", "destination", "profile")
+    columns = (hours, *(rows[name][numbers] for name in names))
+    first = np.concatenate([np.unique(column, return_index=True)[1] for column in columns])
+    chosen: NDArray[np.intp] = numbers[first]
+    return chosen
 
 
-def _months(started: NDArray[np.int64]) -> list[datetime]:
+def _only(alike: Iterable[Alike], chosen: NDArray[np.bool_]) -> list[Alike]:
+    return [Alike(form, numbers[chosen[numbers]]) for form, numbers in alike]
+
+
+def _encoded(rows: Rows, alike: Iterable[Alike], profiles: NDArray[np.int64]) -> Iterator[bytes]:
+    for form, numbers in alike:
+        for start in range(0, len(numbers), ROWS_PER_PIECE):
+            piece = rows[numbers[start : start + ROWS_PER_PIECE]]
+            copied = np.repeat(form, len(piece))
+            copied["id"] = _packed(piece["high"], piece["low"]).view("V16").ravel()
+            copied["source_id"], copied["destination_id"] = piece["source"], piece["destination"]
+            copied["size_class_id"] = piece["size_class"]
+            copied["profile_id"] = profiles[piece["profile"]]
+            copied["started_at"] = piece["started"]
+            copied["seconds"], copied["bytes"] = piece["seconds"], piece["bytes"]
+            yield copied.tobytes()
+
+
+def _month_numbers(started: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the month of each moment, counted from January 1970."""
     times = started.astype("M8[us]") + (np.datetime64("2000-01-01", "us") - np.datetime64(0, "us"))
-    months = np.unique(times.astype("M8[M]")).astype("M8[us]")
-    since_2000 = (months - np.datetime64("2000-01-01", "us")).astype(int)
-    return [_moment(int(microseconds)) for microseconds in since_2000]
+    return times.astype("M8[M]").astype(np.int64)
 
 
-def _moment(microseconds: int) -> datetime:
-    return EPOCH_2000 + microseconds * MICROSECOND
+def _month(number: int) -> datetime:
+    return datetime(1970 + number // 12, number % 12 + 1, 1, tzinfo=UTC)
 
 
-def _others(batch: Batch, alike: NDArray[np.bool_]) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Give the numbers of those that are not alike, and why and where each failed if it did."""
-    errors = iter(batch.errors)
-    for number in np.flatnonzero(~alike).tolist():
-        yield number, next(errors) if batch.rows["failed"][number] else ("", "")
+def _moment(since_2000: int) -> datetime:
+    return EPOCH_2000 + since_2000 * MICROSECOND
 
 
 def _result(batch: Batch, number: int, error: tuple[str, str], profiles: Sequence[int]) -> Result:

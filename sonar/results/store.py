@@ -170,7 +170,20 @@ def _reading_all_is_cheaper(ids: int) -> bool:
 def append(rows: Iterable[bytes], moments: Iterable[datetime]) -> None:
     """Append rows that are new and that COPY takes as they are, for these months."""
     make_months(moments)
-    with pg_copy.copying(COPY) as copy:
+    _copy(COPY, rows)
+
+
+def append_marked(rows: Iterable[bytes], month: datetime) -> None:
+    """Append rows of one month straight to its partition, which costs a quarter less.
+
+    No trigger sees them: for each of their hours and classes, and each endpoint and profile, a row
+    must have been appended by `append`, which leaves the mark and is checked for all of them.
+    """
+    _copy(COPY.replace("sonar_transfer", f"sonar_transfer_{month:%Y_%m}", 1), rows)
+
+
+def _copy(statement: str, rows: Iterable[bytes]) -> None:
+    with pg_copy.copying(statement) as copy:
         copy.write(pg_copy.SIGNATURE)
         for block in rows:
             copy.write(block)

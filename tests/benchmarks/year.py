@@ -1,24 +1,27 @@
 """Files of new results, imported into a database that has a year of kept ones.
 
 Runs as a process of its own on the database that its environment names:
-`python -m tests.benchmarks.year SCALE FILE ROUNDS` prints rows per second of each round.
+`python -m tests.benchmarks.year SCALE FILE ROUNDS` prints the seconds of each import, and then of
+copies of the same rows by PostgreSQL alone: with the triggers of the table, and without.
 """
 
 import csv
 import json
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
 import django
 import numpy as np
+from numpy.typing import NDArray
 
-from tests.benchmarks import data
+from tests.benchmarks import copy_rows, data
+from tests.benchmarks.measured import elapsed
 from tests.benchmarks.scale import END, SCALES, SEED, Scale
 
 DAYS = 390
@@ -45,14 +48,20 @@ def write(path: Path, scale: Scale, number: int) -> int:
     return count
 
 
+def rows_of(scale: Scale, count: int, number: int) -> NDArray[np.void]:
+    """Draw results from all over the year, oldest first."""
+    rng = np.random.default_rng([SEED, number])
+    span = scale.days * data.DAY_US
+    started = data.unix_us(END) - np.sort(rng.integers(1, span, count))[::-1]
+    return data.drawn(rng, started, data.usual_rates(scale.endpoints))
+
+
 def lines(scale: Scale, count: int, number: int) -> Iterator[list[object]]:
     from sonar.models import Endpoint
 
     names = sorted(Endpoint.objects.values_list("name", flat=True))
-    rng = np.random.default_rng([SEED, number])
-    span = scale.days * data.DAY_US
-    started = data.unix_us(END) - np.sort(rng.integers(1, span, count))[::-1]
-    for row in data.drawn(rng, started, data.usual_rates(scale.endpoints)):
+    rng = np.random.default_rng([SEED, 1, number])
+    for row in rows_of(scale, count, number):
         moment = END + timedelta(microseconds=int(row["started_us"]) - data.unix_us(END))
         failed = ["failed", "503 Service Unavailable", "destination"]
         yield [
@@ -73,22 +82,60 @@ def lines(scale: Scale, count: int, number: int) -> Iterator[list[object]]:
         ]
 
 
-def rates(scale: Scale, path: Path, rounds: int) -> list[float]:
-    """Import new files by the command, checks and all; return the results per second of each."""
+def imports(scale: Scale, path: Path, rounds: int) -> list[float]:
+    """Import new files by the command, checks and all; return the seconds of each."""
     from django.core.management import call_command
 
     found = []
     for number in range(rounds):
-        count = write(path, scale, number)
-        began = time.perf_counter()
-        call_command("import_results", str(path), stdout=StringIO())
-        found.append(count / (time.perf_counter() - began))
+        write(path, scale, number)
+        arguments = ("import_results", str(path))
+        found.append(elapsed(partial(call_command, *arguments, stdout=StringIO())))
     return found
+
+
+def copies(scale: Scale, rounds: int, *, triggers: bool) -> list[float]:
+    """Copy the rows of the same files with other ids, each committed; return the seconds of each.
+
+    They are prepared beforehand as PostgreSQL's binary COPY takes them: nobody can be faster.
+    """
+    from tests.benchmarks import load, registry
+
+    ids, found = registry.known_ids(), []
+    for number in range(rounds):
+        rows = rows_of(scale, scale.rows // SHARE, number)
+        rng = np.random.default_rng([SEED, 2 + triggers, number])
+        pieces = [
+            copy_rows.encode(rows[first : first + load.CHUNK], ids, rng)
+            for first in range(0, len(rows), load.CHUNK)
+        ]
+        found.append(elapsed(partial(copy, pieces, triggers=triggers)))
+    return found
+
+
+def copy(pieces: list[bytes], *, triggers: bool) -> None:
+    from django.db import connection, transaction
+
+    from sonar.database import pg_copy
+
+    statement = f"COPY sonar_transfer ({', '.join(copy_rows.COLUMNS)}) FROM STDIN (FORMAT BINARY)"
+    with transaction.atomic(), connection.cursor() as cursor:
+        if not triggers:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+        with pg_copy.copying(statement) as stream:
+            for piece in (pg_copy.SIGNATURE, *pieces, pg_copy.TRAILER):
+                stream.write(piece)
 
 
 def main(name: str, path: str, rounds: str) -> None:
     django.setup()
-    sys.stdout.write(json.dumps(rates(year_of(name), Path(path), int(rounds))))
+    scale, times = year_of(name), int(rounds)
+    found = {
+        "imports": imports(scale, Path(path), times),
+        "bare": copies(scale, times, triggers=False),
+        "with triggers": copies(scale, times, triggers=True),
+    }
+    sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":

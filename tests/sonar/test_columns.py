@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from sonar.models import Probe, SizeClass, Transfer
 from sonar.records import importing
 from sonar.records.admission import MOST_PROFILES, Admission
-from sonar.records.columns import Batch, Columns, OtherwiseError
+from sonar.records.cells import OtherwiseError, plain
+from sonar.records.columns import Batch, Columns
+from sonar.records.files import LONGEST_LINE
 from sonar.records.record import ACCOUNT, FIELDS, WrongRecordError, from_text
 from tests.properties import examples
 from tests.sonar.test_export_results import records
@@ -135,6 +137,16 @@ def by_column(known: Admission, given_: list[dict[str, str]]) -> Batch | None:
         return None
 
 
+def by_text(known: Admission, given_: list[dict[str, str]]) -> Batch | None:
+    """Return what is made of lines that were not read one by one, if they are plain."""
+    text = "".join(",".join(one[name] for name in FIELDS) + "\n" for one in given_)
+    cells = plain(text.encode(), FIELDS, LONGEST_LINE)
+    try:
+        return None if cells is None else Columns(known, FIELDS).of_cells(cells)
+    except OtherwiseError:
+        return None
+
+
 def same(one: Batch, other: Batch) -> bool:
     """Compare all but the numbers of kinds, which are given as they come."""
     names = [name for name in one.rows.dtype.names or () if name != "profile"]
@@ -146,11 +158,11 @@ def same(one: Batch, other: Batch) -> bool:
 @QUICK
 @given(st.lists(lines, min_size=1, max_size=4))
 def test_what_is_taken_by_the_column_is_taken_by_the_row_and_is_the_same(known, given_):
-    found = by_column(known, given_)
-    if found is not None:
-        expected = by_row(known, given_)
-        assert expected is not None
-        assert same(found, expected)
+    for found in (by_column(known, given_), by_text(known, given_)):
+        if found is not None:
+            expected = by_row(known, given_)
+            assert expected is not None
+            assert same(found, expected)
 
 
 @pytest.mark.long
@@ -159,15 +171,18 @@ def test_no_way_to_write_a_cell_is_taken_otherwise_than_by_the_row():
     for name in FIELDS:
         known = Admission.at(NOW)
         for base, cell in product((PLAIN, FAILED), CELLS[name]):
-            found = by_column(known, [base, base | {name: cell}])
-            expected = by_row(known, [base, base | {name: cell}])
-            assert found is None or (expected is not None and same(found, expected)), (name, cell)
+            lines_ = [base, base | {name: cell}]
+            expected = by_row(known, lines_)
+            for found in (by_column(known, lines_), by_text(known, lines_)):
+                alike = found is None or (expected is not None and same(found, expected))
+                assert alike, (name, cell)
 
 
 @pytest.mark.parametrize("base", [PLAIN, FAILED], ids=["done", "failed"])
 def test_plain_lines_are_taken_by_the_column(known: Admission, base: dict[str, str]):
     for change in ({}, {"streams_used": "", "mode": ""}, {"seconds": "1e-05", "bytes": "1"}):
         assert by_column(known, [base, base | change, PLAIN]) is not None
+        assert by_text(known, [base, base | change, PLAIN]) is not None
 
 
 def test_kinds_are_those_of_the_lines_in_every_batch(known: Admission):

@@ -228,7 +228,7 @@ def test_a_file_that_is_not_there_or_not_a_file_is_a_sentence(tmp_path, grid):
 
 @pytest.mark.long
 def test_a_failure_in_the_middle_of_storing_takes_everything_back(tmp_path, grid, monkeypatch):
-    monkeypatch.setattr(importing, "ROWS_PER_STATEMENT", 10_000)
+    monkeypatch.setattr(importing, "ROWS_PER_STATEMENT", 8_000)
     path = write(tmp_path / "some.csv", [line(n) for n in range(1, 25_001)])
     original, calls = storing.store_batch, itertools.count()
 
@@ -287,8 +287,10 @@ def test_the_progress_goes_to_the_last_bytes_of_the_file(tmp_path, grid):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, monkeypatch):
+@pytest.mark.parametrize("many", [10, 1000], ids=["by month", "by triggers"])
+def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, monkeypatch, many):
     """Same ids, other times: the primary key would let both in, as it holds the time too."""
+    monkeypatch.setattr(storing, "MANY", many)
     moved = [line(n, started_at=(NOW - timedelta(hours=n)).isoformat()) for n in range(1, 101)]
     paths = [
         write(tmp_path / name, lines)
