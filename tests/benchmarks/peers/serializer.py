@@ -10,8 +10,8 @@ from rest_framework.renderers import JSONRenderer
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.statistics.cells.states import STATES
 
-# As many digits as Sonar sends, of a value and of a deviation; the usual serializer sends all that a
-# float has.
+# As many digits as Sonar sends, of a value and of a deviation. The usual serializer sends all of
+# them.
 DIGITS, DIGITS_OF_STD = 7, 5
 
 
