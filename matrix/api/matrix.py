@@ -68,7 +68,7 @@ class Cells(create_model("CellFields", __base__=Answer, **CELL_FIELDS)):  # type
     `level` compares the newest successes with usual: `now` with `usual`, both in MB/s. `since` is
     the start of the first of the `streak` tests that made a cell failing, slower or faster.
     `ratio_low` and `ratio_high` bound `now` / `usual` of a single link with 95 % confidence. These
-    two, `streak`, `usual` and `now` are there only if `fields` names them.
+    two, `level`, `since`, `streak`, `usual` and `now` are there only if `fields` names them.
 
     With `stat=expectation` there are `expected`, what is expected in MB/s, and `against`: below
     it, near it, or above, as its expectation has them. `value` is `now` / `expected`.

@@ -20,7 +20,7 @@ from matrix.api.encoding import csv_of, dumps
 from matrix.query.catalogue import RATE, Statistic
 from matrix.query.filters import by_parameter
 from matrix.query.matrix_query import MatrixQuery
-from matrix.statistics.arrays import Floats, rounded, significant
+from matrix.statistics.arrays import Floats, rounded, rounded_deviations, significant
 from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.expected import AGAINST
 from matrix.statistics.cells.standing import LEVELS
@@ -47,13 +47,14 @@ ENDS = np.array([b'%02d:%02dZ",' % divmod(second, 60) for second in range(HOUR)]
 # Stands for null until a row is whole, as wide as a time and quick to find.
 NO_HOUR, NO_END = b"~" * len('"2026-11-20T04:'), b"~" * len('00:00Z"')
 
-# Arrays of cells that an answer has, and those that it has for who asks for them. Those of a
-# comparison it has while comparing.
+# Arrays of cells that an answer has, and those that it has for who names them: each that nobody
+# reads is a sixth of the bytes. Those of a comparison it has while comparing.
 CORNER, MEAN = r"from \ to", "mean"
-DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state", "level", "since")
+DEFAULT_FIELDS = ("value", "std", "ok", "failed", "last", "state")
+STANDING = ("level", "since", "streak", "usual", "now", "ratio_low", "ratio_high")
 COMPARED = ("rate", "other", "ratio", "low", "high", "p", "other_ok", "change")
 EXPECTED = ("expected", "against")
-PLAIN_FIELDS = (*DEFAULT_FIELDS, "streak", "usual", "now", "ratio_low", "ratio_high")
+PLAIN_FIELDS = (*DEFAULT_FIELDS, *STANDING)
 FIELDS = (*PLAIN_FIELDS, *EXPECTED, *COMPARED)
 TIMES = ("last", "last_ok", "last_failed", "since")
 COUNTS = ("ok", "failed", "streak", "other_ok")
@@ -80,6 +81,8 @@ def writer(name: str, array: NDArray[Any]) -> Write:
         return lambda numbers: dumps(WORDS[name][numbers].tolist())[1:-1]
     if name == "p":
         return lambda values: dumps(significant(values))[1:-1]
+    if name == "std":
+        return lambda values: dumps(rounded_deviations(values))[1:-1]
     if name in ("ok", "failed", "streak", "other_ok"):
         return lambda counts: dumps(np.ascontiguousarray(counts))[1:-1]
     return numbers
@@ -207,6 +210,8 @@ def csv_column(name: str, values: NDArray[Any]) -> NDArray[Any]:
         return WORDS[name].take(values)
     if name in CHANCES:
         return significant(values)
+    if name == "std":
+        return rounded_deviations(values)
     return values if name in COUNTS else rounded(values)
 
 

@@ -111,14 +111,15 @@ def marks(arrangement: Arrangement) -> list[Json]:
     traces = []
     for state, mark in MARKS.items():
         where = arrangement.in_focus & (arrangement.state == state) & ~arrangement.too_few
-        if 0 < where.sum() <= MOST_MARKS:
+        if 0 < np.count_nonzero(where) <= MOST_MARKS:
             traces.append(marks_of(STATES[state], mark, where, arrangement, BESIDE.get(state)))
     too_few = arrangement.in_focus & arrangement.too_few
-    if 0 < too_few.sum() <= MOST_MARKS:
+    if 0 < np.count_nonzero(too_few) <= MOST_MARKS:
         traces.append(marks_of("too few", TOO_FEW_MARK, too_few, arrangement))
     for name, where in standing(arrangement).items():
-        if 0 < (where & arrangement.in_focus).sum() <= MOST_MARKS:
-            traces.append(outlines(name, where & arrangement.in_focus, arrangement))
+        shown = where & arrangement.in_focus
+        if 0 < np.count_nonzero(shown) <= MOST_MARKS:
+            traces.append(outlines(name, shown, arrangement))
     return traces
 
 

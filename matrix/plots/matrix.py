@@ -17,7 +17,7 @@ from matrix.answers.words.numbers import number
 from matrix.plots import Json
 from matrix.plots.arrangement import LEFT_OUT, LEFT_OUT_WORDS, Arrangement
 from matrix.plots.display import Display
-from matrix.plots.layout import labels_for, layout
+from matrix.plots.layout import Labels, labels_for, layout
 from matrix.plots.marks import (
     CELLS_APART,
     dashes,
@@ -77,9 +77,10 @@ OUTLINES: dict[str, Outline] = {
 }
 
 
-def figure(arrangement: Arrangement) -> Json:
+def figure(arrangement: Arrangement, labels: Labels | None = None) -> Json:
     """Return data and layout; lines are numbered from 0, row 0 is at the top.
 
+    ``labels`` are those of labels_for(), where they are made already.
     The trace named ``cells`` has the look of every cell. Arrays are packed as plotly.js reads
     them, and nothing answers the pointer.
     """
@@ -90,7 +91,7 @@ def figure(arrangement: Arrangement) -> Json:
         *numbers(arrangement, scale),
         *marks(arrangement),
     ]
-    return {"data": data, "layout": layout(arrangement, scale, labels_for(arrangement))}
+    return {"data": data, "layout": layout(arrangement, scale, labels or labels_for(arrangement))}
 
 
 def scale_of(grid: Grid, display: Display) -> Scale:
@@ -172,6 +173,8 @@ def strip(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) ->
 
 def numbers(arrangement: Arrangement, scale: Scale) -> list[Json]:
     """Write the values into the cells in focus, in an ink that can be read on what is there."""
+    if not room_for_numbers((arrangement.rows.length, arrangement.columns.length)):
+        return []
     states, statistic = arrangement.state, arrangement.grid.query.statistic
     values = np.where(arrangement.in_focus, arrangement.value, np.nan)
     measured = arrangement.spread(np.where(states == MEASURED, values, np.nan), np.nan)
@@ -187,9 +190,6 @@ def numbers(arrangement: Arrangement, scale: Scale) -> list[Json]:
 
 def durations(arrangement: Arrangement) -> list[Json]:
     """Write into each failing cell for how long it has been: 30 h."""
-    shape = (arrangement.rows.length, arrangement.columns.length)
-    if not room_for_numbers(shape):
-        return []
     since = arrangement.drawn(arrangement.grid.cells.since)
     is_shown = (arrangement.state == FAILING) & arrangement.in_focus & ~np.isnan(since)
     seconds = np.where(is_shown, arrangement.grid.moment.timestamp() - since, np.nan)
@@ -206,6 +206,8 @@ def durations(arrangement: Arrangement) -> list[Json]:
 
 def on_palette(arrangement: Arrangement, scale: Scale, values: Floats, axes: Json) -> list[Json]:
     """Write values into their places, each in the ink that reads on its colour."""
+    if not room_for_numbers(values.shape):
+        return []
     statistic = arrangement.grid.query.statistic
     steps = np.rint(np.nan_to_num(scale.shares(values)) * (STEPS - 1)).astype(np.int64)
     inks = inks_on(palette_for(arrangement.display.palette, statistic), STEPS)[steps]

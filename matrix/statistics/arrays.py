@@ -22,6 +22,8 @@ Numbers = Floats | Integers | np.float64 | np.int64
 # Numbers below 2**n are written in 1 / SCALES[n]: seven digits at most, and rates to the byte per
 # second. More is noise that costs bytes.
 SCALES = np.array([10.0 ** np.clip(7 - len(str(2**n - 1)), 0, 6) for n in range(25)])
+# The same of how much values scatter: five digits at most, and to the byte per second.
+SPREAD_SCALES = np.array([SCALES[0], *np.maximum(SCALES[1:] / 100, 1)])
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -99,6 +101,18 @@ def rounded(values: Floats) -> Floats:
     _, power = np.frexp(values)
     scale = SCALES.take(power, mode="clip")
     result: Floats = np.rint(values * scale) / scale
+    return result
+
+
+def rounded_deviations(values: Floats) -> NDArray[np.float32]:
+    """Round standard deviations to within 1 in 16,000 of each, but not finer than six decimals.
+
+    Only a hundred million tests would know one better than that. float32 holds these digits, and
+    is written a third faster.
+    """
+    _, power = np.frexp(values)
+    scale = SPREAD_SCALES.take(power, mode="clip")
+    result: NDArray[np.float32] = (np.rint(values * scale) / scale).astype(np.float32)
     return result
 
 

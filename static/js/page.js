@@ -31,6 +31,9 @@ export function refresh() {
   for (const part of document.querySelectorAll(REFRESHED)) htmx.trigger(part, "refresh");
 }
 
+// Whether views are shown that the reader only passes by, on the way to one that is to stay.
+export const passing = { isOn: false };
+
 // Shows another view of this page in its place, as a link among its controls does; `source` is what
 // the reader used for it. The address follows unless more is to come.
 export async function show(url, source, isLast = true) {

@@ -51,7 +51,7 @@ async function load() {
 }
 
 // More for the picture of one box: `prepare(figure, plot, payload)` before it is drawn,
-// `after(plot, payload)`, and `config` for Plotly.
+// `after(plot, payload)`, and `config` for Plotly; `instead(box, payload)` says that nothing is left to draw.
 export function extend(id, extension) {
   extensions[id] = extension;
 }
@@ -87,6 +87,7 @@ async function draw(box) {
   if (!json) return;
   const plot = box.querySelector(":scope > .plot") ?? furnished(box);
   const payload = payloadOf(box, json);
+  if (extensions[box.id]?.instead?.(box, payload)) return;
   drawn.set(box, { json, plot, payload });
   const figure = prepared(box);
   const touched = matchMedia("(pointer: coarse)").matches;

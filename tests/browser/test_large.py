@@ -15,6 +15,8 @@ from sonar.models import Endpoint
 from sonar.notation.units import MB, three_digits
 from tests.benchmarks import full
 from tests.browser.cells import point_at, wait_until_drawn
+from tests.browser.pages import box_of, look
+from tests.browser.waiting import until
 
 LONG_TASKS = """
     window.longTasks = [];
@@ -75,3 +77,30 @@ def test_a_large_matrix_is_drawn_and_says_what_each_cell_holds(
         page.keyboard.press(key)
     expect(page.locator("#said")).to_contain_text(large.said(-2, -1))
     record_property("longest_task_ms", page.evaluate("Math.max(0, ...longTasks)"))
+
+
+@pytest.mark.long
+def test_a_large_matrix_is_painted_while_a_window_is_dragged_and_drawn_at_its_end(
+    visit, unpooled, real_commits
+):
+    make(320)
+    now = timezone.now()
+    full.store_one_link(now - timedelta(days=6), hours=3)
+    page = wait_until_drawn(visit.open("/?window=24h"))
+    hours, painted = page.locator("#strip .hours"), page.locator("#picture .first-look")
+    expect(hours.locator("svg")).to_be_visible()
+    box = box_of(hours)
+    expect(painted).to_have_count(0)
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 20, steps=3)
+    expect(painted).to_have_count(1)
+    look(page, "large-dragged")
+    # Marks and the card stay above it.
+    expect(page.locator("#picture .plot + .first-look")).to_have_count(1)
+    page.evaluate("performance.clearMarks('cells-loaded')")
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20, steps=3)
+    page.mouse.up()
+    expect(painted).to_have_count(0)
+    until(page, "performance.getEntriesByName('cells-loaded').length")
+    look(page, "large-drag-done")

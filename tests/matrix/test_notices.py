@@ -268,9 +268,9 @@ def test_two_queries_and_the_ways_are_all_that_notices_cost(small_world):
     for _ in range(2):
         with CaptureQueriesContext(connection) as captured:
             told()
-        asked = [one["sql"] for one in captured.captured_queries]
+        asked = [one["sql"].replace('"', "") for one in captured.captured_queries]
         about = ("sonar_probe", "sonar_schedule", "sonar_profile")
-        counts.append(sum(any(f'FROM "{table}"' in sql for table in about) for sql in asked))
+        counts.append(sum(any(f"FROM {table} " in sql for table in about) for sql in asked))
         for streams in range(2, 7):
             world.profile(streams=streams)
             probe(HOUR)

@@ -66,7 +66,7 @@ def get(client: Client, path: str) -> Any:
 
 
 def of_matrix(client: Client, filters: str = "", asked: str = ASKED, name: str = "change") -> Sets:
-    answer, sets = get(client, f"matrix/?{asked}{filters}"), Sets()
+    answer, sets = get(client, f"matrix/?{asked}{filters}&fields={name},state"), Sets()
     for row, source in enumerate(answer["sources"]):
         for column, destination in enumerate(answer["destinations"]):
             kinds = (answer["cells"][array][row][column] for array in (name, "state"))

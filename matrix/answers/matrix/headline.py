@@ -53,9 +53,9 @@ class Tally:
             failing=by_link["failing"],
             slower=by_link["slower"],
             faster=by_link["faster"],
-            usual=by_link["usual"] if pooled else int(cells.of_look("usual").sum()),
-            unknown=int(cells.of_look("unknown").sum()),
-            partly=int(cells.partly.sum()),
+            usual=by_link["usual"] if pooled else int(np.count_nonzero(cells.of_look("usual"))),
+            unknown=int(np.count_nonzero(cells.of_look("unknown"))),
+            partly=int(np.count_nonzero(cells.partly)),
             pooled=pooled,
             **{name: states[name] for name in ("failed", "stale", "untested", "down")},
         )

@@ -90,16 +90,16 @@ class Highlights:
         )
         stale = HighlightKind("stale", "stale", self.age_words, self.age_figure)
         silent = [
-            self.of(failed, cells.state == FAILED, -cells.failed),
-            self.of(stale, cells.state == STALE, cells.last),
+            self.of(failed, cells.state == FAILED, lambda: -cells.failed),
+            self.of(stale, cells.state == STALE, lambda: cells.last),
         ]
         if self.grid.comparison:
             kinds = [self.failing(), self.changed(), self.perhaps(), *silent]
         else:
             kinds = [
                 self.failing(),
-                self.shifted("slower", ratio(cells.now, cells.usual)),
-                self.shifted("faster", -ratio(cells.now, cells.usual)),
+                self.shifted("slower", lambda: ratio(cells.now, cells.usual)),
+                self.shifted("faster", lambda: -ratio(cells.now, cells.usual)),
                 *silent,
                 *self.worst(),
                 *self.asymmetric(),
@@ -117,7 +117,7 @@ class Highlights:
             where = where & (ratios.ratio < 1)
         first = ratios.most_certain(where)[:MOST_ITEMS].tolist() if ratios else []
         items = [self.difference(row, column) for row, column in first]
-        return Highlight(kind, title, int(where.sum()), items, self.more.get(kind, ""))
+        return Highlight(kind, title, int(np.count_nonzero(where)), items, self.more.get(kind, ""))
 
     def difference(self, row: int, column: int) -> Item:
         """Say how a cell differs from the other side; the title can be quoted by itself."""
@@ -157,9 +157,9 @@ class Highlights:
             *("failing", "failing now", self.failing_words),
             figure=lambda *at: self.length(float(cells.since[at])),
         )
-        return self.of(kind, cells.of_look("failing"), -cells.since)
+        return self.of(kind, cells.of_look("failing"), lambda: -cells.since)
 
-    def shifted(self, level: str, badness: Floats) -> Highlight:
+    def shifted(self, level: str, badness: Callable[[], Floats]) -> Highlight:
         """Find what is slower or faster than usual, the furthest first."""
         cells = self.grid.cells
 
@@ -185,7 +185,7 @@ class Highlights:
         values = self.grid.cells.value
         measured = (self.grid.cells.state == MEASURED) & ~np.isnan(values)
         badness = np.where(measured, -values if statistic.worse == "high" else values, np.nan)
-        few = lowest(badness, min(MOST_ITEMS, (int(measured.sum()) + 1) // 2))
+        few = lowest(badness, min(MOST_ITEMS, (int(np.count_nonzero(measured)) + 1) // 2))
         bad = np.zeros(values.shape, dtype=bool)
         bad[tuple(np.transpose(few))] = bool(few)
         if statistic.greatest is not None:
@@ -193,7 +193,7 @@ class Highlights:
         if self.grid.cells.expectations:
             bad &= self.grid.of_look("below")
         kind = HighlightKind("worst", statistic.worst, self.value_words, self.value_figure)
-        yield self.of(kind, bad, badness)
+        yield self.of(kind, bad, lambda: badness)
 
     def asymmetric(self) -> Iterable[Highlight]:
         """Compare both directions of each pair; the slow one is the item, in parts of the other."""
@@ -210,13 +210,16 @@ class Highlights:
             return format_factor(float(parts[row, column]))
 
         kind = HighlightKind("asymmetric", "most asymmetric", words, figure)
-        yield self.of(kind, parts <= MOST_OF_REVERSE, parts)
+        yield self.of(kind, parts <= MOST_OF_REVERSE, lambda: parts)
 
-    def of(self, kind: HighlightKind, where: Flags, badness: Floats | Integers) -> Highlight:
-        cells = lowest(np.where(where, badness, np.nan), MOST_ITEMS)
+    def of(
+        self, kind: HighlightKind, where: Flags, badness: Callable[[], Floats | Integers]
+    ) -> Highlight:
+        """Find these cells, the lowest in ``badness`` first, which is not asked for without any."""
+        count = int(np.count_nonzero(where))
+        cells = lowest(np.where(where, badness(), np.nan), MOST_ITEMS) if count else []
         items = [self.item(cell, kind) for cell in cells]
-        more = self.more.get(kind.name, "")
-        return Highlight(kind.name, kind.title, int(where.sum()), items, more)
+        return Highlight(kind.name, kind.title, count, items, self.more.get(kind.name, ""))
 
     def item(self, where: Where, kind: HighlightKind) -> Item:
         last, said = self.grid.cells.last[where], [kind.detail(*where)]

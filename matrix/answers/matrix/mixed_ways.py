@@ -49,8 +49,8 @@ class MixedWays:
         mixed = {name: flags for name, flags in mixing.mixed().items() if flags.any()}
         values = {name: choices.values(name) for name in mixed}
         return cls(
-            int(mixing.filled().sum()),
-            int(np.logical_or.reduce([*mixed.values()]).sum()) if mixed else 0,
+            int(np.count_nonzero(mixing.filled())),
+            int(np.count_nonzero(np.logical_or.reduce([*mixed.values()]))) if mixed else 0,
             {name: [values[name][code - 1] for code in mixing.values(name)] for name in mixed},
         )
 

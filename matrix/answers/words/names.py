@@ -5,12 +5,15 @@ Full names stand once on a page: in its heading, in a table or on hover.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 
 LONGEST_LISTED = 24
 # What stands between hyphens in so many names says nothing of any of them: UKI, LCG2.
 FEWEST_SHARING = 3
+# What a process keeps of names: lists of them, each 0.3 MB of a thousand endpoints, and names.
+MOST_KEPT, MOST_NAMES = 8, 5000
 # Every name as it is.
 NO_NAMES: Mapping[str, str] = {}
 
@@ -22,7 +25,16 @@ def shortened(
 
     A name keeps its parts where what would be left of it is no word, or that of another name.
     """
-    split = {group.name: split_name(group) for group in groups}
+    texts, left_out = shortened_texts(tuple((group.name, group.label) for group in groups), ending)
+    return dict(texts), list(left_out)
+
+
+@lru_cache(MOST_KEPT)
+def shortened_texts(
+    names: tuple[tuple[str, str], ...], ending: str
+) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the same of names and their labels; all parts of a page ask for the same ones."""
+    split = {name: split_text(name, label) for name, label in names}
     counts = Counter(part for base, _ in split.values() for part in set(base.split("-")))
     shorter = {
         name: "-".join(part for part in base.split("-") if counts[part] < FEWEST_SHARING)
@@ -42,12 +54,15 @@ def shortened(
 
 def split_name(group: AxisGroup | EndpointInfo) -> tuple[str, str]:
     """Split the label and the sign before it off a name that ends so."""
-    length = len(group.label) + 1 if group.label else 0
-    tail = group.name[len(group.name) - length :]
-    is_label = tail[:1] in ("_", "-", ".") and tail[1:] == group.label
-    return (
-        (group.name[:-length], tail) if is_label and length < len(group.name) else (group.name, "")
-    )
+    return split_text(group.name, group.label)
+
+
+@lru_cache(MOST_NAMES)
+def split_text(name: str, label: str) -> tuple[str, str]:
+    length = len(label) + 1 if label else 0
+    tail = name[len(name) - length :]
+    is_label = tail[:1] in ("_", "-", ".") and tail[1:] == label
+    return (name[:-length], tail) if is_label and length < len(name) else (name, "")
 
 
 def shared_ending(groups: Sequence[AxisGroup] | Sequence[EndpointInfo]) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.matrix.headline import ChangeHeadline, ChangeTally, Headline, Tally
 from matrix.pages.parts.controls import (
@@ -122,8 +124,8 @@ def legend(page: MatrixAddress, grid: Grid) -> list[LegendEntry]:
 def marked(grid: Grid) -> dict[str, int]:
     """Count the cells by what they are beside their state, and those with a failing link."""
     names = ("failing", *LEVELS, *AGAINST_WORDS, "partly")
-    looks = {name: int(grid.of_look(name).sum()) for name in names}
-    return looks | {"too_few": int(grid.too_few.sum())}
+    looks = {name: int(np.count_nonzero(grid.of_look(name))) for name in names}
+    return looks | {"too_few": int(np.count_nonzero(grid.too_few))}
 
 
 def toggling(page: MatrixAddress, name: str) -> str:

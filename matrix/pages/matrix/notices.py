@@ -166,7 +166,7 @@ def about_results(view: View, work: Mapping[str, Any], now: datetime) -> Iterato
             (("See in Operations whether Sonar itself is healthy", address("operations")),),
         )
     if not grid.cells.ok.any():
-        tests, links = int(grid.cells.failed.sum()), int((grid.cells.failed > 0).sum())
+        tests, links = int(grid.cells.failed.sum()), int(np.count_nonzero(grid.cells.failed))
         yield Notice(
             "all-failed",
             "Every test in this window failed.",
@@ -234,7 +234,7 @@ def about_lines(grid: Grid) -> Notice | None:
     if grid.lines is None:
         return None
     fit = grid.lines.fit[grid.cells.ok > 0]
-    bent, few = (int((fit == kind).sum()) for kind in (BENT, FEW))
+    bent, few = (int(np.count_nonzero(fit == kind)) for kind in (BENT, FEW))
     if not bent + few:
         return None
     reasons = []

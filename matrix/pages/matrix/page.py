@@ -75,13 +75,15 @@ class GridPage(MatrixAddress):
     ) -> dict[str, Any]:
         """Return the picture, its table, what is said of it, and the incidents of now."""
         answered, statistic = cell_links.grid, self.query.statistic
+        labels = labels_for(arranged)
         return {
             "incidents_now": IncidentsNow.read(now, reader),
             "heading": self.query.describe(),
             "unit": statistic.unit.behind,
             "grid": answered,
             "today": todays_sentence(answered, now),
-            "picture": payload(arranged, cell_links) if arranged.rows.groups else None,
+            "picture": payload(arranged, cell_links, labels) if arranged.rows.groups else None,
+            "left_out": labels.left_out,
             "ramp": ", ".join(palette_for(self.display.palette_name, statistic)),
             "table_url": table_url(self.query),
             **number_tables(arranged),
@@ -118,7 +120,6 @@ class MatrixPage(GridPage):
             "notices": notices_for(View(arranged, self.address), mixture, now),
             "legend": legend(self, answered),
             "palettes": palettes(self),
-            "left_out": labels_for(arranged).left_out,
             "short": answered.short_names(),
             "standouts": highlights,
             "rail": [(kind, kind.items[: IN_RAIL.get(kind.kind, 3)]) for kind in highlights],

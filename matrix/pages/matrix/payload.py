@@ -1,6 +1,7 @@
 """What static/js/matrix/ knows before the numbers arrive, where each cell leads, and the tables."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,9 +15,9 @@ from matrix.pages.parts.controls import own_words
 from matrix.plots import display
 from matrix.plots.arrangement import LEFT_OUT_WORDS, Arrangement, Side
 from matrix.plots.display import Display
-from matrix.plots.layout import labels_for
+from matrix.plots.layout import Labels
 from matrix.plots.matrix import figure
-from matrix.query.addresses import about_link, address, link_url, table_url
+from matrix.query.addresses import about_link, address, link_path, table_url
 from matrix.query.attributes import NAME
 from matrix.query.catalogue import CARD_EXTRAS, RATE, STATISTICS
 from matrix.query.matrix_query import MatrixQuery
@@ -44,11 +45,16 @@ class CellLinks:
         """Say whether each cell is one link."""
         return (self.grid.query.rows, self.grid.query.columns) == ("endpoint", "endpoint")
 
+    @cached_property
+    def about(self) -> str:
+        """Return what stands behind the path of every link."""
+        return about_link(self.grid.query).url("")
+
     def url(self, source: int, destination: int) -> str:
         """Return where a cell of the grid leads."""
         ends = self.grid.sources[source], self.grid.destinations[destination]
         if self.of_links:
-            return link_url(ends[0].name, ends[1].name, self.grid.query)
+            return link_path(ends[0].name, ends[1].name) + self.about
         added = self.narrowing("source", ends[0]), self.narrowing("destination", ends[1])
         return address("matrix") + "?" + "&".join(filter(None, [self.query()[1:], *added]))
 
@@ -60,7 +66,7 @@ class CellLinks:
         """
         query = self.grid.query
         if self.of_links:
-            return about_link(query).url("")
+            return self.about
         replaced = {f"source_{query.rows}", f"destination_{query.columns}"}
         others = tuple(
             criterion
@@ -120,9 +126,9 @@ def worst_first(query: MatrixQuery) -> str:
     return f"{sign}{query.size}.{column.removeprefix('-')}"
 
 
-def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
+def payload(arrangement: Arrangement, cell_links: CellLinks, labels: Labels) -> Json:
     """Return the figure, and the names and means of rows and columns as they are drawn."""
-    grid, labels = arrangement.grid, labels_for(arrangement)
+    grid = arrangement.grid
     query, statistic = grid.query, grid.query.statistic
     compared = None
     if query.compare:
@@ -130,7 +136,7 @@ def payload(arrangement: Arrangement, cell_links: CellLinks) -> Json:
         words = {"here": own_words(query), "there": query.other_words()}
         compared = {side: f"{query.compare.of}, {text}" for side, text in words.items()}
     return {
-        "figure": figure(arrangement),
+        "figure": figure(arrangement, labels),
         "cells_url": address("cells") + parameters(display.write(query, arrangement.display)),
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,

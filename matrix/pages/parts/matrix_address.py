@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from cachetools import LRUCache
 from django.http import QueryDict
 
 from matrix.answers.matrix.grid_cells import Grid
@@ -17,6 +18,8 @@ from matrix.query.attributes import BY_NAME, OF_PROFILES, OFFERED
 from matrix.query.catalogue import VS_USUAL
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.store import registry
+from matrix.store.cache import Kept
+from matrix.store.data_version import DataVersion
 from matrix.store.profiles import ProfileChoices
 from sonar.models import Mesh
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
@@ -65,6 +68,8 @@ class MatrixAddress(QueryPage):
         return self.asking(self.query.replace(stat=VS_USUAL.name)).displaying(unbounded)
 
 
+# What endpoints are called, by the version of the registry.
+VALUES: Kept[dict[str, list[str]]] = Kept(LRUCache(2))
 TITLES = {name: attribute.title for name, attribute in BY_NAME.items()}
 # What the box of each menu is called.
 LABELS = {
@@ -99,15 +104,19 @@ def filter_menu(page: QueryPage, end: str) -> dict[str, Any]:
 
 def known_values(grid: Grid, profiles: ProfileChoices) -> list[tuple[str, str, list[str]]]:
     """Return name, title and values in use of what can be filtered by. One SQL query."""
-    places = registry.read_places(grid.version)
+    of_endpoints = VALUES.get(grid.version.registry, lambda: values_in_use(grid.version))
     meshes = list(Mesh.objects.values_list("name", flat=True))
-    of_endpoints = {
+    of_profiles = {name: profiles.values(name) for name in OF_PROFILES} | {"mesh": meshes}
+    return [(name, TITLES[name], texts) for name, texts in (of_endpoints | of_profiles).items()]
+
+
+def values_in_use(version: DataVersion) -> dict[str, list[str]]:
+    places = registry.read_places(version)
+    return {
         name: sorted(values - {""}, key=str.casefold)
         for name in OF_ENDPOINTS
         for values in [{text for place in places for text in place.texts(name)}]
     }
-    of_profiles = {name: profiles.values(name) for name in OF_PROFILES} | {"mesh": meshes}
-    return [(name, TITLES[name], texts) for name, texts in (of_endpoints | of_profiles).items()]
 
 
 def presets(page: MatrixAddress) -> Iterator[Choice]:

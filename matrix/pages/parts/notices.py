@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Min, Q
-from django.db.models.functions import Coalesce
+from django.db import connection
 
 from matrix.answers.matrix.mixed_ways import MixedWays
 from matrix.answers.words.phrases import join
@@ -16,7 +15,7 @@ from matrix.query.attributes import OF_PROFILES
 from matrix.query.filters import FILTERS, Filter
 from matrix.query.matrix_query import MatrixQuery
 from sonar.database.replica import ReplicaState
-from sonar.models import Circuit, CredentialState, Endpoint, Probe, Schedule
+from sonar.models import Circuit, CredentialState, Endpoint, Probe
 from sonar.notation.units import format_age, format_count
 from sonar.notation.windows import format_minute
 from sonar.obstacles import credential_states
@@ -31,6 +30,26 @@ OLDEST_DUE = 1000
 MOST_VALUES = 6
 # Where half the grid is away, or many endpoints share a credential, the first ones say it.
 MOST_FAILING = 10
+# By hand: Django takes longer to write this than PostgreSQL to answer it.
+AT_HAND = """
+    SELECT count(*) FILTER (WHERE state = %(queued)s) AS queued,
+           count(*) FILTER (WHERE state = %(running)s) AS running,
+           min(coalesce(queued_at, requested_at)) FILTER (WHERE state = %(queued)s)
+               AS oldest_queued,
+           count(*) FILTER (WHERE state = %(queued)s AND of_size) AS queued_of_size,
+           count(*) FILTER (WHERE state = %(running)s AND of_size) AS running_of_size
+    FROM (
+        SELECT probe.*, size_class.name = %(size)s AS of_size
+        FROM sonar_probe probe JOIN sonar_sizeclass size_class ON size_class.id = size_class_id
+    ) AS probes
+"""
+STATES = {"queued": Probe.State.QUEUED, "running": Probe.State.RUNNING}
+OVERDUE = """
+    SELECT next_due FROM (
+        SELECT next_due, skipped_because FROM sonar_schedule WHERE next_due < %s
+        ORDER BY next_due LIMIT %s
+    ) AS oldest WHERE skipped_because = ANY(%s) ORDER BY next_due LIMIT 1
+"""
 SEES, SEES_SERVICES = "sonar.view_endpoint", "sonar.view_mesh"
 
 
@@ -53,15 +72,10 @@ def work_at_hand(size: str) -> dict[str, Any]:
 
     With them comes `oldest_queued`, since when the oldest is queued.
     """
-    queued, running = Q(state=Probe.State.QUEUED), Q(state=Probe.State.RUNNING)
-    of_size = Q(size_class__name=size)
-    return Probe.objects.aggregate(
-        queued=Count("id", filter=queued),
-        running=Count("id", filter=running),
-        oldest_queued=Min(Coalesce("queued_at", "requested_at"), filter=queued),
-        queued_of_size=Count("id", filter=queued & of_size),
-        running_of_size=Count("id", filter=running & of_size),
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(AT_HAND, {"size": size, **STATES})
+        names = [column.name for column in cursor.description]
+        return dict(zip(names, cursor.fetchone(), strict=True))
 
 
 def no_endpoints() -> Notice:
@@ -131,9 +145,10 @@ def overdue_since(now: datetime) -> datetime | None:
     """
     reasons = {"", *(obstacle.name for obstacle in OBSTACLES if obstacle.is_of_tests)}
     late = max(LATE, timedelta(seconds=3 * settings.SONAR_PLAN_SECONDS))
-    due = Schedule.objects.filter(next_due__lt=now - late).order_by("next_due")
-    rows = due.values_list("next_due", "skipped_because")[:OLDEST_DUE]
-    return next((next_due for next_due, reason in rows if reason in reasons), None)
+    with connection.cursor() as cursor:
+        cursor.execute(OVERDUE, [now - late, OLDEST_DUE, sorted(reasons)])
+        row = cursor.fetchone()
+    return row[0] if row else None
 
 
 def mixed(

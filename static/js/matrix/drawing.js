@@ -1,8 +1,10 @@
 // The matrix is drawn by static/js/picture.js; this is what is particular to it: it keeps the place
 // that the reader looks at, fits text to cells, and has marks and a card on top.
 
+import { passing } from "../page.js";
 import { extend, redrawPictures, relayout } from "../picture.js";
 import { hideCard } from "./card.js";
+import { paintOver } from "./first.js";
 import { listenToKeys } from "./keys.js";
 import { thinLabels } from "./labels.js";
 import { fit, spanOf } from "./layout.js";
@@ -12,13 +14,27 @@ import { markCursor, markHot, span } from "./places.js";
 import { listenToPointer } from "./pointer.js";
 import { isNarrow, isTouched, isWall, view } from "./view.js";
 
-extend("picture", { prepare, after, config: { displayModeBar: false, doubleClick: false } });
+extend("picture", { prepare, after, instead, config: { displayModeBar: false, doubleClick: false } });
 isNarrow.addEventListener("change", async () => {
   // A colour bar that comes to lie where it stood leaves its ticks and its margin behind: it goes
   // first.
   if (view.plot) await relayout(view.plot, () => ({ "coloraxis.showscale": false }));
   redrawPictures();
 });
+
+// Of so many cells a picture by Plotly takes longer than the pointer for an hour of the strip.
+const MANY_CELLS = 100_000;
+// What the numbers of the cells were asked for.
+let numbersOf = "";
+
+// While a window is dragged, a large matrix is painted as at first; Plotly draws what stays.
+function instead(box, { rows, columns }) {
+  const isLarge = rows.names.length * columns.names.length > MANY_CELLS;
+  if (!passing.isOn || !isLarge || !view.plot || view.box !== box || isZoomed()) return false;
+  paintOver(box);
+  performance.mark("picture-drawn");
+  return true;
+}
 
 function prepare(figure, plot, payload) {
   const { layout } = figure;
@@ -71,8 +87,12 @@ function after(plot, payload) {
   placed();
   box.querySelector(".first-look")?.remove();
   performance.mark("picture-drawn");
-  const { version, cells_url } = before.payload ?? {};
-  if (!view.cells || version !== payload.version || cells_url !== payload.cells_url) loadCells(payload);
+  // The numbers of what only passes by are never read.
+  if (passing.isOn) return;
+  const numbers = `${payload.version} ${payload.cells_url}`;
+  if (view.cells && numbersOf === numbers) return;
+  numbersOf = numbers;
+  loadCells(payload);
 }
 
 // What stands on the picture beside what Plotly draws: marks, card, and what is said aloud.

@@ -5,7 +5,6 @@ A size that is not that of the run's data gets a database of its own, with one r
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,8 +20,7 @@ from tests.benchmarks.measured import Goal, Spread
 # Endpoints -> milliseconds from the end of the response to the first cells on the screen.
 CELLS_LIMITS_MS = {200: 300, 1_000: 600}
 HOVER_LIMIT_MS = 20
-# A larger matrix is long to draw and to read: its drag is only noted.
-DRAG_LIMIT_MS, DRAGGED_ENDPOINTS = 200, 200
+DRAG_LIMIT_MS = 200
 DAYS = 1
 ROUNDS = 5
 ALL_KINDS = ("css", "js", "json", "map", "svg", "txt")
@@ -58,8 +56,6 @@ def goals_of(bench: Bench, endpoints: int) -> list[Goal]:
         goal(f"{matrix}, {about}", limit, first, f"{len(seen)} loads"),
         goal(f"{matrix}, pointer to next frame", HOVER_LIMIT_MS, moves, f"{moves.rounds} moves"),
     ]
-    if endpoints > DRAGGED_ENDPOINTS:
-        return goals
     steps = Spread.of([step for one in seen for step in one.steps])
     about = "an hour of a drag over the strip of time to its picture"
     return [*goals, goal(f"{matrix}, {about}", DRAG_LIMIT_MS, steps, f"{steps.rounds} hours")]
@@ -74,9 +70,6 @@ def besides(bench: Bench, matrix: str, seen: list[Seen]) -> None:
     figures: dict[str, Callable[[Seen], float]] = {
         "response to the whole picture": lambda one: one.picture,
         "response to numbers under the pointer": lambda one: one.cells,
-        "an hour of a drag over the strip of time to its picture, median": lambda one: median(
-            one.steps
-        ),
         "longest task while loading": lambda one: one.longest_task,
         "longest task while pointing (50 ms or more)": lambda one: one.longest_task_hovering,
     }

@@ -50,7 +50,7 @@ def goal_5(bench: Bench) -> list[Goal]:
     fastest = of_the_fastest(seconds[SERIALIZER], seconds[SONAR])
     note = f"{fastest}; the serializer's objects are made before"
     return [
-        Goal.from_spread(5, text, 100, spread, note=note),
+        Goal.from_spread(5, text, 150, spread, note=note),
         size_goal(
             product.as_bytes(grid),
             serializer.answer(links),
@@ -66,7 +66,7 @@ def size_goal(ours: bytes, theirs: bytes, theirs_rounded: bytes) -> Goal:
         f"{sizes[2] / sizes[0]:.1f}x against a serializer that rounds as Sonar does"
     )
     spread = Spread.of([sizes[1] / sizes[0]])
-    return Goal.from_spread(5, "the same, gzip -6 size", 7, spread, note=note)
+    return Goal.from_spread(5, "the same, gzip -6 size", 2.5, spread, note=note)
 
 
 def goal_12(bench: Bench) -> list[Goal]:

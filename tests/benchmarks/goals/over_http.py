@@ -1,7 +1,9 @@
-"""Goal 11: the API over HTTP as `make run` serves it: answers a second, and one long stream."""
+"""Goal 11: HTTP as `make run` serves it: answers a second, one long stream, and a cold page."""
 
+from datetime import timedelta
 from urllib.parse import urlencode
 
+from sonar.notation.windows import Window
 from tests.benchmarks import clients, loopback, scale
 from tests.benchmarks.bench import SIZE, Bench
 from tests.benchmarks.clients import Load, Seen
@@ -18,12 +20,33 @@ MATRIX_304, MATRIX_GZIP = f"matrix/ {DAYS} d, 304", f"matrix/ {DAYS} d, gzip"
 LINKS = f"links/ {DAYS} d of a cloud, best 100"
 LEAST_PER_SECOND = {MATRIX_GZIP: 150, f"{LINKS}, four clouds in turn": 150}
 MOST_MS = {MATRIX_304: 3}
+COLD_PAGE_MS, COLD_PAGES, WARMING = 25, 30, 16
 GZIP = {"Accept-Encoding": "gzip"}
 
 
 def goal_11(bench: Bench) -> list[Goal]:
     with loopback.as_it_runs(bench) as web:
-        return [*streaming.goals(bench, web), *answers(bench, web)]
+        return [*streaming.goals(bench, web), *answers(bench, web), cold_page(web)]
+
+
+def cold_page(web: Web) -> Goal:
+    """Ask for the page of windows of a day that nobody asked for, one after another.
+
+    No answer is kept for them, neither here nor there, but what every page of that day needs is: it
+    was asked for once by each process.
+    """
+    urls = [f"{web.url}/?{urlencode(scale.bounds(window))}" for window in second_by_second()]
+    clients.seen(Load(urls[:WARMING], WARMING, 0, GZIP))
+    found = clients.seen(Load(urls[WARMING:], 1, 0, GZIP))
+    text = "page of 24 h that nobody asked for, request to last byte"
+    return Goal(11, text, COLD_PAGE_MS, found.median, "ms", at_least=False, note=found.words())
+
+
+def second_by_second() -> list[Window]:
+    """Return windows of a day, up to now as pages ask for it, each a second shorter."""
+    last = scale.aligned(1)
+    shorter = [timedelta(seconds=number) for number in range(1, 1 + WARMING + COLD_PAGES)]
+    return [Window(last.start + each, last.end) for each in shorter]
 
 
 def answers(bench: Bench, web: Web) -> list[Goal]:

@@ -10,8 +10,9 @@ from rest_framework.renderers import JSONRenderer
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.statistics.cells.states import STATES
 
-# As many digits as Sonar sends; the usual serializer sends all that a float has.
-DIGITS = 7
+# As many digits as Sonar sends, of a value and of a deviation. The usual serializer sends all of
+# them.
+DIGITS, DIGITS_OF_STD = 7, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ def links_of(grid: Grid, *, rounded: bool = False) -> list[Link]:
         Link(
             source.name,
             destination.name,
-            number(cells.value[row, column], rounded),
-            number(cells.std[row, column], rounded),
+            number(cells.value[row, column], DIGITS if rounded else None),
+            number(cells.std[row, column], DIGITS_OF_STD if rounded else None),
             int(cells.ok[row, column]),
             int(cells.failed[row, column]),
             moment(cells.last[row, column]),
@@ -57,10 +58,10 @@ def links_of(grid: Grid, *, rounded: bool = False) -> list[Link]:
     ]
 
 
-def number(value: float, rounded: bool) -> float | None:
+def number(value: float, digits: int | None) -> float | None:
     if np.isnan(value):
         return None
-    return float(f"{value:.{DIGITS}g}") if rounded else float(value)
+    return float(value) if digits is None else float(f"{value:.{digits}g}")
 
 
 def moment(unix: float) -> datetime | None:
