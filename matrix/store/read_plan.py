@@ -11,6 +11,9 @@ from sonar.notation.windows import EARLIEST, Window, unix_ms
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+# Of a day at the edge of a window, less than this is read by the hour rather than cut out of the
+# day. It costs the same from four hours on; of a larger grid a day has more to look through.
+WORTH_A_DAY = 6 * HOUR_MS
 # Windows may reach to the year 9999, the end of its last day may not.
 LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -59,23 +62,33 @@ class ReadPlan:
 
 
 def plan(window: Span, dirty: Dirty) -> ReadPlan:
-    """Choose the fewest and largest segments that are up to date.
-
-    Cutting a day segment costs less than reading its hours if at least half of it is wanted.
-    """
-    days = Span(floor(window.start, DAY_MS), -floor(-window.end, DAY_MS))
-    edges = (days.start, days.end - DAY_MS)
-    parts = {day: Span(day, day + DAY_MS).within(window) for day in edges}
-    short = {day for day, part in parts.items() if 2 * (part.end - part.start) < DAY_MS}
+    """Choose the fewest and largest segments that are up to date."""
     # The segment of a day does not count if the day is marked, or one of its hours.
-    split = dirty.days | {floor(hour, DAY_MS) for hour in dirty.hours} | short
-    hours: list[int] = []
-    for day in sorted(split):
-        part = Span(day, day + DAY_MS).within(window)
-        hours += range(floor(part.start, HOUR_MS), part.end, HOUR_MS)
+    split = dirty.days | {floor(hour, DAY_MS) for hour in dirty.hours} | short_edges(window)
+    hours = [hour for day in sorted(split) for hour in _hours_of(day, window)]
     raw = [Span(hour, hour + HOUR_MS).within(window) for hour in hours if hour in dirty.hours]
     clean = [hour for hour in hours if hour not in dirty.hours]
-    return ReadPlan(days, split, clean, list(merged(raw)))
+    return ReadPlan(days_of(window), split, clean, list(merged(raw)))
+
+
+def days_of(window: Span) -> Span:
+    """Return the days that a window touches, as a whole."""
+    return Span(floor(window.start, DAY_MS), -floor(-window.end, DAY_MS))
+
+
+def short_edges(window: Span) -> frozenset[int]:
+    """Return which days at the edges of a window are not read whole, as so little is wanted.
+
+    To cut a day segment costs less than to read as many hours, one by one, as are worth it.
+    """
+    days = days_of(window)
+    parts = {day: Span(day, day + DAY_MS).within(window) for day in (days.start, days.end - DAY_MS)}
+    return frozenset(day for day, part in parts.items() if part.end - part.start < WORTH_A_DAY)
+
+
+def _hours_of(day: int, window: Span) -> range:
+    part = Span(day, day + DAY_MS).within(window)
+    return range(floor(part.start, HOUR_MS), part.end, HOUR_MS)
 
 
 def raw(window: Span) -> ReadPlan:

@@ -77,6 +77,7 @@ class MeshPromises:
 
 
 _places: Kept[tuple[EndpointInfo, ...]] = Kept(LRUCache(2))
+_links: Kept[LinkIndex] = Kept(LRUCache(2))
 # 10 MB each at 1,000 endpoints.
 _plans: Kept[MeshPromises] = Kept(LRUCache(8))
 
@@ -84,6 +85,11 @@ _plans: Kept[MeshPromises] = Kept(LRUCache(8))
 def read_places(version: DataVersion) -> tuple[EndpointInfo, ...]:
     """Return every endpoint, in the order of ids that Links needs."""
     return _places.get(version.registry, _read_places)
+
+
+def read_links(version: DataVersion) -> LinkIndex:
+    """Return the links between all endpoints, with what is kept of their rows and columns."""
+    return _links.get(version.registry, lambda: LinkIndex(read_places(version)))
 
 
 def _read_places() -> tuple[EndpointInfo, ...]:

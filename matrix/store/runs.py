@@ -1,7 +1,9 @@
 """The results of a window as sorted runs: segments where they are up to date, else raw rows."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from operator import itemgetter
+from typing import NamedTuple, Self
 
 import numpy as np
 from django.db import connection
@@ -15,29 +17,15 @@ from matrix.statistics.samples.run import NO_LINKS, Newest, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.data_version import snapshot
 from matrix.store.profiles import RESULT_FIELDS, condition, passing
-from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, ReadPlan, Span, moment
+from matrix.store.read_plan import Span, moment
 from matrix.store.segment_columns import Array, Key, all_but
+from matrix.store.window_buckets import WindowBuckets
+from sonar.database import reader
 from sonar.notation.windows import Window
 from sonar.results import segments
 
-LENGTHS = {"hour": HOUR_MS, "day": DAY_MS}
 # What is made of a column of a whole segment once, and kept in place of the column.
 DERIVED_FROM = {"distinct_profiles": "profiles", "failures": "offsets"}
-
-DIRTY = """
-    SELECT c.id, m.level, (extract(epoch FROM m.start) * 1000)::bigint,
-           ARRAY(SELECT id FROM sonar_profile WHERE purpose = 'experiment')
-    FROM sonar_sizeclass c LEFT JOIN (
-        SELECT DISTINCT size_class_id, level, start FROM sonar_dirtymark
-        WHERE start >= %s AND start < %s
-    ) m ON m.size_class_id = c.id
-    WHERE c.name = %s
-"""
-SEGMENTS = """
-    SELECT id, level, (extract(epoch FROM start) * 1000)::bigint FROM sonar_segment
-    WHERE size_class_id = %s AND (
-        level = 'day' AND start >= %s AND start < %s OR level = 'hour' AND start = ANY(%s))
-"""
 
 
 class Extras(NamedTuple):
@@ -58,13 +46,27 @@ class Extras(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A segment of which the part from ``low`` to ``high`` (ms since its start) is wanted."""
+    """A segment, of which the part from ``low`` to ``high`` (ms since its start) is wanted."""
 
     start: int
     segment: int
     low: int
     high: int
-    whole: bool
+    length: int
+
+    @classmethod
+    def of(cls, segment: int, bucket: Span, window: Span) -> Self:
+        part, start = bucket.within(window), bucket.start
+        return cls(start, segment, part.start - start, part.end - start, bucket.end - start)
+
+    @property
+    def whole(self) -> bool:
+        return self.low == 0 and self.to_end
+
+    @property
+    def to_end(self) -> bool:
+        """Say whether nothing is cut off its end: the newest results of links are those of all."""
+        return self.high == self.length
 
 
 def read(
@@ -81,61 +83,61 @@ def read(
     Experiments are left out unless a filter asks for them (query.filters.counted). What segments do
     not have (RESULT_FILTERS) is asked of the raw rows of the whole window.
     What Run.distinct_profiles and Run.failures have of a segment is found once and kept.
-    Everything is seen as of one moment, with at most five SQL statements: what is dirty, the
-    profiles that pass, which segments there are, those of their columns that are not in the
-    cache, and raw rows. Runs without a result are left out.
+    Everything is seen as of one moment, with at most four SQL statements: what stands there
+    (store.window_buckets), the profiles that pass or those of segments with experiments, columns
+    that are not in the cache, and raw rows. One without a transaction does where all is in the
+    cache. Runs without a result are left out.
     """
-    span, asked_for = Span.of(window), Extras(**extras)
+    question = RunsQuestion(size, Span.of(window), tuple(filters), Extras(**extras))
+    if not connection.in_atomic_block:
+        with reader.chosen(), suppress(segment_columns.NotKept):
+            return question.runs(may_read=False)
     with snapshot():
-        size_class, dirty, experiments = _dirty(size, span)
-        of_results = condition(filters, RESULT_FIELDS)
-        plan = read_plan.raw(span) if of_results else read_plan.plan(span, dirty)
-        allowed = passing(counted(filters) if on_profiles(filters) else ())
-        pieces = list(_pieces(size_class, plan, span))
+        return question.runs()
+
+
+class RunsQuestion(NamedTuple):
+    """Which results are asked for, and what of them."""
+
+    size: str
+    span: Span
+    filters: tuple[Filter, ...]
+    extras: Extras
+
+    def runs(self, *, may_read: bool = True) -> tuple[Run, ...]:
+        """Answer it; raise NotKept if it takes more than one statement and ``may_read`` nothing."""
+        of_results = condition(self.filters, RESULT_FIELDS)
+        by_profile = on_profiles(self.filters)
+        if not may_read and (of_results or by_profile):
+            raise segment_columns.NotKept
+        buckets = WindowBuckets.read(self.size, self.span)
+        plan = read_plan.raw(self.span) if of_results else read_plan.plan(self.span, buckets.dirty)
+        if not may_read and plan.raw:
+            raise segment_columns.NotKept
+        allowed = passing(counted(self.filters)) if by_profile else None
+        pieces = [Piece.of(*segment, self.span) for segment in buckets.segments(plan)]
+        experiments = buckets.experiments
         # Filtering rows costs more than leaving those few out once, and keeping the rest.
-        apart = {} if allowed is not None else _apart(pieces, experiments)
+        apart = {}
+        if allowed is None and experiments:
+            starts = {piece.segment: piece.start for piece in pieces}
+            apart = segment_columns.rows_with(experiments, starts, may_read=may_read)
         of_rows = all_but(experiments) if allowed is None and experiments else allowed
-        runs = [
-            *_of_segments(pieces, allowed, asked_for, apart),
-            *_of_rows(size_class, plan.raw, of_rows, asked_for, of_results),
+        pairs = [
+            *_of_segments(pieces, allowed, self.extras, apart, may_read=may_read),
+            *_of_rows(buckets.size_class, plan.raw, of_rows, self.extras, of_results),
         ]
-    return tuple(
-        run for _, run in sorted(runs, key=lambda start_and_run: start_and_run[0]) if run.keys.size
-    )
-
-
-def _dirty(size: str, window: Span) -> tuple[int, Dirty, list[int]]:
-    """Return the id of the size class, what is marked, and the ids of experiments' profiles."""
-    first = read_plan.floor(window.start, DAY_MS)
-    past = -read_plan.floor(-window.end, DAY_MS)
-    with connection.cursor() as cursor:
-        cursor.execute(DIRTY, [moment(first), moment(past), size])
-        rows = cursor.fetchall()
-    if not rows:
-        raise ValueError(f"there is no size class {size!r}")
-    marked = {level: frozenset(row[2] for row in rows if row[1] == level) for level in LENGTHS}
-    return rows[0][0], Dirty(marked["day"], marked["hour"]), rows[0][3]
-
-
-def _pieces(size_class: int, plan: ReadPlan, window: Span) -> Iterator[Piece]:
-    hours = [moment(hour) for hour in plan.hours]
-    with connection.cursor() as cursor:
-        cursor.execute(SEGMENTS, [size_class, *map(moment, plan.days), hours])
-        for segment, level, start in cursor.fetchall():
-            if level == "hour" or start not in plan.split:
-                part = window.within(Span(start, start + LENGTHS[level]))
-                low, high = part.start - start, part.end - start
-                yield Piece(start, segment, low, high, high - low == LENGTHS[level])
-
-
-def _apart(pieces: Sequence[Piece], experiments: Sequence[int]) -> dict[int, Array]:
-    """Return the rows of experiments in the segments of pieces that have any."""
-    starts = {piece.segment: piece.start for piece in pieces}
-    return segment_columns.rows_with(experiments, starts) if experiments else {}
+        pairs.sort(key=itemgetter(0))
+        return tuple(run for _, run in pairs if run.keys.size)
 
 
 def _of_segments(
-    pieces: Sequence[Piece], allowed: Flags | None, extras: Extras, apart: Mapping[int, Array]
+    pieces: Sequence[Piece],
+    allowed: Flags | None,
+    extras: Extras,
+    apart: Mapping[int, Array],
+    *,
+    may_read: bool,
 ) -> Iterator[tuple[int, Run]]:
     # What is made of whole segments to be kept: nothing where results are filtered.
     distinct = extras.distinct_profiles and not extras.profiles
@@ -152,7 +154,7 @@ def _of_segments(
     # These columns of a whole segment are only looked through.
     columns_once = [DERIVED_FROM[name] for name in derived]
     once = {Key(piece.segment, name) for piece in pieces if piece.whole for name in columns_once}
-    loaded = segment_columns.load(starts, starts if extras.once else once, apart)
+    loaded = segment_columns.load(starts, starts if extras.once else once, apart, may_read=may_read)
     for piece, needed in names.items():
         columns = {name: loaded[Key(piece.segment, name)] for name in needed}
         keys = {name: Key(piece.segment, name) for name in derived if piece.whole}
@@ -167,9 +169,11 @@ def _of_segments(
 def _columns_for(
     piece: Piece, allowed: Flags | None, extras: Extras, kept: Container[Key]
 ) -> list[str]:
-    """Name the columns to read: what is cut or filtered has to find its links anew."""
+    """Name the columns to read: what is cut at its end or filtered has to find its links anew."""
     uncut = piece.whole and allowed is None
-    names = ["keys", *["links", "lasts"] * extras.links] if uncut else ["keys", "offsets"]
+    names = ["keys"] if uncut else ["keys", "offsets"]
+    if extras.links and piece.to_end and allowed is None:
+        names += ["links", "lasts"]
     has = {name: uncut and Key(piece.segment, name) in kept for name in DERIVED_FROM}
     if uncut and (extras.offsets or (extras.failures and not has["failures"])):
         names.append("offsets")
@@ -183,22 +187,32 @@ def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, extr
     if piece.whole and allowed is None:
         newest = Newest(columns["links"], columns["lasts"]) if extras.links else NO_LINKS
         return _run_of(columns["keys"], newest, columns, extras, piece.start)
-    offsets = columns["offsets"]
-    inside: Flags = (offsets >= piece.low) & (offsets < piece.high)
-    if allowed is not None:
-        inside &= allowed.take(columns["profiles"])
     # Taking rows by number costs a fifth of a mask.
-    rows = np.flatnonzero(inside)
+    rows = np.flatnonzero(_inside(piece, columns, allowed))
     taken = {
         name: columns[name].take(rows)
         for name in ("keys", "offsets", "sizes", "profiles")
         if name in columns
     }
     newest = NO_LINKS
-    if extras.links:
+    if "links" in columns:
+        later = np.flatnonzero(columns["lasts"] >= piece.start + piece.low)
+        newest = Newest(columns["links"].take(later), columns["lasts"].take(later))
+    elif extras.links:
         links, lasts = segments.newest(taken["keys"], taken["offsets"])
         newest = Newest(links, lasts + np.int64(piece.start))
     return _run_of(taken["keys"], newest, taken, extras, piece.start)
+
+
+def _inside(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
+    """Say which results of a segment are wanted."""
+    offsets = columns["offsets"]
+    inside: Flags = offsets >= piece.low if piece.low else np.ones(len(offsets), dtype=bool)
+    if not piece.to_end:
+        inside &= offsets < piece.high
+    if allowed is not None:
+        inside &= allowed.take(columns["profiles"])
+    return inside
 
 
 def _run_of(

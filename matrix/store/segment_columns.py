@@ -45,6 +45,10 @@ class Full(Exception):
     """Nothing may go that would make room."""
 
 
+class NotKept(Exception):
+    """A column would have to be read, and may not be."""
+
+
 class Columns(LRUCache[Key, Array]):
     """Arrays up to a number of bytes; what was used longest ago goes first, but what is needed."""
 
@@ -101,9 +105,15 @@ CACHE = Cache(settings.SONAR_CACHE_MB * 2**20)
 
 
 def load(
-    starts: Mapping[Key, int], once: Collection[Key] = (), apart: Mapping[int, Array] = NOWHERE
+    starts: Mapping[Key, int],
+    once: Collection[Key] = (),
+    apart: Mapping[int, Array] = NOWHERE,
+    *,
+    may_read: bool = True,
 ) -> dict[Key, Array]:
     """Return columns of segments, read-only; at most one SQL statement.
+
+    None if it may not read: NotKept is raised where a column is not in the cache.
 
     ``starts`` has the start of each segment in Unix ms: ``lasts`` become int64 Unix ms. Those
     of ``once`` are not asked for again: they are not kept. The rows ``apart`` of a segment are left
@@ -118,7 +128,7 @@ def load(
         for key in missing
         for source in SOURCES.get(key.column, (key.column,))
     }
-    loaded = _load(whole | raw, {*once, *raw})
+    loaded = _load(whole | raw, {*once, *raw}, may_read=may_read)
     fresh = {
         counted[key]: _without(apart[key.segment], key, loaded, starts[key]) for key in missing
     }
@@ -139,11 +149,14 @@ def _without(rows: Array, key: Key, columns: Mapping[Key, Array], start: int) ->
     return array
 
 
-def rows_with(profiles: Sequence[int], starts: Mapping[int, int]) -> dict[int, Array]:
+def rows_with(
+    profiles: Sequence[int], starts: Mapping[int, int], *, may_read: bool = True
+) -> dict[int, Array]:
     """Return the rows with some profiles, of the segments that have any; one SQL statement or none.
 
     A result gets a profile once, and a segment never changes: what was found is kept, by segment,
-    so that the profiles must be the same ones each time, or more. ``starts`` is as in load().
+    so that the profiles must be the same ones each time, or more. ``starts`` and ``may_read`` are
+    as in load().
     """
     kept = CACHE.get(Key(segment, ROWS) for segment in starts)
     keys = {
@@ -154,7 +167,7 @@ def rows_with(profiles: Sequence[int], starts: Mapping[int, int]) -> dict[int, A
     is_other = all_but(profiles)
     fresh = {
         Key(key.segment, ROWS): np.flatnonzero(~is_other.take(column))
-        for key, column in _load(keys, keys).items()
+        for key, column in _load(keys, keys, may_read=may_read).items()
     }
     CACHE.put(fresh)
     return {key.segment: rows for key, rows in (kept | fresh).items() if rows.size}
@@ -167,9 +180,11 @@ def all_but(profiles: Sequence[int]) -> Flags:
     return table
 
 
-def _load(starts: Mapping[Key, int], once: Collection[Key]) -> dict[Key, Array]:
+def _load(starts: Mapping[Key, int], once: Collection[Key], *, may_read: bool) -> dict[Key, Array]:
     columns = CACHE.get(starts)
     missing = [key for key in starts if key not in columns]
+    if missing and not may_read:
+        raise NotKept
     if missing:
         fetched = {}
         for key, array in fetch(missing):

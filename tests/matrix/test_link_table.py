@@ -277,13 +277,13 @@ def test_the_number_of_statements_depends_on_the_number_of_classes_alone(small_w
     transfer(small_world.ral, small_world.glasgow, 5.0)
     many = statements()
     # The form's classes; what has changed; versions, classes; places and three
-    # plans, until remembered; for each class what is dirty, its segments, and their columns until
+    # plans, until remembered; for each class what stands there, and columns of segments until
     # they are in the cache; raw rows of one class. Who is down. For each class the versions of what
-    # is kept of how links stand, and for those with other results their three windows again, of
-    # which one is empty.
-    assert few == 1 + 1 + 2 + 4 + 2 * 3 + 1 + 3 * (1 + 3 * 2)
-    of_standings = 3 + 2 * 7
-    assert len(many) == 1 + 1 + 2 + 2 * 3 + 2 + 1 + 1 + of_standings, "\n".join(
+    # is kept of how links stand, and for those with other results their windows again,
+    # and columns or rows of all but one.
+    assert few == 1 + 1 + 2 + 4 + 3 + 1 + 3 * (1 + 3)
+    of_standings = 3 + 5 + 4
+    assert len(many) == 1 + 1 + 2 + 3 + 2 + 1 + 1 + of_standings, "\n".join(
         one["sql"][:200] for one in many
     )
     assert len(statements()) == 1 + 1

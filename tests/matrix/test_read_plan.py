@@ -43,16 +43,16 @@ def test_whole_clean_days_are_read_as_days():
 @pytest.mark.parametrize(
     ("first", "past", "split", "hours"),
     [
-        (12, 48, [], []),
-        (12.5, 48, [0], list(range(12, 24))),
-        (0, 36, [], []),
-        (0, 35.5, [1], list(range(24, 36))),
-        (6, 18, [], []),
-        (6, 17, [0], list(range(6, 17))),
+        (18, 48, [], []),
+        (18.5, 48, [0], list(range(18, 24))),
+        (0, 30, [], []),
+        (0, 29.5, [1], list(range(24, 30))),
+        (6, 12, [], []),
+        (6, 11, [0], list(range(6, 11))),
         (23.5, 24.5, [0, 1], [23, 24]),
     ],
 )
-def test_a_clean_day_is_cut_if_half_of_it_is_wanted_and_else_read_by_the_hour(
+def test_a_clean_day_is_cut_if_six_hours_of_it_are_wanted_and_else_read_by_the_hour(
     first: float, past: float, split: list[int], hours: list[int]
 ):
     found = plan(first, past)

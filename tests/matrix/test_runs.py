@@ -267,8 +267,8 @@ def test_a_warm_window_fetches_no_column_and_a_wider_one_only_what_is_new(small_
         at(small_world.ral, small_world.glasgow, TODAY + day * DAY)
         seal(TODAY + day * DAY)
     asked = Window(TODAY, TODAY + 2 * DAY)
-    assert len(statements(lambda: read(asked))) == 3
     assert len(statements(lambda: read(asked))) == 2
+    assert len(statements(lambda: read(asked))) == 1
     *_, columns = statements(lambda: read(Window(TODAY, TODAY + 3 * DAY)))
     newest = Segment.objects.get(level="day", start=TODAY + 2 * DAY)
     assert columns.count(f"'{{{newest.id}}}'") == columns.count("SELECT") == 4
@@ -301,7 +301,7 @@ def test_columns_are_aligned_and_cannot_be_written_to(small_world: World):
             assert not array.flags.writeable
 
 
-def test_five_statements_read_any_window(small_world: World):
+def test_four_statements_read_any_window(small_world: World):
     filters = (Filter("streams", "1"),)
     asked = Window(TODAY - 3 * DAY, TODAY + DAY)
 
@@ -310,12 +310,12 @@ def test_five_statements_read_any_window(small_world: World):
         tables = ("dirtymark", "profile", "segment", "transfer")
         return [next(name for name in tables if f"sonar_{name}" in sql) for sql in made]
 
-    assert names() == ["dirtymark", "profile", "segment"]
+    assert names() == ["dirtymark", "profile"]
     for hour in range(-70, 20, 2):
         at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR)
     sealing.seal(TODAY)
     at(small_world.ral, small_world.glasgow, TODAY - 30 * HOUR)
-    assert names() == ["dirtymark", "profile", "segment", "segment", "transfer"]
+    assert names() == ["dirtymark", "profile", "segment", "transfer"]
 
 
 def test_an_unknown_size_class_and_a_window_finer_than_a_millisecond_are_errors(db: None):
@@ -380,7 +380,7 @@ def elsewhere(do: Callable[[], Any]) -> None:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("stage", ["_pieces", "_of_segments", "_of_rows"])
+@pytest.mark.parametrize("stage", ["_of_segments", "_of_rows"])
 def test_what_is_written_and_sealed_while_a_window_is_read_is_not_in_it(
     real_commits: None, monkeypatch: pytest.MonkeyPatch, stage: str
 ):
@@ -400,15 +400,76 @@ def test_what_is_written_and_sealed_while_a_window_is_read_is_not_in_it(
 
     plain = getattr(runs, stage)
 
-    def disturbed(*args: Any) -> Any:
+    def disturbed(*args: Any, **more: Any) -> Any:
         elsewhere(others)
-        return plain(*args)
+        return plain(*args, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(runs, stage, disturbed)
         assert statistics_of(read(asked)) == before
     assert statistics_of(read(asked)) != before
     assert_equal_to_sql(asked)
+
+
+def test_what_is_in_the_cache_takes_one_statement_and_no_transaction(
+    real_commits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_world = world.make()
+    ends = small_world.ral, small_world.glasgow
+    for hour in range(-30, 20):
+        at(*ends, TODAY + hour * HOUR, 50.0 + hour)
+    sealing.seal(LATER)
+    aligned, cut = Window(TODAY, TODAY + DAY), Window(TODAY - 3 * HOUR, TODAY + 20 * HOUR)
+    for asked in (aligned, cut):
+        assert_equal_to_sql(asked)
+        before = statistics_of(read(asked))
+        (sent,) = statements(lambda asked=asked: read(asked))
+        assert "sonar_dirtymark" in sent
+        assert statistics_of(read(asked)) == before
+
+    def others() -> None:
+        at(*ends, TODAY + 2 * HOUR, 500.0)
+        Transfer.objects.filter(started_at=TODAY + HOUR).delete()
+        sealing.seal(LATER)
+
+    plain = runs._of_segments
+
+    def disturbed(*args: Any, **more: Any) -> Any:
+        elsewhere(others)
+        return plain(*args, **more)
+
+    # What has gone from the database meanwhile is still what stood there.
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "_of_segments", disturbed)
+        assert statistics_of(read(cut)) == before
+    assert statistics_of(read(cut)) != before
+    assert_equal_to_sql(cut)
+    segment_columns.CACHE.clear()
+    fetch = segment_columns.fetch
+
+    def in_one_moment(keys: Sequence[segment_columns.Key]) -> Any:
+        assert connection.in_atomic_block
+        return fetch(keys)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(segment_columns, "fetch", in_one_moment)
+        assert_equal_to_sql(aligned)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_day_cut_at_its_start_or_end_has_only_the_links_of_what_is_left(
+    small_world: World, sealed: bool
+) -> None:
+    ral, glasgow, desy = small_world.ral, small_world.glasgow, small_world.desy
+    for hour in (1, 4, 8, 9, 15, 22):
+        at(ral, glasgow, TODAY + hour * HOUR, 5.0 + hour)
+    at(ral, desy, TODAY + 2 * HOUR, 5.0)
+    at(desy, ral, TODAY + 20 * HOUR, 5.0)
+    if sealed:
+        seal(TODAY)
+    bounds = [(0, 24), (2, 24), (3, 24), (9, 24), (0, 8), (0, 9), (0, 21), (3, 19), (22, 24)]
+    for start, end in bounds:
+        assert_equal_to_sql(Window(TODAY + start * HOUR, TODAY + end * HOUR))
 
 
 @pytest.mark.long
@@ -550,7 +611,7 @@ def test_what_experiments_leave_of_a_segment_is_made_once(
     for _ in range(3):
         assert [run.keys.size for run in runs.read("large", whole, ())] == [3, 2]
     assert fetched == [["profiles"], ["keys", "lasts", "links", "offsets"]]
-    assert len(statements(lambda: runs.read("large", whole, ()))) == 2
+    assert len(statements(lambda: runs.read("large", whole, ()))) == 1
     # Of that day the columns are kept that are left, of the other those that are there: 20 bytes
     # for each link and each row but one, and where the one stands.
     assert segment_columns.CACHE.bytes == 5 * 8 + 2 * (4 + 8) + 8

@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -21,6 +22,9 @@ from tests.matrix.samples import Sample, run_of
 
 IDS = (1, 2, 7, 300, 65_535)
 UNKNOWN = 299
+# The first groups samples by cell, the second takes them in the order of their keys, and the third
+# needs none of either.
+WAYS = (tuple(EXTRAS), tuple(QUANTILES), ())
 PLACES = len(IDS)
 ALL_OF_TWO = np.ones((2, 2), dtype=bool)
 
@@ -105,8 +109,9 @@ def test_each_statistic_of_each_cell_is_what_its_samples_give_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
             patch.setattr(pooling, name, limit)
-        found = reduce.reduce([run_of(some) for some in runs], by, EXTRAS)
-    agrees(found, [one for some in runs for one in some], by)
+        for extras in WAYS:
+            found = reduce.reduce([run_of(some) for some in runs], by, extras)
+            agrees(found, [one for some in runs for one in some], by)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 8, 9, 500, 512, 513, 3000])
@@ -116,7 +121,30 @@ def test_quantiles_are_exact_for_any_number_of_samples(number: int) -> None:
     samples = [Sample(1, 2, one) for one in rates] + [Sample(1, 2, None)] * (number // 3)
     samples += [Sample(2, 1, None)] * number
     runs = [run_of(samples[start::3]) for start in range(3)]
-    agrees(reduce.reduce(runs, each_link(), EXTRAS), samples, each_link())
+    for extras in WAYS:
+        agrees(reduce.reduce(runs, each_link(), extras), samples, each_link())
+
+
+@pytest.mark.parametrize("extras", WAYS)
+def test_groups_of_all_sizes_side_by_side_are_what_each_is_alone(extras: Collection[str]) -> None:
+    """Some links with few, some with many, some that failed, and equal rates without scatter."""
+    generator = np.random.default_rng(1)
+    ends = list(permutations(IDS, 2))
+    samples = []
+    for number, (source, destination) in enumerate(ends):
+        rates = generator.lognormal(16, 1, number * number).tolist()
+        if number % 3 == 0:
+            rates = [3e6] * len(rates)
+        samples += [Sample(source, destination, one) for one in (*rates, *[None] * (number % 4))]
+    runs = [run_of(samples[start::2]) for start in range(2)]
+    hidden = each_link(but=(1, 7))
+    agrees(reduce.reduce(runs, hidden, extras), samples, hidden)
+    found = reduce.reduce(runs, each_link(), extras)
+    agrees(found, samples, each_link())
+    alike = [number for number in range(2, len(ends)) if number % 3 == 0]
+    assert [
+        found.std[IDS.index(ends[number][0]), IDS.index(ends[number][1])] for number in alike
+    ] == [0.0] * len(alike)
 
 
 def test_failed_samples_within_a_group_count_for_no_quantile() -> None:

@@ -20,7 +20,7 @@ from matrix.statistics.causes.candidates import Kind
 from matrix.statistics.causes.causes import SMALLEST_FACTOR, Cause, name_causes, name_slower
 from matrix.statistics.causes.cell_noise import FEWEST_WINDOWS
 from matrix.statistics.causes.daily_baseline import DailyBaseline
-from matrix.statistics.cells.axes import AxisGroup, LinkIndex
+from matrix.statistics.cells.axes import AxisGroup
 from matrix.statistics.cells.cells import within_sites
 from matrix.statistics.samples.pooling import Pooling
 from matrix.store import registry, runs
@@ -298,7 +298,7 @@ def read_history(grid: Grid, other: OtherSide) -> OwnHistory:
 
 def pooling(grid: Grid, cells: Flags) -> Pooling:
     """Return which links make these cells of a grid."""
-    query, links = grid.query, LinkIndex(registry.read_places(grid.version))
+    query, links = grid.query, registry.read_links(grid.version)
     rows = sides.groups_of(grid.sources, links, query.rows)
     columns = sides.groups_of(grid.destinations, links, query.columns)
     shape = len(grid.sources), len(grid.destinations)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from matrix.answers.changes import level_shifts
 from matrix.answers.changes.level_shifts import SearchedResults
 from matrix.statistics.arrays import Integers
-from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.estimates.moderation import discoveries
 from matrix.statistics.levels import outages
 from matrix.statistics.levels.before_since import LONGEST, Factors, LogRates, without
@@ -112,7 +111,7 @@ def find(size: str, window: Window) -> tuple[list[FoundChange], list[FoundOutage
 
     What is common to the links of an endpoint is one change of the endpoint.
     """
-    index = LinkIndex(registry.read_places(registry.read_versions()))
+    index = registry.read_links(registry.read_versions())
     window_runs = runs.read(size, window, (), offsets=True)
     tested = np.unique(
         np.concatenate([np.empty(0, np.uint32), *(run.links for run in window_runs)])

@@ -21,7 +21,6 @@ from matrix.answers.words.ratios import SURE, PairRatio
 from matrix.query.filters import on_links, on_profiles
 from matrix.query.matrix_query import MatrixQuery
 from matrix.statistics.arrays import Floats
-from matrix.statistics.cells.axes import LinkIndex
 from matrix.statistics.compare.together import DayScatter, Together, days_apart
 from matrix.statistics.compare.two_samples import SMALLEST_RATIO, Ratios, is_far
 from matrix.statistics.estimates import student, two_way
@@ -113,7 +112,7 @@ def grid_together(grid: Grid, now: datetime) -> Together | None:
     query, compare = grid.query, grid.query.compare
     if compare is None or compare.on_profiles() != compare or grid.is_mirrored:
         return None
-    links = LinkIndex(registry.read_places(grid.version))
+    links = registry.read_links(grid.version)
     choice = links.matching(query.filters).reshape(links.shape)
     is_whole = (query.rows, query.columns) == ENDPOINTS and not on_links(query.filters)
     whole = grid if is_whole else build(query, now)

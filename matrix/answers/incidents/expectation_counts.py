@@ -47,7 +47,7 @@ class ClassRates:
     def read_all(cls, now: datetime) -> list[Self]:
         """Read all size classes; what is kept for other pages is read from there."""
         version = registry.read_versions()
-        links = LinkIndex(registry.read_places(version))
+        links = registry.read_links(version)
         held = expectations.read_held(now)
         possible = links.matching(()).reshape(links.shape)
         classes = []

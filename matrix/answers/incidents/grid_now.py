@@ -55,7 +55,7 @@ class GridNow:
     @classmethod
     def read(cls, now: datetime) -> GridNow:
         version = registry.read_versions()
-        links = LinkIndex(registry.read_places(version))
+        links = registry.read_links(version)
         awake_since = awake(EvaluationRun.objects.first(), now)
         down = Downtime.endpoints_down(now)
         kept_back = links.ends(

@@ -292,7 +292,7 @@ def classes_of(
 def judged(question: Question, size: str, window: Window, moment: StateInputs) -> Standings:
     """Return how both directions stand among all links, as the matrix has it."""
     version, at = data_version.read(size, reach(window)), datetime.fromtimestamp(moment.now, UTC)
-    links = LinkIndex(registry.read_places(version))
+    links = registry.read_links(version)
     whole = standing.read(size, question.query.filters, window, at, links, version=version)
     ids = sorted(endpoint.id for endpoint in question.ends)
     places = links.numbering.ids.searchsorted(ids)

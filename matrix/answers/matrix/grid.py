@@ -89,7 +89,7 @@ def compute(
     ``results`` and ``standings`` are there where the caller has read them already: results of this
     side alone are compared with nothing. ``profiles`` asks for Grid.profiles.
     """
-    links = LinkIndex(registry.read_places(known_version))
+    links = registry.read_links(known_version)
     others: Sequence[Run] = ()
     if results is None:
         results, others = read_sides(query, now, profiles=profiles)
@@ -137,8 +137,9 @@ def read_sides(
 ) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
     """Read the results of a question, and of what it is compared with, as of one moment."""
     narrowed = bool(on_links(query.filters))
-    with snapshot():
-        results = runs.read(
+
+    def own() -> tuple[Run, ...]:
+        return runs.read(
             query.size,
             query.window_at(now),
             query.filters,
@@ -147,7 +148,11 @@ def read_sides(
             distinct_profiles=profiles and not narrowed,
             failures=bool(query.max_age),
         )
-        return results, comparing.read(query.other(now)) if query.compare else ()
+
+    if not query.compare:
+        return own(), ()
+    with snapshot():
+        return own(), comparing.read(query.other(now))
 
 
 def lay_out(

@@ -75,7 +75,7 @@ def mixed_in_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
 
 def _look_at_grid(grid: Grid, choices: ProfileChoices) -> MixedWays:
     query = grid.query
-    links = LinkIndex(registry.read_places(grid.version))
+    links = registry.read_links(grid.version)
     rows = groups_of(grid.sources, links, query.rows)
     columns = groups_of(grid.destinations, links, query.columns)
     cells = rows[:, None] * len(grid.destinations) + columns

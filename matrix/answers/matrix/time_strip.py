@@ -102,7 +102,7 @@ def build(question: StripQuestion, known_version: DataVersion | None = None) -> 
 def compute(question: StripQuestion, known_version: DataVersion) -> TimeStrip:
     """Count from the transfers that started in the window; at most twelve SQL statements."""
     query, cut = question.query, question.cut
-    links = LinkIndex(registry.read_places(known_version))
+    links = registry.read_links(known_version)
     matching = links.matching(query.filters)
     # What is usual for the window: the same as for a matrix that begins on its day.
     days = usual_window(question.window)

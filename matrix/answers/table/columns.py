@@ -133,7 +133,7 @@ def reduce_links(
     moment = min(now, window.end)
     with snapshot():
         versions = registry.read_versions()
-        links = LinkIndex(registry.read_places(versions))
+        links = registry.read_links(versions)
         down = Downtime.endpoints_down(moment)
         up = ~links.ends(place.id in down for place in links.places).reshape(links.shape)
         place = np.arange(len(links.places))

@@ -1,9 +1,9 @@
 """The endpoints of a matrix, the links between them, and the rows and columns they make."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -14,6 +14,9 @@ from matrix.query.filters import LINK_FILTERS, Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
 from matrix.statistics.samples.pooling import Numbering
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS, Value, texts_of
+
+# So many ways to make rows or columns of the places are kept.
+AXES_KEPT = 32
 
 
 class PauseInfo(NamedTuple):
@@ -174,8 +177,11 @@ class Axis:
         order = np.array([index for name in names for index in members[name]], dtype=np.int64)
         of = np.full(len(places), -1, dtype=np.int64)
         of[order] = np.repeat(np.arange(len(names)), sizes)
+        starts = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+        for shared in (of, order, starts):
+            shared.flags.writeable = False
         groups = tuple(AxisGroup.of(name, [places[at] for at in members[name]]) for name in names)
-        return cls(groups, of, order, np.cumsum([0, *sizes], dtype=np.int64)[:-1])
+        return cls(groups, of, order, starts)
 
     def pool(self, by: np.ufunc, values: NDArray[Any], axis: int) -> NDArray[Any]:
         """Make one of the values of each group's places: their minimum, say."""
@@ -200,6 +206,18 @@ class LinkIndex:
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.places), len(self.places)
+
+    @cached_property
+    def _axes(self) -> Callable[[bytes, str], Axis]:
+        @lru_cache(maxsize=AXES_KEPT)
+        def along(shown: bytes, grouping: str) -> Axis:
+            return Axis.along(self.places, np.frombuffer(shown, dtype=bool), grouping)
+
+        return along
+
+    def axis(self, shown: Flags, grouping: str) -> Axis:
+        """Group the shown places as Axis.along does; what matrices ask for is made once."""
+        return self._axes(shown.tobytes(), grouping)
 
     def numbers(self, rows: NDArray[np.void]) -> Integers:
         """Return the links of records that carry source_id and destination_id.
@@ -238,13 +256,23 @@ class LinkIndex:
 
     def paused(self, moment: datetime) -> Flags:
         """Return which links have an end that is paused; shape (places, places)."""
+        if not self._ever_paused:
+            return np.zeros(self.shape, dtype=bool)
         return self.ends(place.is_paused(moment) for place in self.places).reshape(self.shape)
+
+    @cached_property
+    def _ever_paused(self) -> bool:
+        return any(place.pauses for place in self.places)
 
     def matching(self, filters: Iterable[Filter]) -> Flags:
         """Return the links that pass the filters on ends, and on which files can move."""
+        return self.passing(filters) & self._possible
+
+    @cached_property
+    def _possible(self) -> Flags:
         possible = ~self.ends(not place.has_files for place in self.places)
         possible &= ~np.eye(len(self.places), dtype=bool).ravel()
-        return self.passing(filters) & possible
+        return possible
 
     def passing(self, filters: Iterable[Filter]) -> Flags:
         """Return the pairs of places that pass the filters on ends."""

@@ -91,9 +91,9 @@ class Frame:
         """Lay out the rows and columns of the links that have a result or a promise."""
         applicable = np.isfinite(promise) | (newest > 0)
         sources, destinations = links.touched(applicable)
-        rows = columns = Axis.along(links.places, sources, grouping[0])
+        rows = columns = links.axis(sources, grouping[0])
         if grouping[0] != grouping[1] or not np.array_equal(sources, destinations):
-            columns = Axis.along(links.places, destinations, grouping[1])
+            columns = links.axis(destinations, grouping[1])
         return cls(links, rows, columns, newest, promise, applicable)
 
     @property

@@ -27,7 +27,7 @@ _PADDING = {
     for width in WIDTHS
 }
 # Short rows cost more to begin with than to sort: exchange these columns of all rows instead.
-_EXCHANGES = {2: [(0, 1)], 4: [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]}
+EXCHANGES = {2: [(0, 1)], 4: [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]}
 # The ends of the middle half, and the median between them.
 MIDDLE = (0.25, 0.5, 0.75)
 # An interval misses the median once in so many times, or less often.
@@ -65,7 +65,7 @@ def quantiles(
         put(result, groups, of_sorted(rows.ravel(), first, ok[groups], _of(groups, fractions)))
     for group in np.flatnonzero(width_of == len(WIDTHS)).tolist():
         samples = bits[starts[group] : starts[group] + counts[group]]
-        result[:, group] = _of_one(samples, int(ok[group]), _of(group, fractions))
+        result[:, group] = of_large(samples, int(ok[group]), _of(group, fractions))
     return result
 
 
@@ -78,10 +78,10 @@ def sorted_rows(bits: Bits, starts: Integers, counts: Integers, width: int) -> B
     """Return each group as a sorted row, padded; ``bits`` have ``width`` more behind the last."""
     rows = sliding_window_view(bits, width)[starts]
     rows |= _PADDING[width].take(counts, axis=0)
-    if width not in _EXCHANGES:
+    if width not in EXCHANGES:
         rows.sort(axis=1)
         return rows
-    for left, right in _EXCHANGES[width]:
+    for left, right in EXCHANGES[width]:
         low = np.minimum(rows[:, left], rows[:, right])
         np.maximum(rows[:, left], rows[:, right], out=rows[:, right])
         rows[:, left] = low
@@ -94,21 +94,26 @@ def put(result: Floats, groups: Integers, quantiles: Floats) -> None:
         values[groups] = of_groups
 
 
-def of_sorted(bits: Bits | Floats, starts: Integers, ok: Integers, fractions: Fractions) -> Floats:
-    """Return the quantiles of groups that are sorted, each with at least one sample that is ok."""
+def of_sorted(
+    bits: Bits | Floats, starts: Integers, ok: Integers, fractions: Fractions, step: int = 1
+) -> Floats:
+    """Return the quantiles of groups that are sorted, each with at least one sample that is ok.
+
+    The samples of a group stand ``step`` apart.
+    """
     result = np.empty((len(fractions), len(starts)))
     last = ok - 1
     for values, fraction in zip(result, fractions, strict=True):
         position = np.multiply(last, fraction, dtype=np.float64)
         below = position.astype(np.int64)
-        low = starts + below
+        low = starts + below * step
         # The last one has none above it, and no need of one.
-        high = low + (below < last)
+        high = low + (below < last) * step
         values[:] = _between(bits[low], bits[high], position - below)
     return result
 
 
-def _of_one(samples: Bits, ok: int, fractions: Sequence[float]) -> Floats:
+def of_large(samples: Bits, ok: int, fractions: Sequence[float]) -> Floats:
     """Return the quantiles of one large group: it need not be sorted for them."""
     last = max(ok - 1, 0)
     position = last * np.array(fractions)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 from matrix.query.catalogue import QUANTILES
 from matrix.statistics.arrays import Floats, Integers, Numbers, each
 from matrix.statistics.samples.pooling import HIDDEN, Cells, Chunk, Numbering, Pooling, cut
-from matrix.statistics.samples.quantiles import Bits, of_sorted, put, quantiles
+from matrix.statistics.samples.quantiles import Bits
 from matrix.statistics.samples.run import FAILED_BIT, Run
+from matrix.statistics.samples.small_groups import BEHIND, Groups
 
 # The sign of a float32 is set in failed samples, and nowhere else.
 FAILED = np.uint32(1 << 31)
+# What is above the rate in a key.
+_LINK = np.uint64(32)
 # How far the natural logs of the rates of a cell are from their mean: the squares, added up.
 LOG_SQUARES = "log_squares"
 # No rate is taken for less: that of an empty file has no logarithm.
@@ -48,6 +52,15 @@ class Reduced:
         for name, values in part.extras.items():
             self.extras[name][rows] = values.reshape(shape)
 
+    def fill(self, groups: Groups) -> None:
+        """Compute mean, std and the quantiles among the extras, of groups by cell."""
+        quantiles = [
+            (QUANTILES[name], values.ravel())
+            for name, values in self.extras.items()
+            if name in QUANTILES
+        ]
+        groups.fill(self.mean.ravel(), self.std.ravel(), quantiles)
+
 
 def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) -> Reduced:
     """Pool the samples of all shown links by cell; arrays of shape (rows, columns).
@@ -59,20 +72,46 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     if not runs or not whole.ok.size:
         return whole
     cell_of, chunks = cut(runs, pooling)
-    # One chunk is soon brought in the order of its keys, and that is one by cell, too.
-    ordered = (
-        len(chunks) == 1
-        and not QUANTILES.keys().isdisjoint(extras)
-        and "throughput" not in extras
-        and pooling.keeps_links_apart()
-    )
+    if len(chunks) == 1 and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
+        # One chunk is soon brought in the order of its keys, and that is one by cell, too.
+        _reduce_in_order(chunks[0], pooling.numbering, cell_of, whole)
+        return whole
 
     def work(chunk: Chunk) -> None:
-        samples = Samples.of(chunk, pooling, cell_of, ordered=ordered)
-        whole.put(chunk.rows, samples.reduced(extras))
+        whole.put(chunk.rows, Samples.of(chunk, pooling, cell_of).reduced(extras))
 
     each(work, chunks)
     return whole
+
+
+def _reduce_in_order(chunk: Chunk, numbering: Numbering, cell_of: Cells, whole: Reduced) -> None:
+    """Fill in quantiles and all else of cells of one link each, by the order of the keys."""
+    keys = _merged(chunk.keys)
+    if not keys.size:
+        return
+    links = keys >> _LINK
+    starts = np.flatnonzero(np.concatenate([[True], links[1:] != links[:-1]]))
+    bits = np.zeros(len(keys) + BEHIND, dtype=np.uint32)
+    bits[: len(keys)] = keys
+    failed = np.flatnonzero(bits >= FAILED)
+    # The failed ones of a link stand behind its others.
+    failures = np.bincount(starts.searchsorted(failed, "right") - 1, minlength=len(starts))
+    ok = np.diff(starts, append=len(keys)) - failures
+    cells = cell_of.take(numbering.numbers(keys.take(starts))).astype(np.intp)
+    if cells.max() == HIDDEN:
+        shown = np.flatnonzero(cells < HIDDEN)
+        starts, ok, failures, cells = (part[shown] for part in (starts, ok, failures, cells))
+    whole.ok.ravel()[cells], whole.failed.ravel()[cells] = ok, failures
+    whole.fill(Groups(bits, starts, ok, cells, ordered=True))
+
+
+def _merged(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Return sorted keys as one; for many samples that takes longer than to group them by cell."""
+    if len(parts) == 1:
+        return parts[0]
+    keys = np.concatenate([np.empty(0, dtype=np.uint64), *parts])
+    keys.sort(kind="stable")
+    return keys
 
 
 @dataclass(frozen=True)
@@ -80,52 +119,49 @@ class Samples:
     """Samples of ``cells`` cells; those whose cell is greater are not shown.
 
     ``bits`` are the bits of the rates in float32, ``sizes`` the bytes in pieces, if known.
-    ``ordered`` ones stand together by cell, in the order of their bits, and have no sizes.
     """
 
     cells: int
-    cell: NDArray[np.intp]
+    cell: Cells
     bits: Bits
     sizes: list[Integers]
-    ordered: bool
 
     @classmethod
-    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells, *, ordered: bool) -> Self:
+    def of(cls, chunk: Chunk, pooling: Pooling, cell_of: Cells) -> Self:
         keys = np.concatenate([np.empty(0, dtype=np.uint64), *chunk.keys])
-        if ordered:
-            # A merge of what is sorted already; for many samples that is slower than by cell.
-            keys.sort(kind="stable")
-        return cls(
-            cells=chunk.cells,
-            cell=cell_of.take(pooling.numbering.numbers(keys)).astype(np.intp),
-            bits=keys.astype(np.uint32),
-            sizes=[] if ordered else chunk.sizes,
-            ordered=ordered,
-        )
+        cell = cell_of.take(pooling.numbering.numbers(keys))
+        return cls(chunk.cells, cell, keys.astype(np.uint32), chunk.sizes)
 
     def reduced(self, extras: Collection[str]) -> Reduced:
         """Reduce to one value for each cell."""
         failed = np.flatnonzero(self.bits >= FAILED)
-        failures = self.count(self.cell[failed])
-        ok = self.count(self.cell) - failures
+        result = Reduced.blank((1, self.cells), extras)
+        result.failed[:] = self.count(self.cell[failed])
+        result.ok[:] = ok = self.count(self.cell) - result.failed[0]
         rates = self.bits.view(np.float32)
-        mean, squares = self._squares(rates.astype(np.float64), failed, ok)
-        with np.errstate(invalid="ignore", divide="ignore"):  # of one sample, or of none
-            std = np.sqrt(squares / np.where(ok > 0, ok - 1, np.nan))
-        others = self._quantiles(failed, ok, [name for name in extras if name in QUANTILES])
+        if QUANTILES.keys().isdisjoint(extras):
+            result.mean[:], squares = self._squares(rates.astype(np.float64), failed, ok)
+            with np.errstate(invalid="ignore", divide="ignore"):  # of one sample, or of none
+                result.std[:] = np.sqrt(squares / np.where(ok > 0, ok - 1, np.nan))
+        else:
+            result.fill(self._by_cell(failed, ok))
         if "throughput" in extras:
-            others["throughput"] = self._throughput(failed)
+            result.extras["throughput"][:] = self._throughput(failed)
         if LOG_SQUARES in extras:
             # To seven digits; of a failed sample it is anything.
             logs = np.log(np.maximum(rates, LEAST_RATE)).astype(np.float64)
-            others[LOG_SQUARES] = self._squares(logs, failed, ok)[1]
-        return Reduced(ok, failures, mean, std, others)
+            result.extras[LOG_SQUARES][:] = self._squares(logs, failed, ok)[1]
+        return result
 
-    def count(self, cell: NDArray[np.intp]) -> Integers:
+    @cached_property
+    def _place(self) -> NDArray[np.intp]:
+        return self.cell.astype(np.intp)
+
+    def count(self, cell: Cells) -> Integers:
         return np.bincount(cell, minlength=self.cells)[: self.cells]
 
     def total(self, values: Floats) -> Floats:
-        sums = np.bincount(self.cell, values, minlength=self.cells)[: self.cells]
+        sums = np.bincount(self._place, values, minlength=self.cells)[: self.cells]
         return sums.astype(np.float64, copy=False)
 
     def _squares(self, values: Floats, failed: Integers, ok: Integers) -> tuple[Floats, Floats]:
@@ -135,32 +171,19 @@ class Samples:
         """
         values[failed] = 0
         mean = self.total(values) / np.where(ok > 0, ok, np.nan)
-        values -= mean.take(self.cell, mode="clip")
+        values -= mean.take(self._place, mode="clip")
         np.square(values, out=values)
         values[failed] = 0
         return mean, self.total(values)
 
-    def _quantiles(self, failed: Integers, ok: Integers, names: list[str]) -> dict[str, Floats]:
-        if not names:
-            return {}
-        fractions = [QUANTILES[name] for name in names]
-        if self.ordered:
-            return dict(zip(names, self._in_order(ok, fractions), strict=True))
-        cell = self.cell.astype(np.uint16)
+    def _by_cell(self, failed: Integers, ok: Integers) -> Groups:
+        """Bring the successes of each cell together."""
+        cell = self.cell.copy()
         cell[failed] = HIDDEN
         # What is hidden comes last, behind all that the counts of the cells take up.
-        bits = self.bits.take(cell.argsort(kind="stable"))
-        values = quantiles(bits, np.cumsum(ok) - ok, ok, ok, fractions)
-        return dict(zip(names, values, strict=True))
-
-    def _in_order(self, ok: Integers, fractions: list[float]) -> Floats:
-        starts = np.flatnonzero(np.diff(self.cell, prepend=-1))
-        cell = self.cell[starts]
-        filled = np.append(ok, 0).take(cell, mode="clip") > 0
-        cell, starts = cell[filled], starts[filled]
-        values = np.full((len(fractions), self.cells), np.nan)
-        put(values, cell, of_sorted(self.bits, starts, ok[cell], fractions))
-        return values
+        bits = np.zeros(len(cell) + BEHIND, dtype=np.uint32)
+        self.bits.take(cell.argsort(kind="stable"), out=bits[: len(cell)], mode="clip")
+        return Groups(bits, np.cumsum(ok) - ok, ok, np.arange(self.cells), ordered=False)
 
     def _throughput(self, failed: Integers) -> Floats:
         """Return all bytes of each cell over all its seconds."""
