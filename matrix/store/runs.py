@@ -111,22 +111,20 @@ class RunsQuestion(NamedTuple):
         if not may_read and (of_results or by_profile):
             raise segment_columns.NotKept
         buckets = WindowBuckets.read(self.size, self.span)
-        plan = read_plan.raw(self.span) if of_results else read_plan.plan(self.span, buckets.dirty)
-        if not may_read and plan.raw:
-            raise segment_columns.NotKept
-        allowed = passing(counted(self.filters)) if by_profile else None
-        pieces = [Piece.of(*segment, self.span) for segment in buckets.segments(plan)]
         experiments = buckets.experiments
-        # Filtering rows costs more than leaving those few out once, and keeping the rest.
-        apart = {}
-        if allowed is None and experiments:
-            starts = {piece.segment: piece.start for piece in pieces}
-            apart = segment_columns.rows_with(experiments, starts, may_read=may_read)
-        of_rows = all_but(experiments) if allowed is None and experiments else allowed
-        pairs = [
-            *_of_segments(pieces, allowed, self.extras, apart, may_read=may_read),
-            *_of_rows(buckets.size_class, plan.raw, of_rows, self.extras, of_results),
-        ]
+        allowed = passing(counted(self.filters)) if by_profile else None
+        if of_results:
+            of_rows = all_but(experiments) if allowed is None and experiments else allowed
+            pairs = list(_of_rows(buckets.size_class, self.span, of_rows, self.extras, of_results))
+        else:
+            plan = read_plan.plan(self.span, buckets.dirty)
+            pieces = [Piece.of(*segment, self.span) for segment in buckets.segments(plan)]
+            # Filtering rows costs more than leaving those few out once, and keeping the rest.
+            apart = {}
+            if allowed is None and experiments:
+                starts = {piece.segment: piece.start for piece in pieces}
+                apart = segment_columns.rows_with(experiments, starts, may_read=may_read)
+            pairs = list(_of_segments(pieces, allowed, self.extras, apart, may_read=may_read))
         pairs.sort(key=itemgetter(0))
         return tuple(run for _, run in pairs if run.keys.size)
 
@@ -241,16 +239,13 @@ def _run_of(
 
 
 def _of_rows(
-    size_class: int, spans: Sequence[Span], allowed: Flags | None, extras: Extras, own: Q
+    size_class: int, span: Span, allowed: Flags | None, extras: Extras, own: Q
 ) -> Iterator[tuple[int, Run]]:
-    if not spans:
-        return
-    moments = [(moment(span.start), moment(span.end)) for span in spans]
-    rows = segments.read_rows(size_class, moments, own)
+    """Read raw rows: what of them a filter asks for (``own``) no segment has."""
+    rows = segments.read_rows(size_class, [(moment(span.start), moment(span.end))], own)
     if allowed is not None:
         rows = rows[allowed[rows["profile_id"]]]
-    # Sealing is by the day at most, and so is what offsets count.
-    days = [day for span in spans for day in span.by_day()]
+    days = list(span.by_day())
     for day, part in zip(days, segments.split(rows, days), strict=True):
         columns = segments.encode(part, moment(day.start))
         newest = Newest(columns.links, columns.lasts + np.int64(day.start))

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import NamedTuple, Self
 
 from matrix.store import read_plan
+from matrix.store.raw_hours import HOURS, RawHour
 from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Span, moment
 from sonar.database.cursors import planned_cursor
 
@@ -14,8 +15,10 @@ MS = "(extract(epoch FROM start) * 1000)::bigint"
 STATEMENT = f"""
     WITH class AS MATERIALIZED (SELECT id FROM sonar_sizeclass WHERE name = %(size)s),
     marks AS MATERIALIZED (
-        SELECT DISTINCT level, start FROM sonar_dirtymark
-        WHERE size_class_id = (SELECT id FROM class) AND start >= %(first)s AND start < %(past)s),
+        SELECT level, start, count(*) AS count, max(seq) AS newest, sum(seq)::bigint AS sum
+        FROM sonar_dirtymark
+        WHERE size_class_id = (SELECT id FROM class) AND start >= %(first)s AND start < %(past)s
+        GROUP BY level, start),
     days AS (
         SELECT date_trunc('day', start, 'UTC') AS day FROM marks
         UNION VALUES (%(short_first)s::timestamptz), (%(short_last)s::timestamptz)),
@@ -26,7 +29,7 @@ STATEMENT = f"""
         WHERE size_class_id = (SELECT id FROM class) AND level = 'hour')
     SELECT id,
         ARRAY(SELECT {MS} FROM marks WHERE level = 'day'),
-        ARRAY(SELECT {MS} FROM marks WHERE level = 'hour'),
+        ARRAY(SELECT ARRAY[{MS}, count, newest, sum] FROM marks WHERE level = 'hour'),
         ARRAY(SELECT ARRAY[id, {MS}] FROM sonar_segment
               WHERE size_class_id = class.id AND level = 'day'
                   AND start >= %(first)s AND start < %(past)s),
@@ -39,12 +42,13 @@ STATEMENT = f"""
 class WindowBuckets(NamedTuple):
     """Days and hours of a size class around a window. Starts in Unix ms.
 
-    ``days`` and ``hours`` have the id and the start of each segment; ``experiments`` are the ids of
-    the profiles of experiments, of whatever window.
+    ``marks`` are those of dirty hours, counted; ``days`` and ``hours`` have the id and the start of
+    each segment; ``experiments`` are the ids of the profiles of experiments, of whatever window.
     """
 
     size_class: int
     dirty: Dirty
+    marks: dict[int, tuple[int, int, int]]
     days: list[tuple[int, int]]
     hours: list[tuple[int, int]]
     experiments: list[int]
@@ -69,20 +73,29 @@ class WindowBuckets(NamedTuple):
         if row is None:
             raise ValueError(f"there is no size class {size!r}")
         size_class, dirty_days, dirty_hours, *others = row
-        return cls(size_class, Dirty(frozenset(dirty_days), frozenset(dirty_hours)), *others)
+        marks = {start: (number, newest, total) for start, number, newest, total in dirty_hours}
+        return cls(size_class, Dirty(frozenset(dirty_days), frozenset(marks)), marks, *others)
 
     def segments(self, plan: read_plan.ReadPlan) -> list[tuple[int, Span]]:
-        """Return the id of each segment that a plan reads, and from when until when it is."""
+        """Return the id of each segment that a plan reads, and from when until when it is.
+
+        Of dirty hours it is the number of what this process makes of them.
+        """
         days, hours = range(*plan.days), frozenset(plan.hours)
         return [
+            *(
+                (HOURS.number(RawHour(self.size_class, start, self.marks[start])), hour_of(start))
+                for span in plan.raw
+                for start in range(read_plan.floor(span.start, HOUR_MS), span.end, HOUR_MS)
+            ),
             *(
                 (segment, Span(start, start + DAY_MS))
                 for segment, start in self.days
                 if start in days and start not in plan.split
             ),
-            *(
-                (segment, Span(start, start + HOUR_MS))
-                for segment, start in self.hours
-                if start in hours
-            ),
+            *((segment, hour_of(start)) for segment, start in self.hours if start in hours),
         ]
+
+
+def hour_of(start: int) -> Span:
+    return Span(start, start + HOUR_MS)

@@ -272,7 +272,7 @@ def test_pooled_cells_compare_the_samples_of_all_their_links(changed):
     assert headline_of(compared).words().split(",")[0].count("cell")
 
 
-def test_comparing_asks_five_queries_more_whatever_there_is(client, changed):
+def test_comparing_asks_four_queries_more_whatever_there_is(client, changed):
     def queries(text: str, *links: tuple[Endpoint, Endpoint]) -> int:
         """Count those after new results of these links on both sides, so that nothing is kept."""
         added = world.Transfers()
@@ -288,7 +288,7 @@ def test_comparing_asks_five_queries_more_whatever_there_is(client, changed):
     queries(COMPARED, one)  # how far tests scatter is kept
     # The version and the results of the other side, a snapshot around those of both, and the
     # version of the days that say how far tests scatter: of each link, and of all together.
-    assert queries(COMPARED, one) == queries(COMPARED, *every) == plain + 5
+    assert queries(COMPARED, one) == queries(COMPARED, *every) == plain + 4
 
 
 def test_the_page_carries_the_words_of_both_sides_for_the_card(client, changed):

@@ -256,7 +256,7 @@ def test_a_simulated_endpoint_makes_the_matrix_simulated(small_world):
 # results of today the versions of what is kept of how links stand, too, and those results apart.
 @pytest.mark.parametrize(
     ("text", "number", "reading"),
-    [("", 4, 3), ("rows=site&columns=cloud&stat=p95&mover=http-tpc&site=RAL", 5, 4)],
+    [("", 3, 3), ("rows=site&columns=cloud&stat=p95&mover=http-tpc&site=RAL", 4, 4)],
 )
 def test_the_number_of_queries_does_not_grow_with_the_data(small_world, text, number, reading):
     query = MatrixQuery.from_params(QueryDict(text))
