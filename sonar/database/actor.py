@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from django.db.backends.postgresql.base import ServerBindingCursor
 from psycopg.sql import Literal
 
 WRITES = ("INSERT", "UPDATE", "DELETE")
@@ -44,9 +45,12 @@ def signed(
     many: bool,
     context: dict[str, Any],
 ) -> object:
-    """Execute a statement; before one that writes, say who does. A wrapper as Django wants it."""
-    prefix = _prefix.get()
-    if not prefix or many or not str(sql).lstrip().startswith(WRITES):
+    """Execute a statement; before one that writes, say who does. A wrapper as Django wants it.
+
+    Not before a planned one, which takes no other beside it: such write what has no history.
+    """
+    prefix, is_planned = _prefix.get(), isinstance(context["cursor"].cursor, ServerBindingCursor)
+    if not prefix or many or is_planned or not str(sql).lstrip().startswith(WRITES):
         return execute(sql, params, many, context)
     result = execute(_beside_placeholders(prefix, params) + sql, params, many, context)
     context["cursor"].nextset()  # past what SET answers

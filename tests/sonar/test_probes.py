@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from sonar.database import retry
+from sonar.database.actor import acting
 from sonar.models import Endpoint, Leftover, Probe, Profile, Transfer
 from sonar.movers import catalogue, loading
 from sonar.movers.base import FileInfo, Limits, MoverError, Order, Receipt, Stopped, Where, aside
@@ -569,6 +570,15 @@ def test_a_test_costs_seven_statements_and_two_if_it_was_ordered(
     with django_assert_num_queries(7 + purpose + begin_and_end):
         probes.run(again.id)
     assert Transfer.objects.filter(id=again.id, state="done").exists()
+
+
+def test_somebody_at_a_terminal_makes_a_test_like_a_worker(probe, fake):
+    """Who acts is said beside statements that write, but for planned ones: they take no other."""
+    with acting("command", "manage.py probe"):
+        probes.run(probe.id)
+        failing = ordered(*Endpoint.objects.order_by("-name")[:2])
+        probes.run(failing.id)
+    assert set(Transfer.objects.values_list("id", flat=True)) == {probe.id, failing.id}
 
 
 def test_a_claimed_probe_has_the_registry_as_it_is_now(probe):
