@@ -248,7 +248,7 @@ def test_the_set_is_a_matrix_on_its_page_and_lines_by_the_api(
         len(responses.statements(client.get, f"/commissioning/{path}"))
         for path in ("", "DDT/", "DDT/RAL_DATADISK/DESY_DATADISK/")
     ]
-    assert reads == [1, 9, 9]
+    assert reads == [1, 8, 8]
     page = responses.page(client, "/commissioning/DDT/")
     table = page.part("table.commissioning").by_head()
     assert table["RAL_DATADISK"] == ["✓", "·", "✕", ""]

@@ -98,8 +98,9 @@ def _reduce_in_order(chunk: Chunk, numbering: Numbering, cell_of: Cells, whole: 
     failures = np.bincount(starts.searchsorted(failed, "right") - 1, minlength=len(starts))
     ok = np.diff(starts, append=len(keys)) - failures
     cells = cell_of.take(numbering.numbers(keys.take(starts))).astype(np.intp)
-    if cells.max() == HIDDEN:
-        shown = np.flatnonzero(cells < HIDDEN)
+    # No cell has the number of what is hidden.
+    if cells.max() >= whole.ok.size:
+        shown = np.flatnonzero(cells < whole.ok.size)
         starts, ok, failures, cells = (part[shown] for part in (starts, ok, failures, cells))
     whole.ok.ravel()[cells], whole.failed.ravel()[cells] = ok, failures
     whole.fill(Groups(bits, starts, ok, cells, ordered=True))
