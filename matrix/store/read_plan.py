@@ -66,7 +66,7 @@ def plan(window: Span, dirty: Dirty) -> ReadPlan:
     # The segment of a day does not count if the day is marked, or one of its hours.
     split = dirty.days | {floor(hour, DAY_MS) for hour in dirty.hours} | short_edges(window)
     hours = [hour for day in sorted(split) for hour in _hours_of(day, window)]
-    raw = [Span(hour, hour + HOUR_MS).within(window) for hour in hours if hour in dirty.hours]
+    raw = [hour_of(hour).within(window) for hour in hours if hour in dirty.hours]
     clean = [hour for hour in hours if hour not in dirty.hours]
     return ReadPlan(days_of(window), split, clean, list(merged(raw)))
 
@@ -91,9 +91,8 @@ def _hours_of(day: int, window: Span) -> range:
     return range(floor(part.start, HOUR_MS), part.end, HOUR_MS)
 
 
-def raw(window: Span) -> ReadPlan:
-    """Plan to read no segment at all."""
-    return ReadPlan(Span(window.start, window.start), frozenset(), [], [window])
+def hour_of(start: int) -> Span:
+    return Span(start, start + HOUR_MS)
 
 
 def merged(spans: Iterable[Span]) -> Iterator[Span]:

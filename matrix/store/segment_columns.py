@@ -15,7 +15,7 @@ from psycopg import Copy
 
 from matrix.statistics.arrays import Flags
 from matrix.store.raw_hours import HOURS
-from matrix.store.read_plan import HOUR_MS, Span, merged, moment
+from matrix.store.read_plan import hour_of, merged, moment
 from sonar.database import pg_copy
 from sonar.results import segments
 
@@ -211,7 +211,7 @@ def fetch(keys: Collection[Key]) -> Iterator[tuple[Key, Array]]:
 def _fetch_raw(numbers: Iterable[int]) -> Iterator[tuple[Key, Array]]:
     """Read the results of hours, which are of one size class."""
     hours = sorted((HOURS.hour(number), number) for number in numbers)
-    spans = [Span(hour.start, hour.start + HOUR_MS) for hour, _ in hours]
+    spans = [hour_of(hour.start) for hour, _ in hours]
     moments = [(moment(span.start), moment(span.end)) for span in merged(spans)]
     rows = segments.read_rows(hours[0][0].size_class, moments)
     for (hour, number), part in zip(hours, segments.split(rows, spans), strict=True):

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from matrix.store import read_plan
 from matrix.store.raw_hours import HOURS, RawHour
-from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Span, moment
+from matrix.store.read_plan import DAY_MS, HOUR_MS, Dirty, Span, hour_of, moment
 from sonar.database.cursors import planned_cursor
 
 MS = "(extract(epoch FROM start) * 1000)::bigint"
@@ -95,7 +95,3 @@ class WindowBuckets(NamedTuple):
             ),
             *((segment, hour_of(start)) for segment, start in self.hours if start in hours),
         ]
-
-
-def hour_of(start: int) -> Span:
-    return Span(start, start + HOUR_MS)

@@ -57,7 +57,7 @@ def columns(queryset: QuerySet[Any, Any], fields: Mapping[str, Kind]) -> NDArray
         values=" || ".join(sent), rows=rows, names=", ".join(names), first=names[0]
     )
     with copying(statement) as copy:
-        payload = b"".join(bytes(piece) for piece in copy)
+        payload = b"".join(copy)
     return np.frombuffer(b"".join(_pieces(payload, row.itemsize)), row)
 
 

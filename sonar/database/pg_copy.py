@@ -26,16 +26,11 @@ def copying(statement: str | SQL | Composed) -> Iterator[Copy]:
         yield copy
 
 
-def copy_of(queryset: QuerySet[Any, Any], form: str) -> str:
-    """Return the COPY of what a queryset selects, in one of PostgreSQL's formats.
+def sql_of(queryset: QuerySet[Any, Any]) -> str:
+    """Return what a queryset selects as SQL, its parameters put in.
 
     Raises EmptyResultSet where it needs no database to know that this is nothing.
     """
-    return f"COPY ({sql_of(queryset)}) TO STDOUT (FORMAT {form})"
-
-
-def sql_of(queryset: QuerySet[Any, Any]) -> str:
-    """Return what a queryset selects as SQL, its parameters put in; raises as copy_of does."""
     sql, params = queryset.query.sql_with_params()
     operations = cast("DatabaseOperations", connection.ops)
     # A cursor that logs queries takes no parameters with a COPY, hence the composed text.

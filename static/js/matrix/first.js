@@ -13,8 +13,7 @@ const first = document.getElementById("picture");
 if (first) show(first);
 
 function show(box) {
-  const canvas = Object.assign(document.createElement("canvas"), { className: "first-look" });
-  canvas.setAttribute("aria-hidden", "true");
+  const canvas = newCanvas();
   draw(box, canvas);
   box.append(canvas);
   requestAnimationFrame(notePaint);
@@ -26,6 +25,12 @@ function show(box) {
   sizes.observe(box);
 }
 
+function newCanvas() {
+  const canvas = Object.assign(document.createElement("canvas"), { className: "first-look" });
+  canvas.setAttribute("aria-hidden", "true");
+  return canvas;
+}
+
 function isOther({ clientWidth, clientHeight }, { width, height }) {
   return width !== Math.floor(clientWidth * devicePixelRatio) || height !== Math.floor(clientHeight * devicePixelRatio);
 }
@@ -33,8 +38,7 @@ function isOther({ clientWidth, clientHeight }, { width, height }) {
 // Paints over what stands in the box, whose cells are to come: as at first, in a tenth of the time.
 export function paintOver(place) {
   const before = place.querySelector(".first-look");
-  const canvas = before ?? Object.assign(document.createElement("canvas"), { className: "first-look" });
-  canvas.setAttribute("aria-hidden", "true");
+  const canvas = before ?? newCanvas();
   draw(place, canvas, cssVariable("--surface"));
   // Marks and the card stay on top.
   if (!before) place.querySelector(".plot").after(canvas);
