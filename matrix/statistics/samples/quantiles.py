@@ -81,11 +81,16 @@ def sorted_rows(bits: Bits, starts: Integers, counts: Integers, width: int) -> B
     if width not in EXCHANGES:
         rows.sort(axis=1)
         return rows
-    for left, right in EXCHANGES[width]:
-        low = np.minimum(rows[:, left], rows[:, right])
-        np.maximum(rows[:, left], rows[:, right], out=rows[:, right])
-        rows[:, left] = low
+    exchange(rows.T)
     return rows
+
+
+def exchange(samples: Bits) -> None:
+    """Bring each column in order, in place, of as many samples as EXCHANGES has."""
+    for left, right in EXCHANGES[len(samples)]:
+        low = np.minimum(samples[left], samples[right])
+        np.maximum(samples[left], samples[right], out=samples[right])
+        samples[left] = low
 
 
 def put(result: Floats, groups: Integers, quantiles: Floats) -> None:

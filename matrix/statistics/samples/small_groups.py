@@ -14,6 +14,7 @@ from matrix.statistics.samples.quantiles import (
     WIDTH_OF,
     WIDTHS,
     Bits,
+    exchange,
     of_large,
     of_sorted,
 )
@@ -89,7 +90,7 @@ class Groups:
         # A zero stands before all others in the order of rates.
         np.putmask(samples[blank], is_short, 0)
         if not self.ordered:
-            _exchange(samples)
+            exchange(samples)
             first, blank = first + is_short * len(starts), 0
         quantiles = of_sorted(samples.ravel(), first, counts, fractions, step=len(starts))
         rates = samples.view(np.float32).astype(np.float64)
@@ -127,14 +128,6 @@ class Groups:
             results[:2, group] = rates.mean(), rates.std(ddof=1)
             results[2:, group] = of_large(samples, count, fractions)
         return list(results)
-
-
-def _exchange(samples: Bits) -> None:
-    """Bring each column in order, in place."""
-    for left, right in EXCHANGES[len(samples)]:
-        low = np.minimum(samples[left], samples[right])
-        np.maximum(samples[left], samples[right], out=samples[right])
-        samples[left] = low
 
 
 @cache
