@@ -110,7 +110,7 @@ LANES := --no-print-directory -k $(SYNC)
 .test-types:
 	$(BIN)/mypy $(if $(CI),--cache-dir=/dev/null)
 
-bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|large, ONLY=1,2)
+bench: $(VENV)/.test ## Measure the store and its peers (SCALE=small|default|double|tenfold|large, ONLY=1,2)
 	$(BIN)/python -m tests.benchmarks
 
 # A test that goes on for minutes is taken for one that hangs (.pytest.ini).

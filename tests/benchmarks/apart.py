@@ -57,13 +57,22 @@ PROGRAMS = {
     18: Program("in_crowd", options=("shared_buffers=1GB", "max_wal_size=4GB")),
 }
 
+COMMAND = [sys.executable, "-m", "tests.benchmarks.apart"]
+# What is measured at once: memory does not depend on who else is at work.
+TOGETHER = ((8,), (9,), (17,), (18,), (15, 16))
 
-def run(number: int, scale: str) -> list[Goal]:
-    """Measure a goal in a child, so that it has its own settings and memory."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as found:
-        options = [str(number), "--scale", scale, "--json", found.name]
-        subprocess.run([sys.executable, "-m", "tests.benchmarks.apart", *options], check=True)
-        return [Goal(**one) for one in json.loads(Path(found.name).read_text())]
+
+def run(numbers: Sequence[int], scale: str) -> list[Goal]:
+    """Measure goals side by side in children, so that each has its own settings and memory."""
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.NamedTemporaryFile(suffix=".json")) for _ in numbers]
+        children = [
+            subprocess.Popen([*COMMAND, str(number), "--scale", scale, "--json", file.name])
+            for number, file in zip(numbers, files, strict=True)
+        ]
+        if any([child.wait() for child in children]):  # noqa: C419 - each is waited for
+            raise RuntimeError(f"one of goals {numbers} broke")
+        return [Goal(**one) for file in files for one in json.loads(Path(file.name).read_text())]
 
 
 def main() -> None:

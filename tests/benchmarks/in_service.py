@@ -14,7 +14,6 @@ import urllib3
 from sonar.models import Mesh, Probe
 from tests.benchmarks.in_flight import (
     DAY,
-    LIMIT_MB,
     Known,
     order,
     processor_seconds,
@@ -29,6 +28,7 @@ from tests.ports import free_port
 
 HELD = "memory of one worker process with {held} jobs waiting at FTS3"
 POLLS = "requests per second to FTS3 while {held} jobs wait"
+LIMIT_MB = 200
 POLLS_PER_SECOND = 1.0
 """Three requests, of 200 jobs each, every three seconds."""
 

@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from rich.console import Console
+
 Contestant = Callable[[], object]
+WIDTH = 150
 
 
 @dataclass(frozen=True)
@@ -105,3 +108,13 @@ def ratio(slow: list[float], fast: list[float]) -> Spread:
 def of_the_fastest(slow: list[float], fast: list[float]) -> str:
     """Say the ratio of the fastest rounds: what is left when others use the machine as well."""
     return f"{min(slow) / min(fast):.3g}x by the fastest rounds"
+
+
+def figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def wide_console() -> Console:
+    """Return a console for tables: a pipe tells no width, and they need one."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)

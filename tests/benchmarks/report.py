@@ -8,16 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from django.db import connection
-from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.bench import Bench, Contest
-from tests.benchmarks.measured import Goal, Spread
+from tests.benchmarks.measured import Goal, Spread, figure, wide_console
 
 WORDS = {True: "[green]met[/]", False: "[red]NOT met[/]", None: "not measured"}
 # The goals are about a grid: on small data all are fast, and only the answers are looked at.
 TOO_SMALL = "small"
-WIDTH = 150
 LIBRARIES = ("django", "djangorestframework", "psycopg", "numpy", "orjson", "duckdb", "gunicorn")
 SETTINGS: tuple[str, ...] = ("shared_buffers", "work_mem", "jit", "max_parallel_workers_per_gather")
 SETTINGS += ("fsync", "synchronous_commit", "autovacuum")
@@ -46,9 +44,7 @@ def about_postgres() -> str:
 
 
 def show(bench: Bench, machine: dict[str, str]) -> None:
-    console = Console()
-    # A pipe tells no width; these tables need one.
-    console = console if console.is_terminal else Console(width=WIDTH)
+    console = wide_console()
     for name, value in machine.items():
         console.print(f"{name}: {value}", highlight=False)
     scale = bench.scale
@@ -101,10 +97,6 @@ def facts(bench: Bench) -> Table:
     for fact in bench.facts:
         table.add_row(fact.name, f"{figure(fact.value)} {fact.unit}", fact.note)
     return table
-
-
-def figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def extremes(low: float | None, high: float | None) -> str:

@@ -2,20 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from tests.benchmarks import apart, facts
 from tests.benchmarks.bench import Bench, console
 from tests.benchmarks.goals import browser, in_process, ingest, matrix, over_http, time_series
-from tests.benchmarks.measured import Goal
-from tests.benchmarks.report import figure
+from tests.benchmarks.measured import Goal, figure
 
-
-def elsewhere(number: int) -> Callable[[Bench], list[Goal]]:
-    """Return a goal that starts servers of its own."""
-    return lambda bench: apart.run(number, bench.scale.name)
-
-
-# Those of programs last: they start more processes, and leave the caches of these to others.
 GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
     1: matrix.goal_1,
     2: matrix.goal_2,
@@ -30,7 +23,6 @@ GOALS: dict[int, Callable[[Bench], list[Goal]]] = {
     13: in_process.goal_13,
     14: in_process.goal_14,
     0: facts.all_of_them,
-    **{number: elsewhere(number) for number in apart.PROGRAMS},
 }
 
 
@@ -39,19 +31,28 @@ def goals(bench: Bench, numbers: Iterable[int], note: Callable[[], None]) -> lis
 
     Calls ``note`` after each, as a run may take an hour; returns those that broke.
     """
-    chosen = [number for number in GOALS if number in set(numbers)]
-    broken = []
-    for done, number in enumerate(chosen):
+    chosen, broken = steps(bench, set(numbers)), []
+    for done, (some, step) in enumerate(chosen):
         began = time.monotonic()
         try:
-            found = GOALS[number](bench)
+            found = step()
             bench.goals += found
             say(found, f"{done + 1} of {len(chosen)}", time.monotonic() - began)
         except Exception:  # noqa: BLE001 - shown whole, and the run ends with an error
             console.print_exception()
-            broken.append(number)
+            broken += some
         note()
     return broken
+
+
+def steps(bench: Bench, numbers: set[int]) -> list[tuple[list[int], partial[list[Goal]]]]:
+    """Return what is measured at once, by numbers.
+
+    Programs are last: they start more processes, and leave the caches of these to others.
+    """
+    here = [([number], partial(GOALS[number], bench)) for number in GOALS if number in numbers]
+    programs = [[number for number in some if number in numbers] for some in apart.TOGETHER]
+    return here + [(some, partial(apart.run, some, bench.scale.name)) for some in programs if some]
 
 
 def say(found: Iterable[Goal], how_far: str, seconds: float) -> None:

@@ -36,6 +36,11 @@ class Scale:
         return self.name == "small"
 
     @property
+    def is_larger(self) -> bool:
+        """Say whether there are more links than most goals speak of."""
+        return self.rows > SCALES["default"].rows
+
+    @property
     def links(self) -> int:
         return self.endpoints * (self.endpoints - 1)
 
@@ -53,6 +58,9 @@ SCALES = {
     for scale in (
         Scale("small", 6_000, 20, 32, 1, "256MB"),
         Scale("default", 10_000_000, 200, 90, 9, "4GB"),
+        # Twice and ten times the results and links: how costs grow (growth.py).
+        Scale("double", 20_000_000, 283, 90, 5, "4GB"),
+        Scale("tenfold", 100_000_000, 632, 90, 5, "4GB"),
         Scale("large", 100_000_000, 1_000, 90, 5, "4GB"),
     )
 }

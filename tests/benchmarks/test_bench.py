@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks import growth
 from tests.benchmarks.measured import Goal, ratio, timed
 from tests.needs import needs
 
@@ -57,3 +58,20 @@ def test_a_goal_is_met_at_its_limit_and_unknown_without_a_value() -> None:
     assert Goal(1, "fast", 30, 30.0).met is True
     assert Goal(4, "even", 1.2, 1.21, at_least=False).met is False
     assert Goal(3, "large", 25, None).met is None
+
+
+def test_growth_is_the_power_of_the_number_of_results_whatever_titles_count() -> None:
+    small, large = (
+        {
+            "scale": {"name": name, "rows": rows},
+            "contests": [{"title": title, "milliseconds": {"Sonar": {"minimum": fastest}}}],
+            "facts": [{"name": "disk", "unit": "MB", "value": 60.0}],
+        }
+        for name, rows, title, fastest in (
+            ("default", 100, "1 d: 1,000 results of 1,234 links", 2.0),
+            ("tenfold", 1_000, "1 d: 10,000 results of 12,345 links", 20.0),
+        )
+    )
+    table = growth.table([small, large])
+    rows = zip(*(column.cells for column in table.columns[2:]), strict=True)
+    assert [*rows] == [("2", "20", "1.00"), ("60", "60", "0.00")]

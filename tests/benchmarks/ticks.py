@@ -17,7 +17,7 @@ from tests.benchmarks import registry
 from tests.benchmarks.measured import Goal, Spread, one_time
 from tests.benchmarks.scale import END, SCALES
 
-LIMIT_MS = 100
+LIMIT_MS = 60
 TEXT = "one planning tick, all that is due gets a probe"
 ENDPOINTS = {"small": 20}
 DUE = {"small": 50}

@@ -77,7 +77,7 @@ def goals_of(name: str, words: str, seen: Seen) -> list[Goal]:
 
 
 def seconds(bench: Bench) -> float:
-    return 0.0 if bench.scale.is_small else 6
+    return 0.0 if bench.scale.is_small else 4
 
 
 def calls(url: str) -> list[tuple[str, list[str], bool]]:
