@@ -40,7 +40,6 @@ _FILLED_IN = {
     "seconds": ">f8",
     "bytes": ">i8",
 }
-_HEX = np.array([f"{byte:02x}" for byte in range(256)], "S2")
 Error = tuple[str, str]
 
 
@@ -118,7 +117,7 @@ def _new(rows: Rows) -> NDArray[np.bool_]:
     first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
     packed = _packed(high[first], low[first])
     fresh = np.ones(len(packed), bool)
-    if stored := set(store.known_ids(_as_hex(packed))):
+    if stored := set(store.known_ids(packed.tobytes())):
         fresh = np.array([UUID(bytes=row.tobytes()) not in stored for row in packed])
     new = np.zeros(len(rows), bool)
     # lexsort leaves like ids in the order in which they came: the first one counts.
@@ -129,12 +128,6 @@ def _new(rows: Rows) -> NDArray[np.bool_]:
 def _packed(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the sixteen bytes of each id, whatever the order of bytes of this machine."""
     return np.stack((high, low), axis=1).astype(">u8")
-
-
-def _as_hex(packed: NDArray[np.uint64]) -> str:
-    lines = np.zeros(len(packed), np.dtype([("id", "S32"), ("comma", "S1")]))
-    lines["id"], lines["comma"] = _HEX[packed.view(np.uint8)].view("S32").ravel(), b","
-    return str(lines.data.cast("B")[:-1], "ascii")
 
 
 def _append(rows: Rows, alike: Sequence[Alike], profiles: NDArray[np.int64]) -> None:

@@ -300,7 +300,7 @@ def test_two_imports_at_once_store_each_id_once(tmp_path, real_commits, grid, mo
     run(write(tmp_path / "first.csv", [line(1000)]))
     original, both = store.known_ids, threading.Barrier(2)
 
-    def waits_for_the_other(ids: str) -> list[uuid.UUID]:
+    def waits_for_the_other(ids: bytes) -> list[uuid.UUID]:
         found = original(ids)
         with contextlib.suppress(threading.BrokenBarrierError):
             both.wait(1)

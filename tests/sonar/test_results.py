@@ -78,7 +78,7 @@ def test_a_repeated_id_is_counted_and_not_stored_twice_even_with_another_time(so
 def test_reading_all_ids_finds_what_looking_for_each_finds(some, monkeypatch):
     """Many ids are found in one pass over the indexes, few one by one: the answer is the same."""
     store.store([*some[:3], replace(some[3], started_at=NOW - timedelta(days=40))])
-    ids = ",".join(sorted(one.id.hex for one in some))
+    ids = b"".join(sorted(one.id.bytes for one in some))
     found = []
     for many, way in ((len(some), "OFFSET 0"), (len(some) + 1, "sonar_known_ids")):
         monkeypatch.setattr(store, "MANY", many)
