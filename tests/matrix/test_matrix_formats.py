@@ -185,7 +185,7 @@ def test_no_row_is_lost_between_two_blocks(shape):
 
 @given(st.floats(0, 9e6))
 def test_no_number_has_more_than_seven_digits_or_six_decimals(value):
-    text = matrix_formats.numbers(np.array([[value]])).decode().strip("[]")
+    text = b"".join(matrix_formats.blocks("value", np.array([[value]]))).decode().strip("[]")
     digits = Decimal(text).normalize().as_tuple()
     assert len(digits.digits) <= 7
     assert int(digits.exponent) >= -6
@@ -201,11 +201,13 @@ def test_no_number_has_more_than_seven_digits_or_six_decimals(value):
         (0.1 + 0.2, "0.3"),
         (2 / 3, "0.666667"),
         (1000 / 3, "333.3333"),
+        (16777214.6, "16777215.0"),
+        (16777217.0, "16777217.0"),
         (123456789.4, "123456789.0"),
     ],
 )
 def test_a_number_is_written_short(value, text):
-    assert matrix_formats.numbers(np.array([[value]])) == f"[{text}]".encode()
+    assert [*matrix_formats.blocks("value", np.array([[value]]))] == [f"[{text}]".encode()]
 
 
 def test_arrays_in_any_order_of_memory_are_written_row_by_row():
