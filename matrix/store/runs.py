@@ -2,6 +2,8 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
 from operator import itemgetter
 from typing import NamedTuple, Self
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.statistics.samples.pooling import Numbering
-from matrix.statistics.samples.run import NO_LINKS, Newest, Run, failures_of
+from matrix.statistics.samples.run import NO_LINKS, Keep, Newest, OfLinks, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.data_version import snapshot
 from matrix.store.profiles import RESULT_FIELDS, condition, passing
@@ -158,10 +160,28 @@ def _of_segments(
         keys = {name: Key(piece.segment, name) for name in derived if piece.whole}
         columns |= {name: kept[key] for name, key in keys.items() if key in kept}
         run = _run(piece, columns, allowed, extras)
+        if "links" in columns and not extras.once:
+            run = replace(run, keep=_keep(piece, columns, is_counted=piece.segment in apart))
         segment_columns.CACHE.put(
             {key: getattr(run, name) for name, key in keys.items() if key not in kept}
         )
         yield piece.start, run
+
+
+def _keep(piece: Piece, columns: Mapping[str, Array], *, is_counted: bool) -> Keep:
+    """Keep what is made of the links of a segment; of one that is cut, take what is left of it."""
+
+    def keep(name: str, of_links: OfLinks) -> Array:
+        key = Key(piece.segment, name, is_counted)
+        made = segment_columns.made(key, lambda: of_links(columns["links"]))
+        return made if piece.whole else made.take(_later(piece, columns))
+
+    return keep
+
+
+def _later(piece: Piece, columns: Mapping[str, Array]) -> NDArray[np.intp]:
+    """Return which links of a segment are left where it is cut at its start."""
+    return np.flatnonzero(columns["lasts"] >= piece.start + piece.low)
 
 
 def _columns_for(
@@ -187,14 +207,14 @@ def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, extr
         return _run_of(columns["keys"], newest, columns, extras, piece.start)
     # Taking rows by number costs a fifth of a mask.
     rows = np.flatnonzero(_inside(piece, columns, allowed))
-    taken = {
-        name: columns[name].take(rows)
-        for name in ("keys", "offsets", "sizes", "profiles")
-        if name in columns
-    }
+    of_rows = ["keys", *(name for name in ("sizes", "profiles") if name in columns)]
+    has_links = "links" in columns
+    if extras.offsets or extras.failures or (extras.links and not has_links):
+        of_rows.append("offsets")
+    taken = {name: columns[name].take(rows) for name in of_rows}
     newest = NO_LINKS
-    if "links" in columns:
-        later = np.flatnonzero(columns["lasts"] >= piece.start + piece.low)
+    if has_links:
+        later = _later(piece, columns)
         newest = Newest(columns["links"].take(later), columns["lasts"].take(later))
     elif extras.links:
         links, lasts = segments.newest(taken["keys"], taken["offsets"])
@@ -205,12 +225,12 @@ def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, extr
 def _inside(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
     """Say which results of a segment are wanted."""
     offsets = columns["offsets"]
-    inside: Flags = offsets >= piece.low if piece.low else np.ones(len(offsets), dtype=bool)
+    inside = [offsets >= piece.low] if piece.low else []
     if not piece.to_end:
-        inside &= offsets < piece.high
+        inside.append(offsets < piece.high)
     if allowed is not None:
-        inside &= allowed.take(columns["profiles"])
-    return inside
+        inside.append(allowed.take(columns["profiles"]))
+    return np.asarray(reduce(np.logical_and, inside))
 
 
 def _run_of(

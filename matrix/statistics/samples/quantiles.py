@@ -27,7 +27,11 @@ _PADDING = {
     for width in WIDTHS
 }
 # Short rows cost more to begin with than to sort: exchange these columns of all rows instead.
-EXCHANGES = {2: [(0, 1)], 4: [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]}
+EXCHANGES = {
+    2: [(0, 1)],
+    3: [(0, 1), (1, 2), (0, 1)],
+    4: [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)],
+}
 # The ends of the middle half, and the median between them.
 MIDDLE = (0.25, 0.5, 0.75)
 # An interval misses the median once in so many times, or less often.
