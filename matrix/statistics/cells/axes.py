@@ -212,10 +212,25 @@ class Layout:
 
     def mean(self, values: NDArray[Any], counted: Flags) -> NDArray[Any]:
         """Return the mean of the values of each cell's links that are counted, NaN of none."""
-        if self.rows.single and self.columns.single:
+        if self._single:
             return self.pool(np.add, nan_unless(counted, values))
+        return ratio(*self._sums(values, counted))
+
+    def alone(self, values: NDArray[Any], counted: Flags) -> NDArray[Any]:
+        """Return the value of the only link of each cell that is counted, NaN of none or more."""
+        if self._single:
+            return self.mean(values, counted)
+        total, links = self._sums(values, counted)
+        return nan_unless(links == 1, total)
+
+    @property
+    def _single(self) -> bool:
+        return self.rows.single and self.columns.single
+
+    def _sums(self, values: NDArray[Any], counted: Flags) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return by cell the sum of what is counted, and how many links that is of."""
         links = self.pool(np.add, counted.astype(np.int32))
-        return ratio(self.pool(np.add, zero_unless(counted, values)), links)
+        return self.pool(np.add, zero_unless(counted, values)), links
 
     def cells_of(self, numbers: Integers) -> Integers:
         """Return the flat places of the cells of applicable links, given by their numbers."""

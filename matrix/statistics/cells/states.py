@@ -1,6 +1,5 @@
 """The states of cells and links, and how the links of each cell stand together."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -8,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import Counts, Flags, Floats, Integers, nan_unless, zero_unless
+from matrix.statistics.arrays import Counts, Flags, Floats, Integers
 from matrix.statistics.cells.axes import Layout
 from matrix.statistics.cells.standing import (
     FASTER,
@@ -116,8 +115,13 @@ class LinksOfKind(NamedTuple):
     def of(cls, links: Flags, cells_of: CellsOf, shape: tuple[int, ...]) -> Self:
         number = np.flatnonzero(links)
         cell = cells_of(number)
-        per_cell = np.bincount(cell, minlength=math.prod(shape)).astype(np.int32)
-        return cls(number, cell, per_cell.reshape(shape))
+        per_cell = np.zeros(shape, dtype=np.int32)
+        np.add.at(per_cell.ravel(), cell, 1)
+        return cls(number, cell, per_cell)
+
+    def mark(self, cells: Flags, levels: NDArray[np.uint8], level: int) -> None:
+        """Write a level into some cells of these links."""
+        levels.ravel()[self.cell[cells.ravel()[self.cell]]] = level
 
     def tell(self, standings: Standings, cells: Flags, streak: Counts, since: Floats) -> None:
         """Write into some cells how many tests made these links so, and when the first began."""
@@ -188,13 +192,10 @@ class CellStandings:
         for name in ("faster", "slower", "failing"):
             kinds[name].tell(standings, looks[name], streak, since)
         usual, now = (layout.mean(rates, is_judged) for rates in (standings.usual, standings.now))
-        low, high = (
-            nan_unless(judged == 1, pool(np.add, zero_unless(is_judged, bounds)))
-            for bounds in (standings.low, standings.high)
-        )
+        low, high = (layout.alone(bounds, is_judged) for bounds in (standings.low, standings.high))
         level_of_cells = (judged > 0) * np.uint8(USUAL)
         for name, value in (("slower", SLOWER), ("faster", FASTER), ("failing", UNKNOWN)):
-            np.putmask(level_of_cells, looks[name], value)
+            kinds[name].mark(looks[name], level_of_cells, value)
         return cls(
             level=level_of_cells,
             usual=usual,
