@@ -106,7 +106,7 @@ class Cache:
 CACHE = Cache(settings.SONAR_CACHE_MB * 2**20)
 
 
-def made(key: Key, make: Callable[[], Array]) -> Array:
+def derived(key: Key, make: Callable[[], Array]) -> Array:
     """Return what is made of columns of a segment once and kept beside them, read-only."""
     array = CACHE.get([key]).get(key)
     if array is None:

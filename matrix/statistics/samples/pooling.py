@@ -21,6 +21,8 @@ CHUNK = 1 << 17
 HIDDEN = np.iinfo(np.uint16).max
 # Of more links their numbers are not kept: those of a month would take up much of the cache.
 MOST_KEPT = 1 << 18
+# Above all links, as runs have them.
+ANY_LINK = np.uint32(2**32 - 1)
 # The part of a key below its source.
 _DESTINATIONS = np.uint64((1 << 48) - 1)
 
@@ -118,7 +120,8 @@ class Numbering:
         if runs:
             parts = parts_for(sum(len(run.links) for run in runs))
             firsts = self.ids[:: -(-len(self.ids) // parts) or 1] << 16
-            bounds = np.append(firsts, np.iinfo(np.uint32).max).astype(np.uint32)
+            bounds = np.full(len(firsts) + 1, ANY_LINK)
+            bounds[:-1] = firsts
             each(of_sources, [bounds[at : at + 2] for at in range(len(firsts))])
         return self.square(newest)
 
