@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matrix.query.attributes import FACTS, NAME
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
-from matrix.statistics.arrays import Flags, Integers, nan_unless, zero_unless
+from matrix.statistics.arrays import Flags, Floats, Integers, nan_unless, zero_unless
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.reduce import ratio
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS, Value, texts_of
@@ -210,16 +210,15 @@ class Layout:
         """Make one of the values of each cell's links; it may be the array that is given."""
         return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
 
-    def mean(self, values: NDArray[Any], counted: Flags) -> NDArray[Any]:
+    def mean(self, values: NDArray[np.floating[Any]], counted: Flags) -> Floats:
         """Return the mean of the values of each cell's links that are counted, NaN of none."""
-        if self._single:
-            return self.pool(np.add, nan_unless(counted, values))
-        return ratio(*self._sums(values, counted))
+        values = values.astype(np.float64, copy=False)
+        return self.alone(values, counted) if self._single else ratio(*self._sums(values, counted))
 
     def alone(self, values: NDArray[Any], counted: Flags) -> NDArray[Any]:
         """Return the value of the only link of each cell that is counted, NaN of none or more."""
         if self._single:
-            return self.mean(values, counted)
+            return self.pool(np.add, nan_unless(counted, values))
         total, links = self._sums(values, counted)
         return nan_unless(links == 1, total)
 
