@@ -80,10 +80,13 @@ class Numbering:
         number += self._destination.take(ends[:, -2], mode="clip")
         return number
 
-    def numbers_of(self, run: Run | Newest) -> NDArray[np.integer[Any]]:
-        """Return the number of each of its links: of few links it is kept, and short."""
+    def numbers_of(self, run: Run | Newest, part: slice = slice(None)) -> NDArray[np.intp]:
+        """Return the number of each of its links, or of a part of them; of few links it is kept."""
         keep = run.keep if isinstance(run, Run) and self.size <= MOST_KEPT else None
-        return self.numbers(run.links) if keep is None else keep(self._name, self._short_numbers)
+        if keep is None:
+            return self.numbers(run.links[part])
+        # By other integers than these, numpy takes three times as long to write.
+        return keep(self._name, self._short_numbers)[part].astype(np.intp)
 
     def _short_numbers(self, links: NDArray[np.uint32]) -> NDArray[Any]:
         return self.numbers(links).astype(np.min_scalar_type(self.size))
@@ -108,14 +111,12 @@ class Numbering:
         The runs, or what they have of one outcome, are in the order of time. Shape (ids, ids).
         """
         newest = np.zeros(self.size, dtype=np.int64)
-        numbers = [self.numbers_of(run) for run in runs]
 
         def of_sources(bounds: NDArray[np.uint32]) -> None:
             # Of several for one link, the last is kept.
-            for run, number in zip(runs, numbers, strict=True):
-                cut = slice(*run.links.searchsorted(bounds).tolist())
-                # By other integers than these, numpy takes three times as long to write.
-                newest[number[cut].astype(np.intp, copy=False)] = run.lasts[cut]
+            for run in runs:
+                part = slice(*run.links.searchsorted(bounds).tolist())
+                newest[self.numbers_of(run, part)] = run.lasts[part]
 
         if runs:
             parts = parts_for(sum(len(run.links) for run in runs))

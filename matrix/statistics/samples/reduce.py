@@ -98,7 +98,7 @@ def _reduce_in_order(
         numbers = numbering.numbers_of(runs[0])
     else:
         numbers = numbering.numbers(keys.take(starts))
-    cells = cell_of.take(numbers.astype(np.intp, copy=False)).astype(np.intp)
+    cells = cell_of.take(numbers).astype(np.intp)
     bits = np.zeros(len(keys) + BEHIND, dtype=np.uint32)
     bits[: len(keys)] = keys
     failed = np.flatnonzero(bits >= FAILED)
