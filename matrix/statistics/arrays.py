@@ -19,6 +19,8 @@ Places = NDArray[np.int32]
 # Makes one of the values of each cell's links.
 Pool = Callable[[np.ufunc, NDArray[Any]], NDArray[Any]]
 Numbers = Floats | Integers | np.float64 | np.int64
+# By the size of a float: integers of the same bits.
+_BITS = {4: np.int32, 8: np.int64}
 # Numbers below 2**n are written in 1 / SCALES[n]: seven digits at most, and rates to the byte per
 # second. More is noise that costs bytes.
 SCALES = np.array([10.0 ** np.clip(7 - len(str(2**n - 1)), 0, 6) for n in range(25)])
@@ -33,6 +35,21 @@ THREADS = min(4, os.cpu_count() or 1)
 # by page, which takes longer than to compute with it. It stops doing so, up to twice the size,
 # once it has seen an array of up to 32 MB freed. (Not touched, this one costs nothing.)
 np.empty(31 << 20, dtype=np.uint8)
+
+
+def nan_unless(flags: Flags, values: NDArray[Any]) -> NDArray[Any]:
+    """Return floats where they are flagged, and NaN elsewhere.
+
+    By their bits, as numpy.where takes six times as long for flags that no processor can guess.
+    """
+    bits = _BITS[values.itemsize]
+    return np.asarray((values.view(bits) | (flags.astype(bits) - bits(1))).view(values.dtype))
+
+
+def zero_unless(flags: Flags, values: NDArray[Any]) -> NDArray[Any]:
+    """Return floats where they are flagged, and 0 elsewhere, as nan_unless() does."""
+    bits = _BITS[values.itemsize]
+    return np.asarray((values.view(bits) & -flags.astype(bits)).view(values.dtype))
 
 
 class ArrayFields:

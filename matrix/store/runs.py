@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial, reduce
 from operator import itemgetter
 from typing import NamedTuple, Self
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from matrix.query.filters import Filter, counted, on_profiles
 from matrix.statistics.arrays import Flags
 from matrix.statistics.samples.pooling import Numbering
-from matrix.statistics.samples.run import NO_LINKS, Newest, Run, failures_of
+from matrix.statistics.samples.run import NO_LINKS, Keep, Newest, OfLinks, Run, failures_of
 from matrix.store import read_plan, segment_columns
 from matrix.store.data_version import snapshot
 from matrix.store.profiles import RESULT_FIELDS, condition, passing
@@ -157,11 +158,19 @@ def _of_segments(
         columns = {name: loaded[Key(piece.segment, name)] for name in needed}
         keys = {name: Key(piece.segment, name) for name in derived if piece.whole}
         columns |= {name: kept[key] for name, key in keys.items() if key in kept}
-        run = _run(piece, columns, allowed, extras)
+        keep = None
+        if "links" in columns and not extras.once:
+            keep = partial(_kept, piece.segment, piece.segment in apart, columns["links"])
+        run = _run(piece, columns, allowed, extras, keep)
         segment_columns.CACHE.put(
             {key: getattr(run, name) for name, key in keys.items() if key not in kept}
         )
         yield piece.start, run
+
+
+def _kept(segment: int, counted: bool, links: Array, name: str, of_links: OfLinks) -> Array:
+    """Return what is made of the links of a segment, and keep it."""
+    return segment_columns.derived(Key(segment, name, counted), lambda: of_links(links))
 
 
 def _columns_for(
@@ -181,36 +190,48 @@ def _columns_for(
     return names + ["sizes"] * extras.sizes
 
 
-def _run(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None, extras: Extras) -> Run:
+def _of_part(keep: Keep, part: NDArray[np.intp], name: str, of_links: OfLinks) -> Array:
+    """Return what is made of a part of the links of a segment, and keep that of all of them."""
+    return keep(name, of_links).take(part)
+
+
+def _run(
+    piece: Piece,
+    columns: Mapping[str, Array],
+    allowed: Flags | None,
+    extras: Extras,
+    keep: Keep | None,
+) -> Run:
     if piece.whole and allowed is None:
         newest = Newest(columns["links"], columns["lasts"]) if extras.links else NO_LINKS
-        return _run_of(columns["keys"], newest, columns, extras, piece.start)
+        return _run_of(columns["keys"], newest, columns, extras, piece.start, keep=keep)
     # Taking rows by number costs a fifth of a mask.
     rows = np.flatnonzero(_inside(piece, columns, allowed))
-    taken = {
-        name: columns[name].take(rows)
-        for name in ("keys", "offsets", "sizes", "profiles")
-        if name in columns
-    }
+    of_rows = ["keys", *(name for name in ("sizes", "profiles") if name in columns)]
+    has_links = "links" in columns
+    if extras.offsets or extras.failures or (extras.links and not has_links):
+        of_rows.append("offsets")
+    taken = {name: columns[name].take(rows) for name in of_rows}
     newest = NO_LINKS
-    if "links" in columns:
+    if has_links:
         later = np.flatnonzero(columns["lasts"] >= piece.start + piece.low)
         newest = Newest(columns["links"].take(later), columns["lasts"].take(later))
+        keep = keep and partial(_of_part, keep, later)
     elif extras.links:
         links, lasts = segments.newest(taken["keys"], taken["offsets"])
         newest = Newest(links, lasts + np.int64(piece.start))
-    return _run_of(taken["keys"], newest, taken, extras, piece.start)
+    return _run_of(taken["keys"], newest, taken, extras, piece.start, keep=keep)
 
 
 def _inside(piece: Piece, columns: Mapping[str, Array], allowed: Flags | None) -> Flags:
     """Say which results of a segment are wanted."""
     offsets = columns["offsets"]
-    inside: Flags = offsets >= piece.low if piece.low else np.ones(len(offsets), dtype=bool)
+    inside = [offsets >= piece.low] if piece.low else []
     if not piece.to_end:
-        inside &= offsets < piece.high
+        inside.append(offsets < piece.high)
     if allowed is not None:
-        inside &= allowed.take(columns["profiles"])
-    return inside
+        inside.append(allowed.take(columns["profiles"]))
+    return np.asarray(reduce(np.logical_and, inside))
 
 
 def _run_of(
@@ -219,6 +240,8 @@ def _run_of(
     columns: Mapping[str, Array],
     extras: Extras,
     start: int,
+    *,
+    keep: Keep | None = None,
 ) -> Run:
     """Make a run with what is asked for beside its keys; offsets count from ``start``."""
     distinct = failures = None
@@ -235,7 +258,8 @@ def _run_of(
             failures = failures_of(keys, columns["offsets"], newest.links, start)
     profiles = columns["profiles"] if extras.profiles else None
     offsets = columns["offsets"] if extras.offsets else None
-    return Run(keys, *newest, columns.get("sizes"), profiles, distinct, failures, offsets, start)
+    sizes = columns.get("sizes")
+    return Run(keys, *newest, sizes, profiles, distinct, failures, offsets, start, keep)
 
 
 def _of_rows(

@@ -2,7 +2,7 @@
 
 import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Any, NamedTuple
@@ -104,6 +104,16 @@ class Cache:
 
 
 CACHE = Cache(settings.SONAR_CACHE_MB * 2**20)
+
+
+def derived(key: Key, make: Callable[[], Array]) -> Array:
+    """Return what is made of columns of a segment once and kept beside them, read-only."""
+    array = CACHE.get([key]).get(key)
+    if array is None:
+        array = make()
+        array.flags.writeable = False
+        CACHE.put({key: array})
+    return array
 
 
 def load(

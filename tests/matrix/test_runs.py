@@ -29,6 +29,8 @@ DAY = timedelta(days=1)
 MIDNIGHT = datetime(2027, 1, 1, tzinfo=UTC)
 TODAY = datetime(2026, 11, 20, tzinfo=UTC)
 LATER = MIDNIGHT + 30 * DAY
+# Ids of endpoints that tests are likely to make, and few enough for numbers to be kept.
+NUMBERING = Numbering(np.arange(1, 500))
 
 STATISTICS = """
     SELECT source_id << 16 | destination_id,
@@ -68,6 +70,8 @@ def read(asked: Window, *filters: Filter, sizes: bool = True) -> tuple[Run, ...]
         assert np.all(run.keys[1:] >= run.keys[:-1])
         assert run.links.tolist() == sorted(set((run.keys >> np.uint64(32)).tolist()))
         assert len(run.lasts) == len(run.links)
+        # What is kept of one window serves the next.
+        assert NUMBERING.numbers_of(run).tolist() == NUMBERING.numbers(run.links).tolist()
     return found
 
 
@@ -502,6 +506,27 @@ def test_a_day_cut_at_its_start_or_end_has_only_the_links_of_what_is_left(
     bounds = [(0, 24), (2, 24), (3, 24), (9, 24), (0, 8), (0, 9), (0, 21), (3, 19), (22, 24)]
     for start, end in bounds:
         assert_equal_to_sql(Window(TODAY + start * HOUR, TODAY + end * HOUR))
+
+
+def test_the_numbers_of_the_links_of_a_segment_are_found_once_for_whole_and_cut_days(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hour in (1, 20):
+        at(small_world.ral, small_world.glasgow, TODAY + hour * HOUR)
+    at(small_world.desy, small_world.ral, TODAY + 2 * HOUR)
+    seal(TODAY)
+    windows = [Window(TODAY + start * HOUR, TODAY + DAY) for start in (0, 3)]
+    (whole,), (cut,) = (runs.read("large", window, ()) for window in windows)
+    kept = segment_columns.CACHE.bytes
+    links = NUMBERING.numbers(whole.links)
+    assert NUMBERING.numbers_of(whole).tolist() == links.tolist()
+    assert segment_columns.CACHE.bytes == kept + 4 * len(links)
+    monkeypatch.setattr(Numbering, "numbers", None)
+    assert NUMBERING.numbers_of(whole).tolist() == links.tolist()
+    assert NUMBERING.numbers_of(cut).tolist() == links[whole.links == cut.links].tolist()
+    # Of another numbering, with an endpoint more, they are others.
+    with pytest.raises(TypeError):
+        Numbering(np.arange(500)).numbers_of(whole)
 
 
 @pytest.mark.long

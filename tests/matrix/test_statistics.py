@@ -290,3 +290,14 @@ def test_ratios_are_averaged_by_their_logarithms_and_none_of_them_breaks_it() ->
     means = reduce.geometric_averages(np.array([[0.5, 2.0], [0.0, np.nan], [np.nan, np.nan]]))
     np.testing.assert_allclose(means.row, [1, 0, np.nan])
     assert (means.column.tolist(), means.grand) == ([0, 2], 0)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_numbers_stand_where_they_are_flagged_and_nothing_else(kind: type[np.floating]) -> None:
+    values = np.array([1.5, -0.0, np.inf, np.nan, 3.0], dtype=kind)
+    flags = np.array([True, True, True, True, False])
+    for choose, blank in ((arrays.nan_unless, np.nan), (arrays.zero_unless, 0.0)):
+        chosen = choose(flags, values)
+        assert chosen.dtype == kind
+        assert chosen.tobytes()[: -chosen.itemsize] == values.tobytes()[: -values.itemsize]
+        np.testing.assert_equal(chosen[-1], kind(blank))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from matrix.query.attributes import FACTS, NAME
 from matrix.query.filters import LINK_FILTERS, Filter, alternatives
-from matrix.statistics.arrays import Flags, Integers
+from matrix.statistics.arrays import Flags, Floats, Integers, nan_unless, zero_unless
 from matrix.statistics.samples.pooling import Numbering
+from matrix.statistics.samples.reduce import ratio
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS, Value, texts_of
 
 # So many ways to make rows or columns of the places are kept.
@@ -183,11 +184,57 @@ class Axis:
         groups = tuple(AxisGroup.of(name, [places[at] for at in members[name]]) for name in names)
         return cls(groups, of, order, starts)
 
+    @cached_property
+    def single(self) -> bool:
+        """Say whether each group is one place."""
+        return len(self.order) == len(self.groups)
+
+    @cached_property
+    def _in_order(self) -> bool:
+        return np.array_equal(self.order, np.arange(len(self.of)))
+
     def pool(self, by: np.ufunc, values: NDArray[Any], axis: int) -> NDArray[Any]:
         """Make one of the values of each group's places: their minimum, say."""
-        values = values.take(self.order, axis)
-        single = len(self.order) == len(self.groups)
-        return values if single else by.reduceat(values, self.starts, axis)
+        if not self._in_order:
+            values = values.take(self.order, axis)
+        return values if self.single else by.reduceat(values, self.starts, axis)
+
+
+class Layout:
+    """In which row and which column each place is, and so in which cell each link."""
+
+    rows: Axis
+    columns: Axis
+
+    def pool(self, by: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        """Make one of the values of each cell's links; it may be the array that is given."""
+        return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
+
+    def mean(self, values: NDArray[np.floating[Any]], counted: Flags) -> Floats:
+        """Return the mean of the values of each cell's links that are counted, NaN of none."""
+        values = values.astype(np.float64, copy=False)
+        return self.alone(values, counted) if self._single else ratio(*self._sums(values, counted))
+
+    def alone(self, values: NDArray[Any], counted: Flags) -> NDArray[Any]:
+        """Return the value of the only link of each cell that is counted, NaN of none or more."""
+        if self._single:
+            return self.pool(np.add, nan_unless(counted, values))
+        total, links = self._sums(values, counted)
+        return nan_unless(links == 1, total)
+
+    @property
+    def _single(self) -> bool:
+        return self.rows.single and self.columns.single
+
+    def _sums(self, values: NDArray[Any], counted: Flags) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return by cell the sum of what is counted, and how many links that is of."""
+        links = self.pool(np.add, counted.astype(np.int32))
+        return self.pool(np.add, zero_unless(counted, values)), links
+
+    def cells_of(self, numbers: Integers) -> Integers:
+        """Return the flat places of the cells of applicable links, given by their numbers."""
+        source, destination = np.divmod(numbers, len(self.rows.of))
+        return self.rows.of[source] * len(self.columns.groups) + self.columns.of[destination]
 
 
 @dataclass(frozen=True)

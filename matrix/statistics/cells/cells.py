@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from matrix.query.catalogue import AGE, STATISTICS, TIMES, TRANSFERS
 from matrix.query.filters import Filter
-from matrix.statistics.arrays import Flags, Floats, Integers
-from matrix.statistics.cells.axes import Axis, AxisGroup, LinkIndex
+from matrix.statistics.arrays import Flags, Floats, Integers, nan_unless
+from matrix.statistics.cells.axes import Axis, AxisGroup, Layout, LinkIndex
 from matrix.statistics.cells.expected import EXPECTED_LOOKS, CellExpectations, Expected
 from matrix.statistics.cells.standing import LEVELS, UNKNOWN, USUAL, Standings
 from matrix.statistics.cells.states import (
@@ -69,7 +69,7 @@ class CellArrays(CellStandings):
 
 
 @dataclass(frozen=True)
-class Frame:
+class Frame(Layout):
     """Which links are in the matrix, in which row and column; arrays of shape (places, places).
 
     ``newest`` is when the last result of each link started, in Unix ms, 0 for none;
@@ -102,20 +102,11 @@ class Frame:
         numbering = self.links.numbering
         return Pooling(numbering, self.rows.of, self.columns.of, self.newest > 0, shape)
 
-    def pool(self, by: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Make one of the values of each cell's links."""
-        return self.columns.pool(by, self.rows.pool(by, values, 0), 1)
-
     def left_out(self, filters: Iterable[Filter]) -> Flags | None:
         """Say of which cells the filters on ends let nothing pass, if there are such cells."""
         passing = self.links.passing(filters).reshape(self.links.shape)
         missing = ~self.pool(np.logical_or, passing)
         return missing if missing.any() else None
-
-    def cells_of(self, numbers: Integers) -> Integers:
-        """Return the flat places of the cells of applicable links, given by their numbers."""
-        source, destination = np.divmod(numbers, len(self.links.places))
-        return self.rows.of[source] * len(self.columns.groups) + self.columns.of[destination]
 
     def cells(
         self,
@@ -137,15 +128,13 @@ class Frame:
         where that is asked for.
         """
         newest = self.pool(np.maximum, self.newest)
-        last = np.where(newest > 0, newest / 1000, np.nan)
+        last = nan_unless(newest > 0, newest / 1000)
         mean, std = reduced.mean / MB, reduced.std / MB
         extras = {name: of_cells / MB for name, of_cells in reduced.extras.items()}
         rates = {"mean": mean, "std": std, **extras}
         base = STATISTICS[stat].base
         has_results = self.newest > 0
-        now = CellStandings.of(
-            standings, self.applicable & ~down, has_results, self.pool, self.cells_of
-        )
+        now = CellStandings.of(standings, self.applicable & ~down, has_results, self)
         rate = rates.get(base or stat)
         if of_line is not None:
             rate = rates[stat] = of_line
@@ -154,7 +143,7 @@ class Frame:
             up = has_results & self.applicable & ~down & ~standings.failing
             both = now.now, now.usual
             if expected:
-                against = CellExpectations.of(expected, standings.now, up, self.pool)
+                against = CellExpectations.of(expected, standings.now, up, self)
                 both = against.now, against.expected
             rate = self._of_now(stat, standings, both, up, reduced.ok > 0)
         shown = value(stat, reduced, moment - last) if rate is None else rate
@@ -208,10 +197,8 @@ class Frame:
             values = reduce.ratio(*both)
         else:
             counted = up & ~np.isnan(standings.now)
-            rates = np.where(counted, standings.now, 0.0) / MB
-            links = self.pool(np.add, counted.astype(np.int32))
-            values = reduce.ratio(self.pool(np.add, rates), links)
-        return np.where(has_ok, values, np.nan)
+            values = self.mean(standings.now, counted) / MB
+        return nan_unless(has_ok, values)
 
 
 def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
@@ -221,7 +208,7 @@ def value(stat: str, reduced: Reduced, age: Floats) -> Floats:
         return age
     tests = reduced.ok + reduced.failed
     if unit == TRANSFERS:
-        return np.where(tests > 0, tests, np.nan)
+        return nan_unless(tests > 0, tests.astype(np.float64))
     return 100 * reduce.ratio(reduced.ok, tests)
 
 

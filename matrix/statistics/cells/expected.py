@@ -6,7 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matrix.statistics.arrays import ArrayFields, Counts, Flags, Floats, Pool
+from matrix.statistics.arrays import ArrayFields, Counts, Flags, Floats
+from matrix.statistics.cells.axes import Layout
 from matrix.statistics.samples.reduce import ratio
 
 # The worst last. An expectation says from which parts of its rate on a link is near or above.
@@ -57,17 +58,14 @@ class CellExpectations(ArrayFields):
     above_links: Counts
 
     @classmethod
-    def of(cls, expected: Expected, now: Floats, counted: Flags, pool: Pool) -> Self:
+    def of(cls, expected: Expected, now: Floats, counted: Flags, layout: Layout) -> Self:
         """Pool the links that are ``counted``; ``now`` is their rate in bytes/s."""
         level = expected.against(now) * counted
         below, near, above = (
-            pool(np.add, (level == kind).astype(np.int32)) for kind in (BELOW, NEAR, ABOVE)
+            layout.pool(np.add, (level == kind).astype(np.int32)) for kind in (BELOW, NEAR, ABOVE)
         )
         links, is_known = below + near + above, level != UNKNOWN
-        now, rate = (
-            ratio(pool(np.add, np.where(is_known, each, 0.0)), links)
-            for each in (now, expected.rate)
-        )
+        now, rate = (layout.mean(each, is_known) for each in (now, expected.rate))
         judged = [links == 0, 2 * below > links, 2 * (below + near) > links]
         against = np.select(judged, [UNKNOWN, BELOW, NEAR], ABOVE).astype(np.uint8)
         return cls(now, rate, against, below, near, above)

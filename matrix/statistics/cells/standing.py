@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import HIGH, LOW
-from matrix.statistics.arrays import THREADS, ArrayFields, Flags, Floats, Integers, each
+from matrix.statistics.arrays import (
+    THREADS,
+    ArrayFields,
+    Flags,
+    Floats,
+    Integers,
+    each,
+    nan_unless,
+)
 from matrix.statistics.compare.day_scatter import scatter_in_a_row
 from matrix.statistics.compare.two_samples import (
     FALSE_SHARE,
@@ -99,7 +107,7 @@ class UsualTests:
         names = ("median", LOW.name, HIGH.name)
         reduced = reduce(runs, pooling, names)
         few = reduced.ok < FEWEST_SUCCESSES
-        median, low, high = (np.where(few, np.nan, reduced.extras[name]) for name in names)
+        median, low, high = (nan_unless(~few, reduced.extras[name]) for name in names)
         failing = (reduced.failed + 1) / (reduced.ok + reduced.failed + 2)
         scatter = scatter_in_a_row(runs, numbering, NEWEST)
         return cls(median, low, high, reduced.ok, failing.astype(np.float32), scatter)
@@ -198,25 +206,22 @@ class Standings(ArrayFields):
     @classmethod
     def unjudged(cls, newest: NewestTests, usual: Floats, numbering: Numbering) -> Self:
         """Return how links stand before all are judged together: all known ones as usual."""
-        now = np.where(
-            numbering.square(newest.started)[-1] > 0,
-            middle(*numbering.square(newest.rates)),
-            np.nan,
-        )
+        has_all = numbering.square(newest.started)[-1] > 0
+        now = nan_unless(has_all, middle(*numbering.square(newest.rates)))
         streak = numbering.square(newest.streak)
         failing = streak >= NEWEST
         is_known = ~failing & (now >= 0) & (usual > 0)  # and none is NaN
         blank = np.full(usual.shape, NONE)
         return cls(
-            level=np.where(is_known, USUAL, UNKNOWN).astype(np.uint8),
+            level=is_known * np.uint8(USUAL),
             usual=usual,
             now=now,
             low=blank,
             high=blank,
             failing=failing,
             tested=(numbering.square(newest.started)[0] > 0) | (streak > 0),
-            streak=np.where(failing, streak, np.int32(0)),
-            since=np.where(failing, numbering.square(newest.since) / 1000, np.nan),
+            streak=streak * failing,
+            since=nan_unless(failing, numbering.square(newest.since) / 1000),
         )
 
     @classmethod
@@ -234,7 +239,7 @@ class Standings(ArrayFields):
         """
         unjudged = cls.unjudged(newest, usual.median, numbering)
         level, is_far = unjudged.level, unjudged.is_far
-        ratio = unjudged.now / np.where(level == USUAL, usual.median, np.nan)
+        ratio = unjudged.now / nan_unless(level == USUAL, usual.median)
         low, high, p = precisely(ratio, usual.precision)
         sure = np.argwhere(is_far & (p <= largest_p(p, FALSE_SHARE))).T
         rates = numbering.square(newest.rates)[:, *sure]

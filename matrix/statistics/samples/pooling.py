@@ -1,5 +1,6 @@
 """Which samples go into which cell, and how the runs of a window are cut for it. Pure numpy."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,10 @@ CHUNK = 1 << 17
 # The cell of a sample that is not shown. Cells are numbered within a chunk to fit in 16 bits:
 # numpy groups by those with a radix sort, at a fifth of the time of any other.
 HIDDEN = np.iinfo(np.uint16).max
+# Of more links their numbers are not kept: those of a month would take up much of the cache.
+MOST_KEPT = 1 << 18
+# Above all links, as runs have them.
+ANY_LINK = np.uint32(2**32 - 1)
 # The part of a key below its source.
 _DESTINATIONS = np.uint64((1 << 48) - 1)
 
@@ -75,6 +80,21 @@ class Numbering:
         number += self._destination.take(ends[:, -2], mode="clip")
         return number
 
+    def numbers_of(self, run: Run | Newest, part: slice = slice(None)) -> NDArray[np.intp]:
+        """Return the number of each of its links, or of a part of them; of few links it is kept."""
+        keep = run.keep if isinstance(run, Run) and self.size <= MOST_KEPT else None
+        if keep is None:
+            return self.numbers(run.links[part])
+        # By other integers than these, numpy takes three times as long to write.
+        return keep(self._name, self._short_numbers)[part].astype(np.intp)
+
+    def _short_numbers(self, links: NDArray[np.uint32]) -> NDArray[Any]:
+        return self.numbers(links).astype(np.min_scalar_type(self.size))
+
+    @cached_property
+    def _name(self) -> str:
+        return f"numbers {hashlib.sha256(self.ids.tobytes()).hexdigest()}"
+
     def links(self, cells: Integers) -> NDArray[np.uint32]:
         """Return the links of cells of a (ids, ids) array, by their place in it as it is flat."""
         source, destination = np.divmod(cells, len(self.ids))
@@ -93,16 +113,16 @@ class Numbering:
         newest = np.zeros(self.size, dtype=np.int64)
 
         def of_sources(bounds: NDArray[np.uint32]) -> None:
-            cuts = [slice(*run.links.searchsorted(bounds)) for run in runs]
-            links = np.concatenate([run.links[cut] for run, cut in zip(runs, cuts, strict=True)])
-            lasts = np.concatenate([run.lasts[cut] for run, cut in zip(runs, cuts, strict=True)])
             # Of several for one link, the last is kept.
-            newest[self.numbers(links)] = lasts
+            for run in runs:
+                part = slice(*run.links.searchsorted(bounds).tolist())
+                newest[self.numbers_of(run, part)] = run.lasts[part]
 
         if runs:
             parts = parts_for(sum(len(run.links) for run in runs))
             firsts = self.ids[:: -(-len(self.ids) // parts) or 1] << 16
-            bounds = np.append(firsts, np.iinfo(np.uint32).max).astype(np.uint32)
+            bounds = np.full(len(firsts) + 1, ANY_LINK)
+            bounds[:-1] = firsts
             each(of_sources, [bounds[at : at + 2] for at in range(len(firsts))])
         return self.square(newest)
 
@@ -137,18 +157,22 @@ class Pooling:
         """Return the cell of each link by its number; ``first`` is the first cell of each row."""
         cells = np.full(self.numbering.size, HIDDEN, dtype=np.uint16)
         row, column = first[self.rows].astype(np.uint16), self.columns.astype(np.uint16)
-        self.numbering.square(cells)[:] = np.where(self.shown, row[:, None] + column, HIDDEN)
+        # All bits set are HIDDEN; numpy.where takes ten times as long, as flags are hard to guess.
+        hidden = self.shown.astype(np.uint16) - np.uint16(1)
+        self.numbering.square(cells)[:] = (row[:, None] + column) | hidden
         return cells
 
     def keeps_links_apart(self) -> bool:
         """Say whether no cell has more than one link."""
-        return _distinct(self.rows[self.shown.any(axis=1)]) and _distinct(
-            self.columns[self.shown.any(axis=0)]
-        )
+        return _distinct(self.rows, self.shown, 1) and _distinct(self.columns, self.shown, 0)
 
 
-def _distinct(numbers: Integers) -> bool:
-    return len(np.unique(numbers)) == len(numbers)
+def _distinct(groups: Integers, shown: Flags, axis: int) -> bool:
+    """Say whether no two places that have a link that is shown are in one group."""
+    counts = np.bincount(groups[groups >= 0])
+    return bool((counts <= 1).all()) or (
+        bool((np.bincount(groups[shown.any(axis=axis)]) <= 1).all())
+    )
 
 
 @dataclass(frozen=True)

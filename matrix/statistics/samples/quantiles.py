@@ -27,7 +27,11 @@ _PADDING = {
     for width in WIDTHS
 }
 # Short rows cost more to begin with than to sort: exchange these columns of all rows instead.
-EXCHANGES = {2: [(0, 1)], 4: [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]}
+EXCHANGES = {
+    2: [(0, 1)],
+    3: [(0, 1), (1, 2), (0, 1)],
+    4: [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)],
+}
 # The ends of the middle half, and the median between them.
 MIDDLE = (0.25, 0.5, 0.75)
 # An interval misses the median once in so many times, or less often.
@@ -99,22 +103,17 @@ def put(result: Floats, groups: Integers, quantiles: Floats) -> None:
         values[groups] = of_groups
 
 
-def of_sorted(
-    bits: Bits | Floats, starts: Integers, ok: Integers, fractions: Fractions, step: int = 1
-) -> Floats:
-    """Return the quantiles of groups that are sorted, each with at least one sample that is ok.
-
-    The samples of a group stand ``step`` apart.
-    """
+def of_sorted(bits: Bits | Floats, starts: Integers, ok: Integers, fractions: Fractions) -> Floats:
+    """Return the quantiles of groups that are sorted, each with at least one sample that is ok."""
     result = np.empty((len(fractions), len(starts)))
     last = ok - 1
     for values, fraction in zip(result, fractions, strict=True):
         position = np.multiply(last, fraction, dtype=np.float64)
         below = position.astype(np.int64)
-        low = starts + below * step
+        low = starts + below
         # The last one has none above it, and no need of one.
-        high = low + (below < last) * step
-        values[:] = _between(bits[low], bits[high], position - below)
+        high = low + (below < last)
+        values[:] = _between(bits.take(low), bits.take(high), position - below)
     return result
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrix.query.catalogue import QUANTILES
-from matrix.statistics.arrays import Floats, Integers, Numbers, each
+from matrix.statistics.arrays import Floats, Integers, Numbers, each, nan_unless, zero_unless
 from matrix.statistics.samples.pooling import HIDDEN, Cells, Chunk, Numbering, Pooling, cut
 from matrix.statistics.samples.quantiles import Bits
 from matrix.statistics.samples.run import FAILED_BIT, Run
@@ -74,7 +74,7 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     cell_of, chunks = cut(runs, pooling)
     if len(chunks) == 1 and QUANTILES.keys() >= {*extras} != set() and pooling.keeps_links_apart():
         # One chunk is soon brought in the order of its keys, and that is one by cell, too.
-        _reduce_in_order(chunks[0], pooling.numbering, cell_of, whole)
+        _reduce_in_order(runs, pooling.numbering, cell_of, whole)
         return whole
 
     def work(chunk: Chunk) -> None:
@@ -84,26 +84,36 @@ def reduce(runs: Sequence[Run], pooling: Pooling, extras: Collection[str] = ()) 
     return whole
 
 
-def _reduce_in_order(chunk: Chunk, numbering: Numbering, cell_of: Cells, whole: Reduced) -> None:
+def _reduce_in_order(
+    runs: Sequence[Run], numbering: Numbering, cell_of: Cells, whole: Reduced
+) -> None:
     """Fill in quantiles and all else of cells of one link each, by the order of the keys."""
-    keys = _merged(chunk.keys)
+    keys = _merged([run.keys for run in runs])
     if not keys.size:
         return
     links = keys >> _LINK
-    starts = np.flatnonzero(np.concatenate([[True], links[1:] != links[:-1]]))
+    bounds = np.flatnonzero(np.concatenate([[True], links[1:] != links[:-1], [True]]))
+    starts, counts = bounds[:-1], np.diff(bounds)
+    if len(runs) == 1 and len(runs[0].links) == len(starts):
+        numbers = numbering.numbers_of(runs[0])
+    else:
+        numbers = numbering.numbers(keys.take(starts))
+    cells = cell_of.take(numbers).astype(np.intp)
     bits = np.zeros(len(keys) + BEHIND, dtype=np.uint32)
     bits[: len(keys)] = keys
     failed = np.flatnonzero(bits >= FAILED)
     # The failed ones of a link stand behind its others.
-    failures = np.bincount(starts.searchsorted(failed, "right") - 1, minlength=len(starts))
-    ok = np.diff(starts, append=len(keys)) - failures
-    cells = cell_of.take(numbering.numbers(keys.take(starts))).astype(np.intp)
+    failing = starts.searchsorted(failed, "right") - 1
+    np.subtract.at(counts, failing, 1)
+    cells_failing = cells.take(failing)
     # No cell has the number of what is hidden.
     if cells.max() >= whole.ok.size:
         shown = np.flatnonzero(cells < whole.ok.size)
-        starts, ok, failures, cells = (part[shown] for part in (starts, ok, failures, cells))
-    whole.ok.ravel()[cells], whole.failed.ravel()[cells] = ok, failures
-    whole.fill(Groups(bits, starts, ok, cells, ordered=True))
+        starts, counts, cells = (part[shown] for part in (starts, counts, cells))
+        cells_failing = cells_failing[cells_failing < whole.ok.size]
+    whole.ok.ravel()[cells] = counts
+    np.add.at(whole.failed.ravel(), cells_failing, 1)
+    whole.fill(Groups(bits, starts, counts, cells, ordered=True))
 
 
 def _merged(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -198,8 +208,8 @@ class Samples:
 
 def ratio(above: Numbers, below: Numbers) -> Floats:
     """Divide; NaN where there is nothing to divide by."""
-    # A division with `where` takes five times as long.
-    return np.asarray(above / np.where(below == 0, np.nan, below))
+    below = np.asarray(below, dtype=np.float64)
+    return np.asarray(above / nan_unless(below != 0, below))
 
 
 @dataclass(frozen=True)
@@ -214,11 +224,14 @@ class Averages:
 def averages(values: Floats) -> Averages:
     """Average a (rows, columns) matrix; blank cells (NaN) are left out."""
     is_number = ~np.isnan(values)
-    filled = np.where(is_number, values, 0.0)
+    filled, counted = zero_unless(is_number, values), is_number.astype(np.float64)
+    (row, of_row), (column, of_column) = (
+        (filled.sum(axis=axis), counted.sum(axis=axis)) for axis in (1, 0)
+    )
     return Averages(
-        row=ratio(filled.sum(axis=1), is_number.sum(axis=1)),
-        column=ratio(filled.sum(axis=0), is_number.sum(axis=0)),
-        grand=float(ratio(filled.sum(), is_number.sum())),
+        row=ratio(row, of_row),
+        column=ratio(column, of_column),
+        grand=float(ratio(row.sum(), of_row.sum())),
     )
 
 

@@ -1,9 +1,9 @@
 """The results of a piece of a window, in the order of link and rate."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,11 @@ ANY_RATE = np.uint64(2**32 - 1)
 FAILURE = np.dtype([("at", "<u4"), ("ok", "<i8"), ("failed", "<i8")])
 
 
+# Returns what a function makes of each link of a run, unless it is kept by its name.
+OfLinks = Callable[[NDArray[np.uint32]], NDArray[Any]]
+Keep = Callable[[str, OfLinks], NDArray[Any]]
+
+
 class Newest(NamedTuple):
     """Distinct links, ascending, and when some result of each started, in Unix ms."""
 
@@ -46,7 +51,8 @@ class Run:
     newest result of each started, in Unix ms. If they were asked for, ``sizes`` has the bytes
     of each key's result, ``profiles`` the id of its profile, ``distinct_profiles`` those
     that occur, ascending, ``failures`` the links with a failed result (FAILURE), and ``offsets``
-    when the result of each key started, in ms from ``start`` (Unix ms).
+    when the result of each key started, in ms from ``start`` (Unix ms). ``keep`` is there where
+    what is made of each of its links serves other questions, too.
     """
 
     keys: NDArray[np.uint64]
@@ -58,6 +64,7 @@ class Run:
     failures: NDArray[np.void] | None = None
     offsets: NDArray[np.uint32] | None = None
     start: int = 0
+    keep: Keep | None = None
 
     def started(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return when the results of these keys started, in Unix ms."""

@@ -1,31 +1,32 @@
 """Mean, scatter and quantiles of many small groups of rates at once, side by side. Pure numpy."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from matrix.statistics.arrays import Floats, Integers
 from matrix.statistics.samples.quantiles import (
     EXCHANGES,
-    WIDTH_OF,
-    WIDTHS,
     Bits,
     exchange,
     of_large,
     of_sorted,
 )
+from matrix.statistics.samples.quantiles import WIDTHS as ROWS
 
+# Up to this width the first samples of all groups lie beside each other, then the second ones:
+# numpy adds and exchanges whole rows of these, and all have as many. Wider groups are rows
+# themselves.
+NARROW = max(EXCHANGES)
+WIDTHS = (*range(1, NARROW + 1), *(width for width in ROWS if width > NARROW))
 # So many zeros stand behind the bits, for the last group to be as wide as any.
 BEHIND = WIDTHS[-1]
-# Up to this width the first samples of all groups lie beside each other, then the second ones:
-# numpy adds and exchanges whole rows of these. Wider groups are rows themselves.
-NARROW = max(EXCHANGES)
-# As WIDTH_OF, but that a group of none has no width.
-_WIDTH_OF = np.append(np.uint8(len(WIDTHS) + 1), WIDTH_OF[1:])
+# By count: the number of the width, from 1 on; 0 for none, one more than there are for too many.
+_WIDTH_OF = np.searchsorted((0, *WIDTHS), np.arange(WIDTHS[-1] + 2)).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -51,59 +52,47 @@ class Groups:
         width_of = _WIDTH_OF.take(self.counts, mode="clip")
         fractions = [fraction for fraction, _ in quantiles]
         targets = [mean, std, *(target for _, target in quantiles)]
-        for index, width in enumerate((*WIDTHS, 0)):
-            of_width = np.flatnonzero(width_of == index)
+        for number in range(1, int(width_of.max(initial=0)) + 1):
+            of_width = np.flatnonzero(width_of == number)
             if of_width.size:
                 cells = self.cells.take(of_width)
-                results = self._of_width(of_width, width, fractions)
+                results = self._of_width(of_width, (0, *WIDTHS, 0)[number], fractions)
                 for target, values in zip(targets, results, strict=True):
                     target[cells] = values
 
     def _of_width(self, groups: Integers, width: int, fractions: Sequence[float]) -> list[Floats]:
         """Return means, standard deviations and quantiles of groups; width 0 is more than any."""
-        starts, counts = self.starts.take(groups), self.counts.take(groups)
+        starts = self.starts.take(groups)
         if width == 1:
             values = self.bits.take(starts).view(np.float32).astype(np.float64)
             return [values, np.full(len(values), np.nan), *[values] * len(fractions)]
-        if width == 2:
-            return self._of_pairs(starts, fractions)
+        if 1 < width <= NARROW:
+            return self._of_columns(starts, width, fractions)
+        counts = self.counts.take(groups)
         if not width:
             return self._of_large(starts, counts, fractions)
-        of_many = self._of_columns if width <= NARROW else self._of_rows
-        mean, squares, *quantiles = of_many(starts, counts, width, fractions)
+        mean, squares, *quantiles = self._of_rows(starts, counts, width, fractions)
         return [mean, np.sqrt(squares / (counts - 1)), *quantiles]
 
-    def _of_pairs(self, starts: Integers, fractions: Sequence[float]) -> list[Floats]:
-        low, high = (self.bits.take(starts + place) for place in range(2))
-        if not self.ordered:
-            low, high = np.minimum(low, high), np.maximum(low, high)
-        first, last = (bits.view(np.float32).astype(np.float64) for bits in (low, high))
-        more = last - first
-        return [first + more / 2, more / np.sqrt(2), *(first + more * share for share in fractions)]
-
-    def _of_columns(
-        self, starts: Integers, counts: Integers, width: int, fractions: Sequence[float]
-    ) -> list[Floats]:
-        """Take groups of three and four: the samples of each are a column."""
+    def _of_columns(self, starts: Integers, width: int, fractions: Sequence[float]) -> list[Floats]:
+        """Take groups of two to four: the samples of each are a column."""
         samples = self.bits.take(starts + np.arange(width)[:, None])
-        first, blank, is_short = np.arange(len(starts)), -1, counts < width
-        # A zero stands before all others in the order of rates.
-        np.putmask(samples[blank], is_short, 0)
         if not self.ordered:
             exchange(samples)
-            first, blank = first + is_short * len(starts), 0
-        quantiles = of_sorted(samples.ravel(), first, counts, fractions, step=len(starts))
         rates = samples.view(np.float32).astype(np.float64)
-        mean = rates.sum(axis=0) / counts
+        quantiles = [_between(rates, fraction) for fraction in fractions]
+        mean = rates.sum(axis=0) / width
         rates -= mean
-        np.putmask(rates[blank], is_short, 0)
-        return [mean, np.square(rates, out=rates).sum(axis=0), *quantiles]
+        squares = np.square(rates, out=rates).sum(axis=0)
+        return [mean, np.sqrt(squares / (width - 1)), *quantiles]
 
     def _of_rows(
         self, starts: Integers, counts: Integers, width: int, fractions: Sequence[float]
     ) -> list[Floats]:
         """Take groups of more than four: each is a row, with zeros for what it has not."""
-        samples = sliding_window_view(self.bits, width)[starts]
+        # As numpy's sliding_window_view, which takes longer than all of a few groups.
+        shape, step = (len(self.bits) - width + 1, width), self.bits.strides
+        samples = np.ndarray(shape, np.uint32, self.bits, strides=step * 2)[starts]
         samples &= _all_bits(width).take(counts, axis=0)
         first = np.arange(0, samples.size, width)
         if not self.ordered:
@@ -128,6 +117,13 @@ class Groups:
             results[:2, group] = rates.mean(), rates.std(ddof=1)
             results[2:, group] = of_large(samples, count, fractions)
         return list(results)
+
+
+def _between(rates: Floats, fraction: float) -> Floats:
+    """Return a quantile of each column of sorted rates."""
+    share, below = math.modf((len(rates) - 1) * fraction)
+    low, high = rates[int(below)], rates[math.ceil(below + share)]
+    return np.asarray(low + (high - low) * share)
 
 
 @cache
