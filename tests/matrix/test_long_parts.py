@@ -13,10 +13,18 @@ from isal import igzip
 
 from matrix.answers.site.reports import Partner, PartnerDirection, ReportCell
 from matrix.http.compression import QuickGZipMiddleware, padded
+from matrix.pages.parts.controls import Choice
 from matrix.pages.site.written_rows import partner_rows, strip_rows
 from matrix.pages.table.columns import TableCell
 from matrix.pages.table.links_table import written_cell
-from matrix.templatetags.long_parts import as_script, heads_and_cells, offered
+from matrix.templatetags.long_parts import (
+    as_script,
+    heads_and_cells,
+    listed,
+    offered,
+    options,
+    switched,
+)
 
 EVIL = "<b>\"'&</b>"
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
@@ -32,6 +40,20 @@ def test_rows_and_offers_are_those_of_a_template():
     assert heads_and_cells([(EVIL, 3, "–"), ("a", 0, EVIL)]) == expected
     assert offered([EVIL, ""]) == rendered('<option value="{{ v }}">', v=EVIL) + '<option value="">'
     assert heads_and_cells([]) == offered([]) == ""
+    chosen = [(EVIL, EVIL, True), ("a", "b", False)]
+    line = '<option value="{{ v }}"{% if is_it %} selected{% endif %}>{{ w }}</option>\n'
+    written = [rendered(line, v=value, w=words, is_it=is_it) for value, words, is_it in chosen]
+    assert options(chosen) == "".join(written)
+
+
+def test_links_that_change_a_page_are_those_of_a_template():
+    links = [Choice(EVIL, EVIL, True, EVIL), Choice("b", "c", chosen=False)]
+    for write in (listed, switched):
+        first, second = write(links).splitlines()
+        assert EVIL not in first
+        assert first.count(escape(EVIL)) == 3
+        assert 'aria-current="true"' in first
+        assert ("aria-current" in second, "title" in second, "small" in second) == (False,) * 3
 
 
 def test_rows_of_tables_are_escaped_and_have_a_dash_for_what_is_missing():
