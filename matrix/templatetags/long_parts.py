@@ -42,7 +42,7 @@ def options(choices: Sequence[tuple[str, str, bool]]) -> SafeString:
     )
 
 
-class Link(Protocol):
+class LinkedChoice(Protocol):
     """A link that changes what a page shows; ``title`` says what it means."""
 
     @property
@@ -59,24 +59,24 @@ CURRENT = ' aria-current="true"'
 
 
 @register.filter
-def listed(links: Iterable[Link]) -> SafeString:
+def listed(links: Iterable[LinkedChoice]) -> SafeString:
     """Write links as a list, with what each means behind it."""
     return joined(map(_line, links))
 
 
-def _line(link: Link) -> str:
+def _line(link: LinkedChoice) -> str:
     current = CURRENT if link.chosen else ""
     title = f" <small>{escape(link.title)}</small>" if link.title else ""
     return f'<li><a href="{escape(link.url)}"{current}>{escape(link.label)}{title}</a></li>\n'
 
 
 @register.filter
-def switched(links: Iterable[Link]) -> SafeString:
+def switched(links: Iterable[LinkedChoice]) -> SafeString:
     """Write links as the positions of a switch, with what each means on hover."""
     return joined(map(_position, links))
 
 
-def _position(link: Link) -> str:
+def _position(link: LinkedChoice) -> str:
     active, current = (" active", CURRENT) if link.chosen else ("", "")
     title = f' title="{escape(link.title)}"' if link.title else ""
     look = f'class="btn btn-outline-secondary{active}"'

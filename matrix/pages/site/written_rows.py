@@ -89,23 +89,24 @@ def partner_rows(
         f'<tr><th scope="row" title="{escape(partner.name)}">'
         f"{escape(names.get(partner.name, partner.name))}</th>"
         + "".join(
-            direction_cells(way, label, now)
-            for way, label in zip(partner.directions, labels, strict=True)
+            direction_cells(direction, label, now)
+            for direction, label in zip(partner.directions, labels, strict=True)
         )
         + f'<td data-label="ratio">{rate(partner.ratio, "not measured both ways")}</td></tr>\n'
         for partner in partners
     )
 
 
-def direction_cells(way: PartnerDirection | None, label: str, now: datetime) -> str:
-    if way is None:
+def direction_cells(direction: PartnerDirection | None, label: str, now: datetime) -> str:
+    if direction is None:
         look = f'colspan="4" class="word muted" data-label="{label}"'
         return f"<td {look}>not tested, no results</td>"
-    cell, ends = way.cell, escape(f"from {way.cell.source} to {way.cell.destination}")
+    cell, url = direction.cell, escape(direction.url)
+    ends = escape(f"from {cell.source} to {cell.destination}")
     beside = spread(cell.std) if cell.ok else f' <span class="visually-hidden">{ends}</span>'
     return (
-        f'<td data-label="{label}"><a href="{escape(way.url)}" title="{ends}">{rate(cell.mean)}'
-        f"{beside}</a></td>"
+        f'<td data-label="{label}"><a href="{url}" title="{ends}">'
+        f"{rate(cell.mean)}{beside}</a></td>"
         f'<td data-label="ok, failed">{count(cell.ok)}, {count(cell.failed)}</td>'
         f'<td data-label="last">{ago(cell.last, now)}</td>'
         f'<td class="word"><span class="state"><span class="swatch {cell.state}" '

@@ -243,9 +243,9 @@ def medians_of(rates: Floats) -> Floats:
     counts, rows = np.count_nonzero(rates > 0, axis=1), np.arange(len(rates))
     ordered = np.sort(np.where(rates > 0, rates, np.inf), axis=1)
     middle = np.full(len(rates), np.nan)
-    some = counts > 0
-    low, high = (ordered[rows[some], at[some]] for at in ((counts - 1) // 2, counts // 2))
-    middle[some] = (low + high) / 2
+    filled = counts > 0
+    low, high = (ordered[rows[filled], at[filled]] for at in ((counts - 1) // 2, counts // 2))
+    middle[filled] = (low + high) / 2
     return middle
 
 
