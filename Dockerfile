@@ -35,7 +35,7 @@ COPY static static
 RUN python manage.py collectstatic --no-input && SONAR_SECRET_KEY=none python manage.py check \
     && rm -rf sonar/sandbox /opt/venv/share \
     && cd /opt/venv/lib/python3*/site-packages && rm -r django/contrib/*/static \
-        django_tables2/static drf_spectacular_sidecar/static rest_framework/static && cd - \
+        drf_spectacular_sidecar/static rest_framework/static && cd - \
     && find "$SONAR_HOME/static" -name '*.map*' -delete \
     && find static -mindepth 1 -maxdepth 1 ! -name css -exec rm -r {} + \
     && python -m compileall -q -j 0 sonar matrix

@@ -78,6 +78,8 @@ class Display:
 
     def to_params(self) -> dict[str, list[str]]:
         """Return the URL parameters, defaults left out."""
+        if self == Display():  # as most links of a page, which has a hundred
+            return {}
         texts = {
             "order": [self.order],
             "transpose": ["1"],

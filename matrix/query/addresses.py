@@ -51,7 +51,13 @@ def home() -> str:
 
 def link_url(source: str, destination: str, query: MatrixQuery) -> str:
     """Return the page of a link, for the window and the ways of measuring of a query."""
-    return about_link(query).url(link_path(source, destination))
+    return link_path(source, destination) + _behind_links(query)
+
+
+@lru_cache(maxsize=64)
+def _behind_links(query: MatrixQuery) -> str:
+    """Return what stands behind the path of every link of a page, which has hundreds of them."""
+    return about_link(query).url("")
 
 
 def link_path(source: str, destination: str) -> str:

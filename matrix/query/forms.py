@@ -238,7 +238,7 @@ class QueryForm(forms.Form):
     def __init__(self, data: MultiValueDict[str, str]) -> None:
         super().__init__(data)
         self.params = data
-        self.sizes = list(SizeClass.objects.values_list("name", flat=True))
+        self.sizes = list(SizeClass.test_sizes())
         self.fields |= {
             "size": OneOf("size", self.sizes),
             "window": OneOf("window", PRESETS),

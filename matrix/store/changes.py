@@ -7,13 +7,14 @@ from typing import Protocol, Self
 
 import numpy as np
 from django.db import connection
-from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import DateTimeField, Exists, OuterRef, Q, QuerySet, Subquery
 
 from matrix.query.filters import Filter, on_links
 from matrix.statistics.cells.axes import EndpointInfo, LinkIndex
 from matrix.store import keyset, notes
 from matrix.store.keyset import Cursor
 from matrix.store.transfers import ends_condition
+from sonar.database.cursors import planned_cursor
 from sonar.models import Annotation, Change, ChangeSearch, Downtime, Outage, Transfer
 from sonar.notation.windows import Window
 from sonar.people.roles import Anyone
@@ -132,7 +133,9 @@ def turns_near(happened: Timed, moments: Sequence[datetime | None]) -> bool:
 
 def searched() -> str:
     """Return what changes with each search. One SQL query."""
-    newest = ChangeSearch.objects.aggregate(newest=Max("searched_at"))["newest"]
+    with planned_cursor() as cursor:
+        cursor.execute("SELECT max(searched_at) FROM sonar_changesearch")
+        (newest,) = cursor.fetchone()
     return newest.isoformat() if newest else ""
 
 

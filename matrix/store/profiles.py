@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import cache
+from typing import Any, Self, cast
 
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -11,12 +12,14 @@ from django.db.models import Q, QuerySet
 from matrix.query.attributes import OF_PROFILES, OF_RESULTS
 from matrix.query.filters import Filter, alternatives
 from matrix.statistics.arrays import Flags, Integers
+from sonar.database.cursors import planned_cursor
 from sonar.models import Profile, Transfer
 from sonar.results.segments import PROFILE_IDS
 from sonar.results.store import MADE_UP
 
 PROFILE_FIELDS = {name: attribute.columns[0] for name, attribute in OF_PROFILES.items()}
 RESULT_FIELDS = {name: attribute.columns[0] for name, attribute in OF_RESULTS.items()}
+Statement = tuple[str, tuple[Any, ...]]
 ATTRIBUTES = {**OF_PROFILES, **OF_RESULTS}
 # What must not be pooled unknowingly.
 APART = tuple(name for name, attribute in OF_PROFILES.items() if attribute.apart)
@@ -103,15 +106,23 @@ class ProfileChoices:
 
 def read() -> ProfileChoices:
     """Read the ways of measuring, which are few: what is made up has none. One SQL query."""
-    alike = Profile.objects.exclude(MADE_UP).order_by().values(*PROFILE_FIELDS.values())
-    rows = list(alike.annotate(ids=ArrayAgg("id")))
+    with planned_cursor() as cursor:
+        cursor.execute(*_of_ways())
+        rows = cursor.fetchall()
     return ProfileChoices(
         tuple(
             {
-                name: attribute.text(row[PROFILE_FIELDS[name]])
-                for name, attribute in OF_PROFILES.items()
+                name: attribute.text(value)
+                for (name, attribute), value in zip(OF_PROFILES.items(), row[:-1], strict=True)
             }
             for row in rows
         ),
-        tuple(frozenset(row["ids"]) for row in rows),
+        tuple(frozenset(row[-1]) for row in rows),
     )
+
+
+@cache
+def _of_ways() -> Statement:
+    """Return the statement, which is always the same: each matrix asks."""
+    alike = Profile.objects.exclude(MADE_UP).order_by().values(*PROFILE_FIELDS.values())
+    return cast("Statement", alike.annotate(ids=ArrayAgg("id")).query.sql_with_params())

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from django import template
 from django.conf import settings
@@ -42,6 +43,7 @@ TAG = re.compile("(<[^>]*>)")
 FRACTION = re.compile(r"\d(\.\d+)?(?!\d)")
 
 
+@lru_cache(maxsize=256)
 def dash(reason: str) -> SafeString:
     return format_html('<span title="{}">{}</span>', reason, units.DASH)
 
@@ -77,8 +79,9 @@ def writing(write: Callable[[float], str]) -> Callable[..., str]:
     return written
 
 
-for name, write in NUMBERS.items():
-    register.filter(name, writing(write))
+NUMBERS_OR_DASHES = {name: writing(write) for name, write in NUMBERS.items()}
+for name, written in NUMBERS_OR_DASHES.items():
+    register.filter(name, written)
 
 
 @register.filter

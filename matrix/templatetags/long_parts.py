@@ -1,10 +1,12 @@
 """Long parts of a page, written at once: a template takes ten times as long for each line."""
 
 from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Protocol
 
 import orjson
 from django import template
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
@@ -25,10 +27,60 @@ def heads_and_cells(lines: Iterable[Sequence[object]]) -> SafeString:
     )
 
 
-@register.filter
 def offered(values: Iterable[str]) -> SafeString:
     """Write the values that a box offers."""
     return joined(f'<option value="{value}">' for value in escaped(values))
+
+
+@register.filter
+def options(choices: Sequence[tuple[str, str, bool]]) -> SafeString:
+    """Write what a field lets one choose: values, what they are called, and which is chosen."""
+    texts = escaped(text for value, label, _ in choices for text in (str(value), str(label)))
+    return joined(
+        f'<option value="{value}"{" selected" if is_chosen else ""}>{label}</option>\n'
+        for value, label, (*_, is_chosen) in zip(texts[::2], texts[1::2], choices, strict=True)
+    )
+
+
+class LinkedChoice(Protocol):
+    """A link that changes what a page shows; ``title`` says what it means."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def chosen(self) -> bool: ...
+    @property
+    def title(self) -> str: ...
+
+
+CURRENT = ' aria-current="true"'
+
+
+@register.filter
+def listed(links: Iterable[LinkedChoice]) -> SafeString:
+    """Write links as a list, with what each means behind it."""
+    return joined(map(_line, links))
+
+
+def _line(link: LinkedChoice) -> str:
+    current = CURRENT if link.chosen else ""
+    title = f" <small>{escape(link.title)}</small>" if link.title else ""
+    return f'<li><a href="{escape(link.url)}"{current}>{escape(link.label)}{title}</a></li>\n'
+
+
+@register.filter
+def switched(links: Iterable[LinkedChoice]) -> SafeString:
+    """Write links as the positions of a switch, with what each means on hover."""
+    return joined(map(_position, links))
+
+
+def _position(link: LinkedChoice) -> str:
+    active, current = (" active", CURRENT) if link.chosen else ("", "")
+    title = f' title="{escape(link.title)}"' if link.title else ""
+    look = f'class="btn btn-outline-secondary{active}"'
+    return f'<a {look} href="{escape(link.url)}"{title}{current}>{escape(link.label)}</a>\n'
 
 
 @register.filter

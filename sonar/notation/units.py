@@ -74,6 +74,8 @@ def three_digits(value: float) -> str:
     """Write a number with three significant digits and no exponent: 0.0123, 4.70, 1 230."""
     if value == 0:
         return "0"
+    if 1e-4 <= abs(value) < 999.5:  # as most are, and in half of the time
+        return f"{value:#.3g}".rstrip(".")
     rounded = float(f"{value:.3g}")
     whole = len(str(int(abs(rounded))))
     decimals = 3 - whole

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from django.utils import timezone
 
@@ -122,6 +123,7 @@ def _clock(moment: datetime) -> str:
     return f"{moment:%H:%M:%S}".removesuffix(":00")
 
 
+@lru_cache(maxsize=256)
 def format_time(moment: datetime) -> str:
     """Write a time as ISO 8601 in UTC, to the second: 2026-11-20T04:00:00Z."""
     # strftime would write year 1 with one digit, which nothing reads.

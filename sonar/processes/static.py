@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 import brotli
@@ -62,6 +63,12 @@ class HashedNames(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  
     _js_module_import_aggregation_patterns = ("js/*.js", IMPORTS)
     # One more step of each chain of imports is settled in a pass.
     max_post_process_passes = 20
+
+    @lru_cache(maxsize=256)  # noqa: B019 - there is one storage for each process
+    def url(self, name: str, force: bool = False) -> str:
+        """Return the address of a file; each page has some thirty, and they stay as they are."""
+        address: str = super().url(name, force)
+        return address
 
     def create_compressor(self, **options: object) -> Compressor:
         return QuickCompressor(**options)

@@ -14,7 +14,6 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
-    "django_tables2",
     "csp",
     "corsheaders",
     "rest_framework",

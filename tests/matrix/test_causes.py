@@ -619,7 +619,7 @@ def test_it_is_computed_once_for_page_and_api(client, db):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("address", "most"),
-    [("/causes/", 10), (API, 6), (f"/causes/{MONTH}", 15), (f"{API}{MONTH}", 11)],
+    [("/causes/", 9), (API, 6), (f"/causes/{MONTH}", 14), (f"{API}{MONTH}", 11)],
 )
 def test_the_number_of_queries_does_not_depend_on_the_data(client, small_world, address, most):
     # Its tests are no change of a level: since when one lasts is read only where there is one.

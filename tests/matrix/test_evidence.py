@@ -8,7 +8,13 @@ from numpy.random import Generator
 from scipy import stats
 
 from matrix.statistics.arrays import Floats
-from matrix.statistics.transfers.evidence import Slowdown, fit_slope, least_as_good, slowdown
+from matrix.statistics.transfers.evidence import (
+    Slowdown,
+    fit_slope,
+    least_as_good,
+    medians_of,
+    slowdown,
+)
 from matrix.statistics.transfers.rate_profile import (
     FEWEST_STRETCHES,
     SHAPES,
@@ -22,6 +28,15 @@ STREAMS = np.repeat([1.0, 2, 4, 8, 16], 3)
 def rates(exponent: float, noise: float = 1.05, seed: int = 1) -> np.ndarray:
     scatter = np.random.default_rng(seed).normal(0, np.log(noise), len(STREAMS))
     return 20 * STREAMS**exponent * np.exp(scatter)
+
+
+def test_medians_of_rows_are_those_of_numpy_row_by_row():
+    values = np.random.default_rng(4).lognormal(size=(60, 9))
+    values[values < 0.6], values[values > 2] = 0, np.nan
+    values[[7, 8]] = [[0.0], [np.nan]]
+    expected = [np.median(row[row > 0]) if (row > 0).any() else np.nan for row in values]
+    assert medians_of(values).tolist() == pytest.approx(expected, rel=1e-15, nan_ok=True)
+    assert np.isnan(medians_of(np.empty((2, 0)))).all()
 
 
 def test_a_slope_is_that_of_a_regression_of_logarithms():

@@ -137,24 +137,23 @@ def attribute(grid: Grid, how: str = "means", values: Floats | None = None) -> A
             has_value.sum(axis=0),
         ),
     ]
-    p = [
-        two_sided(logs / np.where(errors > 0, errors, np.nan), max(model.dof, 1))
-        for _, logs, errors, *_ in sides
-    ]
+    logs, errors = (np.concatenate([side[at] for side in sides]) for at in (1, 2))
+    odds = two_sided(logs / np.where(errors > 0, errors, np.nan), max(model.dof, 1))
     # What is certain is so among all effects of both ends.
-    certain = np.split(discoveries(np.concatenate(p)), [len(grid.sources)])
-    effects = {}
+    split = [len(grid.sources)]
+    p, certain = np.split(odds, split), np.split(discoveries(odds), split)
+    effects, reach = {}, model.reach()
     for end, (groups, logs, errors, component, partners), of_p, is_certain in zip(
         ENDS, sides, p, certain, strict=True
     ):
         scale = without_itself(component, how)
-        reach = model.reach() * errors
-        factors = np.exp([scale * logs, scale * (logs - reach), scale * (logs + reach)])
+        around = reach * errors
+        factors = np.exp([scale * logs, scale * (logs - around), scale * (logs + around)])
         columns = (*factors, of_p, partners, component, kinds_of(factors[0], of_p, is_certain))
         lines = zip(groups, *(column.tolist() for column in columns), strict=True)
         effects[end] = [EndEffect(end, *line) for line in lines]
-    odds = chances(model)
-    return Attribution(grid, values, model, effects, odds, discoveries(odds))
+    of_cells = chances(model)
+    return Attribution(grid, values, model, effects, of_cells, discoveries(of_cells))
 
 
 def without_itself(component: Integers, how: str) -> Floats:

@@ -17,10 +17,10 @@ from matrix.answers.matrix import grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.ordering import experiments
 from matrix.answers.site.reports import Report
-from matrix.statistics.arrays import Floats
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.statistics.cells.standing import LEVELS, SLOWER
 from matrix.statistics.cells.states import PARTLY_FROM
+from matrix.statistics.transfers.evidence import medians_of
 from matrix.store import registry
 from sonar.models import SizeClass
 
@@ -116,7 +116,7 @@ def candidates(links: Grid, report: Report) -> list[DirectedLink]:
     )
     is_own = at_row[:, None] | at_column
     rates = evidence.medians(links)
-    elsewhere = np.fmax.outer(middles(rates), middles(rates.T))
+    elsewhere = np.fmax.outer(medians_of(rates), medians_of(rates.T))
     is_slower = cells.level == SLOWER
     against_usual = np.divide(cells.now, cells.usual, out=np.ones(rates.shape), where=is_slower)
     ratio = np.fmin(rates / elsewhere, against_usual)
@@ -147,9 +147,3 @@ def directed(
         usual=float(cells.usual[row, column]),
         now=float(cells.now[row, column]),
     )
-
-
-def middles(rates: Floats) -> Floats:
-    """Return the median of each row, NaN for none."""
-    rows = (row[row > 0] for row in rates)
-    return np.array([np.median(row) if row.size else np.nan for row in rows])

@@ -137,8 +137,9 @@ class Grid:
     @property
     def too_few(self) -> Flags:
         """Say which cells have results, but too few of them on a side to compare."""
-        has_results = np.isin(self.cells.state, (MEASURED, STALE))
-        return has_results & ~self.comparison.enough if self.comparison else self._nowhere
+        if self.comparison is None:
+            return self._nowhere
+        return np.isin(self.cells.state, (MEASURED, STALE)) & ~self.comparison.enough
 
     @property
     def is_mirrored(self) -> bool:

@@ -199,7 +199,8 @@ class Highlights:
         """Compare both directions of each pair; the slow one is the item, in parts of the other."""
         if self.grid.query.rows != self.grid.query.columns:
             return
-        there, back = measured_means(self.grid), reverse(self.grid)
+        there = measured_means(self.grid)
+        back = reverse(self.grid, there)
         parts = ratio(there, back)
 
         def words(row: int, column: int) -> str:
@@ -324,10 +325,12 @@ def measured_means(grid: Grid) -> Floats:
     return np.where(grid.cells.state == MEASURED, grid.cells.mean, np.nan)
 
 
-def reverse(grid: Grid) -> Floats:
+def reverse(grid: Grid, means: Floats) -> Floats:
     """Return for each cell the mean of the measured cell in the other direction, NaN for none."""
+    if grid.sources == grid.destinations:
+        return means.T
     # What does not stand at the other end is at -1, where the padding has no value.
-    wide = np.pad(measured_means(grid), (0, 1), constant_values=np.nan)
+    wide = np.pad(means, (0, 1), constant_values=np.nan)
     row_of = {group.name: row for row, group in enumerate(grid.sources)}
     column_of = {group.name: column for column, group in enumerate(grid.destinations)}
     rows = [row_of.get(group.name, -1) for group in grid.destinations]

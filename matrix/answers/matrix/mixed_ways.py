@@ -51,7 +51,10 @@ class MixedWays:
         return cls(
             int(np.count_nonzero(mixing.filled())),
             int(np.count_nonzero(np.logical_or.reduce([*mixed.values()]))) if mixed else 0,
-            {name: [values[name][code - 1] for code in mixing.values(name)] for name in mixed},
+            {
+                name: [values[name][code - 1] for code in mixing.values(name, flags)]
+                for name, flags in mixed.items()
+            },
         )
 
 

@@ -22,7 +22,7 @@ from matrix.statistics.cells.standing import LEVELS, Standings
 from matrix.statistics.cells.states import FAILED, NOT_APPLICABLE, STATES
 from matrix.statistics.samples.reduce import averages, ratio
 from matrix.statistics.samples.run import Run
-from matrix.store import registry, runs
+from matrix.store import data_version, registry, runs
 from matrix.store.data_version import DataVersion, snapshot
 from sonar.models import SizeClass
 from sonar.notation.units import MB
@@ -282,12 +282,17 @@ def build(name: str, query: MatrixQuery, now: datetime) -> Report:
     """
     window = query.window_at(now)
     with snapshot():
-        version = registry.read_versions()
+        version = data_version.read(query.size, standing.reach(window))
         endpoints = registry.read_places(version)
         links = LinkIndex(endpoints)
         sizes = list(SizeClass.objects.values_list("name", flat=True))
         results = {size: runs.read(size, window, query.filters) for size in sizes}
-        standings = {size: standing.read(size, query.filters, window, now, links) for size in sizes}
+        # What is kept for the version of the class asked for serves its diagnoses, too.
+        versions = {query.size: version}
+        standings = {
+            size: standing.read(size, query.filters, window, now, links, version=versions.get(size))
+            for size in sizes
+        }
         sites = {
             size: of_sites(query.replace(size=size), now, version, results[size], standings[size])
             for size in sizes

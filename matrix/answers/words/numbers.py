@@ -1,8 +1,7 @@
 """Values of statistics as cells have them: in figures and in documents."""
 
+import math
 from datetime import timedelta
-
-import numpy as np
 
 from matrix.query.catalogue import Statistic
 from sonar.notation.units import factor_digits, format_age, format_count, three_digits
@@ -10,7 +9,7 @@ from sonar.notation.units import factor_digits, format_age, format_count, three_
 
 def number(value: float, statistic: Statistic) -> str:
     """Write a value as it stands in a cell, without its unit; nothing for none."""
-    if np.isnan(value):
+    if math.isnan(value):
         return ""
     written = statistic.unit.written
     if written == "age":

@@ -1,5 +1,6 @@
 """What static/js/matrix/ knows before the numbers arrive, where each cell leads, and the tables."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -173,7 +174,7 @@ def side_numbers(side: Side, labels: list[str]) -> Json:
 def numbers(values: Floats | float) -> list[float | None]:
     """Return numbers for JSON, which has no NaN."""
     return [
-        None if np.isnan(value) else value
+        None if math.isnan(value) else value
         for value in rounded(np.atleast_1d(np.asarray(values))).tolist()
     ]
 

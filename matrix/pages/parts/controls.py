@@ -80,7 +80,7 @@ def size_choices(page: QueryPage, sizes: Iterable[str] | None = None) -> list[Ch
         if sizes is not None
         else {
             size: f"test files of {format_bytes(test_bytes)}"
-            for size, test_bytes in SizeClass.objects.values_list("name", "test_bytes")
+            for size, test_bytes in SizeClass.test_sizes().items()
         }
     )
     return [

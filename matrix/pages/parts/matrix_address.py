@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from cachetools import LRUCache
 from django.http import QueryDict
+from django.utils.safestring import SafeString
 
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.pages.base import Params, QueryPage
@@ -21,6 +22,7 @@ from matrix.store import registry
 from matrix.store.cache import Kept
 from matrix.store.data_version import DataVersion
 from matrix.store.profiles import ProfileChoices
+from matrix.templatetags.long_parts import offered
 from sonar.models import Mesh
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 from sonar.notation.enumeration import either
@@ -68,8 +70,8 @@ class MatrixAddress(QueryPage):
         return self.asking(self.query.replace(stat=VS_USUAL.name)).displaying(unbounded)
 
 
-# What endpoints are called, by the version of the registry.
-VALUES: Kept[dict[str, list[str]]] = Kept(LRUCache(2))
+# What endpoints and meshes are called, as boxes offer it, by the version of the registry.
+VALUES: Kept[dict[str, SafeString]] = Kept(LRUCache(2))
 TITLES = {name: attribute.title for name, attribute in BY_NAME.items()}
 # What the box of each menu is called.
 LABELS = {
@@ -102,21 +104,26 @@ def filter_menu(page: QueryPage, end: str) -> dict[str, Any]:
     }
 
 
-def known_values(grid: Grid, profiles: ProfileChoices) -> list[tuple[str, str, list[str]]]:
-    """Return name, title and values in use of what can be filtered by. One SQL query."""
-    of_endpoints = VALUES.get(grid.version.registry, lambda: values_in_use(grid.version))
-    meshes = list(Mesh.objects.values_list("name", flat=True))
-    of_profiles = {name: profiles.values(name) for name in OF_PROFILES} | {"mesh": meshes}
-    return [(name, TITLES[name], texts) for name, texts in (of_endpoints | of_profiles).items()]
+def known_values(grid: Grid, profiles: ProfileChoices) -> list[tuple[str, str, SafeString]]:
+    """Return name, title and values in use of what can be filtered by, as a box offers them.
+
+    One SQL query for each version of the registry.
+    """
+    registered = VALUES.get(grid.version.registry, lambda: values_in_use(grid.version))
+    of_endpoints = {name: registered[name] for name in OF_ENDPOINTS}
+    of_profiles = {name: offered(profiles.values(name)) for name in OF_PROFILES}
+    whole = of_endpoints | of_profiles | {"mesh": registered["mesh"]}
+    return [(name, TITLES[name], values) for name, values in whole.items()]
 
 
-def values_in_use(version: DataVersion) -> dict[str, list[str]]:
+def values_in_use(version: DataVersion) -> dict[str, SafeString]:
     places = registry.read_places(version)
-    return {
-        name: sorted(values - {""}, key=str.casefold)
-        for name in OF_ENDPOINTS
-        for values in [{text for place in places for text in place.texts(name)}]
+    names = {
+        name: {text for place in places for text in place.texts(name)} for name in OF_ENDPOINTS
     }
+    in_order = {name: sorted(texts - {""}, key=str.casefold) for name, texts in names.items()}
+    in_order["mesh"] = list(Mesh.objects.values_list("name", flat=True))
+    return {name: offered(texts) for name, texts in in_order.items()}
 
 
 def presets(page: MatrixAddress) -> Iterator[Choice]:

@@ -93,7 +93,8 @@ def in_window(page: QueryPage, window: Window) -> str:
 
 def days_of(page: QueryPage, span: Window) -> Iterator[Choice]:
     """Return the page of each of the last days, newest first."""
+    own = page.url()
     for number in range(1, DAYS_LINKED + 1):
         day = max(span.end - number * DAY, EARLIEST)
         url = in_window(page, Window(day, day + DAY))
-        yield Choice(f"{day:%a} {day.day} {day:%b}", url, page.url() == url)
+        yield Choice(f"{day:%a} {day.day} {day:%b}", url, own == url)

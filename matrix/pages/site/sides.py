@@ -12,6 +12,7 @@ from matrix.answers.site.reports import Report
 from matrix.answers.site.site_links import SiteLink, figures_of
 from matrix.answers.words.names import uncut_names_of
 from matrix.answers.words.phrases import time_words, why_no_rate
+from matrix.pages.site.written_rows import link_rows, strip_rows
 from matrix.query.addresses import link_url
 from matrix.statistics.cells.axes import AxisGroup, EndpointInfo
 from matrix.statistics.cells.standing import FEWEST_SUCCESSES
@@ -90,6 +91,7 @@ def side_of(
             for size, standing in report.standings(end).items()
         ],
         "rows": rows,
+        "written_rows": link_rows(rows, is_of_rates=is_of_rates),
         "left_out": sum(not row["first"] for row in rows),
         "bucket_words": BUCKET_WORDS[history.series.bucket],
         "is_of_rates": is_of_rates,
@@ -178,8 +180,8 @@ def strips(
 ) -> dict[str, Any]:
     """Return row and column of a site over the same partners, by name.
 
-    `partners` are a full and a short name of each. `rows` are what each strip is called and its
-    cells: the row of the worst link with a partner, None where nothing is tested.
+    `partners` are a full and a short name of each. `written_rows` have what each strip is called
+    and its cells: the row of the worst link with a partner.
     """
     cells: dict[str, dict[str, dict[str, Any]]] = {"sent to": {}, "received from": {}}
     for by_partner, rows in zip(cells.values(), (sent, received), strict=True):
@@ -190,5 +192,7 @@ def strips(
     partners = sorted(set().union(*cells.values()), key=str.casefold)
     return {
         "partners": [(name, names.site(name)) for name in partners],
-        "rows": [(words, [there.get(name) for name in partners]) for words, there in cells.items()],
+        "written_rows": strip_rows(
+            (words, [there.get(name) for name in partners]) for words, there in cells.items()
+        ),
     }

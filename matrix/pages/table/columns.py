@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import django_tables2 as tables
 import numpy as np
 
 from matrix.answers.table.column_filters import how_of
@@ -85,22 +84,20 @@ class ColumnFilter(NamedTuple):
     is_number: bool = False
 
 
-class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
-    """A column of cells, which ``render`` writes of a row, as the library calls it.
+class LinkColumn:
+    """A column of cells, which ``render`` writes of a row.
 
     ``group`` stands above it; it can be filtered by its ``filters``.
     ``place`` says whether it opens a group, stays in sight when the table is scrolled, or is on the
     card that a link has on a narrow screen.
     """
 
-    empty_values = ()
     group = ""
     place = ""
     look = ""
     greatest_first = False
 
     def __init__(self, context: Context, title: str, words: str, ordering: str) -> None:
-        super().__init__(title, accessor="source")
         self.context = context
         self.sorts = [Sort(title, words, ordering)]
         self.filters: tuple[ColumnFilter, ...] = ()
@@ -113,6 +110,10 @@ class LinkColumn(tables.Column):  # type: ignore[misc]  # has no types
     def constant(self, table: LinkTable) -> str:
         """Say what all rows have here, if it is the same; a rate of each link never is."""
         return ""
+
+    def render(self, record: TableRow) -> TableCell:
+        """Write what a link has here."""
+        raise NotImplementedError
 
 
 class Priority(LinkColumn):

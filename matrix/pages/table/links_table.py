@@ -1,14 +1,13 @@
 """Which columns the table page has, the table of them, its cells, and the sheet of its filters."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from html import escape
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
-import django_tables2 as tables
 import numpy as np
 from django.http import QueryDict
-from django_tables2.data import TableData
+from django.utils.safestring import SafeString
 
 from matrix.answers.table.columns import EVERY, Arrays
 from matrix.answers.table.link_table import CHANGE, LinkTable
@@ -31,9 +30,9 @@ from matrix.pages.table.columns import (
 from matrix.pages.table.standing_columns import COMPARED, OF_LINES, STANDING, StateColumn
 from matrix.query.catalogue import Statistic
 from matrix.query.forms import BadQueryError
-from matrix.statistics.arrays import Integers
 from matrix.statistics.compare.two_samples import CHANGE_KINDS
 from matrix.templatetags.figures import pads
+from matrix.templatetags.long_parts import joined
 from sonar.notation.endpoint_attributes import OF_ENDPOINTS
 
 PARAMETERS = ("filter_column", "filter_how", "filter_value")
@@ -86,23 +85,6 @@ def shown_columns(
     return shown, list(dict.fromkeys(text for name, text in words.items() if name in same))
 
 
-class LinkData(TableData):  # type: ignore[misc]  # has no types
-    """Rows of a link table in some order, of which only those that are looked at are made."""
-
-    def __init__(self, table: LinkTable, rows: Integers) -> None:
-        super().__init__(table)
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, key: slice) -> list[TableRow]:
-        return rows_of(self.data.taken(self.rows[key]))
-
-    def __iter__(self) -> Iterator[TableRow]:
-        return iter(self[:])
-
-
 def rows_of(table: LinkTable) -> list[TableRow]:
     classes = {}
     for size in table.sizes:
@@ -130,48 +112,67 @@ def values_of(columns: Arrays) -> list[Values]:
     return [Values(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
-class LinksTable(tables.Table):  # type: ignore[misc]  # has no types
-    """The rows of one page, with these columns."""
-
-    def __init__(self, data: LinkData, columns: Columns) -> None:
-        super().__init__(data, extra_columns=columns)
-
-    def groups(self) -> list[tuple[str, int]]:
-        """Return what stands above the columns, and above how many."""
-        names = [column.column.group for column in self.columns]
-        return [(name, len(list(members))) for name, members in groupby(names)]
+def groups(shown: Columns) -> list[tuple[str, int]]:
+    """Return what stands above the columns, and above how many."""
+    names = [column.group for _, column in shown]
+    return [(name, len(list(members))) for name, members in groupby(names)]
 
 
-# Its name, what is written in it, where it stands, what stands before it on a card, and what its
-# number lacks of the longest fraction below its head.
-Cell = tuple[str, TableCell, str, str, str]
-
-
-def body(rows: Iterable[Any], ordered_by: str) -> list[tuple[str, tuple[Cell, ...]]]:
-    """Return the rows of a page of the library's: the name of their destination, and their cells.
+def body(rows: Sequence[TableRow], shown: Columns, ordered_by: str) -> SafeString:
+    """Write the rows of a page: there are thousands of cells, for which a template takes too long.
 
     The column they are ordered by is on cards.
     """
-    listed = list(rows)
-    texts = [[(bound.name, bound.column, cell) for bound, cell in row.items()] for row in listed]
-    columns = [column_cells(column, ordered_by) for column in zip(*texts, strict=True)]
-    names = [row.record.destination.name for row in listed]
-    return list(zip(names, zip(*columns, strict=True), strict=True))
+    columns = [written_column(name, head, rows, ordered_by) for name, head in shown]
+    return joined(f"<tr>{''.join(cells)}</tr>\n" for cells in zip(*columns, strict=True))
 
 
-def column_cells(
-    column: Sequence[tuple[str, LinkColumn, TableCell]], ordered_by: str
-) -> list[Cell]:
-    """Return the cells below one head."""
-    name, head, _ = column[0]
-    cells = [cell for _, _, cell in column]
+def written_column(
+    name: str, head: LinkColumn, rows: Sequence[TableRow], ordered_by: str
+) -> Iterator[str]:
+    """Yield the cells below one head.
+
+    A number is as long as the longest fraction below its head makes it.
+    """
+    cells = [head.render(row) for row in rows]
     place, label = head.place, ""
     if "carded" in place or name == ordered_by:
         label = head.label
         place = place if "carded" in place else f"{place} carded"
-    is_number = "number" in head.look
-    padding = pads([cell.text for cell in cells]) if is_number else [""] * len(cells)
-    return [(name, cell, place, label, pad) for cell, pad in zip(cells, padding, strict=True)]
+    if name in ("source", "destination"):
+        write = written_source if name == "source" else written_destination
+        yield from (write(cell, place, row) for cell, row in zip(cells, rows, strict=True))
+        return
+    padding = pads([cell.text for cell in cells]) if "number" in head.look else [""] * len(cells)
+    for cell, pad in zip(cells, padding, strict=True):
+        yield written_cell(cell, place, label, pad)
+
+
+def written_cell(cell: TableCell, place: str, label: str, pad: str) -> str:
+    title = f' title="{escape(cell.title)}"' if cell.title else ""
+    on_card = f' data-label="{escape(label)}"' if label else ""
+    lead = f'<small class="state-word">{escape(cell.lead)}</small> ' if cell.lead else ""
+    text = escape(cell.text)
+    padded = f'<span data-pad="{pad}">{text}</span>' if pad else text
+    look = f"{cell.look} {place}"
+    return f'<td class="{look}"{title}{on_card}>{lead}{padded}{written_marks(cell)}</td>'
+
+
+def written_source(cell: TableCell, place: str, row: TableRow) -> str:
+    to = f'<span class="visually-hidden"> to {escape(row.destination.name)}</span>'
+    link = f'<a href="{escape(cell.url)}">{escape(cell.text)}{to}</a>'
+    title = escape(cell.title)
+    return f'<th scope="row" class="{place}" title="{title}">{link}{written_marks(cell)}</th>'
+
+
+def written_destination(cell: TableCell, place: str, row: TableRow) -> str:
+    arrow = '<span aria-hidden="true">→ </span>'
+    link = f'{arrow}<a href="{escape(cell.url)}" tabindex="-1">{escape(cell.text)}</a>'
+    return f'<td class="{place}" title="{escape(cell.title)}">{link}{written_marks(cell)}</td>'
+
+
+def written_marks(cell: TableCell) -> str:
+    return "".join(f" <small>{escape(mark)}</small>" for mark in cell.marks)
 
 
 def filter_forms(

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, cast
 from urllib.parse import urlencode
 
 from django.core.paginator import Page as PageOfRows
@@ -35,18 +35,19 @@ from matrix.pages.parts.share import Share
 from matrix.pages.table.columns import Context, LinkColumn
 from matrix.pages.table.links_table import (
     Columns,
-    LinkData,
-    LinksTable,
     added,
     body,
     columns,
     filter_forms,
+    groups,
+    rows_of,
     shown_columns,
 )
 from matrix.query.addresses import address
 from matrix.query.catalogue import TABLE_QUANTILES
 from matrix.query.filters import Filter
 from matrix.query.matrix_query import MatrixQuery
+from matrix.statistics.arrays import Integers
 from matrix.statistics.cells.axes import EndpointInfo
 from matrix.store import profiles, registry
 from matrix.store.data_version import DataVersion
@@ -108,8 +109,8 @@ class TablePage(QueryPage):
         rows = meant.listing.rows(table, now)
         every = self.columns(whole, now, names)
         columns, same = shown_columns(every, whole, self.listing)
-        shown = LinksTable(LinkData(table, rows), columns)
-        at = Paginator(shown.rows, self.listing.per_page).get_page(self.listing.page)
+        at = Paginator(rows, self.listing.per_page).get_page(self.listing.page)
+        records = rows_of(table.taken(cast("Integers", at.object_list)))
         profile_choices = profiles.read()
         mixture = mixed_ways.mixed_in_table(table, meant.query, version, profile_choices)
         return {
@@ -132,11 +133,11 @@ class TablePage(QueryPage):
             "trouble_first": ""
             if self.listing.ordering == TROUBLE_FIRST
             else self.listed(self.listing.replace(ordering=TROUBLE_FIRST)),
-            "groups": shown.groups(),
+            "groups": groups(columns),
             "heads": [self.head(column) for _, column in columns],
             "hidden": kept(self, {"search", "page", "per_page"}),
             "rows": at,
-            "lines": body(at, self.listing.column),
+            "lines": body(records, columns, self.listing.column),
             "left_out": left_out,
             **pager(at, self.numbered),
             "per_page": PER_PAGE,

@@ -235,6 +235,20 @@ class PeerRates:
     compared: int
 
 
+def medians_of(rates: Floats) -> Floats:
+    """Return the median of the rates in each row, NaN for none; NaN and 0 are no rates.
+
+    All rows at once: one by one they take numpy ten times as long.
+    """
+    counts, rows = np.count_nonzero(rates > 0, axis=1), np.arange(len(rates))
+    ordered = np.sort(np.where(rates > 0, rates, np.inf), axis=1)
+    middle = np.full(len(rates), np.nan)
+    filled = counts > 0
+    low, high = (ordered[rows[filled], at[filled]] for at in ((counts - 1) // 2, counts // 2))
+    middle[filled] = (low + high) / 2
+    return middle
+
+
 def beside(rates: Floats, row: int, column: int | None) -> PeerRates:
     """Judge a row of rates by what the other rows have; its link in ``column`` counts nowhere.
 
@@ -244,15 +258,8 @@ def beside(rates: Floats, row: int, column: int | None) -> PeerRates:
     if column is not None:
         own[column] = np.nan
     partners = np.flatnonzero(own > 0)
-    others = np.delete(rates, row, axis=0)[:, partners]
-    of_partners = [values[values > 0] for values in others.T]
-    logs = np.array(
-        [
-            math.log(rate / float(np.median(peers)))
-            for rate, peers in zip(own[partners].tolist(), of_partners, strict=True)
-            if peers.size
-        ]
-    )
+    peers = medians_of(np.delete(rates, row, axis=0)[:, partners].T)
+    logs = np.log((own[partners] / peers)[~np.isnan(peers)])
     median = float(np.median(own[partners])) if partners.size else math.nan
     mean = float(logs.mean()) if logs.size else math.nan
     reach = math.nan
