@@ -16,7 +16,7 @@ from sonar.models import Endpoint, Profile
 from sonar.notation.units import MB, three_digits
 from tests.benchmarks import full
 from tests.browser.cells import point_at, wait_until_drawn
-from tests.browser.conftest import Visit
+from tests.browser.conftest import NOT_LOADED, Visit
 from tests.browser.pages import box_of, look
 from tests.browser.waiting import until
 from tests.matrix import world
@@ -149,7 +149,7 @@ class Drag:
         until(self.page, "performance.getEntriesByName('strip-followed').length")
 
 
-def fill_and_open(visit: Visit, path: str = "/?window=24h") -> Drag:
+def fill_and_open(visit: Visit) -> Drag:
     make(320)
     now = timezone.now()
     full.store_one_link(now - timedelta(days=6), hours=3)
@@ -159,7 +159,7 @@ def fill_and_open(visit: Visit, path: str = "/?window=24h") -> Drag:
         ago = world.NOW - now + timedelta(minutes=minutes)
         world.transfer(*failing, None, ago=ago, made=made)
     visit.run_before_each_page(NOTE_IMAGES)
-    drag = Drag(wait_until_drawn(visit.open(path)))
+    drag = Drag(wait_until_drawn(visit.open("/?window=24h")))
     expect(painted(drag.page)).to_have_count(0)
     return drag
 
@@ -199,7 +199,6 @@ def test_a_large_matrix_is_painted_while_a_window_is_dragged_and_drawn_at_its_en
     expect(page.locator("#rail")).to_be_hidden()
     look(page, "large-dragged")
     assert set(drag.asked) == {"/cells/codes/"}
-    # A card says nothing of another window.
     page.evaluate("performance.clearMarks('cells-loaded')")
     page.mouse.up()
     expect(painted(page)).to_have_count(0)
@@ -213,6 +212,51 @@ def test_a_large_matrix_is_painted_while_a_window_is_dragged_and_drawn_at_its_en
         assert own.shape == other.shape
         np.testing.assert_allclose(*map(channels, (own, other)), atol=CLOSE)
     np.testing.assert_array_equal(seen[0], images(page)[0])
+
+
+@pytest.mark.long
+def test_a_drag_that_leads_nowhere_leaves_the_page_as_it_was(visit, unpooled, real_commits):
+    drag = fill_and_open(visit)
+    page = drag.page
+    title, answer = page.locator("#answer [data-title]"), page.locator("#answer h1")
+    before = title.inner_text()
+
+    def dragged() -> None:
+        page.evaluate("performance.clearMarks('cells-loaded')")
+        drag.asked.clear()
+        drag.move(0.6)
+        page.mouse.down()
+        drag.move(0.7)
+        drag.until_painted()
+        expect(painted(page)).to_have_count(1)
+        assert title.inner_text() != before
+
+    def assert_as_it_was() -> None:
+        expect(painted(page)).to_have_count(0)
+        expect(title).to_have_text(before)
+        expect(answer).to_be_visible()
+        until(page, "performance.getEntriesByName('cells-loaded').length")
+
+    dragged()
+    drag.hours.dispatch_event("pointercancel")
+    page.mouse.up()
+    assert_as_it_was()
+    # The page of the window that was let go at does not come.
+    dragged()
+    page.route(lambda url: urlsplit(url).path == "/", lambda route: route.abort())
+    page.mouse.up()
+    expect(page.locator("#trouble")).to_contain_text("That did not work")
+    visit.expect_error(NOT_LOADED)
+    visit.expect_error("htmx: htmx:error")
+    assert_as_it_was()
+    page.unroute_all()
+    # Nor do the colours: then pages follow, as of smaller matrices.
+    page.route("**/cells/codes/**", lambda route: route.abort())
+    dragged()
+    assert "/" in drag.asked
+    page.mouse.up()
+    expect(painted(page)).to_have_count(0)
+    visit.expect_error(NOT_LOADED)
 
 
 # A mean is painted in steps while a window is dragged.

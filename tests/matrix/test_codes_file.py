@@ -11,10 +11,12 @@ from django.test import Client
 from matrix.answers.matrix import glance, grid
 from matrix.plots import matrix as plots
 from matrix.plots.scales import Scale
+from matrix.statistics.cells.states import FAILING
+from sonar.models import Site
 from tests.matrix import world
 from tests.matrix.responses import statements
 from tests.matrix.test_cells_file import decoded
-from tests.matrix.world import HOUR, World, transfer, transfers
+from tests.matrix.world import HOUR, NOW, World, transfer, transfers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 DAY = 24 * HOUR
@@ -87,6 +89,13 @@ OTHERS = [
     *("stat=vs_usual", "stat=now", "stat=overhead", "stat=residual", "max_age=1h", "rows=cloud"),
     *("only=failing", "only=slower&only=partly", "compare=previous", f"{PAST}&compare=previous"),
 ]
+
+
+def test_what_is_paused_fails_no_longer(client, busy):
+    assert plots.CODES[FAILING] in fetched(client)[1]
+    busy.desy.paused_since = NOW - HOUR
+    Site.objects.filter(name="DESY").update(paused_since=NOW - HOUR, pause_reason="moving")
+    assert plots.CODES[FAILING] not in fetched(client)[1]
 
 
 @pytest.mark.parametrize("text", [*QUESTIONS, *OTHERS])
