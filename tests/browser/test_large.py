@@ -212,6 +212,14 @@ def test_a_large_matrix_is_painted_while_a_window_is_dragged_and_drawn_at_its_en
         assert own.shape == other.shape
         np.testing.assert_allclose(*map(channels, (own, other)), atol=CLOSE)
     np.testing.assert_array_equal(seen[0], images(page)[0])
+    # The keys choose a window before they show it: as a page.
+    drag.asked.clear()
+    drag.hours.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(title).not_to_have_text(last_title)
+    assert "/cells/codes/" not in drag.asked
+    expect(answer).to_be_visible()
 
 
 @pytest.mark.long

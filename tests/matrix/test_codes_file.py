@@ -11,6 +11,7 @@ from django.test import Client
 from matrix.answers.matrix import glance, grid
 from matrix.plots import matrix as plots
 from matrix.plots.scales import Scale
+from matrix.query.catalogue import STATISTICS
 from matrix.statistics.cells.states import FAILING
 from sonar.models import Site
 from tests.matrix import world
@@ -69,25 +70,18 @@ def expected(figure: dict[str, Any]) -> np.ndarray:
     return np.block([[cells, steps[0]], [steps[1], steps[2]]])
 
 
+OF_ALL = [one.name for one in STATISTICS.values() if one.of_now or one.of_line or one.base]
 QUESTIONS = [
-    *(
-        "",
-        "stat=max",
-        "stat=std",
-        "stat=count",
-        "stat=success",
-        "stat=last",
-        "stat=throughput",
-        PAST,
-    ),
-    *("source_endpoint=RAL_DATADISK", "source_cloud=UK&mover=http-tpc"),
+    *(f"stat={name}" for name in STATISTICS if name not in OF_ALL),
+    *("", PAST, "source_endpoint=RAL_DATADISK", "source_cloud=UK&mover=http-tpc"),
     *("order=cloud", "transpose=1", "order=tier&low=2", "above=5", "scale=whole"),
     f"{PAST}&source_endpoint=Glasgow_DATADISK",
 ]
 # What takes the whole grid.
 OTHERS = [
-    *("stat=vs_usual", "stat=now", "stat=overhead", "stat=residual", "max_age=1h", "rows=cloud"),
-    *("only=failing", "only=slower&only=partly", "compare=previous", f"{PAST}&compare=previous"),
+    *(f"stat={name}" for name in OF_ALL),
+    *("max_age=1h", "rows=cloud", "only=failing", "only=slower&only=partly"),
+    *("compare=previous", f"{PAST}&compare=previous"),
 ]
 
 

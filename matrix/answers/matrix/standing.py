@@ -20,7 +20,7 @@ from matrix.statistics.cells.standing import Standings, UsualRates, UsualTests
 from matrix.statistics.compare.day_scatter import day_scatter
 from matrix.statistics.compare.together import DayScatter, day_shifts
 from matrix.statistics.compare.two_samples import KnownScatter
-from matrix.statistics.samples.newest import NEWEST, NewestTests
+from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Run
 from matrix.statistics.samples.streaks import Streaks, streaks_after
@@ -216,5 +216,5 @@ def read_failing(
     recent_days, rest = standing.recent_windows(window, now)
     (version,) = data_version.read_results(size, [recent_days])
     streaks = results.streaks(recent_days, rest, version, links.numbering)
-    failing = links.numbering.square(streaks) >= NEWEST
+    failing = standing.are_failing(links.numbering.square(streaks))
     return np.asarray(failing & ~links.paused(min(now, window.end)))
