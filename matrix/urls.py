@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from matrix.api.matrix import CellsView
+from matrix.api.matrix import CellsView, CodesView
 from matrix.api.status import MetricsView
 from matrix.http.health import healthz, icon, readyz
 from matrix.http.page_rights import anyone, for_whom
@@ -58,6 +58,7 @@ urlpatterns = [
     path("api/", include("matrix.api.urls")),
     path("", front, name="matrix"),
     path("cells/", CellsView.as_view(), name="cells"),
+    path("cells/codes/", CodesView.as_view(), name="cell-codes"),
     path("preview/", previews.matrix_preview, name="matrix-preview"),
     path("table/", showing(TablePage), name="table"),
     path("causes/", showing(CausesPage), name="causes"),

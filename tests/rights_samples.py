@@ -116,6 +116,7 @@ PAGE = {
             "/",
             "/table/",
             "/cells/",
+            "/cells/codes/",
             "/preview/",
             "/events/",
             "/incidents/",

@@ -1,5 +1,6 @@
-"""GET /api/v1/matrix/: the whole matrix in one call; and /cells/, the numbers of its page."""
+"""GET /api/v1/matrix/, the whole matrix in one call; /cells/ and /cells/codes/ of its page."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from pydantic import create_model
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from matrix.answers.matrix import grid
+from matrix.answers.matrix import glance, grid
 from matrix.answers.matrix.grid_cells import Grid
 from matrix.answers.words.documents import DOCUMENTS
 from matrix.api import matrix_formats, rendering
@@ -33,14 +34,14 @@ from matrix.http.negotiation import (
     asked_format,
 )
 from matrix.http.questions import read_once
-from matrix.plots import cells_file, display
+from matrix.plots import cells_file, codes_file, display
 from matrix.plots.arrangement import arrange
 from matrix.plots.display import Display
 from matrix.plots.matrix import figure_alone
 from matrix.plots.standalone import FigureTitle
 from matrix.query.catalogue import EXPECTATION, UNITS
 from matrix.query.matrix_query import MatrixQuery
-from matrix.store.data_version import of_one_server, snapshot
+from matrix.store.data_version import DataVersion, of_one_server, snapshot
 from sonar.notation.enumeration import either
 
 
@@ -229,7 +230,28 @@ def fields_of(params: QueryDict, default: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if name in (names or default))
 
 
-class CellsView(APIView):
+@dataclass(frozen=True)
+class Drawn:
+    """A question of the matrix page and how it is drawn, at a moment."""
+
+    query: MatrixQuery
+    display: Display
+    now: datetime
+    version: DataVersion
+
+    @snapshot()
+    def cells(self) -> bytes:
+        answer = grid.build(self.query, self.now, self.version, whole=True)
+        return cells_file.encode(arrange(answer, self.display))
+
+    @snapshot()
+    def codes(self) -> bytes:
+        is_glanced = glance.suffices(self.query) and not self.display.only
+        build = glance.build if is_glanced else grid.build
+        return codes_file.encode(arrange(build(self.query, self.now, self.version), self.display))
+
+
+class DrawnView(APIView):
     """Has the parameters of the matrix page; errors are answered in JSON."""
 
     content_negotiation_class = ErrorsInJson
@@ -243,14 +265,28 @@ class CellsView(APIView):
             lambda: display.read(request.query_params),
             lambda question: grid.version(question[0], now),
         )
-        etag = version.shown(drawn.fingerprint).etag
-        response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+        shown = version.shown(drawn.fingerprint)
+        response: HttpResponseBase | None = get_conditional_response(request, etag=shown.etag)
         if response is None:
-            with snapshot():
-                answer = grid.build(query, now, version, whole=True)
-            content = cells_file.encode(arrange(answer, drawn))
-            response = HttpResponse(content, content_type=ARRAYS)
-        response["ETag"] = etag
+            response = self.respond(request, shown, Drawn(query, drawn, now, version))
+        response["ETag"] = shown.etag
         response["Cache-Control"] = "private, no-cache"
         response["Vary"] = "Cookie"
         return response
+
+    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
+        raise NotImplementedError
+
+
+class CellsView(DrawnView):
+    """The numbers of the cells."""
+
+    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
+        return HttpResponse(drawn.cells(), content_type=ARRAYS)
+
+
+class CodesView(DrawnView):
+    """The colours of the cells, of a window that is only dragged over: often back and forth."""
+
+    def respond(self, request: Request, shown: DataVersion, drawn: Drawn) -> HttpResponse:
+        return respond_once(request, ("codes", shown), ARRAYS, drawn.codes)

@@ -52,11 +52,10 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def encode(arrangement: Arrangement) -> bytes:
-    """Return the length of the header (uint32, little-endian), the header, and the arrays.
+    """Return the facts() of a matrix and its numbers, as packed() does.
 
-    The header is JSON; it names each array with its dtype and its offset from the start of
-    the file. Arrays have a number for each drawn cell, row by row and without gaps; rates in
-    MB/s, ``last`` and ``since`` in Unix s, NaN for none. The grid needs the extras
+    Arrays have a number for each drawn cell, row by row and without gaps; rates in MB/s,
+    ``last`` and ``since`` in Unix s, NaN for none. The grid needs the extras
     catalogue.CARD_EXTRAS.
     """
     cells, kinds = arrangement.grid.cells, kinds_for(arrangement.grid.query)
@@ -67,9 +66,27 @@ def encode(arrangement: Arrangement) -> bytes:
     arrays = {
         name: np.ascontiguousarray(drawn[name], dtype=f"<{kind}") for name, kind in kinds.items()
     }
+    return packed(facts(arrangement), arrays)
+
+
+def packed(facts: dict[str, Any], arrays: Arrays) -> bytes:
+    """Return the length of the header (uint32, little-endian), the header, and the arrays.
+
+    The header is JSON: facts, and as `arrays` the name, dtype and offset of each.
+    """
+
+    def header(start: int) -> bytes:
+        sizes = [aligned(array.nbytes) for array in arrays.values()]
+        offsets = np.cumsum([start, *sizes]).tolist()
+        named = [
+            {"name": name, "kind": array.dtype.str.lstrip("<|"), "offset": offset}
+            for (name, array), offset in zip(arrays.items(), offsets, strict=False)
+        ]
+        return orjson.dumps(facts | {"arrays": named})
+
     # The offsets are part of the header, whose length they depend on: leave room for them.
-    room = aligned(4 + len(orjson.dumps(header(arrangement, arrays, 10**9))))
-    head = orjson.dumps(header(arrangement, arrays, room)).ljust(room - 4)
+    room = aligned(4 + len(header(10**9)))
+    head = header(room).ljust(room - 4)
     padded = (array.tobytes().ljust(aligned(array.nbytes), b"\0") for array in arrays.values())
     return b"".join([struct.pack("<I", len(head)), head, *padded])
 
@@ -110,9 +127,8 @@ def compared(grid: Grid) -> Arrays:
     }
 
 
-def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, Any]:
+def facts(arrangement: Arrangement) -> dict[str, Any]:
     grid = arrangement.grid
-    offsets = np.cumsum([start, *(aligned(array.nbytes) for array in arrays.values())]).tolist()
     return {
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
@@ -127,10 +143,6 @@ def header(arrangement: Arrangement, arrays: Arrays, start: int) -> dict[str, An
         "against_words": list(AGAINST),
         "changes": list(CHANGE_KINDS),
         "leads_nowhere": NOT_APPLICABLE,
-        "arrays": [
-            {"name": name, "kind": array.dtype.str.lstrip("<|"), "offset": offset}
-            for (name, array), offset in zip(arrays.items(), offsets, strict=False)
-        ],
     }
 
 

@@ -100,6 +100,11 @@ class Display:
         return bool(self.only) or self.above is not None or self.below is not None
 
     @property
+    def follows_values(self) -> bool:
+        """Say whether the values decide which rows and columns are drawn, or in which order."""
+        return self.focuses or self.order.endswith("average")
+
+    @property
     def shows_levels(self) -> bool:
         """Say whether cells are in focus that are not as usual: their colours are to tell it."""
         return not {LEVELS[SLOWER], LEVELS[FASTER]}.isdisjoint(self.only)

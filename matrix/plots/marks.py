@@ -116,11 +116,17 @@ def marks(arrangement: Arrangement) -> list[Json]:
     too_few = arrangement.in_focus & arrangement.too_few
     if 0 < np.count_nonzero(too_few) <= MOST_MARKS:
         traces.append(marks_of("too few", TOO_FEW_MARK, too_few, arrangement))
-    for name, where in standing(arrangement).items():
-        shown = where & arrangement.in_focus
-        if 0 < np.count_nonzero(shown) <= MOST_MARKS:
-            traces.append(outlines(name, shown, arrangement))
-    return traces
+    return traces + outlined(arrangement)
+
+
+def outlined(arrangement: Arrangement) -> list[Json]:
+    """Return the outlines of what stands out, as far as there is room for them."""
+    return [
+        outlines(name, shown, arrangement)
+        for name, where in standing(arrangement).items()
+        for shown in [where & arrangement.in_focus]
+        if 0 < np.count_nonzero(shown) <= MOST_MARKS
+    ]
 
 
 def standing(arrangement: Arrangement) -> dict[str, Flags]:

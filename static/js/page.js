@@ -27,12 +27,18 @@ if (history.state?.htmx && loaded && loaded !== location.href.split("#")[0]) loc
 // The part of a page that shows data has hx-get and hx-trigger="refresh": it is fetched anew and
 // morphed, so that scroll, focus and what was opened stay. What the reader asks for goes first.
 export function refresh() {
-  if (asked.size) return;
+  if (asked.size || passing.isOn) return;
   for (const part of document.querySelectorAll(REFRESHED)) htmx.trigger(part, "refresh");
 }
 
-// Whether views are shown that the reader only passes by, on the way to one that is to stay.
-export const passing = { isOn: false };
+// Whether views are shown that the reader only passes by, on the way to one that is to stay. `paint(url)` may show
+// one without its page, and says whether it did; `leave` takes that away where no page has come.
+export const passing = { isOn: false, paint: async () => false, leave: () => {} };
+
+export async function passBy(url) {
+  for (const other of refreshing) other.request.abort();
+  return passing.paint(url);
+}
 
 // Shows another view of this page in its place, as a link among its controls does; `source` is what
 // the reader used for it. The address follows unless more is to come.

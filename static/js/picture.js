@@ -67,6 +67,11 @@ function drawPictures() {
   }
 }
 
+// Something else stands in the place of a picture: the next page draws it again, be it the same.
+export function outdate(box) {
+  drawn.delete(box);
+}
+
 export function redrawPictures() {
   for (const box of pictures()) {
     drawn.delete(box);

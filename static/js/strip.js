@@ -1,7 +1,7 @@
 // The strip of time: how many links failed or were slower than usual in each hour or day, and the
 // window of the page, which is chosen on it. Times are Unix ms.
 
-import { passing, show } from "./page.js";
+import { passBy, passing, show } from "./page.js";
 import { between, fullOf, picture } from "./strip-picture.js";
 import { bucketName, momentName, windowName } from "./time.js";
 
@@ -250,13 +250,16 @@ async function visit(url, isLast) {
       const next = { ...follow };
       follow.url = "";
       passing.isOn = Boolean(strip.drag);
-      await show(next.url, strip.part, next.isLast);
+      if (!passing.isOn || !(await passBy(next.url))) await show(next.url, strip.part, next.isLast);
       performance.mark("strip-followed");
     }
   } finally {
     passing.isOn = Boolean(strip.drag);
     follow.busy = false;
-    if (!strip.drag) choose(null);
+    if (!strip.drag) {
+      choose(null);
+      passing.leave();
+    }
   }
 }
 

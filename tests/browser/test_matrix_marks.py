@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import FloatRect
 
+from matrix.plots.matrix import STEPS
 from matrix.plots.palettes import RATIO_COLOURS
 from tests.browser.cells import CELL_SIZE, place, wait_until_drawn
 from tests.browser.conftest import Standing
@@ -25,12 +26,12 @@ TEXTS = """[...document.querySelectorAll("#picture .heatmap-label, #picture .hea
     .map(({ x, y, width, height }) => ({ x, y, width, height }))"""
 COLOURS = "document.querySelector('#picture .plot')._fullLayout.coloraxis.colorscale"
 # Where on the palette a cell is, from 0 to 1.
-SHARE = """([source, destination]) => {
+SHARE = """([[source, destination], last]) => {
     const said = JSON.parse(document.getElementById("picture-data").textContent);
     const { rows, columns } = said;
     const [row, column] = [rows.names.indexOf(source), columns.names.indexOf(destination)];
     const traces = document.querySelector("#picture .plot")._fullData;
-    return traces.find(({ name }) => name === "cells").z[row][column] / 999;
+    return traces.find(({ name }) => name === "cells").z[row][column] / last;
 }"""
 LINKS = {
     "failing": ("RAL_DATADISK", "Glasgow_DATADISK"),
@@ -108,7 +109,10 @@ def test_slow_cells_are_brown_and_fast_ones_teal(visit, links):
     colours = page.evaluate(COLOURS)
     assert [colour for _, colour in colours] == list(RATIO_COLOURS[theme])
     # From the left: slower, as usual, faster.
-    shares = {name: page.evaluate(SHARE, LINKS[name]) for name in ("slower", "partly", "faster")}
+    shares = {
+        name: page.evaluate(SHARE, [LINKS[name], STEPS - 1])
+        for name in ("slower", "partly", "faster")
+    }
     assert shares["slower"] < 0.2 < 0.45 < shares["partly"] < 0.55 < 0.8 < shares["faster"]
     numbers = page.evaluate("""[...document.querySelectorAll("#picture .heatmaplayer text")]
         .map((text) => text.textContent)""")

@@ -271,10 +271,13 @@ def test_what_is_shown_beside_the_cross_keeps_the_matrix_whole():
     assert arrangement.rows.names == list(NAMES)
     # What the filters leave out has a code, a state and words of its own.
     assert arrangement.state[0, 2] == LEFT_OUT
-    scale = scale_for(STATISTICS["mean"], more.cells.value, None, None)
-    assert codes(arrangement, scale)[0, 2] == GAP
-    header = cells_file.header(arrangement, {}, 0)
-    assert header["states"][LEFT_OUT].startswith("left out by the filters")
+    for display in (Display(), Display(above=0.0)):
+        arrangement = arrange(more, display)
+        scale = scale_for(STATISTICS["mean"], more.cells.value, None, None)
+        at = arrangement.rows.names.index("a"), arrangement.columns.names.index("c")
+        assert codes(arrangement, scale)[at] == GAP
+    facts = cells_file.facts(arrangement)
+    assert facts["states"][LEFT_OUT].startswith("left out by the filters")
     assert more.states()["not_applicable"] == 1  # b to b
     assert sum(more.states().values()) == 10
 

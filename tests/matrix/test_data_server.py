@@ -132,7 +132,8 @@ def test_nobody_else_reads_it(moved):
 @pytest.mark.parametrize("parameter", ["data_server", "compare.data_server"])
 def test_a_page_refuses_its_filter_to_others(moved, operator, parameter):
     others = (Client(), logged_in(account()))
-    for path in ("/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/", "/cells/"):
+    pages = ("/", "/table/", "/sites/RAL/", "/links/RAL_DATADISK/Glasgow_DATADISK/")
+    for path in (*pages, "/cells/", "/cells/codes/"):
         text = f"{path}?{parameter}={FAST}"
         for client in others:
             response = client.get(text)

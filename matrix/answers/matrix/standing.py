@@ -23,6 +23,7 @@ from matrix.statistics.compare.two_samples import KnownScatter
 from matrix.statistics.samples.newest import NewestTests
 from matrix.statistics.samples.pooling import Numbering
 from matrix.statistics.samples.run import Run
+from matrix.statistics.samples.streaks import Streaks, streaks_after
 from matrix.store import data_version, runs
 from matrix.store.cache import STANDINGS
 from matrix.store.data_version import DataVersion
@@ -62,12 +63,21 @@ class ResultsOfLinks(NamedTuple):
         return rates
 
     def newest(self, days: Window, rest: Window, version: str, numbering: Numbering) -> NewestTests:
-        """Return the newest tests; those of whole days are kept as long as their version holds."""
-        before: NewestTests = STANDINGS.get(
-            ("recent", self, days, version),
-            lambda: self._newest(days, numbering),
-        )
+        """Return the newest tests, those of whole days and of the rest behind them."""
+        before = self._recent(days, version, numbering)
         return NewestTests.of(reversed(self.with_offsets(rest)), numbering, before)
+
+    def streaks(self, days: Window, rest: Window, version: str, numbering: Numbering) -> Streaks:
+        """Return newest().streak alone."""
+        before = self._recent(days, version, numbering)
+        return streaks_after(self.with_offsets(rest), numbering, before.streak)
+
+    def _recent(self, days: Window, version: str, numbering: Numbering) -> NewestTests:
+        """Return the newest tests of whole days; kept as long as their version holds."""
+        newest: NewestTests = STANDINGS.get(
+            ("recent", self, days, version), lambda: self._newest(days, numbering)
+        )
+        return newest
 
     @data_version.snapshot()
     def _usual_tests(self, days: Window, numbering: Numbering) -> list[UsualTests]:
@@ -193,3 +203,18 @@ def read(
     key = ("standings", judged_results, usual_days, rest, results or parts)
     judged: Standings = STANDINGS.get(key, standings)
     return judged.not_failing(links.paused(min(now, window.end)))
+
+
+def read_failing(
+    size: str, filters: Iterable[Filter], window: Window, now: datetime, links: LinkIndex
+) -> Flags:
+    """Say which links are failing at the end of a window, as read() does, shape (places, places).
+
+    One statement says whether what is kept of whole days holds.
+    """
+    results = ResultsOfLinks.of(size, filters, links)
+    recent_days, rest = standing.recent_windows(window, now)
+    (version,) = data_version.read_results(size, [recent_days])
+    streaks = results.streaks(recent_days, rest, version, links.numbering)
+    failing = standing.are_failing(links.numbering.square(streaks))
+    return np.asarray(failing & ~links.paused(min(now, window.end)))

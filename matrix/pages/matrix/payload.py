@@ -139,6 +139,8 @@ def payload(arrangement: Arrangement, cell_links: CellLinks, labels: Labels) -> 
     return {
         "figure": figure(arrangement, labels),
         "cells_url": address("cells") + parameters(display.write(query, arrangement.display)),
+        # Of another window the codes are for other rows and columns, where values decide these.
+        "codes_url": None if arrangement.display.follows_values else address("cell-codes"),
         "arrangement": arrangement.digest,
         "version": arrangement.version.text,
         "transposed": arrangement.display.transpose,

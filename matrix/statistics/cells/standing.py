@@ -209,7 +209,7 @@ class Standings(ArrayFields):
         has_all = numbering.square(newest.started)[-1] > 0
         now = nan_unless(has_all, middle(*numbering.square(newest.rates)))
         streak = numbering.square(newest.streak)
-        failing = streak >= NEWEST
+        failing = are_failing(streak)
         is_known = ~failing & (now >= 0) & (usual > 0)  # and none is NaN
         blank = np.full(usual.shape, NONE)
         return cls(
@@ -275,6 +275,11 @@ class Standings(ArrayFields):
         first, count = samples.last_stretch(beyond)
         self.since.ravel()[shifted] = first / 1000
         self.streak.ravel()[shifted] = count
+
+
+def are_failing(streak: NDArray[np.int32]) -> Flags:
+    """Say which links are failing, by how many of their tests failed since the last success."""
+    return np.asarray(streak >= NEWEST)
 
 
 def agree(rates: Rates, usual: Floats) -> Flags:

@@ -9,13 +9,15 @@ import { isNarrow, view } from "./view.js";
 
 const GAP = 14;
 const LONG = 14;
+const LATER = "The numbers come when you let go.";
 // What the card says now: it is written anew only where that changes, not with every move.
 let said = null;
 
 export function showCard(place, point) {
   view.hovered = { place, point };
   const card = document.getElementById("card");
-  const key = JSON.stringify([place, view.payload.version, view.cells?.version, view.trouble, view.pinned !== null]);
+  const [isGlimpse, isPinned] = [view.glimpse !== null, view.pinned !== null];
+  const key = JSON.stringify([place, view.payload.version, view.cells?.version, view.trouble, isGlimpse, isPinned]);
   if (card.hidden || said !== key) card.replaceChildren(...contents(place));
   said = key;
   card.classList.toggle("pinned", view.pinned !== null);
@@ -35,7 +37,7 @@ function contents(place) {
   }
   const { from, to } = ends(place);
   const head = made("p", "from ", made("b", from), " to ", made("b", to));
-  if (!view.cells) return [head, made("p", view.trouble ?? "Loading the numbers …")];
+  if (!view.cells) return [head, made("p", view.glimpse ? LATER : (view.trouble ?? "Loading the numbers …"))];
   const words = view.cells.states[cellOf(place).state];
   // What is failing now says so with more, below.
   const why = words.includes(":") && !words.startsWith("failing") ? [made("p", words)] : [];
@@ -57,6 +59,7 @@ function aboutAverage({ row, column }) {
   const side = row === undefined ? view.columns : view.rows;
   const at = row ?? column;
   const head = at === undefined ? ["all cells"] : [`${directionOf({ row, column })} `, made("b", side.names[at])];
+  if (view.glimpse) return [made("p", ...head), made("p", LATER)];
   const average = at === undefined ? view.payload.average : side.average[at];
   const mean = average === null ? "none measured" : inUnit(average);
   return [made("p", ...head), made("p", `mean of measured cells: ${mean}`)];

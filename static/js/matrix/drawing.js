@@ -4,13 +4,13 @@
 import { passing } from "../page.js";
 import { extend, redrawPictures, relayout } from "../picture.js";
 import { hideCard } from "./card.js";
-import { paintOver } from "./first.js";
+import { isPaintable, paint } from "./glimpse.js";
 import { listenToKeys } from "./keys.js";
 import { thinLabels } from "./labels.js";
 import { fit, spanOf } from "./layout.js";
 import { loadCells } from "./loading.js";
 import { outline } from "./outlines.js";
-import { markCursor, markHot, span } from "./places.js";
+import { isZoomed, markCursor, markHot, span } from "./places.js";
 import { listenToPointer } from "./pointer.js";
 import { isNarrow, isTouched, isWall, view } from "./view.js";
 
@@ -22,17 +22,13 @@ isNarrow.addEventListener("change", async () => {
   redrawPictures();
 });
 
-// Of so many cells a picture by Plotly takes longer than the pointer for an hour of the strip.
-const MANY_CELLS = 100_000;
 // What the numbers of the cells were asked for.
 let numbersOf = "";
 
 // While a window is dragged, a large matrix is painted as at first; Plotly draws what stays.
-function instead(box, { rows, columns }) {
-  const isLarge = rows.names.length * columns.names.length > MANY_CELLS;
-  if (!passing.isOn || !isLarge || !view.plot || view.box !== box || isZoomed()) return false;
-  paintOver(box);
-  performance.mark("picture-drawn");
+function instead(box, payload) {
+  if (!passing.isOn || !isPaintable(box, payload)) return false;
+  paint(box, payload, view.glimpse?.payload === payload ? view.glimpse.codes : null);
   return true;
 }
 
@@ -80,7 +76,7 @@ function after(plot, payload) {
   const box = plot.parentElement;
   const before = { ...view };
   const [rows, columns] = [places(payload.rows), places(payload.columns)];
-  Object.assign(view, { plot, box, payload, rows, columns, trouble: null });
+  Object.assign(view, { plot, box, payload, rows, columns, trouble: null, glimpse: null });
   if (!box.querySelector("#card")) furnish(box);
   const isOther = before.box !== box || before.payload.arrangement !== payload.arrangement;
   if (isOther) leaveAll();
@@ -132,8 +128,3 @@ function placed() {
   if (whole) whole.disabled = !isZoomed();
 }
 
-function isZoomed() {
-  const { xaxis, yaxis } = view.plot.layout;
-  const [across, down] = [view.payload.columns, view.payload.rows].map((side) => side.labels.length);
-  return span(xaxis) < across - 0.01 || span(yaxis) < down - 0.01;
-}

@@ -6,7 +6,7 @@ import { enlarge, payloadOf } from "../figures.js";
 import { fit, spanOf } from "./layout.js";
 import { written } from "./ticks.js";
 
-const ARRAYS = { u2: Uint16Array, f4: Float32Array };
+const ARRAYS = { u1: Uint8Array, f4: Float32Array };
 const STEPS = 1000;
 
 const first = document.getElementById("picture");
@@ -35,16 +35,17 @@ function isOther({ clientWidth, clientHeight }, { width, height }) {
   return width !== Math.floor(clientWidth * devicePixelRatio) || height !== Math.floor(clientHeight * devicePixelRatio);
 }
 
-// Paints over what stands in the box, whose cells are to come: as at first, in a tenth of the time.
-export function paintOver(place) {
+// Paints over what stands in the box, whose cells are to come: as at first, in a tenth of the time. With `codes` the
+// cells, means and frames are theirs, for which those of the page have place and colours.
+export function paintOver(place, codes) {
   const before = place.querySelector(".first-look");
   const canvas = before ?? newCanvas();
-  draw(place, canvas, cssVariable("--surface"));
+  draw(place, canvas, cssVariable("--surface"), codes);
   // Marks and the card stay on top.
   if (!before) place.querySelector(".plot").after(canvas);
 }
 
-function draw(box, canvas, ground = null) {
+function draw(box, canvas, ground = null, codes = null) {
   const payload = payloadOf(box);
   const layout = withColours(payload.figure.layout);
   enlarge(layout);
@@ -57,10 +58,15 @@ function draw(box, canvas, ground = null) {
     ink.fillStyle = ground;
     ink.fillRect(0, 0, room.width, room.height);
   }
-  for (const trace of payload.figure.data) {
-    if (trace.z && !trace.text) drawCells(ink, trace, layout, room);
-    if (trace.meta?.outline === "frame") drawFrames(ink, trace, layout, room);
+  const { data } = payload.figure;
+  const traces = data.filter(({ z, text }) => z && !text);
+  const image = codes && imageOfCodes(codes, traces.find(({ name }) => name === "cells"));
+  for (const trace of traces) {
+    if (image) drawCells(ink, image, placeIn(image, trace), trace, layout, room);
+    else drawCells(ink, imageOf(trace, layout.coloraxis), [0, 0], trace, layout, room);
   }
+  const frames = codes?.frames ?? data.filter(({ meta }) => meta?.outline === "frame");
+  for (const trace of frames) drawFrames(ink, trace, layout, room);
   drawLabels(ink, layout, room);
 }
 
@@ -71,15 +77,14 @@ function notePaint() {
   port2.postMessage(null);
 }
 
-function drawCells(ink, trace, layout, room) {
-  const [rows, columns] = trace.z.shape.split(", ").map(Number);
-  const image = imageOf(trace, layout.coloraxis, rows, columns);
+// The cells of a trace begin in their image at x and y.
+function drawCells(ink, image, [x, y], trace, layout, room) {
   const names = { x: axisName(trace.xaxis ?? "x"), y: axisName(trace.yaxis ?? "y") };
   const [across, down] = ["x", "y"].map((letter) => spanOf(layout, names[letter], room));
   const [left, wide] = seen(layout[names.x]);
   const [top, high] = seen(layout[names.y]);
   ink.imageSmoothingEnabled = false;
-  ink.drawImage(image, left, top, wide, high, across.start, down.start, across.length, down.length);
+  ink.drawImage(image, x + left, y + top, wide, high, across.start, down.start, across.length, down.length);
   if (trace.xgap) drawGaps(ink, across, down, wide, high, layout.paper_bgcolor);
 }
 
@@ -120,19 +125,35 @@ function drawFrames(ink, { x, y, line }, layout, room) {
   ink.restore();
 }
 
-function imageOf(trace, coloraxis, rows, columns) {
+// One image has all codes: the means of rows are its last column, those of columns its last row.
+function imageOfCodes({ code, rows, columns }, { zmin, zmax, colorscale }) {
+  const colours = coloursOf(withColours(colorscale), zmax - zmin);
+  return imageWith(columns, rows, (pixels) => code.forEach((each, at) => (pixels[at] = colours[each])));
+}
+
+function placeIn({ width, height }, { xaxis, yaxis }) {
+  return [xaxis ? width - 1 : 0, yaxis ? height - 1 : 0];
+}
+
+function imageOf(trace, coloraxis) {
+  const [rows, columns] = trace.z.shape.split(", ").map(Number);
   const values = unpacked(trace.z);
   const { colorscale, cmin, cmax } = trace.coloraxis ? coloraxis : trace;
   const [low, high] = trace.coloraxis ? [cmin, cmax] : [trace.zmin, trace.zmax];
   const steps = trace.coloraxis ? STEPS : high - low;
   const colours = coloursOf(withColours(colorscale), steps);
-  const image = new ImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let at = 0; at < values.length; at++) {
-    const share = Math.min(1, Math.max(0, (values[at] - low) / (high - low)));
-    pixels[at] = values[at] === values[at] ? colours[Math.round(share * steps)] : 0;
-  }
-  const canvas = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
+  return imageWith(columns, rows, (pixels) => {
+    for (let at = 0; at < values.length; at++) {
+      const share = Math.min(1, Math.max(0, (values[at] - low) / (high - low)));
+      pixels[at] = values[at] === values[at] ? colours[Math.round(share * steps)] : 0;
+    }
+  });
+}
+
+function imageWith(width, height, fill) {
+  const image = new ImageData(width, height);
+  fill(new Uint32Array(image.data.buffer));
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
   canvas.getContext("2d").putImageData(image, 0, 0);
   return canvas;
 }

@@ -108,3 +108,9 @@ export function markCursor() {
 export function span(axis) {
   return Math.abs(axis.range[1] - axis.range[0]);
 }
+
+export function isZoomed() {
+  const { xaxis, yaxis } = view.plot.layout;
+  const [across, down] = [view.payload.columns, view.payload.rows].map((side) => side.labels.length);
+  return span(xaxis) < across - 0.01 || span(yaxis) < down - 0.01;
+}

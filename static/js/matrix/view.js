@@ -11,6 +11,9 @@ export const view = {
   // The numbers of the cells, or null while they are on their way; and why they do not come.
   cells: null,
   trouble: null,
+  // What is painted in the place of the picture while a window is dragged, or null: the payload of its page and, where
+  // that is of another window, the codes of the cells. No number here is of that window.
+  glimpse: null,
   // The cell of the keyboard, the cell whose card is held, and what the card is about.
   cursor: null,
   pinned: null,

@@ -81,17 +81,19 @@ def besides(bench: Bench, matrix: str, seen: list[Seen]) -> None:
 def looked_at(bench: Bench, endpoints: int) -> list[Seen]:
     """Look at the matrix of the last day several times, after once for the server's caches.
 
-    In a smoke test, whose figures nobody reads, once is enough.
+    Each time colours begin at another rate, as the server keeps answers. In a smoke test, whose
+    figures nobody reads, once is enough.
     """
     query = {"size": SIZE} | scale.bounds(scale.aligned(DAYS))
     rounds = 1 if bench.scale.is_small else ROUNDS
     with database(bench, endpoints) as url, bench.at_work(f"{endpoints} endpoints in Chromium"):
         environment = server.environment(bench.home, url)
         with loopback.sonar(bench.home, environment) as web, chromium.running() as browser:
-            address = f"{web.url}/?{urlencode(query)}"
+            questions = [query | {"low": f"{number / 1000}"} for number in range(rounds + 1)]
+            first, *others = [f"{web.url}/?{urlencode(question)}" for question in questions]
             if not bench.scale.is_small:
-                chromium.see(browser, address)
-            return [chromium.see(browser, address) for _ in range(rounds)]
+                chromium.see(browser, first)
+            return [chromium.see(browser, address) for address in others]
 
 
 @contextmanager
